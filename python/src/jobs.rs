@@ -23,7 +23,7 @@ use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
 
 /// A failure at an address.
-fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
+pub(crate) fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
     move |error| error.into().at(url)
 }
 
@@ -676,40 +676,8 @@ pub(crate) fn copy(
     Ok(report.to_json(&source, &url).to_string())
 }
 
-/// Copies every object of a store, byte for byte.
-#[pyfunction]
-pub(crate) fn copy_verbatim(
-    py: Python<'_>,
-    source: String,
-    url: String,
-    verify: bool,
-    writing: Writing,
-    access: Access,
-    progress: Progress,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let from = access.options()?.with_stop(stop.clone());
-    let mut options = zvf_migrate::CopyOptions::new()
-        .with_write(writing.options(&stop)?)
-        .with_source(from)
-        .with_read_back(verify);
-    if let Some(callback) = progress {
-        let before = std::sync::atomic::AtomicU64::new(0);
-        options = options.with_progress(Arc::new(move |done, _| {
-            let before = before.swap(done, std::sync::atomic::Ordering::Relaxed);
-            report_progress(&callback, done.saturating_sub(before));
-        }));
-    }
-    let job = async {
-        let done = zvf_migrate::copy(&source, &url, options).await;
-        done.map_err(at(&url))
-    };
-    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(report.to_json(&source, &url).to_string())
-}
-
 /// Options that read a whole store for a job that `stop` ends.
-fn reading(access: &Access, stop: &Stop) -> PyResult<OpenOptions> {
+pub(crate) fn reading(access: &Access, stop: &Stop) -> PyResult<OpenOptions> {
     let options = access.options()?.with_stop(stop.clone());
     Ok(options.with_prefetch(0, Need::all()))
 }

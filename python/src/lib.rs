@@ -14,6 +14,7 @@ mod parts;
 mod run;
 mod splits;
 mod store;
+mod stores;
 mod table;
 mod trace;
 mod writer;
@@ -33,12 +34,11 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{
-            copy, copy_verbatim, export, import_files, pyramid, remove_pyramid, repair, validate,
-        },
+        jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
         parts::Parts,
         run_program,
         store::{Answer, Store, open},
+        stores::{copy_verbatim, merge_stores, split},
         table::{Stream, Table},
         writer::{Edit, Writer},
     };

@@ -8,8 +8,8 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
-`validate`, `repair`, `pyramid`, `copy`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which is installed with the
-package.
+`validate`, `repair`, `pyramid`, `copy`, `split`, `merge`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
+is installed with the package.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from ._jobs import (
     copy,
     export,
     import_,
+    merge,
     migrate,
     pyramid,
     rechunk,
     remove_pyramid,
     repair,
+    split,
     validate,
 )
 from ._parts import Parts
@@ -72,6 +74,7 @@ __all__ = [
     "edit",
     "export",
     "import_",
+    "merge",
     "migrate",
     "open",
     "pyramid",
@@ -80,6 +83,7 @@ __all__ = [
     "remove_pyramid",
     "repair",
     "sample",
+    "split",
     "validate",
     "write",
 ]

@@ -274,16 +274,49 @@ def copy(
     source: Path,
     url: Path,
     *,
-    verify: bool = False,
+    read_back: bool = False,
     progress: Progress | None = None,
     **options: Unpack[WriteOptions],
 ) -> dict[str, Any]:
-    """Copies a store byte for byte to another place; `verify` reads the copy back. The same call continues an interrupted copy.
+    """Copies a store byte for byte to another place; `read_back` compares what is there. The same call continues an interrupted copy.
 
     `progress` is called with numbers of bytes that were copied.
     """
     how = writing(options)
-    return document(_zvf.copy_verbatim(address(source), address(url), verify, how, how["access"], progress))
+    return document(_zvf.copy_verbatim(address(source), address(url), read_back, how, how["access"], progress))
+
+
+def split(
+    url: Path,
+    folder: Path,
+    *,
+    attribute: str | None = None,
+    count: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> dict[str, Any]:
+    """Writes a store into `folder` for each group, for each value of an attribute, or for each of `count` parts.
+
+    A part that is there already is left as it is.
+    """
+    how = writing(options)
+    return document(_zvf.split(address(url), folder, attribute, count, how, how["access"]))
+
+
+def merge(
+    sources: Sequence[Path],
+    url: Path,
+    *,
+    ids: Literal["new"] | None = None,
+    id_offset: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> dict[str, Any]:
+    """Makes one new store of several of the same kind, with attributes and groups united and positions in the units of the first.
+
+    Objects keep their ids, unless `ids="new"` numbers them from 0, or `id_offset=N` adds N times the place of the store.
+    """
+    how = writing(options)
+    urls = [address(source) for source in sources]
+    return document(_zvf.merge(urls, address(url), ids == "new", id_offset, how, how["access"]))
 
 
 def migrate(

@@ -166,10 +166,26 @@ def remove_pyramid(url: str, writing: Mapping[str, Any]) -> str: ...
 def copy_verbatim(
     source: str,
     url: str,
-    verify: bool,
+    read_back: bool,
     writing: Mapping[str, Any],
     access: Mapping[str, Any],
     progress: Callable[[int], object] | None,
+) -> str: ...
+def split(
+    url: str,
+    folder: str | PathLike[str],
+    attribute: str | None,
+    count: int | None,
+    writing: Mapping[str, Any],
+    access: Mapping[str, Any],
+) -> str: ...
+def merge(
+    sources: Sequence[str],
+    url: str,
+    new_ids: bool,
+    id_offset: int | None,
+    writing: Mapping[str, Any],
+    access: Mapping[str, Any],
 ) -> str: ...
 def copy(
     source: str,

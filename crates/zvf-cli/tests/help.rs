@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
     "info",
     "query",
     "splits",
@@ -19,6 +19,8 @@ const COMMANDS: [&str; 24] = [
     "plot",
     "create",
     "copy",
+    "split",
+    "merge",
     "migrate",
     "rechunk",
     "pyramid",

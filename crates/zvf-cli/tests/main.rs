@@ -54,6 +54,7 @@ mod serve;
 mod server;
 #[cfg(unix)]
 mod special;
+mod stores;
 mod unit_formats;
 mod units;
 mod upload;

@@ -100,6 +100,7 @@ mod shape;
 mod sink;
 mod stl;
 mod store_frame;
+mod stores;
 mod swc;
 mod table;
 mod tck;
@@ -128,6 +129,9 @@ pub use records::open::read_table;
 pub use records::rename::held_names;
 pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};
+pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
+pub use stores::split::{SplitBy, SplitPart, SplitParts, is_template, object_parts, split_parts};
+pub use stores::{SelectionWritten, write_selection};
 pub use table::text::fields::Fields;
 pub use time::number_of_text as time_number;
 

@@ -1,6 +1,6 @@
 //! `zvf export`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::ValueEnum;
@@ -34,6 +34,9 @@ Coordinates and numbers come out as they are stored, but for the frame of tracto
 the frame of its header; positions of a store in another frame are converted. What the format has no place for is named in a warning.
 Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
 
+A FILE with a name between braces is a template: each object of the selection becomes a file of its own, {id} being its id and {NAME} the value
+of an attribute of objects. Two objects with the same file are an error before anything is written.
+
 Examples:
   zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
   zvf export mesh.zarrvectors mesh.obj
@@ -41,13 +44,19 @@ Examples:
   zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
   zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
   zvf export tracks.zarrvectors part-3.trk --split 3/16
+  zvf export neurons.zarrvectors -o 'swc/{id}.swc'
+  zvf export neurons.zarrvectors -o '{name}-{id}.swc' --groups 'tufted cells'
   zvf export brain.zarrvectors brain --format precomputed
   zvf export brain.zarrvectors brain --format precomputed --shards 4")]
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
     pub(crate) store: String,
     /// The file to write; an existing file is replaced
-    pub(crate) file: PathBuf,
+    #[arg(required_unless_present = "output")]
+    file: Option<PathBuf>,
+    /// The same as FILE
+    #[arg(short, long = "output", value_name = "FILE", conflicts_with = "file")]
+    output: Option<PathBuf>,
     /// Which rows are meant
     #[command(flatten)]
     pub(crate) terms: TermArgs,
@@ -85,6 +94,14 @@ pub(crate) struct ExportArgs {
     /// Tables: another table for the faces of a mesh
     #[arg(long, value_name = "FILE")]
     pub(crate) faces: Option<PathBuf>,
+}
+
+impl ExportArgs {
+    /// The file to write.
+    pub(crate) fn file(&self) -> &Path {
+        let given = self.file.as_deref().or(self.output.as_deref());
+        given.unwrap_or_else(|| Path::new(""))
+    }
 }
 
 /// Formats that are folders of files.

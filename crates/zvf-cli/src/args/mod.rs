@@ -23,6 +23,7 @@ mod repair;
 mod sample;
 #[cfg(feature = "serve")]
 mod serve;
+mod stores;
 mod validate;
 #[cfg(feature = "volumes")]
 pub(crate) mod volume;
@@ -54,6 +55,7 @@ pub(crate) use repair::{PlanFormat, RepairArgs};
 pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
+pub(crate) use stores::{MergeArgs, SplitArgs};
 pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -160,6 +162,10 @@ pub(crate) enum Command {
     Plot(Box<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
     Copy(CopyArgs),
+    /// Makes a store or a file of each group, value of an attribute, or of parts of equal size
+    Split(SplitArgs),
+    /// Makes one new store of several of the same kind
+    Merge(MergeArgs),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     Migrate(MigrateArgs),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two

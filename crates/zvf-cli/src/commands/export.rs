@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
+use zvf_convert::{Format, is_template};
 use zvf_query::{Query, QuerySpec, Select};
+use zvf_store::Store;
 
 use super::{select, splits};
 use crate::args::ExportArgs;
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.format.is_some() {
         return super::precomputed::run(args, context);
     }
-    let output = Output::of(&args.file, &args.store, context)?;
+    if let Some(template) = args.file().to_str().filter(|path| is_template(path)) {
+        let query = query(args, context)?;
+        return super::split::each_object(args, template, &query, context);
+    }
+    let output = Output::of(args.file(), &args.store, context)?;
     let file = output.path().to_owned();
     let links = args.edges.as_deref().or(args.faces.as_deref());
     let second = links.map(|given| Output::of(given, &args.store, context));
@@ -84,6 +89,24 @@ impl Job<'_> {
     ///
     /// As [`run`].
     pub(super) fn write(&self, context: &mut Context<'_>) -> Result<Exported> {
+        let store = context.open(self.store, self.query.level, self.query.need())?;
+        let done = self.write_quietly(&store, context)?;
+        let mut warnings = done.warnings.clone();
+        warnings.extend(done.notes.iter().cloned());
+        context.warn(&warnings);
+        Ok(done)
+    }
+
+    /// As [`write`](Self::write), of a store that is open, without saying the notes and warnings.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`].
+    pub(super) fn write_quietly(
+        &self,
+        store: &Store,
+        context: &mut Context<'_>,
+    ) -> Result<Exported> {
         let links = self.links;
         for file in std::iter::once(self.file).chain(links) {
             if is_special(file) {
@@ -104,7 +127,6 @@ impl Job<'_> {
         options.select = self.select;
         (options.delimiter, options.gzip) = separated(self.file);
         options.keep_frame = self.keep_frame;
-        let store = context.open(self.store, self.query.level, self.query.need())?;
         let staged = Staged::file(self.file)?;
         let mut second = None;
         if let Some(file) = links {
@@ -115,7 +137,7 @@ impl Job<'_> {
             second = Some((place, file));
         }
         let done = context
-            .wait(export(&store, self.format, staged.path(), &options))?
+            .wait(export(store, self.format, staged.path(), &options))?
             .map_err(|error| {
                 let error = renamed(error.into(), staged.path(), self.file);
                 let error = match &second {
@@ -128,9 +150,6 @@ impl Job<'_> {
         if let Some((place, _)) = second {
             place.commit()?;
         }
-        let mut warnings = done.warnings.clone();
-        warnings.extend(done.notes.iter().cloned());
-        context.warn(&warnings);
         Ok(done)
     }
 

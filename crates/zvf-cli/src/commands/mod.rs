@@ -12,6 +12,7 @@ mod info;
 mod inspect;
 mod links;
 mod listing;
+mod merge;
 mod migrate;
 mod objects;
 #[cfg(feature = "plot")]
@@ -26,6 +27,7 @@ mod sample;
 mod select;
 #[cfg(feature = "serve")]
 mod serve;
+mod split;
 mod splits;
 mod summary;
 mod vacuum;
@@ -106,6 +108,7 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         }
         Command::Import(args) => new(args.store.as_str(), "import", args.journal.is_some()),
         Command::Create(args) => new(args.store.as_str(), "create", false),
+        Command::Merge(args) => new(args.stores.last()?.as_str(), "merge", false),
         Command::Copy(args) => new(args.target.as_str(), "copy", true),
         Command::Migrate(args) => new(
             args.target.as_str(),
@@ -154,6 +157,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
         Command::Copy(args) => copy::run(args, context),
+        Command::Split(args) => split::run(args, context),
+        Command::Merge(args) => merge::run(args, context),
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
         Command::Pyramid(args) => pyramid::run(args, context),

@@ -30,7 +30,7 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     }
     let budget = context.common.memory_budget.unwrap_or(BUDGET);
     let store = context.open(&args.store, 0, Need::all())?;
-    let staged = Staged::directory(&args.file, &OURS)?;
+    let staged = Staged::directory(args.file(), &OURS)?;
     let stop = crate::output::interrupt::stop();
     let shards = args.shards;
     let folder = staged.path().to_owned();

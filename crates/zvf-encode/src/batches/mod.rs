@@ -14,7 +14,7 @@ pub(crate) mod prepare;
 pub(crate) mod route;
 pub(crate) mod walk;
 
-pub use batch::{Batch, Groups, ObjectTable, Owners};
+pub use batch::{Batch, Groups, Numbering, ObjectTable, Owners};
 pub use categories::{Categories, Dictionary};
 pub use chunk_by::{Keys, Split, Unkeyed};
 pub use layout::{Layout, row_bytes, row_size};

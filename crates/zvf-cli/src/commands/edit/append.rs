@@ -1,6 +1,5 @@
 //! `zvf append`: more objects or points from files of any format.
 
-mod frames;
 mod numbers;
 
 use std::borrow::Cow;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 use zvf_convert::{
-    Format, Frame, Import, ObjectIds, Options, Sink, Space, Whole, in_chains, read_groups,
+    Format, Import, ObjectIds, Options, Sink, Whole, check_joinable, in_chains, read_groups,
 };
 use zvf_edit::{Edit, EditSummary};
 use zvf_encode::error::OrBug;
@@ -334,29 +333,7 @@ fn of_store(
     let budget = context.common.memory_budget;
     let budget = budget.unwrap_or_else(|| zvf_write::WriteOptions::new().memory_budget as u64);
     let store = context.open(&url, 0, Query::default().need())?;
-    let check = |found: String, expected: String| {
-        Err(CliError::usage(format!(
-            "{url}: found {found}, expected {expected}, as the store to which it is appended"
-        )))
-    };
-    if store.url() == own.url() {
-        return check("the store itself".to_owned(), "another one".to_owned());
-    }
-    if store.kind() != own.kind() {
-        return check(store.kind().to_string(), own.kind().to_string());
-    }
-    let (theirs, axes) = (store.root().axes(), own.root().axes());
-    frames::check_axes(theirs, axes).map_err(|e| e.at(&url))?;
-    let frame = |store: &Store, context: &mut Context<'_>| {
-        let frame = context.wait(Frame::of_store(store))?;
-        frame.map_err(|e| CliError::from(e).at(store.url()))
-    };
-    let (own_frame, their_frame) = (frame(own, context)?, frame(&store, context)?);
-    if let Some(problem) = their_frame.as_ref().and_then(Frame::problem) {
-        return check(problem, "the frame of its positions".to_owned());
-    }
-    let space = their_frame.as_ref().and_then(Frame::space).map(Space::name);
-    frames::check_space(space, own_frame.as_ref()).map_err(|e| e.at(&url))?;
+    context.wait(check_joinable(&store, own))??;
     let whole = context.wait(Whole::read(&store, budget))?;
     let whole = whole.map_err(|e| CliError::from(e).at(&url))?;
     let table = |batch: RecordBatch| Table::of(&url, batch);

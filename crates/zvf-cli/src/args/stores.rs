@@ -1,0 +1,74 @@
+//! `zvf split` and `zvf merge`: stores of parts of a store, and one of several.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::TermArgs;
+use super::common::IdArgs;
+
+/// `zvf split`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR gets a store for each part, or with --format a file of that format: NAME.zarrvectors, NAME.swc. NAME is that of the group, the value of the \
+attribute, or a number; characters that some system does not allow become _, and equal names get -2, -3 and so on.
+
+--by group: the objects of each group; one of several groups is in several parts. --by attribute NAME: by the values of an attribute of objects, or of \
+vertices if the store has no objects: texts, whole numbers, truth values. --by count N: N parts of about as many vertices, each object in one of \
+them. What is in no part is named in a warning. The other options select what is split.
+
+Parts have whole objects if the store has objects, attributes, units, groups of their objects, headers, and links inside the part; level 0 alone. \
+A part is there as a whole or not at all, and one that is there already is left as it is: after an interruption the same command goes on \
+(with --clear-leftovers, if a store was begun).
+
+Examples:
+  zvf split tracts.zarrvectors bundles --by group
+  zvf split tracts.zarrvectors bundles --by group --format trk
+  zvf split neurons.zarrvectors by-type --by attribute cell_type --format swc
+  zvf split points.zarrvectors quarters --by count 4
+  zvf split synapses.zarrvectors sure --by attribute type --where 'confidence > 0.9'")]
+pub(crate) struct SplitArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// The directory of the parts; it is created
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// What parts have in common: group, attribute NAME, or count N
+    #[arg(long, num_args = 1..=2, required = true, value_names = ["group|attribute|count", "NAME|N"])]
+    pub(crate) by: Vec<String>,
+    /// Files of this format instead of stores, by its ending, e.g. swc, trk, csv
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Which objects or vertices are split
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
+    /// Removes what an interrupted writer left of a part; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
+/// `zvf merge`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+OUT gets level 0 of all stores, which have the same kind, the same axes, and the same frame if they state one. Positions are converted to the units of the first \
+store; its chunks, headers and frame are those of OUT. Attributes are united by name: their type becomes one that holds all values, a store without one has \
+NaN or no text; whole numbers of vertices that a store lacks are an error. Categories are united, groups are joined by name.
+
+Objects keep their ids; an id that two stores have is an error, which --new-ids (from 0, store after store) and --id-offset (K times N for store K, from 0) \
+avoid. OUT is there as a whole or not at all; memory is bounded by --memory-budget and the tables of objects.
+
+Examples:
+  zvf merge left.zarrvectors right.zarrvectors both.zarrvectors
+  zvf merge subject-*.zarrvectors all.zarrvectors --id-offset 1000000
+  zvf merge a.zarrvectors b.zarrvectors s3://bucket/ab.zarrvectors --new-ids --json | jq .vertices")]
+pub(crate) struct MergeArgs {
+    /// Paths or URLs of the stores, and of the new one at the end
+    #[arg(value_name = "STORE", required = true, num_args = 3..)]
+    pub(crate) stores: Vec<String>,
+    /// Which ids objects get
+    #[command(flatten)]
+    pub(crate) ids: IdArgs,
+    /// Removes what an interrupted writer left at OUT; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}

@@ -1,0 +1,475 @@
+//! `zvf split`, `zvf merge` and exports of each object, by the data that went in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::run::{Home, STORE};
+
+type Rows = BTreeMap<String, Vec<String>>;
+
+/// The rows of a store by object, sorted, with the header.
+fn rows(home: &Home, store: &str) -> Result<(String, Rows)> {
+    let file = "rows.csv";
+    home.text(&["export", store, file, "-q"])?;
+    let text = fs::read_to_string(home.file(file))?;
+    let (header, body) = text.split_once('\n').context("a header")?;
+    let mut names: Vec<&str> = header.split(',').collect();
+    let at = names.iter().position(|name| *name == "object_id");
+    let mut rows = Rows::new();
+    for line in body.lines() {
+        let mut fields: Vec<&str> = line.split(',').collect();
+        let id = at.map_or("", |at| fields.remove(at));
+        rows.entry(id.to_owned())
+            .or_default()
+            .push(fields.join(","));
+    }
+    at.map(|at| names.remove(at));
+    rows.values_mut().for_each(|rows| rows.sort());
+    Ok((names.join(","), rows))
+}
+
+/// The edges or faces of a store by the rows that they join, without regard to their order and direction.
+fn links(home: &Home, store: &str, flag: &str) -> Result<Vec<Vec<String>>> {
+    if flag.is_empty() {
+        return Ok(Vec::new());
+    }
+    home.text(&["export", store, "nodes.csv", flag, "links.csv", "-q"])?;
+    let nodes = fs::read_to_string(home.file("nodes.csv"))?;
+    let nodes: Vec<&str> = nodes.lines().skip(1).collect();
+    let mut links = Vec::new();
+    let text = fs::read_to_string(home.file("links.csv"))?;
+    let (header, body) = text.split_once('\n').context("a header")?;
+    // Attributes of links follow the ends.
+    let width = if flag == "--faces" { 3 } else { 2 };
+    ensure!(header.split(',').count() >= width, "{header}");
+    for line in body.lines() {
+        let (mut ends, mut values) = (Vec::new(), Vec::new());
+        for (at, field) in line.split(',').enumerate() {
+            match at < width {
+                true => ends.push(
+                    nodes
+                        .get(field.parse::<usize>()?)
+                        .context("a row")?
+                        .to_string(),
+                ),
+                false => values.push(field.to_owned()),
+            }
+        }
+        ends.sort();
+        ends.append(&mut values);
+        links.push(ends);
+    }
+    links.sort();
+    Ok(links)
+}
+
+fn groups(home: &Home, store: &str) -> Result<BTreeMap<String, BTreeSet<i64>>> {
+    let folder = home.file("answer");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let info = home.json(&["info", store, "--json"])?;
+    let mut found = BTreeMap::new();
+    let named = info["levels"][0]["groups"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    for name in named.iter().filter_map(|one| one["name"].as_str()) {
+        let told = home.text(&[
+            "query",
+            store,
+            "--groups",
+            name,
+            "--columns",
+            "object_id",
+            "--format",
+            "csv",
+        ])?;
+        let ids = told.lines().skip(1).filter_map(|id| id.parse().ok());
+        found.insert(name.to_owned(), ids.collect());
+    }
+    Ok(found)
+}
+
+/// Stores of every kind, cut into parts and put together again.
+#[test]
+fn the_parts_of_a_store_make_the_store() -> Result<()> {
+    for (case, flag) in [
+        ("skeleton", "--edges"),
+        ("mesh", "--faces"),
+        ("graph", "--edges"),
+        ("points_bins", ""),
+        ("0.7/streamlines", ""),
+    ] {
+        let home = Home::new(case)?;
+        let told = home.json(&[
+            "split", STORE, "parts", "--by", "count", "3", "--json", "-q",
+        ])?;
+        let parts = told["parts"].as_array().cloned().unwrap_or_default();
+        let mut files: Vec<String> = parts
+            .iter()
+            .filter_map(|one| Some(one["file"].as_str()?.to_owned()))
+            .collect();
+        ensure!(!files.is_empty(), "{case}: {told}");
+        let (header, expected) = rows(&home, STORE)?;
+        let count: usize = expected.values().map(Vec::len).sum();
+        assert_eq!(told["vertices"], json!(count), "{case}");
+        let mut found = Rows::new();
+        for file in &files {
+            let (own, part) = rows(&home, file)?;
+            assert_eq!(own, header, "{case}");
+            for (id, mut rows) in part {
+                found.entry(id).or_default().append(&mut rows);
+            }
+        }
+        found.values_mut().for_each(|rows| rows.sort());
+        ensure!(found == expected, "{case}: rows of the parts");
+        if files.len() < 2 {
+            continue;
+        }
+        let mut args = vec!["merge".to_owned()];
+        args.append(&mut files);
+        args.extend(["all.zv", "-q"].map(str::to_owned));
+        home.text(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
+        ensure!(rows(&home, "all.zv")? == (header, expected), "{case}: rows");
+        let same = links(&home, "all.zv", flag)? == links(&home, STORE, flag)?;
+        ensure!(same, "{case}: links");
+        let report = home.zvf(&["validate", "all.zv"])?;
+        assert_eq!(
+            report.code,
+            0,
+            "{case}: {}",
+            String::from_utf8_lossy(&report.stdout)
+        );
+    }
+    Ok(())
+}
+
+fn tracks(home: &Home) -> Result<()> {
+    let mut text = String::from("x,y,z,t,kind,n,id\n");
+    for id in [3, 5, 9, 12] {
+        for row in 0..4 {
+            let kind = if id % 2 == 1 { "odd/one" } else { "even" };
+            text.push_str(&format!("{row}.5,{id},1,0.{row}5,{kind},{row},{id}\n"));
+        }
+    }
+    fs::write(home.file("t.csv"), text)?;
+    home.text(&[
+        "import",
+        "t.csv",
+        "t.zv",
+        "--kind",
+        "polyline",
+        "--object-column",
+        "id",
+    ])?;
+    fs::write(
+        home.file("names.csv"),
+        "object_id,side,age\n3,left,7\n5,Left,8\n9,left,7\n12,a/b,\n",
+    )?;
+    home.text(&[
+        "edit",
+        "t.zv",
+        "set-attribute",
+        "side",
+        "--object",
+        "--type",
+        "text",
+        "--from",
+        "names.csv",
+    ])?;
+    home.text(&["edit", "t.zv", "group", "add", "AF left", "3", "5"])?;
+    home.text(&["edit", "t.zv", "group", "add", "af LEFT", "5", "9"])?;
+    Ok(())
+}
+
+#[test]
+fn parts_by_group_and_by_attribute() -> Result<()> {
+    let home = Home::made(&[])?;
+    tracks(&home)?;
+    let (_, all) = rows(&home, "t.zv")?;
+    let ids = |store: &str| -> Result<Vec<String>> {
+        let (_, rows) = rows(&home, store)?;
+        ensure!(
+            rows.iter().all(|(id, rows)| all.get(id) == Some(rows)),
+            "{store}"
+        );
+        Ok(rows.into_keys().collect())
+    };
+    let ran = home.zvf(&["split", "t.zv", "g", "--by", "group"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("objects of no group: 1"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ids("g/AF_left.zarrvectors")?, ["3", "5"]);
+    assert_eq!(ids("g/af_LEFT-2.zarrvectors")?, ["5", "9"]);
+    let members = groups(&home, "g/AF_left.zarrvectors")?;
+    ensure!(
+        members
+            .values()
+            .all(|ids| ids.iter().all(|id| [3, 5].contains(id))),
+        "{members:?}"
+    );
+
+    home.text(&["split", "t.zv", "a", "--by", "attribute", "side"])?;
+    assert_eq!(ids("a/left.zarrvectors")?, ["3", "9"]);
+    assert_eq!(ids("a/Left-2.zarrvectors")?, ["5"]);
+    assert_eq!(ids("a/a_b.zarrvectors")?, ["12"]);
+    // What is there stays as it is.
+    let told = home.json(&["split", "t.zv", "a", "--by", "attribute", "side", "--json"])?;
+    assert_eq!(
+        (&told["skipped"], &told["vertices"]),
+        (&json!(3), &json!(0))
+    );
+
+    // Files, of a selection.
+    home.text(&[
+        "split",
+        "t.zv",
+        "f",
+        "--by",
+        "attribute",
+        "side",
+        "--format",
+        "csv",
+        "--objects",
+        "3,12",
+    ])?;
+    let text = fs::read_to_string(home.file("f/left.csv"))?;
+    assert_eq!(text.lines().count(), 5, "{text}");
+    assert!(!home.file("f/Left-2.csv").exists() && home.file("f/a_b.csv").exists());
+    for (by, words) in [
+        (&["attribute", "none"][..], "side"),
+        (&["attribute"], "attribute NAME"),
+        (&["count", "0"], "above 0"),
+        (&["region"], "attribute NAME"),
+    ] {
+        let ran = home.zvf(&[&["split", "t.zv", "x", "--by"], by].concat())?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(words) && !home.file("x").exists(),
+            "{}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn points_are_split_by_the_values_of_their_attributes() -> Result<()> {
+    let home = Home::made(&[(
+        "../p.csv",
+        "x,y,z,gene,n\n1,1,1,a'b,4\n2,2,2,c,4\n3,3,3,a'b,5\n".into(),
+    )])?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    home.text(&["split", "p.zv", "g", "--by", "attribute", "gene"])?;
+    assert_eq!(
+        rows(&home, "g/a_b.zarrvectors")?.1[""],
+        ["1.0,1.0,1.0,a'b,4", "3.0,3.0,3.0,a'b,5"]
+    );
+    home.text(&[
+        "split",
+        "p.zv",
+        "n",
+        "--by",
+        "attribute",
+        "n",
+        "--where",
+        "x > 1",
+        "--format",
+        "csv",
+    ])?;
+    assert_eq!(fs::read_to_string(home.file("n/4.csv"))?.lines().count(), 2);
+    let ran = home.zvf(&["split", "p.zv", "x", "--by", "group"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    Ok(())
+}
+
+#[test]
+fn each_object_becomes_a_file() -> Result<()> {
+    let home = Home::made(&[])?;
+    tracks(&home)?;
+    fs::create_dir(home.file("out"))?;
+    let told = home.json(&["export", "t.zv", "-o", "out/{id}.csv", "--json", "-q"])?;
+    assert_eq!(
+        (&told["objects"], told["parts"].as_array().map(Vec::len)),
+        (&json!(4), Some(4))
+    );
+    for id in [3, 5, 9, 12] {
+        assert_eq!(
+            fs::read_to_string(home.file(&format!("out/{id}.csv")))?
+                .lines()
+                .count(),
+            5
+        );
+    }
+    home.text(&["export", "t.zv", "{side}-{id}.tck", "--objects", "12", "-q"])?;
+    assert!(home.file("a_b-12.tck").exists());
+    // Two objects with one name, also on systems that do not tell capital letters apart.
+    for template in ["out/{side}.csv", "out/{none}.csv", "out/{id.csv}"] {
+        let before = fs::read_dir(home.file("out"))?.count();
+        let ran = home.zvf(&["export", "t.zv", template])?;
+        assert_eq!(ran.code, 2, "{template}: {}", ran.stderr);
+        assert_eq!(fs::read_dir(home.file("out"))?.count(), before);
+    }
+    let home = Home::new("real_skeleton")?;
+    home.text(&["export", STORE, "-o", "{id}.swc", "-q"])?;
+    let ids = home.json(&["objects", STORE, "--json"])?;
+    let id = ids["objects"][0]["object_id"].as_i64().context("an id")?;
+    home.text(&[
+        "export",
+        STORE,
+        "one.swc",
+        "--objects",
+        &id.to_string(),
+        "-q",
+    ])?;
+    assert_eq!(
+        fs::read(home.file(&format!("{id}.swc")))?,
+        fs::read(home.file("one.swc"))?
+    );
+    Ok(())
+}
+
+#[test]
+fn stores_are_merged_with_their_units_attributes_and_groups() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../a.csv",
+            "x,y,z,id,kind,w\n1,2,3,7,soma,1\n2,2,3,7,axon,2\n5,5,5,8,axon,3\n6,5,5,8,soma,4\n"
+                .into(),
+        ),
+        (
+            "../b.csv",
+            "x,y,z,id,kind,w,f\n1,2,3,7,dend,70000,0.5\n2,2,3,7,soma,2,0.25\n".into(),
+        ),
+    ])?;
+    let import = ["--kind", "polyline", "--object-column", "id"];
+    home.text(
+        &[
+            &[
+                "import",
+                "a.csv",
+                "a.zv",
+                "--unit",
+                "nm",
+                "--attribute-type",
+                "w=uint8",
+            ],
+            &import[..],
+        ]
+        .concat(),
+    )?;
+    home.text(&[&["import", "b.csv", "b.zv", "--unit", "um"], &import[..]].concat())?;
+    for (store, id) in [("a.zv", "8"), ("b.zv", "7")] {
+        home.text(&["edit", store, "group", "add", "AF", id])?;
+    }
+    let clash = home.zvf(&["merge", "a.zv", "b.zv", "m.zv"])?;
+    assert_eq!(
+        (clash.code, home.file("m.zv").exists()),
+        (2, false),
+        "{}",
+        clash.stderr
+    );
+    assert!(clash.stderr.contains("--id-offset"), "{}", clash.stderr);
+
+    let told = home.json(&[
+        "merge",
+        "a.zv",
+        "b.zv",
+        "m.zv",
+        "--id-offset",
+        "100",
+        "--json",
+        "-q",
+    ])?;
+    let sums = (&told["vertices"], &told["objects"], &told["groups"]);
+    assert_eq!(sums, (&json!(6), &json!(3), &json!(1)), "{told}");
+    let (header, found) = rows(&home, "m.zv")?;
+    assert_eq!(header, "x,y,z,f,kind,w");
+    assert_eq!(
+        found["7"],
+        ["1.0,2.0,3.0,NaN,soma,1", "2.0,2.0,3.0,NaN,axon,2"]
+    );
+    assert_eq!(
+        found["107"],
+        [
+            "1000.0,2000.0,3000.0,0.5,dend,70000",
+            "2000.0,2000.0,3000.0,0.25,soma,2"
+        ]
+    );
+    let members = home.text(&[
+        "query",
+        "m.zv",
+        "--groups",
+        "AF",
+        "--columns",
+        "object_id",
+        "--format",
+        "csv",
+    ])?;
+    let members: BTreeSet<&str> = members.lines().skip(1).collect();
+    assert_eq!(members, BTreeSet::from(["107", "8"]));
+    assert_eq!(home.zvf(&["validate", "m.zv"])?.code, 0);
+
+    home.text(&["merge", "b.zv", "a.zv", "n.zv", "--new-ids", "-q"])?;
+    let (_, found) = rows(&home, "n.zv")?;
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["0", "1", "2"]);
+    let again = home.zvf(&["merge", "a.zv", "b.zv", "n.zv", "--new-ids"])?;
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    Ok(())
+}
+
+#[test]
+fn stores_that_do_not_fit_are_not_merged() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z,n\n1,2,3,7\n".into()),
+        ("../q.csv", "x,y,z\n1,2,3\n".into()),
+        ("../r.csv", "x,y,t,n\n1,2,3,7\n".into()),
+        ("../s.csv", "x,y,z,n\n1,2,3,word\n".into()),
+        ("../l.csv", "x,y,z,id\n1,2,3,7\n2,2,2,7\n".into()),
+    ])?;
+    for name in ["p", "q", "s"] {
+        home.text(&["import", &format!("{name}.csv"), &format!("{name}.zv")])?;
+    }
+    home.text(&[
+        "import",
+        "r.csv",
+        "r.zv",
+        "--position",
+        "x,y,t",
+        "--axis",
+        "t:space",
+    ])?;
+    home.text(&[
+        "import",
+        "l.csv",
+        "l.zv",
+        "--kind",
+        "polyline",
+        "--object-column",
+        "id",
+    ])?;
+    for (other, words) in [
+        ("p.zv", "the same one twice"),
+        ("q.zv", "cannot be missing"),
+        ("r.zv", "axes: found x, y, t"),
+        ("s.zv", "attribute \"n\""),
+        ("l.zv", "kind: found polyline"),
+    ] {
+        let ran = home.zvf(&["merge", "p.zv", other, "m.zv"])?;
+        assert_eq!(
+            (ran.code, home.file("m.zv").exists()),
+            (2, false),
+            "{other}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(words), "{other}: {}", ran.stderr);
+    }
+    Ok(())
+}

@@ -1,0 +1,669 @@
+//! Several stores as one: their specifications united, their contents pushed to one writer.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use futures::future::BoxFuture;
+use zvf_encode::batches::Owners;
+use zvf_encode::error::OrBug;
+use zvf_meta::Affine;
+use zvf_query::Query;
+use zvf_store::Store;
+use zvf_write::{
+    AttributeSpec, AttributeType, Batch, Groups, NumberType, ObjectTable, StoreSpec, StoreWriter,
+    Values, WriteError, WriteOptions,
+};
+
+use super::{Described, describe, nothing, pass};
+use crate::answered::groups_of;
+use crate::error::shown;
+use crate::frame::{Frame, Space};
+use crate::{ConvertError, IdMap, ObjectIds, Options, Sink, StoreFrame};
+
+/// How stores are merged.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MergeOptions {
+    /// How the store is written.
+    pub write: WriteOptions,
+    /// The ids of its objects. Default: as they are; an id that two stores have is an error.
+    pub ids: ObjectIds,
+    /// Memory of the queries of the stores.
+    pub query_budget: Option<u64>,
+}
+
+/// What was merged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Merged {
+    /// Vertices of each store, in the order given.
+    pub vertices: Vec<u64>,
+    /// Objects of each store.
+    pub objects: Vec<u64>,
+    /// Groups of the new store.
+    pub groups: u64,
+    /// What was converted or left out, and defects of the stores.
+    pub notes: Vec<String>,
+}
+
+/// Checks that positions of a store can be those of another one: same kind, axes and frame. Units may differ.
+///
+/// # Errors
+/// Misuse, with what differs.
+pub fn check_joinable<'a>(
+    store: &'a Store,
+    own: &'a Store,
+) -> BoxFuture<'a, Result<(), ConvertError>> {
+    Box::pin(async move {
+        let refused = |what: &str, found: String, expected: String| {
+            Err(ConvertError::usage(
+                format!("{}: {what}", store.url()),
+                found,
+                expected,
+            ))
+        };
+        if store.url() == own.url() {
+            return refused(
+                "store",
+                "the same one twice".to_owned(),
+                "another one".to_owned(),
+            );
+        }
+        if store.kind() != own.kind() {
+            let (found, expected) = (store.kind().to_string(), own.kind().to_string());
+            return refused("kind", found, format!("{expected} as in {}", own.url()));
+        }
+        let names = |store: &Store| {
+            let axes = store.root().axes().iter().map(|axis| axis.name.clone());
+            axes.collect::<Vec<_>>().join(", ")
+        };
+        if names(store) != names(own) {
+            let expected = format!("{} as in the store {}", names(own), own.url());
+            return refused("axes", names(store), expected);
+        }
+        let (theirs, ours) = (Frame::of_store(store).await?, Frame::of_store(own).await?);
+        for (frame, store) in [(&theirs, store), (&ours, own)] {
+            if let Some(problem) = frame.as_ref().and_then(Frame::problem) {
+                let what = format!("{}: frame", store.url());
+                return Err(ConvertError::usage(
+                    what,
+                    problem,
+                    "the frame of its positions",
+                ));
+            }
+        }
+        let space = |frame: &Option<Frame>| frame.as_ref().and_then(Frame::space).map(Space::name);
+        if let (Some(found), Some(expected)) = (space(&theirs), space(&ours))
+            && found != expected
+        {
+            let expected = format!("{expected} as in the store {}", own.url());
+            return refused("frame", format!("positions in {found}"), expected);
+        }
+        let crs = |store: &Store| store.root().zarr_vectors.crs.clone();
+        if let (Some(found), Some(expected)) = (crs(store), crs(own))
+            && found != expected
+        {
+            return refused("crs", found.to_string(), expected.to_string());
+        }
+        Ok(())
+    })
+}
+
+/// Writes level 0 of several stores of the same kind as one new store.
+///
+/// Positions are converted to the units of the first store; number types become those that hold the values of all; attributes, categories and groups by name
+/// are united. A store without an attribute has none of its values: NaN, or no text. Axes, chunks, headers and frame are those of the first store.
+///
+/// # Cost
+/// Reads each store once, and the list of its objects; bounded by the budgets of the queries and the writer, the tables of objects and some 50 bytes an object.
+///
+/// # Errors
+/// Misuse: fewer than two stores, stores that [`check_joinable`] refuses, ids or attributes that do not fit together. As the queries and the writer. There
+/// is no store after an error.
+pub fn merge<'a>(
+    stores: &'a [Store],
+    address: &'a str,
+    options: MergeOptions,
+) -> BoxFuture<'a, Result<Merged, ConvertError>> {
+    Box::pin(async move {
+        let (Some(first), [_, _, ..]) = (stores.first(), stores) else {
+            let found = format!("{} of them", stores.len());
+            return Err(ConvertError::usage("stores", found, "two at least"));
+        };
+        let frame = StoreFrame::of_store(first).await?;
+        let mut merged = Merged::default();
+        let (mut described, mut maps) = (Vec::new(), Vec::new());
+        for (at, store) in stores.iter().enumerate() {
+            if let Some(before) = stores.iter().take(at).find(|one| one.url() == store.url()) {
+                check_joinable(store, before).await?;
+            }
+            if at > 0 {
+                check_joinable(store, first).await?;
+            }
+            let one = describe(store).await?;
+            one.check_owned(store).await?;
+            let placed = frame.place_table(&one.vertices, &Options::default())?;
+            merged.note(store, one.notes.iter().chain(&placed.remarks));
+            maps.push((placed.map, placed.lengths));
+            described.push(one);
+        }
+        let spec = unite(stores, &described, &maps, &mut merged.notes)?;
+        let files: Vec<PathBuf> = stores.iter().map(|one| PathBuf::from(one.url())).collect();
+        let mut ids = IdMap::new(options.ids, &files)?;
+        let mut groups = UnitedGroups::default();
+        let mut writer = StoreWriter::create(address, spec.clone(), options.write).await?;
+        let parts = stores.iter().zip(&described).zip(maps);
+        for (file, ((store, one), (map, lengths))) in parts.enumerate() {
+            let mut asked = one.query(&Query::default());
+            asked.memory_budget = options.query_budget.unwrap_or(asked.memory_budget);
+            let before = writer.vertices();
+            let mut fitting = Fitting {
+                spec: &spec,
+                sink: &mut writer,
+                ids: &mut ids,
+                file,
+                map,
+                lengths,
+            };
+            let passed = pass(store, asked, one, before, &mut fitting).await?;
+            merged.vertices.push(passed.vertices);
+            merged.objects.push(passed.ids.len() as u64);
+            merged.note(store, passed.warnings.iter());
+            if spec.has_objects()
+                && let Some((found, left)) = groups_of(store, 0, Some(&passed.ids)).await?
+            {
+                merged.note(store, left.iter());
+                groups.add(&found, &mut |id| ids.id(file, id), &mut merged.notes)?;
+            }
+        }
+        merged.groups = groups.names.len() as u64;
+        if merged.groups > 0 {
+            writer.set_groups(&groups.finish(&mut merged.notes)?)?;
+        }
+        writer.finish().await?;
+        let mut seen = BTreeSet::new();
+        merged.notes.retain(|note| seen.insert(note.clone()));
+        Ok(merged)
+    })
+}
+
+impl Merged {
+    fn note<'n>(&mut self, store: &Store, notes: impl Iterator<Item = &'n String>) {
+        let notes = notes.map(|note| format!("{}: {note}", store.url()));
+        self.notes.extend(notes);
+    }
+}
+
+type Map = (Option<Affine>, Option<f64>);
+
+/// The specification of a store for all of them.
+fn unite(
+    stores: &[Store],
+    described: &[Described],
+    maps: &[Map],
+    notes: &mut Vec<String>,
+) -> Result<StoreSpec, ConvertError> {
+    let all: Vec<(&str, &StoreSpec)> = stores
+        .iter()
+        .zip(described)
+        .map(|(store, one)| (store.url(), &one.spec))
+        .collect();
+    let first = described.first().or_bug("no store to merge")?;
+    let mut spec = first.spec.clone();
+    for (url, other) in all.iter().skip(1) {
+        let differs = |what: &str, found: String, expected: String| {
+            let expected = format!(
+                "{expected} as in the store {}",
+                stores.first().map_or("", Store::url)
+            );
+            Err(ConvertError::usage(
+                format!("{url}: {what}"),
+                found,
+                expected,
+            ))
+        };
+        if other.has_objects() != spec.has_objects() {
+            let word = |has: bool| {
+                if has {
+                    "points of objects"
+                } else {
+                    "points without objects"
+                }
+            };
+            let (found, expected) = (word(other.has_objects()), word(spec.has_objects()));
+            return differs("points", found.to_owned(), expected.to_owned());
+        }
+        if other.links.width != spec.links.width {
+            let (found, expected) = (other.links.width, spec.links.width);
+            return differs("links", format!("{found} ends"), format!("{expected} ends"));
+        }
+        if other.links.directed != spec.links.directed {
+            let word = |directed: bool| if directed { "directed" } else { "undirected" };
+            let (found, expected) = (word(other.links.directed), word(spec.links.directed));
+            return differs("links", found.to_owned(), expected.to_owned());
+        }
+        spec.links.explicit |= other.links.explicit;
+        let Some(positions) = wider(spec.positions, other.positions) else {
+            let (found, expected) = (other.positions.to_string(), spec.positions.to_string());
+            return differs("positions", found, expected);
+        };
+        spec.positions = positions;
+        spec.crs = spec.crs.take().or_else(|| other.crs.clone());
+        for (namespace, members) in &other.user_metadata {
+            let own = spec.user_metadata.entry(namespace.clone());
+            if *own.or_insert_with(|| members.clone()) != *members {
+                notes.push(format!(
+                    "{url}: left out: user metadata of {}",
+                    shown(namespace)
+                ));
+            }
+        }
+        let headers: Vec<&str> = other.headers.keys().map(String::as_str).collect();
+        if !headers.is_empty() {
+            notes.push(format!(
+                "{url}: left out: headers of source files: {}",
+                headers.join(", ")
+            ));
+        }
+    }
+    if !spec.positions.is_float() && maps.iter().any(|(map, _)| map.is_some()) {
+        spec.positions = NumberType::F64;
+    }
+    let lists = |pick: fn(&StoreSpec) -> &Vec<AttributeSpec>| {
+        let lists = all.iter().map(|(url, spec)| (*url, pick(spec)));
+        lists.collect::<Vec<_>>()
+    };
+    spec.vertex_attributes = attributes(
+        "vertices",
+        &lists(|one| &one.vertex_attributes),
+        false,
+        notes,
+    )?;
+    spec.links.attributes = attributes("links", &lists(|one| &one.links.attributes), false, notes)?;
+    spec.object_attributes =
+        attributes("objects", &lists(|one| &one.object_attributes), true, notes)?;
+    Ok(spec)
+}
+
+/// The attributes of all stores. `gaps`: whole numbers that a store lacks become float64.
+fn attributes(
+    of: &str,
+    lists: &[(&str, &Vec<AttributeSpec>)],
+    gaps: bool,
+    notes: &mut Vec<String>,
+) -> Result<Vec<AttributeSpec>, ConvertError> {
+    let mut out: Vec<AttributeSpec> = Vec::new();
+    for (url, list) in lists {
+        for one in *list {
+            match out.iter_mut().find(|own| own.name == one.name) {
+                None => out.push(one.clone()),
+                Some(own) => join(of, url, own, one)?,
+            }
+        }
+    }
+    for own in &mut out {
+        let lacks = |list: &[AttributeSpec]| !list.iter().any(|one| one.name == own.name);
+        let without: Vec<&str> = lists
+            .iter()
+            .filter(|(_, list)| lacks(list))
+            .map(|(url, _)| *url)
+            .collect();
+        if without.is_empty() {
+            continue;
+        }
+        let what = format!("attribute {} of {of}", shown(&own.name));
+        match own.values {
+            AttributeType::Number(number) if !number.is_float() && gaps => {
+                own.values = AttributeType::Number(NumberType::F64);
+                notes.push(format!(
+                    "{what} becomes float64: {} has no values",
+                    without.join(", ")
+                ));
+            }
+            AttributeType::Number(number) if !number.is_float() => {
+                let expected = format!(
+                    "values: {number} cannot be missing (`zvf edit STORE set-attribute` adds them, `zvf query --attributes` leaves it out)"
+                );
+                return Err(ConvertError::usage(
+                    without.join(", "),
+                    format!("no {what}"),
+                    expected,
+                ));
+            }
+            _ => notes.push(format!("{what} is missing in {}", without.join(", "))),
+        }
+    }
+    Ok(out)
+}
+
+/// One attribute of two stores.
+fn join(
+    of: &str,
+    url: &str,
+    own: &mut AttributeSpec,
+    one: &AttributeSpec,
+) -> Result<(), ConvertError> {
+    let differs = |found: String, expected: String| {
+        let what = format!("{url}: attribute {} of {of}", shown(&one.name));
+        Err(ConvertError::usage(
+            what,
+            found,
+            format!("{expected} as in the stores before"),
+        ))
+    };
+    if own.channels != one.channels {
+        return differs(
+            format!("{} channels", one.channels),
+            own.channels.to_string(),
+        );
+    }
+    if let (Some(found), Some(expected)) = (&one.unit, &own.unit)
+        && found != expected
+    {
+        return differs(format!("the unit {found}"), expected.clone());
+    }
+    own.values = match (own.values, one.values) {
+        (AttributeType::Number(a), AttributeType::Number(b)) => match wider(a, b) {
+            Some(number) => AttributeType::Number(number),
+            None => return differs(b.to_string(), a.to_string()),
+        },
+        (a, b) if a == b => a,
+        (a, b) => return differs(b.name(), a.name()),
+    };
+    own.unit = own.unit.take().or_else(|| one.unit.clone());
+    own.description = own.description.take().or_else(|| one.description.clone());
+    own.channel_names = own
+        .channel_names
+        .take()
+        .or_else(|| one.channel_names.clone());
+    Ok(())
+}
+
+/// The smallest type that holds all numbers of two; `None` if there is none.
+fn wider(a: NumberType, b: NumberType) -> Option<NumberType> {
+    use NumberType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    let by_size: &[NumberType] = match a.is_float() || b.is_float() {
+        true => &[F16, F32, F64],
+        false => &[U8, I8, U16, I16, U32, I32, U64, I64],
+    };
+    if a == b {
+        return Some(a);
+    }
+    let both = |one: &&NumberType| holds(**one, a) && holds(**one, b);
+    by_size.iter().find(both).copied()
+}
+
+/// Whether a type holds every number of another one.
+fn holds(wide: NumberType, narrow: NumberType) -> bool {
+    use NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    // Bits of whole numbers, and whether some are below 0.
+    let whole = |one: NumberType| match one {
+        U8 => Some((8, false)),
+        U16 => Some((16, false)),
+        U32 => Some((32, false)),
+        U64 => Some((64, false)),
+        I8 => Some((7, true)),
+        I16 => Some((15, true)),
+        I32 => Some((31, true)),
+        I64 => Some((63, true)),
+        Bool | F16 | F32 | F64 => None,
+    };
+    let digits = |one: NumberType| match one {
+        F16 => Some(11),
+        F32 => Some(24),
+        F64 => Some(53),
+        _ => None,
+    };
+    match (whole(wide), whole(narrow), digits(wide), digits(narrow)) {
+        (Some((bits, signed)), Some((own, below)), ..) => bits >= own && (signed || !below),
+        (_, Some((bits, _)), Some(digits), _) => digits >= bits,
+        (_, _, Some(digits), Some(own)) => digits >= own,
+        _ => wide == narrow,
+    }
+}
+
+/// Brings what a store holds to the specification of all.
+struct Fitting<'s> {
+    spec: &'s StoreSpec,
+    sink: &'s mut StoreWriter,
+    ids: &'s mut IdMap,
+    file: usize,
+    map: Option<Affine>,
+    lengths: Option<f64>,
+}
+
+impl Fitting<'_> {
+    fn id(&mut self, id: i64) -> Result<i64, WriteError> {
+        let found = self.ids.id(self.file, id);
+        found.map_err(|(found, expected)| WriteError::input("objects", found, expected))
+    }
+}
+
+/// The columns that are wanted, in their types; missing values for those that are not given.
+fn columns(
+    wanted: &[AttributeSpec],
+    given: &[(String, Values<'_>)],
+    rows: usize,
+) -> Result<Vec<(String, Values<'static>)>, WriteError> {
+    let mut columns = Vec::new();
+    for one in wanted {
+        let values = match given.iter().find(|(name, _)| *name == one.name) {
+            Some((_, values)) => values.fitted(one)?,
+            None if rows == 0 => nothing(one.values),
+            None => Values::absent(one, rows * one.channels)?,
+        };
+        columns.push((one.name.clone(), values));
+    }
+    Ok(columns)
+}
+
+impl Sink for Fitting<'_> {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let spec = self.spec;
+        let batch = match &self.map {
+            Some(map) => Cow::Owned(batch.mapped(map, spec.positions, self.lengths)),
+            None => Cow::Borrowed(batch),
+        };
+        let rows = batch.positions.len() / spec.dims().max(1);
+        let links = batch.links.len() / spec.links.width.max(1);
+        let positions = batch.positions.exactly(spec.positions);
+        let mut fitted = Batch::new(positions.or_bug("positions that their type does not hold")?);
+        fitted.numbering = batch.numbering;
+        fitted.links = Cow::Borrowed(&batch.links);
+        fitted.objects = match &batch.objects {
+            Owners::None => Owners::None,
+            Owners::Each(ids) => {
+                let ids = ids.iter().map(|id| self.id(*id));
+                Owners::Each(ids.collect::<Result<Vec<_>, _>>()?.into())
+            }
+            Owners::Runs(runs) => {
+                let runs = runs.iter().map(|(id, rows)| Ok((self.id(*id)?, *rows)));
+                Owners::Runs(runs.collect::<Result<Vec<_>, WriteError>>()?.into())
+            }
+        };
+        fitted.attributes = columns(&spec.vertex_attributes, &batch.attributes, rows)?;
+        fitted.link_attributes = columns(&spec.links.attributes, &batch.link_attributes, links)?;
+        self.sink.batch(&fitted)
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        let ids = table.ids().iter().map(|id| self.id(*id));
+        let mut fitted = ObjectTable::new(ids.collect::<Result<Vec<_>, _>>()?);
+        let given: Vec<(String, Values<'_>)> = table
+            .attributes()
+            .map(|(name, values)| (name.to_owned(), values.clone()))
+            .collect();
+        for (name, values) in columns(&self.spec.object_attributes, &given, table.ids().len())? {
+            fitted = fitted.with_attribute(name, values);
+        }
+        self.sink.objects(&fitted)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.sink.groups(groups)
+    }
+}
+
+/// The values of one attribute of groups: those of some groups, and how many one has.
+#[derive(Debug, Default)]
+struct GroupColumn {
+    channels: usize,
+    values: BTreeMap<usize, Values<'static>>,
+}
+
+/// Groups of several stores, joined by name.
+#[derive(Debug, Default)]
+struct UnitedGroups {
+    names: Vec<String>,
+    members: Vec<Vec<i64>>,
+    known: HashMap<String, usize>,
+    columns: BTreeMap<String, GroupColumn>,
+}
+
+impl UnitedGroups {
+    /// Adds the groups of a store, with the new ids of their members.
+    fn add(
+        &mut self,
+        groups: &Groups<'_>,
+        id: &mut dyn FnMut(i64) -> Result<i64, (String, String)>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ConvertError> {
+        let mut places = Vec::new();
+        let members = groups.members().iter();
+        let none = String::new();
+        for (at, ids) in members.enumerate() {
+            let name = groups.names().get(at).unwrap_or(&none);
+            let known = self.known.get(name).copied().filter(|_| !name.is_empty());
+            let place = known.unwrap_or(self.names.len());
+            if known.is_none() {
+                self.names.push(name.clone());
+                self.members.push(Vec::new());
+                self.known.insert(name.clone(), place);
+            }
+            let new = ids
+                .iter()
+                .map(|one| id(*one))
+                .collect::<Result<Vec<_>, _>>();
+            let new =
+                new.map_err(|(found, expected)| ConvertError::usage("groups", found, expected))?;
+            self.members
+                .get_mut(place)
+                .or_bug("a group that was just added")?
+                .extend(new);
+            places.push(place);
+        }
+        for (name, values) in groups.attributes() {
+            let channels = values.len().checked_div(places.len()).unwrap_or(1).max(1);
+            let column = self.columns.entry(name.to_owned()).or_default();
+            if column.values.is_empty() {
+                column.channels = channels;
+            }
+            let kinds = column.values.values().next();
+            let other = kinds.is_some_and(|own| own.type_name() != values.type_name());
+            if column.channels != channels || other {
+                notes.push(format!(
+                    "left out: values of attribute {} of groups, of another type in one of the stores",
+                    shown(name)
+                ));
+                continue;
+            }
+            for (row, place) in places.iter().enumerate() {
+                let one = values.of_rows(&[row], channels)?;
+                match column.values.get(place) {
+                    None => {
+                        column.values.insert(*place, one);
+                    }
+                    Some(own) if *own == one => {}
+                    Some(_) => notes.push(format!(
+                        "left out: attribute {} of group {}, which has another value in a store before",
+                        shown(name),
+                        shown(self.names.get(*place).map_or("", String::as_str))
+                    )),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All groups. An attribute of whole numbers that some groups lack is left out.
+    fn finish(self, notes: &mut Vec<String>) -> Result<Groups<'static>, ConvertError> {
+        let count = self.names.len();
+        let mut out = Groups::new(self.members).with_names(self.names);
+        for (name, column) in self.columns {
+            let Some(first) = column.values.values().next() else {
+                continue;
+            };
+            let rows = (0..count).map(|row| column.values.get(&row));
+            let values = match first.number_type() {
+                None => {
+                    let none = Values::Text(vec![None; column.channels]);
+                    let texts = rows.flat_map(|row| match row.unwrap_or(&none) {
+                        Values::Text(texts) => texts.clone(),
+                        _ => Vec::new(),
+                    });
+                    Values::Text(texts.collect())
+                }
+                Some(number) => {
+                    let mut one = AttributeSpec::number(&name, number);
+                    one.channels = column.channels;
+                    let Ok(none) = Values::absent(&one, column.channels) else {
+                        if column.values.len() < count {
+                            notes.push(format!(
+                                "left out: attribute {} of groups: some have no value, and whole numbers cannot be missing",
+                                shown(&name)
+                            ));
+                            continue;
+                        }
+                        out = out.with_attribute(&name, together(rows.flatten(), number)?);
+                        continue;
+                    };
+                    together(rows.map(|row| row.unwrap_or(&none)), number)?
+                }
+            };
+            out = out.with_attribute(&name, values);
+        }
+        Ok(out)
+    }
+}
+
+/// Numbers of one type, one after another.
+fn together<'v>(
+    lists: impl Iterator<Item = &'v Values<'static>>,
+    number: NumberType,
+) -> Result<Values<'static>, WriteError> {
+    let mut bytes = Vec::new();
+    for list in lists {
+        bytes.extend_from_slice(&list.bytes_as(number).or_bug("numbers of one type")?);
+    }
+    Ok(Values::of_bytes(number, &bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wider;
+    use zvf_write::NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+
+    #[test]
+    fn the_wider_type_holds_both() {
+        for (a, b, expected) in [
+            (F32, F64, Some(F64)),
+            (U8, I8, Some(I16)),
+            (U8, U16, Some(U16)),
+            (I8, U16, Some(I32)),
+            (U32, I8, Some(I64)),
+            (U8, F16, Some(F16)),
+            (I16, F16, Some(F32)),
+            (I32, F32, Some(F64)),
+            (I64, U64, None),
+            (I64, F64, None),
+            (I32, I64, Some(I64)),
+            (U32, I64, Some(I64)),
+            (Bool, Bool, Some(Bool)),
+            (Bool, U8, None),
+        ] {
+            assert_eq!(wider(a, b), expected, "{a} {b}");
+            assert_eq!(wider(b, a), expected, "{b} {a}");
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! Stores made from stores: selections of one ([`split`]), all of several ([`merge`]).
+//!
+//! Both describe the new store by what a query of the old one returns, and push the answer to a writer, so that any version is read, the result is one
+//! store of level 0 in the newest version, and memory is bounded by the budgets of the query and the writer, and by the tables of objects.
+
+pub(crate) mod merge;
+mod names;
+pub(crate) mod split;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_schema::SchemaRef;
+use futures::future::BoxFuture;
+use zvf_encode::arrow::{column_type, values};
+use zvf_encode::batches::Numbering;
+use zvf_encode::error::{OrBug, internal};
+use zvf_meta::LinksConvention;
+use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::{Level, Names, Need, Store};
+use zvf_write::{
+    AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    WriteError, WriteOptions,
+};
+
+use crate::answered::groups_of;
+use crate::export::schemas::Schemas;
+use crate::{ConvertError, Sink};
+
+/// Level 0 of a store, as far as a new store needs it.
+#[derive(Debug)]
+pub(crate) struct Described {
+    /// How a store of its contents is written.
+    pub(crate) spec: StoreSpec,
+    /// What a new store does not have.
+    pub(crate) notes: Vec<String>,
+    /// Its objects, with their vertices, in the order of the index; empty without objects.
+    pub(crate) objects: Vec<(i64, u64)>,
+    /// The columns of its vertices.
+    pub(crate) vertices: SchemaRef,
+    /// Its vertices as the level states them.
+    stated: u64,
+    /// Object attributes of whole numbers that some objects lack: they become float64.
+    partial: BTreeSet<String>,
+}
+
+/// Reads what [`Described`] holds.
+///
+/// # Errors
+/// Misuse: a store that no writer could have made. As the store says.
+pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
+    let level = store.level(0, &Need::all()).await?;
+    level.check_complete()?;
+    let (kind, root) = (store.kind(), store.root());
+    let has_objects = level.object_index().is_some();
+    let refused =
+        |found: String, expected: &str| Err(ConvertError::usage(store.url(), found, expected));
+    if kind != Kind::PointCloud && !has_objects {
+        return refused(
+            format!("a {kind} without an index of objects"),
+            "one with objects",
+        );
+    }
+    let offset = root.zarr_vectors.coordinate_offset.iter().flatten();
+    if offset.into_iter().any(|part| *part != 0.0) {
+        return refused(
+            "a coordinate_offset".to_owned(),
+            "positions as they are stored",
+        );
+    }
+    let mut spec = StoreSpec::new(kind, level.chunk_shape().to_vec());
+    spec = spec.with_axes(root.axes().to_vec());
+    spec.crs.clone_from(&root.zarr_vectors.crs);
+    let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
+    let answer = query(store, everything(&spec, has_objects, Some(Vec::new()))).await?;
+    let schemas = Schemas::of(&answer);
+    drop(answer);
+    spec = spec.with_vertex_records(&schemas.vertices)?;
+    spec.objects = has_objects;
+    if has_objects {
+        let mut list = list_objects(store, 0, false).await?;
+        let schema = list.schema(Table::Objects).cloned();
+        let schema = schema.or_bug("a list of objects without columns")?;
+        spec = spec.with_object_records(&schema)?;
+        while let Some((_, batch)) = list.next().await? {
+            let (ids, counts) = (ids_of(&batch)?, counts_of(&batch)?);
+            objects.extend(ids.iter().copied().zip(counts.iter().copied()));
+            let whole = |one: &&zvf_write::AttributeSpec| match one.values {
+                AttributeType::Number(number) => !number.is_float(),
+                _ => false,
+            };
+            for one in spec.object_attributes.iter().filter(whole) {
+                let column = attribute_column(&batch, &one.name);
+                if column.is_some_and(|column| column.null_count() > 0) {
+                    partial.insert(one.name.clone());
+                }
+            }
+        }
+        for one in &mut spec.object_attributes {
+            if partial.contains(&one.name) {
+                one.values = AttributeType::Number(NumberType::F64);
+            }
+        }
+    } else if kind == Kind::PointCloud {
+        let bins = level.bin_shape().map(<[f64]>::to_vec);
+        spec.bin_shape = bins.filter(|bins| bins.as_slice() != level.chunk_shape());
+    }
+    if spec.takes_links() {
+        if let Some(links) = &schemas.links {
+            spec = spec.with_link_records(links)?;
+        }
+        let explicit = root.links_convention().ok() == Some(LinksConvention::Explicit);
+        spec.links.explicit = kind != Kind::Skeleton || explicit;
+        if let Some(family) = level.links(0) {
+            spec.links.directed = family.directed();
+            spec.links.store = family.store();
+        }
+    }
+    let mut notes: Vec<String> = partial
+        .iter()
+        .map(|name| {
+            format!("attribute {name} of objects becomes float64: some objects have no value")
+        })
+        .collect();
+    beside(store, &level, &mut spec, &mut notes).await?;
+    Ok(Described {
+        spec,
+        notes,
+        objects,
+        vertices: schemas.vertices,
+        stated: level.doc().vertex_count,
+        partial,
+    })
+}
+
+/// Takes over what is stored beside level 0, and notes what is not.
+async fn beside(
+    store: &Store,
+    level: &Level,
+    spec: &mut StoreSpec,
+    notes: &mut Vec<String>,
+) -> Result<(), ConvertError> {
+    let side = store.side_groups().await?;
+    let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+    for (format, members) in store.headers(&formats).await? {
+        spec.headers.insert(format, members);
+    }
+    let own = store.root().user_metadata.as_ref();
+    for (namespace, members) in own.and_then(|own| own.as_object()).into_iter().flatten() {
+        if let Some(members) = members.as_object() {
+            spec.user_metadata
+                .insert(namespace.clone(), members.clone());
+        }
+    }
+    let mut left = |what: &str| notes.push(format!("left out: {what}"));
+    if store.levels().len() > 1 {
+        left("coarse levels (`zvf pyramid` makes them)");
+    }
+    if side.parametric.is_some() {
+        left("parametric objects");
+    }
+    if !side.composite.is_empty() {
+        left("further kinds of geometry");
+    }
+    if !side.unknown.is_empty() {
+        left("folders that no version of the format defines");
+    }
+    if !side.listed {
+        left("headers of source files, since the store cannot be listed");
+    }
+    let fragments = level.fragment_attributes().iter();
+    if fragments.filter(|one| one.name != "object_id").count() > 0 {
+        left("attributes of fragments");
+    }
+    if level.doc().chunk_attribute_name.is_some() {
+        left("the cut of chunks by an attribute");
+    }
+    Ok(())
+}
+
+/// The query for all of level 0, by object if there are any.
+fn everything(spec: &StoreSpec, has_objects: bool, objects: Option<Vec<i64>>) -> Query {
+    Query {
+        objects: objects.filter(|_| has_objects),
+        select: match has_objects {
+            true => Select::Objects,
+            false => Select::Vertices,
+        },
+        owners: has_objects,
+        outputs: Outputs {
+            vertices: true,
+            links: spec.takes_links(),
+            objects: has_objects,
+        },
+        ..Query::default()
+    }
+}
+
+impl Described {
+    /// The query for a selection: `base` with its tables, columns and ways to select replaced; all objects, if none are named.
+    pub(crate) fn query(&self, base: &Query) -> Query {
+        let has_objects = self.spec.has_objects();
+        let all = || self.objects.iter().map(|(id, _)| *id).collect();
+        let objects = base.objects.clone().unwrap_or_else(all);
+        Query {
+            bbox: base.bbox.clone(),
+            filter: base.filter.clone(),
+            groups: base.groups.clone(),
+            chunks: base.chunks.clone(),
+            within: base.within.clone(),
+            ignore_missing: base.ignore_missing,
+            memory_budget: base.memory_budget,
+            ..everything(&self.spec, has_objects, Some(objects))
+        }
+    }
+}
+
+impl Described {
+    /// Checks that every vertex belongs to an object, if there are objects: by counts, else by a pass over the owners of all rows.
+    ///
+    /// # Errors
+    /// Misuse: vertices of no object. As the query.
+    pub(crate) async fn check_owned(&self, store: &Store) -> Result<(), ConvertError> {
+        let held: u64 = self.objects.iter().map(|(_, size)| size).sum();
+        if !self.spec.has_objects() || self.stated <= held {
+            return Ok(());
+        }
+        let owners = Query {
+            columns: vec![zvf_query::Column::ObjectId],
+            attributes: Names::None,
+            outputs: Outputs {
+                vertices: true,
+                links: false,
+                objects: false,
+            },
+            ..Query::default()
+        };
+        let (mut answer, mut orphans) = (query(store, owners).await?, 0);
+        while let Some((_, batch)) = answer.next().await? {
+            let column = batch.column_by_name("object_id");
+            orphans += column.map_or(0, |column| column.null_count());
+        }
+        if orphans == 0 {
+            return Ok(());
+        }
+        let found = format!("{orphans} vertices that belong to no object");
+        let expected = "objects alone: `zvf split STORE DIR --by count 1` leaves the others out";
+        Err(ConvertError::usage(store.url(), found, expected))
+    }
+}
+
+/// Vertices of skeletons that are in memory at one time: a tree is pushed as a whole, with its edges.
+const WINDOW: u64 = 1 << 18;
+
+/// What was pushed.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    pub(crate) vertices: u64,
+    pub(crate) ids: BTreeSet<i64>,
+    pub(crate) warnings: BTreeSet<String>,
+}
+
+/// Pushes the answer to a query that [`Described::query`] made. Links name vertices from the first of this call, which is number `first` of the sink.
+pub(crate) async fn pass(
+    store: &Store,
+    asked: Query,
+    described: &Described,
+    first: u64,
+    sink: &mut (dyn Sink + Send),
+) -> Result<Passed, ConvertError> {
+    let mut passed = Passed::default();
+    if described.spec.kind != Kind::Skeleton {
+        let mut answer = query(store, asked).await?;
+        while let Some((table, batch)) = answer.next().await? {
+            described.push(table, &batch, first, &mut passed, sink)?;
+        }
+        passed
+            .warnings
+            .extend(answer.summary().warnings.iter().cloned());
+        return Ok(passed);
+    }
+    let sizes: BTreeMap<i64, u64> = described.objects.iter().copied().collect();
+    let ids = asked.objects.clone().unwrap_or_default();
+    let mut left = ids.as_slice();
+    while !left.is_empty() {
+        let mut held = 0u64;
+        let fits = left.iter().take_while(|id| {
+            let before = held;
+            held = held.saturating_add(sizes.get(*id).copied().unwrap_or(0));
+            before == 0 || held <= WINDOW
+        });
+        let (now, after) = left.split_at(fits.count().max(1));
+        left = after;
+        let window = Query {
+            objects: Some(now.to_vec()),
+            ..asked.clone()
+        };
+        let answer = query(store, window).await?.collect().await?;
+        passed
+            .warnings
+            .extend(answer.summary.warnings.iter().cloned());
+        let objects = answer.table(Table::Objects)?;
+        if let Some(vertices) = answer
+            .table(Table::Vertices)?
+            .filter(|one| one.num_rows() > 0)
+        {
+            let links = answer.table(Table::Links)?;
+            let mut batch = Batch::from_records(&vertices)?;
+            if let Some(links) = &links {
+                batch = batch.with_link_records(links)?;
+            }
+            batch.numbering = Numbering::Batch;
+            described.complete(&mut batch);
+            sink.batch(&batch)?;
+            passed.vertices += vertices.num_rows() as u64;
+        }
+        if let Some(objects) = objects {
+            described.push(Table::Objects, &objects, first, &mut passed, sink)?;
+        }
+    }
+    Ok(passed)
+}
+
+impl Described {
+    /// Pushes one batch of an answer.
+    fn push(
+        &self,
+        table: Table,
+        records: &RecordBatch,
+        first: u64,
+        passed: &mut Passed,
+        sink: &mut (dyn Sink + Send),
+    ) -> Result<(), ConvertError> {
+        match table {
+            Table::Vertices => {
+                let mut batch = Batch::from_records(records)?;
+                self.complete(&mut batch);
+                sink.batch(&batch)?;
+                passed.vertices += records.num_rows() as u64;
+            }
+            Table::Links => {
+                let mut batch = Batch::new(nothing(AttributeType::Number(self.spec.positions)));
+                batch = batch.with_link_records(records)?;
+                batch.links = batch.links.iter().map(|end| end + first).collect();
+                batch.numbering = Numbering::All;
+                if self.spec.has_objects() {
+                    batch = batch.with_object_ids(Vec::new());
+                }
+                self.complete(&mut batch);
+                sink.batch(&batch)?;
+            }
+            Table::Objects => {
+                let ids = ids_of(records)?;
+                passed.ids.extend(ids.iter().copied());
+                let mut table = ObjectTable::new(ids.to_vec());
+                for one in &self.spec.object_attributes {
+                    let column = attribute_column(records, &one.name);
+                    let column = column.or_bug("an attribute that is not in its table")?;
+                    let column = match self.partial.contains(&one.name) {
+                        true => with_gaps(&one.name, column)?,
+                        false => values(&one.name, column)?,
+                    };
+                    table = table.with_attribute(&one.name, column.into_owned());
+                }
+                sink.objects(&table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the columns that a batch without rows of a kind lacks.
+    fn complete(&self, batch: &mut Batch<'_>) {
+        let add = |have: &mut Vec<(String, Values<'_>)>, wanted: &[zvf_write::AttributeSpec]| {
+            for one in wanted {
+                if !have.iter().any(|(name, _)| *name == one.name) {
+                    have.push((one.name.clone(), nothing(one.values)));
+                }
+            }
+        };
+        add(&mut batch.attributes, &self.spec.vertex_attributes);
+        add(&mut batch.link_attributes, &self.spec.links.attributes);
+    }
+}
+
+/// No values of a type.
+fn nothing(of: AttributeType) -> Values<'static> {
+    match of {
+        AttributeType::Number(number) => Values::of_bytes(number, &[]),
+        _ => Values::Text(Vec::new()),
+    }
+}
+
+/// Whole numbers, some of which are missing, as float64.
+fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values<'static>, WriteError> {
+    let plain = column.to_data().into_builder().nulls(None).build();
+    let plain = make_array(plain.or_bug("a column without its gaps")?);
+    let found = values(name, &plain)?;
+    let wrong = || {
+        let expected = "whole numbers that float64 holds, since some objects have no value";
+        WriteError::input(format!("attribute {name}"), found.type_name(), expected)
+    };
+    let exact = found.exactly(NumberType::F64).ok_or_else(wrong)?;
+    let mut floats = exact.to_f64();
+    let width = floats.len().checked_div(column.len()).unwrap_or(1).max(1);
+    for (row, values) in floats.chunks_mut(width).enumerate() {
+        if column.is_null(row) {
+            values.fill(f64::NAN);
+        }
+    }
+    Ok(floats.into())
+}
+
+/// The column of an attribute, under its name or the one that it has beside a column of that name.
+fn attribute_column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b ArrayRef> {
+    let beside = batch.column_by_name(&format!("attribute:{name}"));
+    let found = beside.or_else(|| batch.column_by_name(name));
+    found.filter(|column| column_type(column.data_type()).is_some())
+}
+
+fn ids_of(batch: &RecordBatch) -> Result<&[i64], WriteError> {
+    let column = batch.column_by_name("object_id");
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    Ok(column.or_bug("a table of objects without ids")?.values())
+}
+
+fn counts_of(batch: &RecordBatch) -> Result<&[u64], WriteError> {
+    let column = batch.column_by_name("vertices");
+    let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    Ok(column.or_bug("a list of objects without counts")?.values())
+}
+
+/// A store that a selection became.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SelectionWritten {
+    /// Its vertices; without any there is no store.
+    pub vertices: u64,
+    /// Its objects.
+    pub objects: u64,
+    /// What was left out, and defects of the store.
+    pub notes: Vec<String>,
+}
+
+/// Writes a selection of level 0 of a store as a new store: whole objects if the store has objects, else vertices, with their attributes, links inside
+/// the selection, groups, units, headers.
+///
+/// # Cost
+/// As the query, and as a writer. Memory: their budgets, and the tables of objects.
+///
+/// # Errors
+/// Misuse: a store without the index of objects that its kind needs. As the query and the writer. There is no store after an error.
+pub fn write_selection<'a>(
+    store: &'a Store,
+    selection: &'a Query,
+    address: &'a str,
+    options: WriteOptions,
+) -> BoxFuture<'a, Result<SelectionWritten, ConvertError>> {
+    Box::pin(async move {
+        let described = describe(store).await?;
+        let mut writer = StoreWriter::create(address, described.spec.clone(), options).await?;
+        let asked = described.query(selection);
+        let passed = pass(store, asked, &described, 0, &mut writer).await?;
+        internal!(
+            passed.vertices == writer.vertices(),
+            "{} vertices of {}",
+            writer.vertices(),
+            passed.vertices
+        );
+        let mut notes = described.notes.clone();
+        notes.extend(passed.warnings);
+        if passed.vertices == 0 {
+            return Ok(SelectionWritten {
+                notes,
+                ..SelectionWritten::default()
+            });
+        }
+        if described.spec.has_objects()
+            && let Some((groups, left)) = groups_of(store, 0, Some(&passed.ids)).await?
+        {
+            notes.extend(left);
+            writer.set_groups(&groups)?;
+        }
+        let done = writer.finish().await?;
+        Ok(SelectionWritten {
+            vertices: done.vertices,
+            objects: passed.ids.len() as u64,
+            notes,
+        })
+    })
+}
+
+/// A text between quotes, with those in it doubled.
+pub(crate) fn quoted(text: &str, quote: char) -> Cow<'static, str> {
+    let doubled = text.replace(quote, &format!("{quote}{quote}"));
+    Cow::Owned(format!("{quote}{doubled}{quote}"))
+}

@@ -1,0 +1,510 @@
+//! The parts of a store by group, by the values of an attribute, by number, and one for each object.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use arrow_array::{Array, RecordBatch};
+use futures::future::BoxFuture;
+use zvf_encode::arrow::{texts, values};
+use zvf_encode::error::OrBug;
+use zvf_query::{Filter, Outputs, Query, Select, Table, Target, list_objects, query};
+use zvf_store::{Names, Need, Store};
+use zvf_write::Values;
+
+use super::names::{file_name, folded, unique};
+use super::{attribute_column, counts_of, ids_of, quoted};
+use crate::ConvertError;
+use crate::error::shown;
+
+/// What parts have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SplitBy {
+    /// The group of the objects; an object of several groups is in several parts.
+    Group,
+    /// The value of an attribute of objects, or of vertices in a store without objects.
+    Attribute(String),
+    /// Nothing: so many parts, of about as many vertices each; whole objects if there are any.
+    Count(u32),
+}
+
+/// One part of a store.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SplitPart {
+    /// A name for its file, without an ending: legal on every system, and unlike those of the other parts, without regard to capital letters.
+    pub name: String,
+    /// What it is of: the name of the group, the value, or its number.
+    pub of: String,
+    /// What it holds.
+    pub query: Query,
+}
+
+/// The parts, and remarks on what is in none of them.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SplitParts {
+    /// The parts, in the order of groups, values or numbers.
+    pub parts: Vec<SplitPart>,
+    /// What is in no part.
+    pub notes: Vec<String>,
+}
+
+/// Most parts by the values of an attribute.
+const MOST: usize = 1 << 16;
+
+/// Cuts a selection of level 0 of a store into parts.
+///
+/// # Cost
+/// The list of objects, or the members of all groups, or one pass over an attribute of vertices. Memory: about 50 bytes an object.
+///
+/// # Errors
+/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values. As the query.
+pub fn split_parts<'a>(
+    store: &'a Store,
+    selection: &'a Query,
+    by: &'a SplitBy,
+) -> BoxFuture<'a, Result<SplitParts, ConvertError>> {
+    Box::pin(async move {
+        let mut notes = Vec::new();
+        let found = match by {
+            SplitBy::Group => by_group(store, selection, &mut notes).await?,
+            SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
+            SplitBy::Count(count) => by_count(store, selection, *count).await?,
+        };
+        let names = unique(found.iter().map(|(of, _)| file_name(of)).collect());
+        let parts = names.into_iter().zip(found);
+        let parts = parts.map(|(name, (of, query))| SplitPart { name, of, query });
+        Ok(SplitParts {
+            parts: parts.collect(),
+            notes,
+        })
+    })
+}
+
+/// A part for each object of a selection of level 0, with a name by a template: `{id}` stands for the id of the object, `{NAME}` for the value of an
+/// attribute of objects. Characters that are not legal in names on every system are replaced in what is filled in.
+///
+/// # Cost
+/// As [`split_parts`].
+///
+/// # Errors
+/// Misuse: a template without a place that is filled in, or with another name; two objects with the same file. As the query.
+pub fn object_parts<'a>(
+    store: &'a Store,
+    selection: &'a Query,
+    template: &'a str,
+) -> BoxFuture<'a, Result<Vec<SplitPart>, ConvertError>> {
+    Box::pin(async move {
+        let template = Template::parse(template)?;
+        let wanted = wanted(selection);
+        let mut list = list_objects(store, 0, false).await?;
+        let (mut parts, mut taken) = (Vec::new(), HashMap::new());
+        while let Some((_, batch)) = list.next().await? {
+            let filled = template.fill(store, &batch)?;
+            for (id, name) in ids_of(&batch)?.iter().zip(filled) {
+                if !wanted.as_ref().is_none_or(|wanted| wanted.contains(id)) {
+                    continue;
+                }
+                if let Some(other) = taken.insert(folded(&name), *id) {
+                    let found = format!("{} for the objects {other} and {id}", shown(&name));
+                    let expected = "a file of its own for each object: {id} makes names unique";
+                    return Err(ConvertError::usage("names of files", found, expected));
+                }
+                parts.push(SplitPart {
+                    name,
+                    of: id.to_string(),
+                    query: of_objects(selection, vec![*id]),
+                });
+            }
+        }
+        if !has_objects(store).await? {
+            let expected = "a store with objects";
+            return Err(ConvertError::usage(store.url(), "no objects", expected));
+        }
+        Ok(parts)
+    })
+}
+
+/// Whether a path is a template for [`object_parts`]: a name between braces.
+#[must_use]
+pub fn is_template(path: &str) -> bool {
+    let after = path.split_once('{').map(|(_, after)| after);
+    after.is_some_and(|after| after.contains('}'))
+}
+
+/// Parts of a template: texts, and the names between braces after them.
+#[derive(Debug, PartialEq, Eq)]
+struct Template {
+    places: Vec<(String, String)>,
+    end: String,
+}
+
+impl Template {
+    fn parse(text: &str) -> Result<Self, ConvertError> {
+        let mut places = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                let expected = "a closing brace after each opening one";
+                return Err(ConvertError::usage("template", shown(text), expected));
+            };
+            places.push((before.to_owned(), name.to_owned()));
+            rest = after;
+        }
+        if places.is_empty() {
+            let expected = "{id} or the name of an attribute of objects between braces";
+            return Err(ConvertError::usage("template", shown(text), expected));
+        }
+        Ok(Self {
+            places,
+            end: rest.to_owned(),
+        })
+    }
+
+    /// The names for the objects of a list.
+    fn fill(&self, store: &Store, batch: &RecordBatch) -> Result<Vec<String>, ConvertError> {
+        let mut names = vec![String::new(); batch.num_rows()];
+        for (before, name) in &self.places {
+            let filled: Vec<Option<String>> = if name == "id" {
+                ids_of(batch)?
+                    .iter()
+                    .map(|id| Some(id.to_string()))
+                    .collect()
+            } else {
+                words(store, batch, name)?
+            };
+            for (out, word) in names.iter_mut().zip(filled) {
+                out.push_str(before);
+                out.push_str(&word.map_or_else(|| "none".to_owned(), |word| file_name(&word)));
+            }
+        }
+        names.iter_mut().for_each(|name| name.push_str(&self.end));
+        Ok(names)
+    }
+}
+
+/// The values of an attribute of a table of objects as texts; none where they are missing.
+fn words(
+    store: &Store,
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Vec<Option<String>>, ConvertError> {
+    let Some(column) = attribute_column(batch, name) else {
+        let schema = batch.schema();
+        let known = schema.fields().iter().map(|field| field.name().as_str());
+        let known =
+            known.filter(|name| !["object_id", "vertices", "chunks", "fragments"].contains(name));
+        let known = known.collect::<Vec<_>>().join(", ");
+        let expected = match known.is_empty() {
+            true => "an attribute of objects; the store has none".to_owned(),
+            false => format!("an attribute of objects: {known}"),
+        };
+        return Err(ConvertError::usage(store.url(), shown(name), expected));
+    };
+    if let Some(list) = texts(column) {
+        return Ok(list
+            .into_iter()
+            .map(|text| text.map(|text| text.into_owned()))
+            .collect());
+    }
+    let plain = column.to_data().into_builder().nulls(None).build();
+    let plain = arrow_array::make_array(plain.or_bug("a column without its gaps")?);
+    let list: Vec<String> = match values(name, &plain)? {
+        numbers if numbers.len() != batch.num_rows() => Vec::new(),
+        Values::Bool(list) => list.iter().map(ToString::to_string).collect(),
+        numbers => whole(&numbers).unwrap_or_default(),
+    };
+    if list.len() != batch.num_rows() {
+        let found = format!(
+            "{}, which has floats or several values an object",
+            shown(name)
+        );
+        let expected = "an attribute of texts, truth values or whole numbers";
+        return Err(ConvertError::usage(store.url(), found, expected));
+    }
+    let rows = list.into_iter().enumerate();
+    Ok(rows
+        .map(|(row, word)| column.is_valid(row).then_some(word))
+        .collect())
+}
+
+/// Whole numbers as texts.
+fn whole(numbers: &Values<'_>) -> Option<Vec<String>> {
+    macro_rules! words {
+        ($list:expr) => {
+            $list.iter().map(ToString::to_string).collect()
+        };
+    }
+    Some(match numbers {
+        Values::I8(list) => words!(list),
+        Values::I16(list) => words!(list),
+        Values::I32(list) => words!(list),
+        Values::I64(list) => words!(list),
+        Values::U8(list) => words!(list),
+        Values::U16(list) => words!(list),
+        Values::U32(list) => words!(list),
+        Values::U64(list) => words!(list),
+        _ => return None,
+    })
+}
+
+/// The same selection of some objects.
+fn of_objects(selection: &Query, ids: Vec<i64>) -> Query {
+    Query {
+        objects: Some(ids),
+        ..selection.clone()
+    }
+}
+
+/// The objects that a selection names; `None` for all.
+fn wanted(selection: &Query) -> Option<BTreeSet<i64>> {
+    let ids = selection.objects.as_ref()?;
+    Some(ids.iter().copied().collect())
+}
+
+async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
+    let need = Need {
+        objects: true,
+        ..Need::nothing()
+    };
+    Ok(store.level(0, &need).await?.object_index().is_some())
+}
+
+type Found = Vec<(String, Query)>;
+
+async fn by_group(
+    store: &Store,
+    selection: &Query,
+    notes: &mut Vec<String>,
+) -> Result<Found, ConvertError> {
+    let need = Need {
+        groups: true,
+        objects: true,
+        ..Need::nothing()
+    };
+    let level = store.level(0, &need).await?;
+    let Some(groups) = level.groups().filter(|groups| !groups.is_empty()) else {
+        return Err(ConvertError::usage(
+            store.url(),
+            "no groups",
+            "a store with groups",
+        ));
+    };
+    let wanted = wanted(selection);
+    let mut all = BTreeSet::new();
+    let mut list = list_objects(store, 0, false).await?;
+    while let Some((_, batch)) = list.next().await? {
+        all.extend(ids_of(&batch)?.iter().copied());
+    }
+    all.retain(|id| wanted.as_ref().is_none_or(|wanted| wanted.contains(id)));
+    let (mut found, mut grouped) = (Vec::new(), BTreeSet::new());
+    for number in 0..groups.len() {
+        let name = groups.name(number);
+        let name = if name.is_empty() {
+            number.to_string()
+        } else {
+            name
+        };
+        let mut ids = groups.members(number).await?;
+        ids.retain(|id| all.contains(id));
+        if ids.is_empty() {
+            notes.push(format!("group {} has no objects: no part", shown(&name)));
+            continue;
+        }
+        grouped.extend(ids.iter().copied());
+        found.push((name, of_objects(selection, ids)));
+    }
+    let left = all.len().saturating_sub(grouped.len());
+    if left > 0 {
+        notes.push(format!("objects of no group: {left}; they are in no part"));
+    }
+    Ok(found)
+}
+
+async fn by_attribute(
+    store: &Store,
+    selection: &Query,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> Result<Found, ConvertError> {
+    if !has_objects(store).await? {
+        return by_vertices(store, selection, name, notes).await;
+    }
+    let wanted = wanted(selection);
+    let (mut parts, mut none): (BTreeMap<Key, Vec<i64>>, u64) = (BTreeMap::new(), 0);
+    let mut list = list_objects(store, 0, false).await?;
+    while let Some((_, batch)) = list.next().await? {
+        let words = words(store, &batch, name)?;
+        for (id, word) in ids_of(&batch)?.iter().zip(words) {
+            if !wanted.as_ref().is_none_or(|wanted| wanted.contains(id)) {
+                continue;
+            }
+            match word {
+                Some(word) => parts.entry(Key::of(word)).or_default().push(*id),
+                None => none += 1,
+            }
+        }
+        check_count(store, name, parts.len())?;
+    }
+    if none > 0 {
+        notes.push(format!(
+            "objects without a value of {}: {none}; they are in no part",
+            shown(name)
+        ));
+    }
+    let parts = parts.into_iter();
+    Ok(parts
+        .map(|(key, ids)| (key.text, of_objects(selection, ids)))
+        .collect())
+}
+
+/// A value, ordered as a number where it is one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    number: Option<i128>,
+    text: String,
+}
+
+impl Key {
+    fn of(text: String) -> Self {
+        let number = text.parse().ok();
+        Self { number, text }
+    }
+}
+
+fn check_count(store: &Store, name: &str, found: usize) -> Result<(), ConvertError> {
+    if found <= MOST {
+        return Ok(());
+    }
+    let found = format!("more than {MOST} values of {}", shown(name));
+    Err(ConvertError::usage(
+        store.url(),
+        found,
+        format!("{MOST} parts at most"),
+    ))
+}
+
+/// Parts of vertices without objects, by the values of an attribute of theirs.
+async fn by_vertices(
+    store: &Store,
+    selection: &Query,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> Result<Found, ConvertError> {
+    let asked = Query {
+        attributes: Names::List(vec![name.to_owned()]),
+        columns: vec![zvf_query::Column::Attributes],
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        select: Select::Vertices,
+        ..selection.clone()
+    };
+    let (mut parts, mut none, mut are_texts) = (BTreeSet::new(), 0u64, false);
+    let mut answer = query(store, asked).await?;
+    while let Some((table, batch)) = answer.next().await? {
+        if table != Table::Vertices {
+            continue;
+        }
+        let words = words(store, &batch, name)?;
+        are_texts = attribute_column(&batch, name).is_some_and(|column| texts(column).is_some());
+        for word in words {
+            match word {
+                Some(word) => {
+                    parts.insert(Key::of(word));
+                }
+                None => none += 1,
+            }
+        }
+        check_count(store, name, parts.len())?;
+    }
+    if none > 0 {
+        notes.push(format!(
+            "vertices without a value of {}: {none}; they are in no part",
+            shown(name)
+        ));
+    }
+    let mut found = Vec::new();
+    for key in parts {
+        let literal = match are_texts {
+            true => quoted(&key.text, '\''),
+            false => key.text.clone().into(),
+        };
+        let mut condition = format!("{} == {literal}", quoted(name, '"'));
+        if let Some(filter) = &selection.filter {
+            condition = format!("({filter}) and {condition}");
+        }
+        let part = Query {
+            filter: Some(Filter::parse(&condition)?),
+            ..selection.clone()
+        };
+        found.push((key.text, part));
+    }
+    Ok(found)
+}
+
+async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found, ConvertError> {
+    let width = count.saturating_sub(1).to_string().len();
+    let name = |number: usize| format!("{number:0width$}");
+    if !has_objects(store).await? {
+        let splits = selection.splits(store, Target::Count(count)).await?;
+        let queries = splits.iter().enumerate();
+        let queries = queries.map(|(number, split)| Ok((name(number), split.query()?)));
+        return queries.collect();
+    }
+    if count == 0 {
+        return Err(ConvertError::usage("count", "0", "at least 1 part"));
+    }
+    let wanted = wanted(selection);
+    let mut sizes = Vec::new();
+    let mut list = list_objects(store, 0, false).await?;
+    while let Some((_, batch)) = list.next().await? {
+        let all = ids_of(&batch)?.iter().zip(counts_of(&batch)?);
+        let all = all.filter(|(id, _)| wanted.as_ref().is_none_or(|wanted| wanted.contains(id)));
+        sizes.extend(all.map(|(id, size)| (*id, *size)));
+    }
+    let total: u128 = sizes.iter().map(|(_, size)| u128::from(*size)).sum();
+    let mut parts: Vec<Vec<i64>> = vec![Vec::new(); usize::try_from(count).unwrap_or(usize::MAX)];
+    let mut before = 0u128;
+    for (id, size) in sizes {
+        // The part in which the middle of the object is.
+        let middle = 2 * before + u128::from(size);
+        let number = (middle * u128::from(count))
+            .checked_div(2 * total)
+            .unwrap_or(0);
+        let last = parts.len().saturating_sub(1);
+        let number = usize::try_from(number).unwrap_or(last).min(last);
+        parts
+            .get_mut(number)
+            .or_bug("a part that does not exist")?
+            .push(id);
+        before += u128::from(size);
+    }
+    let parts = parts.into_iter().enumerate();
+    Ok(parts
+        .map(|(number, ids)| (name(number), of_objects(selection, ids)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Template, is_template};
+
+    #[test]
+    fn templates_have_places() {
+        let found = Template::parse("out/{id}-{name}.swc").unwrap();
+        let places = [("out/", "id"), ("-", "name")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!((found.places, found.end.as_str()), (places.into(), ".swc"));
+        assert!(Template::parse("plain.swc").is_err() && Template::parse("{id.swc").is_err());
+        assert!(is_template("{id}.swc") && !is_template("a{.swc") && !is_template("a.swc"));
+    }
+
+    #[test]
+    fn values_are_in_the_order_of_numbers() {
+        let mut keys = ["10", "9", "b", "-1"].map(|text| Key::of(text.to_owned()));
+        keys.sort();
+        assert_eq!(keys.map(|key| key.text), ["b", "-1", "9", "10"]);
+    }
+}

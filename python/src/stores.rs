@@ -1,0 +1,148 @@
+//! Stores made from stores: a copy, parts of one, all of several.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+use serde_json::json;
+use zvf_convert::{MergeOptions, ObjectIds, SplitBy, merge, split_parts, write_selection};
+use zvf_query::Query;
+use zvf_store::{Stop, Store};
+
+use crate::errors::{Failure, misuse};
+use crate::jobs::{at, reading};
+use crate::run::{OnInterrupt, Progress, report_progress, wait};
+use crate::store::Access;
+use crate::writer::Writing;
+
+/// Copies every object of a store, byte for byte.
+#[pyfunction]
+pub(crate) fn copy_verbatim(
+    py: Python<'_>,
+    source: String,
+    url: String,
+    read_back: bool,
+    writing: Writing,
+    access: Access,
+    progress: Progress,
+) -> PyResult<String> {
+    let stop = Stop::default();
+    let from = access.options()?.with_stop(stop.clone());
+    let mut options = zvf_migrate::CopyOptions::new()
+        .with_write(writing.options(&stop)?)
+        .with_source(from)
+        .with_read_back(read_back);
+    if let Some(callback) = progress {
+        let before = AtomicU64::new(0);
+        options = options.with_progress(Arc::new(move |done, _| {
+            let before = before.swap(done, Ordering::Relaxed);
+            report_progress(&callback, done.saturating_sub(before));
+        }));
+    }
+    let job = async {
+        let done = zvf_migrate::copy(&source, &url, options).await;
+        done.map_err(at(&url))
+    };
+    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(report.to_json(&source, &url).to_string())
+}
+
+/// Writes a store for each group, value of an attribute, or of so many parts.
+#[pyfunction]
+pub(crate) fn split(
+    py: Python<'_>,
+    url: String,
+    folder: PathBuf,
+    attribute: Option<String>,
+    count: Option<u32>,
+    writing: Writing,
+    access: Access,
+) -> PyResult<String> {
+    let by = match (attribute, count) {
+        (None, None) => SplitBy::Group,
+        (Some(name), None) => SplitBy::Attribute(name),
+        (None, Some(count)) if count > 0 => SplitBy::Count(count),
+        _ => {
+            return Err(misuse(
+                "found attribute and count, expected one of them, or none for groups; counts above 0",
+            ));
+        }
+    };
+    let stop = Stop::default();
+    let (open, write) = (reading(&access, &stop)?, writing.options(&stop)?);
+    std::fs::create_dir_all(&folder)?;
+    let job = async {
+        let store = Store::open_with(&url, open).await.map_err(at(&url))?;
+        let found = split_parts(&store, &Query::default(), &by).await;
+        let found = found.map_err(at(&url))?;
+        let (mut parts, mut notes) = (Vec::new(), found.notes);
+        for part in found.parts {
+            let path = folder.join(format!("{}.zarrvectors", part.name));
+            let file = path.display().to_string();
+            let skipped = path.join("zarr.json").exists();
+            let made = match skipped {
+                true => None,
+                false => {
+                    let made = write_selection(&store, &part.query, &file, write.clone()).await;
+                    Some(made.map_err(at::<zvf_convert::ConvertError>(&file))?)
+                }
+            };
+            let (vertices, objects) = made
+                .as_ref()
+                .map_or((0, 0), |one| (one.vertices, one.objects));
+            if skipped || vertices > 0 {
+                parts.push(json!({
+                    "file": file, "of": part.of, "vertices": vertices, "objects": objects, "skipped": skipped,
+                }));
+            }
+            notes.extend(made.into_iter().flat_map(|one| one.notes));
+        }
+        notes.dedup();
+        Ok::<_, Failure>((parts, notes))
+    };
+    let (parts, notes) = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(json!({"store": url, "parts": parts, "notes": notes}).to_string())
+}
+
+/// Writes several stores of one kind as one.
+#[pyfunction]
+#[pyo3(name = "merge")]
+pub(crate) fn merge_stores(
+    py: Python<'_>,
+    sources: Vec<String>,
+    url: String,
+    new_ids: bool,
+    id_offset: Option<i64>,
+    writing: Writing,
+    access: Access,
+) -> PyResult<String> {
+    let stop = Stop::default();
+    let open = reading(&access, &stop)?;
+    let mut options = MergeOptions::default();
+    options.write = writing.options(&stop)?;
+    options.ids = match (new_ids, id_offset) {
+        (false, None) => ObjectIds::Kept,
+        (true, None) => ObjectIds::New,
+        (false, Some(step)) => ObjectIds::Offset { step, first: 0 },
+        (true, Some(_)) => return Err(misuse("found ids and id_offset, expected one of them")),
+    };
+    let job = async {
+        let mut stores = Vec::new();
+        for source in &sources {
+            let store = Store::open_with(source, open.clone()).await;
+            stores.push(store.map_err(at(source))?);
+        }
+        let done = merge(&stores, &url, options).await;
+        done.map_err(at::<zvf_convert::ConvertError>(&url))
+    };
+    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(json!({
+        "store": url,
+        "vertices": done.vertices,
+        "objects": done.objects,
+        "groups": done.groups,
+        "notes": done.notes,
+    })
+    .to_string())
+}
