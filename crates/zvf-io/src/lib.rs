@@ -95,7 +95,7 @@ pub use remote::Remote;
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
 pub use retry::{Answer, Requests};
 pub use single_object::{FileLocation, ObjectFile, ObjectFolder, ObjectLocation};
-pub use single_state::{Listing, ObjectPart, ObjectState};
+pub use single_state::{Listing, ObjectPart, ObjectState, ObjectStates};
 pub use stop::Stop;
 pub use task::{Handover, blocking, driven};
 #[cfg(feature = "http")]

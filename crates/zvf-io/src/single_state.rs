@@ -34,6 +34,9 @@ impl ObjectState {
     }
 }
 
+/// Objects by key, each with its state.
+pub type ObjectStates = Vec<(String, ObjectState)>;
+
 /// A range of one stored object.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -134,7 +137,7 @@ impl Kv {
     /// # Errors
     /// I/O; malformed: a symbolic link to a folder in a local folder; limit, for more objects than
     /// [`Limits::cells_per_query`](crate::Limits::cells_per_query).
-    pub fn objects(&self) -> BoxFuture<'_, Result<Option<Vec<(String, ObjectState)>>, IoError>> {
+    pub fn objects(&self) -> BoxFuture<'_, Result<Option<ObjectStates>, IoError>> {
         Box::pin(async move {
             let cap = Cap::cells(self.limits());
             let mut found = match self.backend() {

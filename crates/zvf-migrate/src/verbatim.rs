@@ -28,7 +28,7 @@ use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 use zvf_store::writing::is_part_of_store;
-use zvf_store::{Class, IoError, ObjectState, OpenOptions, RawStore};
+use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore};
 
 /// Called with the bytes that are there by now, and those of the whole store.
 pub type CopyProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
@@ -211,9 +211,6 @@ const UNIT: u64 = 1024;
 /// How long copied objects may wait for their record, which costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The objects of a place that are copied, without the root, by key.
-type Objects = Vec<(String, ObjectState)>;
-
 fn is_changed(error: &WriteError) -> bool {
     matches!(error, WriteError::Store(source) if source.is_changed())
 }
@@ -237,7 +234,7 @@ fn same(first: &ObjectState, now: &ObjectState) -> bool {
 }
 
 /// All objects of a place.
-async fn list(place: &RawStore, address: &str) -> Result<Objects, WriteError> {
+async fn list(place: &RawStore, address: &str) -> Result<ObjectStates, WriteError> {
     let found = place.objects().await?;
     found.ok_or_else(|| {
         let expected = "a folder or a bucket: the keys of all objects of a store do not follow from its documents; `zvf migrate` copies the contents";
@@ -246,7 +243,7 @@ async fn list(place: &RawStore, address: &str) -> Result<Objects, WriteError> {
 }
 
 /// The root of the source, and its other objects.
-async fn of_source(from: &RawStore, source: &str) -> Result<(String, Objects), WriteError> {
+async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectStates), WriteError> {
     let missing = || WriteError::Missing {
         store: source.to_owned(),
     };
@@ -357,7 +354,7 @@ struct Job {
     to: RawStore,
     target: Arc<Target>,
     /// All objects of the source.
-    listed: Objects,
+    listed: ObjectStates,
     /// Bytes of them.
     total: u64,
     records: Arc<Records>,
@@ -375,7 +372,7 @@ impl Job {
         (from, source): (RawStore, &str),
         to: RawStore,
         target: Arc<Target>,
-        listed: Objects,
+        listed: ObjectStates,
         options: CopyOptions,
     ) -> Self {
         let (from_limits, to_limits) = (
@@ -612,7 +609,7 @@ impl Job {
 }
 
 /// Compares two listings of the source.
-fn check_unchanged(first: &Objects, now: &Objects) -> Result<(), WriteError> {
+fn check_unchanged(first: &ObjectStates, now: &ObjectStates) -> Result<(), WriteError> {
     let before: HashMap<&str, &ObjectState> = named(first).collect();
     for (key, state) in named(now) {
         match before.get(key) {
@@ -629,7 +626,7 @@ fn check_unchanged(first: &Objects, now: &Objects) -> Result<(), WriteError> {
 }
 
 /// Compares a listing of the copy with one of the source; returns the keys that only the copy has.
-fn check_sizes(listed: &Objects, found: &Objects) -> Result<Vec<String>, WriteError> {
+fn check_sizes(listed: &ObjectStates, found: &ObjectStates) -> Result<Vec<String>, WriteError> {
     let sizes: HashMap<&str, u64> = named(found).map(|(key, state)| (key, state.size)).collect();
     for (key, state) in named(listed).filter(|(key, _)| *key != ROOT) {
         let size = sizes.get(key).copied();
@@ -645,7 +642,7 @@ fn check_sizes(listed: &Objects, found: &Objects) -> Result<Vec<String>, WriteEr
     Ok(foreign.map(str::to_owned).collect())
 }
 
-fn named(objects: &Objects) -> impl Iterator<Item = (&str, &ObjectState)> {
+fn named(objects: &ObjectStates) -> impl Iterator<Item = (&str, &ObjectState)> {
     objects.iter().map(|(key, state)| (key.as_str(), state))
 }
 

@@ -123,7 +123,7 @@ pub use zvf_meta as meta;
 pub use zvf_io::use_ring;
 pub use zvf_io::{
     Class, FileLocation, IoError, IoOptions, IoTrace, Limits, Listing, Merge, Method, ObjectPart,
-    ObjectState, Request, Retry, Source, Stop, Usage, open_file,
+    ObjectState, ObjectStates, Request, Retry, Source, Stop, Usage, open_file,
 };
 
 pub use cells::CellWant;

@@ -6,7 +6,7 @@ use zvf_meta::Codec;
 
 use crate::codec::decode;
 use crate::writing::Redo;
-use crate::{IoOptions, Limits, Listing, ObjectPart, ObjectState, StoreError, Usage};
+use crate::{IoOptions, Limits, Listing, ObjectPart, ObjectState, ObjectStates, StoreError, Usage};
 use zvf_codec::{Chain, Data};
 use zvf_io::{Ask, Cap, Kv, Question, Reply, is_segment};
 
@@ -141,7 +141,7 @@ impl RawStore {
     ///
     /// # Errors
     /// As [`read`](Self::read); malformed: a symbolic link to a folder; limit, for more objects than [`Limits::cells_per_query`].
-    pub fn objects(&self) -> BoxFuture<'_, Result<Option<Vec<(String, ObjectState)>>, StoreError>> {
+    pub fn objects(&self) -> BoxFuture<'_, Result<Option<ObjectStates>, StoreError>> {
         Box::pin(async move { Ok(self.0.objects().await?) })
     }
 

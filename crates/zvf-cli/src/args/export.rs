@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::ValueEnum;
 
+use zvf_convert::is_template;
 use zvf_neuroglancer::Shards;
 use zvf_query::PieceOf;
 
@@ -101,6 +102,12 @@ impl ExportArgs {
     pub(crate) fn file(&self) -> &Path {
         let given = self.file.as_deref().or(self.output.as_deref());
         given.unwrap_or_else(|| Path::new(""))
+    }
+
+    /// The template of the files of the objects, if the name is one.
+    pub(crate) fn template(&self) -> Option<&str> {
+        let text = self.file().to_str().filter(|path| is_template(path));
+        text.filter(|_| self.format.is_none())
     }
 }
 

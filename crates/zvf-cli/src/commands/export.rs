@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
-use zvf_convert::{Format, is_template};
 use zvf_query::{Query, QuerySpec, Select};
 use zvf_store::Store;
 
@@ -25,10 +25,6 @@ use crate::output::{is_packed, print_json, print_text};
 pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.format.is_some() {
         return super::precomputed::run(args, context);
-    }
-    if let Some(template) = args.file().to_str().filter(|path| is_template(path)) {
-        let query = query(args, context)?;
-        return super::split::each_object(args, template, &query, context);
     }
     let output = Output::of(args.file(), &args.store, context)?;
     let file = output.path().to_owned();
@@ -197,7 +193,12 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
     CliError::new(error.class(), error.to_string().replace(&temporary, &name))
 }
 
-fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
+/// The query that the flags describe.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(super) fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
     let mut spec = QuerySpec::new();
     select::terms(&args.terms, &mut spec)?;
     select::level(&args.at, &mut spec);

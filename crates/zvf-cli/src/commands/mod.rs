@@ -153,6 +153,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Create(args) => create::run(args, context),
+        Command::Export(args) if args.template().is_some() => split::each_object(args, context),
         Command::Export(args) => export::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::{Format, SplitBy, SplitPart, object_parts, split_parts, write_selection};
-use zvf_query::{Query, QuerySpec, Select};
+use zvf_query::{QuerySpec, Select};
 use zvf_store::{Need, Store};
 
-use super::export::Job;
+use super::export::{Job, query};
 use super::select;
 use crate::args::{ExportArgs, SplitArgs};
 use crate::context::Context;
@@ -78,12 +78,9 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
 /// # Errors
 ///
 /// Usage: two objects with one name; as `zvf export`.
-pub(crate) fn each_object(
-    args: &ExportArgs,
-    template: &str,
-    query: &Query,
-    context: &mut Context<'_>,
-) -> Result<()> {
+pub(crate) fn each_object(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
+    let query = query(args, context)?;
+    let template = args.template().unwrap_or_default();
     if args.edges.is_some() || args.faces.is_some() || args.split.is_some() || args.limit.is_some()
     {
         let what = "--edges, --faces, --split, --limit: found one of them, expected none beside a file for each object";
@@ -95,7 +92,7 @@ pub(crate) fn each_object(
     }
     let format = Format::of(Path::new(template))?;
     let store = context.open(&args.store, 0, Need::all())?;
-    let parts = context.wait_at(&args.store, object_parts(&store, query, template))?;
+    let parts = context.wait_at(&args.store, object_parts(&store, &query, template))?;
     let mut written = Written::default();
     for part in &parts {
         let path = PathBuf::from(&part.name);
