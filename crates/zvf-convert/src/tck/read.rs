@@ -180,10 +180,14 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     let (mut values, mut lengths, mut open) = (Vec::new(), Vec::new(), 0);
     loop {
         let value = match (double, header.stored.big) {
-            (false, false) => f32::from_le_bytes(bytes.take(VALUE)?).into(),
-            (false, true) => f32::from_be_bytes(bytes.take(VALUE)?).into(),
-            (true, false) => f64::from_le_bytes(bytes.take(VALUE)?),
-            (true, true) => f64::from_be_bytes(bytes.take(VALUE)?),
+            (false, false) => F32::<LittleEndian>::from_bytes(bytes.take(VALUE)?)
+                .get()
+                .into(),
+            (false, true) => F32::<BigEndian>::from_bytes(bytes.take(VALUE)?)
+                .get()
+                .into(),
+            (true, false) => F64::<LittleEndian>::from_bytes(bytes.take(VALUE)?).get(),
+            (true, true) => F64::<BigEndian>::from_bytes(bytes.take(VALUE)?).get(),
         };
         if value.is_finite() {
             values.push(value);
