@@ -346,6 +346,7 @@ pub(crate) struct Setting {
     on: String,
     key: Vec<String>,
     by_order: bool,
+    by_object_order: bool,
     ignore_missing: bool,
     dtype: Option<String>,
     fill: Option<String>,
@@ -370,6 +371,7 @@ impl Setting {
             .with_ignore_missing(self.ignore_missing)
             .with_new_objects(self.new);
         matching.by_order = self.by_order;
+        matching.by_object_order = self.by_object_order;
         let mut change = SetAttribute::new(scope, &self.name).with_matching(matching);
         if let Some(dtype) = &self.dtype {
             let column = table.and_then(|table| table.column_by_name(&self.name));

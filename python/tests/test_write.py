@@ -315,6 +315,29 @@ def test_edits(tmp_path: Path) -> None:
     assert zvf.validate(url, depth=5).ok
 
 
+def test_values_beside_a_tractogram_go_along_its_streamlines(tmp_path: Path) -> None:
+    url = tmp_path / "tracts.zarrvectors"
+    lengths = [40, 3, 1, 25]
+    positions = RNG.uniform(0, 30, (sum(lengths), 3)).astype(np.float32)
+    ids = np.repeat([5, 9, 10, 70], lengths)
+    place = np.arange(sum(lengths))
+    zvf.write(url, kind="streamline", positions=positions, object_ids=ids, attributes={"place": place}, chunk_shape=[5.0] * 3)
+    with zvf.edit(url) as change:
+        change.set_attribute("fa", {"fa": place * 0.5}, by_object_order=True, type="float64")
+    found = zvf.open(url).query().to_numpy()
+    # Rows are in the order of chunks, not of the streamlines.
+    assert (np.diff(found["place"]) < 0).any()
+    np.testing.assert_array_equal(found["fa"], found["place"] * 0.5)
+    for how, message in [
+        ({"on": "objects", "by_object_order": True}, "order of objects, for objects"),
+        ({"by_order": True, "by_object_order": True}, "the order and the order of objects"),
+    ]:
+        with pytest.raises(zvf.MisuseError, match=message), zvf.edit(url) as change:
+            change.set_attribute("fa", {"fa": place * 0.5}, **how)
+    with pytest.raises(zvf.MisuseError, match="expected 69"), zvf.edit(url) as change:
+        change.set_attribute("fa", {"fa": place[1:] * 0.5}, by_object_order=True)
+
+
 def test_values_of_a_table_find_their_vertices(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     url = tmp_path / "points.zarrvectors"

@@ -389,6 +389,7 @@ class Edit:
         on: Literal["vertices", "objects", "links"] = "vertices",
         key: str | Sequence[str] | None = None,
         by_order: bool = False,
+        by_object_order: bool = False,
         ignore_missing: bool = False,
         type: str | None = None,
         fill: object | None = None,
@@ -397,8 +398,9 @@ class Edit:
         """Sets values of an attribute of vertices, objects or links: the column `name` of any Arrow table, data frame or mapping of arrays.
 
         Each row finds its vertex by `key` (attributes that no two vertices have the same values of), by columns (`chunk` and `row`, `vertex` and
-        `object_id`, `object_id` of objects, `vertices` of links), by positions (`position`, or a column an axis), or `by_order`; a table that
-        says none of these is refused. `ignore_missing` leaves out rows that are not in the store, `new` makes objects that are not there.
+        `object_id`, `object_id` of objects, `vertices` of links), by positions (`position`, or a column an axis), `by_order`, that of a query
+        of the whole store, or, for vertices, `by_object_order`: object after object, and along each, as arrays beside a tractogram have
+        it. A table that says none of these is refused. `ignore_missing` leaves out rows that are not in the store, `new` makes objects that are not there.
         `type`, such as "float32" or "text", adds the attribute; `fill` is the value of what has no row, also of later appends. Without a table,
         only the fill is recorded, or has every vertex it in a new attribute. `notes` says what has no row, and what was left out.
         """
@@ -407,6 +409,7 @@ class Edit:
             "on": on,
             "key": [key] if isinstance(key, str) else list(key or ()),
             "by_order": by_order,
+            "by_object_order": by_object_order,
             "ignore_missing": ignore_missing,
             "dtype": type,
             "fill": None if fill is None else str(fill),

@@ -7,6 +7,7 @@ mod additive;
 mod append;
 mod appended;
 #[cfg(target_os = "linux")]
+mod beside;
 mod budget;
 mod chunk_by;
 mod codecs;

@@ -16,6 +16,7 @@ pub(crate) struct Home {
 }
 
 /// What a run left behind.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,

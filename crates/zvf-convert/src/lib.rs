@@ -123,6 +123,7 @@ pub use import::Import;
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
+pub use records::alone::AttributeFile;
 pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;

@@ -358,7 +358,7 @@ fn parse(text: &str) -> Option<Header> {
     })
 }
 
-/// An open array of positions.
+/// An open array: a column of one table.
 #[derive(Debug)]
 pub(crate) struct Npy {
     path: PathBuf,
@@ -367,13 +367,20 @@ pub(crate) struct Npy {
 }
 
 impl Npy {
+    /// Opens an array of positions.
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let one = Self::open_as(path, "position")?;
+        if !one.header.listed {
+            let found = format!("{} numbers in a row", one.header.rows);
+            return Err(Bytes::open(path)?.bad(found, "positions, `(N, D)`"));
+        }
+        Ok(one)
+    }
+
+    /// Opens an array as a column of this name.
+    pub(crate) fn open_as(path: &Path, name: &str) -> Result<Self, ConvertError> {
         let mut bytes = Bytes::open(path)?;
         let header = Header::read(&mut bytes)?;
-        if !header.listed {
-            let expected = "positions, `(N, D)`";
-            return Err(bytes.bad(format!("{} numbers in a row", header.rows), expected));
-        }
         let length = std::fs::metadata(path)
             .map_err(|error| ConvertError::io(path, error))?
             .len();
@@ -388,7 +395,7 @@ impl Npy {
             );
             return Err(bytes.bad(format!("a file of {length} bytes"), wanted));
         }
-        let fields = vec![Field::new("position", header.column(), false)];
+        let fields = vec![Field::new(name, header.column(), false)];
         let metadata = HashMap::from([(AXES.to_owned(), "[]".to_owned())]);
         let schema = Schema::new_with_metadata(fields, metadata);
         Ok(Self {

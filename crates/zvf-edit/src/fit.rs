@@ -22,7 +22,7 @@ pub struct Fitted {
 }
 
 impl Edit {
-    /// The existing objects.
+    /// The existing objects, in the order of the object index.
     pub fn object_ids(&self) -> impl Iterator<Item = i64> + '_ {
         self.index.iter().flat_map(|index| {
             let all = index.ids.iter().copied();

@@ -62,7 +62,7 @@ impl Scope {
 ///    objects; the ends `vertices`, or `object_id` and a list `vertex`, of links;
 /// 3. the positions of vertices (`position`, or a column per axis), and their `object_id` if the table has it, compared in the number type of
 ///    the store;
-/// 4. [`by_order`](Self::by_order).
+/// 4. [`by_order`](Self::by_order) or, of vertices, [`by_object_order`](Self::by_object_order).
 ///
 /// A table without any of these is refused. Columns of a later way that contradict the one that is taken are refused, too, unless it is a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,6 +73,9 @@ pub struct Matching {
     pub key: Vec<String>,
     /// Row i is for vertex, object or link i, in the order in which queries return them; the table has exactly as many rows.
     pub by_order: bool,
+    /// Of vertices: row i is for vertex i of all objects one after another, in the order of the object index, and along each. Files beside a
+    /// tractogram have this order. The table has exactly as many rows.
+    pub by_object_order: bool,
     /// Rows that are not in the store are left out, instead of refused.
     pub ignore_missing: bool,
     /// Objects that are not in the store are made, without vertices, instead of refused.
@@ -100,6 +103,15 @@ impl Matching {
     pub fn by_order() -> Self {
         Self {
             by_order: true,
+            ..Self::default()
+        }
+    }
+
+    /// By the order of the vertices object after object.
+    #[must_use]
+    pub fn by_object_order() -> Self {
+        Self {
+            by_object_order: true,
             ..Self::default()
         }
     }

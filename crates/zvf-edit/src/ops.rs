@@ -172,26 +172,59 @@ impl Edit {
         &mut self,
         places: &[Option<(i64, u64)>],
     ) -> Result<Vec<Option<Spot>>, WriteError> {
-        let index = self.index.as_mut().ok_or_else(no_objects)?;
         let ids: BTreeSet<i64> = places.iter().flatten().map(|(id, _)| *id).collect();
-        let live = ids.into_iter().filter(|id| !index.deleted.contains(id));
-        let rows: Vec<(i64, usize)> = live.filter_map(|id| Some((id, index.row(id)?))).collect();
-        let all = rows.iter().map(|(_, row)| *row).collect();
-        index.peek_apart(&mut self.state, &all).await?;
-        self.state.measure(index.slots(&all)).await?;
-        let mut objects: HashMap<i64, Sequence> = HashMap::new();
-        for (id, row) in rows {
-            let mut of_one = Sequence::default();
-            for &block in index.blocks(row) {
-                of_one.push(block, self.state.fragment_len(block)?);
-            }
-            objects.insert(id, of_one);
-        }
+        let ids = ids.into_iter().collect();
+        let objects: HashMap<i64, Sequence> = self.sequences(ids).await?.into_iter().collect();
         let spot = |place: &Option<(i64, u64)>| {
             let (id, at) = (*place)?;
             objects.get(&id)?.spot(at)
         };
         Ok(places.iter().map(spot).collect())
+    }
+
+    /// Every vertex of the objects, object after object as the index lists them, and along each as queries return it.
+    pub(super) async fn spots_along_objects(&mut self) -> Result<Vec<Spot>, WriteError> {
+        let ids = self.object_ids().collect();
+        let mut all = Vec::new();
+        for (_, object) in self.sequences(ids).await? {
+            for (slot, fragment) in object.blocks.into_iter().map(|(_, block)| block) {
+                let count = self.state.fragment_len((slot, fragment))?;
+                all.extend((0..count).map(|at| (slot, fragment, at)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The objects with the number of vertices of each, in the order of [`object_ids`](Self::object_ids).
+    ///
+    /// # Cost
+    /// Reads all manifests and fragment indexes of the level.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects; I/O; malformed manifests.
+    pub async fn object_lengths(&mut self) -> Result<Vec<(i64, u64)>, WriteError> {
+        let ids = self.object_ids().collect();
+        let objects = self.sequences(ids).await?.into_iter();
+        Ok(objects.map(|(id, object)| (id, object.len)).collect())
+    }
+
+    /// The fragments of objects, without reading chunks; nothing for those that do not exist.
+    async fn sequences(&mut self, ids: Vec<i64>) -> Result<Vec<(i64, Sequence)>, WriteError> {
+        let index = self.index.as_mut().ok_or_else(no_objects)?;
+        let live = ids.into_iter().filter(|id| !index.deleted.contains(id));
+        let rows: Vec<(i64, usize)> = live.filter_map(|id| Some((id, index.row(id)?))).collect();
+        let all = rows.iter().map(|(_, row)| *row).collect();
+        index.peek_apart(&mut self.state, &all).await?;
+        self.state.measure(index.slots(&all)).await?;
+        let mut objects = Vec::with_capacity(rows.len());
+        for (id, row) in rows {
+            let mut of_one = Sequence::default();
+            for &block in index.blocks(row) {
+                of_one.push(block, self.state.fragment_len(block)?);
+            }
+            objects.push((id, of_one));
+        }
+        Ok(objects)
     }
 
     /// Every row, in the order of answers.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zvf_convert::{ConvertError, Import, Options};
+use zvf_convert::{AttributeFile, ConvertError, Import, Options};
 
 /// Endings, by the first byte of an input.
 const ENDINGS: [&str; 14] = [
@@ -10,7 +10,7 @@ const ENDINGS: [&str; 14] = [
     "parquet", "laz",
 ];
 
-/// One file of any format that is imported.
+/// One file of any format that is imported, or that has the values of one attribute alone.
 ///
 /// Parameters: the format. The rest is the file.
 ///
@@ -20,7 +20,10 @@ const ENDINGS: [&str; 14] = [
 pub fn import_file(data: &[u8]) {
     let (format, bytes) = data.split_at(data.len().min(1));
     let format = usize::from(format.first().copied().unwrap_or(0)) % ENDINGS.len();
-    let ending = format!(".{}", ENDINGS.get(format).copied().unwrap_or("swc"));
+    let ending = match bytes.starts_with(b"mrtrix track scalars") {
+        true => ".tsf".to_owned(),
+        false => format!(".{}", ENDINGS.get(format).copied().unwrap_or("swc")),
+    };
     let mut file = tempfile::Builder::new()
         .suffix(&ending)
         .tempfile()
@@ -29,6 +32,14 @@ pub fn import_file(data: &[u8]) {
     let mut options = Options::default();
     options.batch = 7;
     options.limits.held = 1 << 16;
+    for by_object in [false, true] {
+        // Every length is of rows that are there.
+        if let Ok(Some(alone)) = AttributeFile::read(file.path(), "v", by_object, &options) {
+            let stated: Option<u64> = alone.lengths.map(|lengths| lengths.iter().sum());
+            let rows = u64::try_from(alone.values.num_rows()).unwrap_or(u64::MAX);
+            assert!(stated.is_none_or(|stated| stated == rows));
+        }
+    }
     if let Ok(import) = Import::open(&[file.path().to_owned()], &options) {
         assert!(import.vertices() > 0);
         // Columns that the first reading only counts may be damaged: the second one says so.

@@ -135,13 +135,15 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         });
         found.push((columns, warnings));
     }
-    // Names of a condition may be axes.
+    // Names of a condition and of columns may be axes.
     let output = output_names(&query);
     let shown = |name: &String| match &output {
         Names::List(names) => names.contains(name),
         _ => false,
     };
-    let is_axis = |name: &String| axis_number(store, name).is_some() && !shown(name);
+    let is_column = |name: &String| query.columns.contains(&Column::Attribute(name.clone()));
+    let is_axis =
+        |name: &String| axis_number(store, name).is_some() && (is_column(name) || !shown(name));
     if let Some(name) = unknown.iter().flatten().find(|name| !is_axis(name)) {
         return Err(unknown_name(store, &query, name).await);
     }
@@ -351,8 +353,11 @@ fn tie(
     let bins = level.bin_shape().filter(|_| query.level == 0);
     let grid = Grid::new(level.chunk_shape(), bins);
     let table = TablePlan {
-        outs: outs(&query, &columns, level.object_index().is_some()),
+        outs: outs(store, &query, &columns, level.object_index().is_some()),
         metadata: metadata(store, &query),
+        axes: (store.root().axes().iter())
+            .map(|axis| axis.name.clone())
+            .collect(),
     };
     if query.outputs.links {
         // Links that are stored in a way that is not read are missing in the answer.
@@ -585,7 +590,11 @@ fn columns(
                 found.push(spec(attribute));
             }
             found.extend(key.filter(|key| found.iter().all(|column| column.name != key.name)));
-            for name in query.filter.iter().flat_map(crate::Filter::names) {
+            let asked = query.columns.iter().filter_map(|column| match column {
+                Column::Attribute(name) => Some(name.clone()),
+                _ => None,
+            });
+            for name in (query.filter.iter().flat_map(crate::Filter::names)).chain(asked) {
                 if found.iter().all(|column| column.name != name) {
                     unknown.push(name);
                 }
@@ -693,7 +702,7 @@ fn key_column(level: &Level) -> Option<ColumnSpec> {
 }
 
 /// The columns of the vertex table.
-fn outs(query: &Query, columns: &[ColumnSpec], objects: bool) -> Vec<Out> {
+fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> Vec<Out> {
     let named = |name: &str| {
         columns
             .iter()
@@ -733,7 +742,9 @@ fn outs(query: &Query, columns: &[ColumnSpec], objects: bool) -> Vec<Out> {
             Column::ObjectId => outs.push(Out::ObjectId),
             Column::ObjectIds => outs.push(Out::ObjectIds),
             Column::Attributes => outs.extend(selected()),
-            Column::Attribute(name) => outs.extend(named(name)),
+            Column::Attribute(name) => {
+                outs.extend(named(name).or_else(|| axis_number(store, name).map(Out::Axis)));
+            }
         }
     }
     // The first of equal columns counts.

@@ -179,7 +179,7 @@ pub enum Column {
     ObjectIds,
     /// All attributes that [`Query::attributes`] selects, by name.
     Attributes,
-    /// One attribute.
+    /// One attribute; else the axis of this name, as numbers of the stored type.
     Attribute(String),
 }
 
@@ -187,7 +187,7 @@ impl FromStr for Column {
     type Err = QueryError;
 
     /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; every other word names an
-    /// attribute, and so does what follows `attribute:`.
+    /// attribute, else an axis, and so does what follows `attribute:`.
     fn from_str(text: &str) -> Result<Self, QueryError> {
         Ok(match text {
             "position" => Self::Position,

@@ -9,6 +9,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 
 use crate::QueryError;
 use crate::columns::arrow;
@@ -26,6 +27,8 @@ pub(crate) const PICK: &str = "zvf.pick";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Out {
     Position,
+    /// The coordinates of one axis.
+    Axis(usize),
     Chunk,
     Row,
     Fragment,
@@ -38,10 +41,12 @@ pub(crate) enum Out {
 }
 
 /// The columns of the table, before widths are known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TablePlan {
     pub(crate) outs: Vec<Out>,
     pub(crate) metadata: HashMap<String, String>,
+    /// The names of the axes.
+    pub(crate) axes: Vec<String>,
 }
 
 impl TablePlan {
@@ -50,12 +55,23 @@ impl TablePlan {
         self.outs.contains(&out)
     }
 
+    /// Whether a column needs positions.
+    fn has_positions(&self) -> bool {
+        let mut outs = self.outs.iter();
+        outs.any(|out| matches!(out, Out::Position | Out::Axis(_)))
+    }
+
     /// Bytes of a gathered row in the columns that no array of the store has.
     pub(crate) fn computed_bytes(&self, key_rank: usize) -> usize {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
             Out::Row | Out::Fragment => size_of::<u64>(),
-            Out::ObjectId | Out::ObjectIds | Out::Pick | Out::Position | Out::Attribute(_) => 0,
+            Out::ObjectId
+            | Out::ObjectIds
+            | Out::Pick
+            | Out::Position
+            | Out::Axis(_)
+            | Out::Attribute(_) => 0,
         };
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
@@ -101,11 +117,15 @@ impl TablePlan {
         widths: &[Option<usize>],
     ) -> Result<SchemaRef, QueryError> {
         let mut fields = Vec::with_capacity(self.outs.len());
+        let element = arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
         for out in &self.outs {
             fields.push(match out {
+                Out::Axis(axis) => {
+                    let axis = self.axes.get(*axis).or_bug("no such axis")?;
+                    Field::new(free_name(axis, &fields), element.clone(), false)
+                }
                 Out::Position => {
-                    let element =
-                        arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
+                    let element = element.clone();
                     Field::new(
                         "position",
                         arrow::fixed_list(element, reader.position.dims),
@@ -183,7 +203,7 @@ impl Gathered {
     pub(crate) fn with_capacity(plan: &TablePlan, reader: &Reader, rows: usize) -> Self {
         let bytes = |row: usize| int::wide(rows).saturating_mul(int::wide(row));
         let mut found = Self::default();
-        if plan.has(Out::Position) {
+        if plan.has_positions() {
             found.position = arrow::buffer(bytes(reader.position.row_bytes()));
         }
         if plan.has(Out::Chunk) {
@@ -215,9 +235,11 @@ impl Gathered {
         pick: Rows<'_>,
         fragment: Option<u32>,
     ) -> Result<(), QueryError> {
+        if plan.has_positions() {
+            gather(&chunk.positions, pick, &mut self.position)?;
+        }
         for out in &plan.outs {
             match out {
-                Out::Position => gather(&chunk.positions, pick, &mut self.position)?,
                 Out::Chunk => {
                     let coord = reader.table.get(chunk.slot);
                     for _ in 0..pick.len() {
@@ -239,7 +261,7 @@ impl Gathered {
                         })?;
                     }
                 }
-                Out::ObjectId | Out::ObjectIds | Out::Pick => {}
+                Out::Position | Out::Axis(_) | Out::ObjectId | Out::ObjectIds | Out::Pick => {}
             }
         }
         self.rows = self.rows.saturating_add(pick.len());
@@ -295,17 +317,29 @@ impl Gathered {
             let place = Place::array(reader.number, column);
             move |error: ArrowError| QueryError::malformed(place, error.to_string())
         };
+        let positions = match plan.has_positions() {
+            true => {
+                let dtype = reader.position.little_dtype();
+                let bytes = std::mem::take(&mut self.position);
+                Some(arrow::elements(dtype, bytes, None).map_err(wrong("vertices"))?)
+            }
+            false => None,
+        };
+        let positions = || positions.clone().or_bug("positions that were not gathered");
         for out in &plan.outs {
             arrays.push(match out {
                 Out::Position => {
-                    let dtype = reader.position.little_dtype();
-                    let bytes = std::mem::take(&mut self.position);
-                    arrow::elements(dtype, bytes, None)
-                        .and_then(|items| {
-                            let field = Field::new("item", items.data_type().clone(), false);
-                            arrow::list(field, reader.position.dims, items, rows, None)
-                        })
+                    let items = positions()?;
+                    let field = Field::new("item", items.data_type().clone(), false);
+                    arrow::list(field, reader.position.dims, items, rows, None)
                         .map_err(wrong("vertices"))?
+                }
+                Out::Axis(axis) => {
+                    let (first, step) = (int::wide(*axis), int::wide(reader.position.dims));
+                    let rows = (0..int::wide(rows))
+                        .map(|row| first.saturating_add(row.saturating_mul(step)));
+                    let rows = UInt64Array::from_iter_values(rows);
+                    take(&*positions()?, &rows, None).map_err(wrong("vertices"))?
                 }
                 Out::Chunk => {
                     let items = Arc::new(Int64Array::from(std::mem::take(&mut self.chunk)));

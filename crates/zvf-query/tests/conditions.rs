@@ -93,6 +93,50 @@ async fn axes_are_conditions_that_leave_chunks_out() {
 }
 
 #[tokio::test]
+async fn axes_are_columns_of_their_own() {
+    let points = [[1.0, -2.0, 3.5], [5.0, 0.25, 0.0], [6.0, 7.0, -8.0]];
+    let store = memory(&Made::points(&points).files()).await;
+    let columns = ["z", "row", "x", "position", "x"].map(|name| name.parse().unwrap());
+    let query = Query {
+        columns: columns.to_vec(),
+        filter: Some(Filter::parse("x > 1").unwrap()),
+        ..Query::default()
+    };
+    let got = ask(&store, query).await.unwrap();
+    let table = got.vertices.as_ref().unwrap();
+    let schema = table.schema();
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    assert_eq!(names, ["z", "row", "x", "position"]);
+    assert_eq!(
+        table.column(2).data_type(),
+        &arrow_schema::DataType::Float32
+    );
+    let rows = column(table, "position");
+    for (at, axis) in [(0, "x"), (2, "z")] {
+        let wanted = rows
+            .iter()
+            .map(|row| row.split(' ').nth(at).unwrap().to_owned());
+        assert_eq!(column(table, axis), wanted.collect::<Vec<_>>());
+    }
+    assert_eq!(column(table, "x").len(), 2);
+    for names in [vec!["w"], vec!["position", "attributes", "X"]] {
+        let columns = names
+            .into_iter()
+            .map(|name| name.parse().unwrap())
+            .collect();
+        let query = Query {
+            columns,
+            ..Query::default()
+        };
+        assert!(ask(&store, query).await.is_err());
+    }
+}
+
+#[tokio::test]
 async fn a_box_and_a_condition_on_axes_both_hold() {
     let points = [
         [1.0, 0.0, 0.0],

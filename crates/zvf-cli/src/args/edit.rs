@@ -107,7 +107,7 @@ pub(crate) enum EditWhat {
     SetAttribute {
         /// The attribute
         name: String,
-        /// A table of values
+        /// A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
         #[arg(long, value_name = "FILE", required_unless_present = "fill")]
         from: Option<PathBuf>,
         /// How its columns are read
@@ -158,6 +158,9 @@ pub(crate) struct MatchArgs {
     /// One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`)
     #[arg(long)]
     pub(crate) by_order: bool,
+    /// Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them
+    #[arg(long, conflicts_with_all = ["key", "by_order"])]
+    pub(crate) by_object_order: bool,
     /// Leaves out rows that are not in the store
     #[arg(long)]
     pub(crate) ignore_missing: bool,

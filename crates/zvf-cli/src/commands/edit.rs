@@ -94,18 +94,32 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             fill,
             new_objects,
         } => {
-            let options = columns.options();
-            let table = from
-                .as_deref()
-                .map(|from| Table::read_as(from, None, &options));
-            let table = table.transpose()?;
             let scope = match (object, link) {
                 (true, _) => Scope::Object,
                 (_, true) => Scope::Link,
                 _ => Scope::Vertex,
             };
-            let how = how(matching).with_new_objects(*new_objects);
+            let mut how = how(matching).with_new_objects(*new_objects);
+            let table = from.as_deref().map(|from| {
+                let along = how.by_object_order && scope == Scope::Vertex;
+                Table::of_attribute(from, name, along, &columns.options())
+            });
+            let table = table.transpose()?;
+            if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
+                if scope != Scope::Vertex {
+                    let file = table.name();
+                    let message = format!(
+                        "{file}: has values of points, which vertices have, not {}",
+                        scope.plural()
+                    );
+                    return Err(CliError::usage(message));
+                }
+                how.by_object_order |= !matching.by_order && matching.key.is_empty();
+            }
             change(store, context, async |edit| {
+                if let Some(table) = &table {
+                    table.check_lengths(edit).await?;
+                }
                 let set = SetAttribute::new(scope, name).with_matching(how);
                 let (type_, fill) = (type_.as_deref(), fill.as_deref());
                 let (done, said) = set_attribute(edit, table.as_ref(), set, type_, fill).await?;
@@ -276,6 +290,7 @@ async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
 fn how(args: &MatchArgs) -> Matching {
     let mut how = Matching::by_key(args.key.clone()).with_ignore_missing(args.ignore_missing);
     how.by_order = args.by_order;
+    how.by_object_order = args.by_object_order;
     how
 }
 

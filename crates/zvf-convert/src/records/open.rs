@@ -114,13 +114,22 @@ pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, Convert
             return Err(ConvertError::usage(what, other.name(), expected));
         }
     };
+    read_source(path, &*table, options.batch)
+}
+
+/// Reads a whole source of columns.
+pub(super) fn read_source(
+    path: &Path,
+    table: &dyn Source,
+    rows: usize,
+) -> Result<RecordBatch, ConvertError> {
     let wrong = |error: ArrowError| {
         let expected = "rows of one table";
         ConvertError::malformed(path, Place::Whole, error.to_string(), expected)
     };
     let schema = values::plain(&table.schema());
     let mut batches = Vec::new();
-    table.vertices(options.batch, &mut |batch| {
+    table.vertices(rows, &mut |batch| {
         let columns = batch.columns().iter().map(values::plain_column).collect();
         batches.push(RecordBatch::try_new(Arc::clone(&schema), columns).map_err(wrong)?);
         Ok(())

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use zerocopy::byteorder::{BigEndian, F32, F64, LittleEndian};
 use zvf_encode::error::OrBug;
+use zvf_format::int::wide;
 use zvf_format::layout::Wire;
 use zvf_write::Kind;
 
@@ -104,7 +105,7 @@ const BLOCK: usize = 4096;
 
 /// Reads one file. Three NaN end a streamline, three infinities the file.
 fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError> {
-    let header = header(path)?;
+    let header = header(path, "mrtrix tracks")?;
     let mut bytes = Bytes::open(path)?;
     bytes.skip(header.data, "points where the header says that they begin")?;
     let size = if header.stored.double { 8 } else { 4 };
@@ -154,6 +155,69 @@ fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError
     }
 }
 
+/// Track scalars of MRtrix.
+#[derive(Debug, Default)]
+pub(crate) struct Scalars {
+    /// Whether they are stored in eight bytes, instead of four.
+    pub(crate) double: bool,
+    /// The values of the points of all streamlines.
+    pub(crate) values: Vec<f64>,
+    /// How many each streamline has.
+    pub(crate) lengths: Vec<u64>,
+}
+
+/// Reads track scalars of MRtrix (`.tsf`).
+///
+/// A NaN ends a streamline, an infinity the file.
+///
+/// # Errors
+/// I/O; a file that is none, or that ends before its infinity.
+pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
+    let header = header(path, "mrtrix track scalars")?;
+    let mut bytes = Bytes::open(path)?;
+    bytes.skip(header.data, "values where the header says that they begin")?;
+    let double = header.stored.double;
+    let (mut values, mut lengths, mut open) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let value = match (double, header.stored.big) {
+            (false, false) => F32::<LittleEndian>::from_bytes(bytes.take(VALUE)?)
+                .get()
+                .into(),
+            (false, true) => F32::<BigEndian>::from_bytes(bytes.take(VALUE)?)
+                .get()
+                .into(),
+            (true, false) => F64::<LittleEndian>::from_bytes(bytes.take(VALUE)?).get(),
+            (true, true) => F64::<BigEndian>::from_bytes(bytes.take(VALUE)?).get(),
+        };
+        if value.is_finite() {
+            values.push(value);
+            open += 1;
+        } else if value.is_nan() {
+            lengths.push(open);
+            open = 0;
+        } else {
+            // Writers end the last streamline, or leave that to the infinity.
+            lengths.extend((open > 0).then_some(open));
+            break;
+        }
+    }
+    let read = wide(lengths.len());
+    match header.count.filter(|count| *count != read) {
+        Some(count) => {
+            let found = format!("values of {read} streamlines");
+            Err(bytes.bad(found, format!("{count}, as the header says")))
+        }
+        None => Ok(Scalars {
+            double,
+            values,
+            lengths,
+        }),
+    }
+}
+
+/// What a file of track scalars has to have until its infinity.
+const VALUE: &str = "a value, or the infinity that ends the file";
+
 /// The numbers of three times four or eight bytes; `None` for fewer bytes.
 fn triplet_of(raw: &[u8], stored: Stored) -> Option<[f64; 3]> {
     match (stored.double, stored.big) {
@@ -171,8 +235,8 @@ fn numbers<T: Wire + Copy>(raw: &[u8], number: impl Fn(T) -> f64) -> Option<[f64
     Some([*x, *y, *z].map(number))
 }
 
-/// Reads `key: value` lines to the line `END`.
-fn header(path: &Path) -> Result<Header, ConvertError> {
+/// Reads the line that names the format, and `key: value` lines to the line `END`.
+fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
     let mut bytes = Bytes::open(path)?;
     let mut members: Map<String, Value> = Map::new();
     let (mut stored, mut data, mut count) = (None, None, None);
@@ -206,8 +270,8 @@ fn header(path: &Path) -> Result<Header, ConvertError> {
             return Err(bad("bytes that are no UTF-8".to_owned(), "a line of text"));
         };
         if number == 1 {
-            if text != "mrtrix tracks" {
-                return Err(bad(shown(text), "\"mrtrix tracks\""));
+            if text != magic {
+                return Err(bad(shown(text), &shown(magic)));
             }
             continue;
         }

@@ -41,6 +41,7 @@ impl Edit {
         how: &Matching,
         whole: bool,
     ) -> Result<(Pairs, Vec<Found>), WriteError> {
+        exclusive(Scope::Link, how)?;
         let rows = table.num_rows();
         let ends = match how.key.is_empty() {
             true => self.ends(table).await?,
@@ -95,7 +96,6 @@ impl Edit {
                 pairs
             }
             None if !how.key.is_empty() => {
-                exclusive(how)?;
                 let (keys, ranges) = self.link_key(table, how)?;
                 let mut search = Search::new(&keys, rows);
                 let mut key = Vec::new();

@@ -15,7 +15,7 @@ use zvf_format::int::wide;
 
 /// The three ways, for messages.
 const WAYS: &str = "a column that every vertex has another value of (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
-    --by-order takes the rows in the order of a query of the whole store";
+    --by-order takes the rows in the order of a query of the whole store, --by-object-order object after object";
 
 /// Values for an attribute of vertices, objects or links.
 #[derive(Debug, Clone)]
@@ -624,16 +624,23 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     WriteError::input(what, found, expected)
 }
 
-/// Refuses a key beside the order.
-fn exclusive(how: &Matching) -> Result<(), WriteError> {
-    match how.by_order {
-        true => Err(WriteError::input(
-            "matching",
-            "a key and the order",
-            "one of them",
-        )),
-        false => Ok(()),
+/// Refuses more than one way that a caller asks for, and a way that `scope` does not have.
+fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
+    let asked = [
+        ("a key", !how.key.is_empty()),
+        ("the order", how.by_order),
+        ("the order of objects", how.by_object_order),
+    ];
+    let asked: Vec<&str> = asked.iter().filter(|one| one.1).map(|one| one.0).collect();
+    if asked.len() > 1 {
+        let found = asked.join(" and ");
+        return Err(WriteError::input("matching", found, "one of them"));
     }
+    if how.by_object_order && scope != Scope::Vertex {
+        let found = format!("the order of objects, for {}", scope.plural());
+        return Err(WriteError::input("matching", found, "the order, by_order"));
+    }
+    Ok(())
 }
 
 /// The message for a table that says in no way what its rows are for.

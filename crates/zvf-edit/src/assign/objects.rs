@@ -42,6 +42,7 @@ impl Edit {
         how: &Matching,
         same: impl Fn(usize, usize) -> bool + Send,
     ) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
+        exclusive(Scope::Object, how)?;
         self.load_tables().await?;
         let rows = table.num_rows();
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
@@ -88,10 +89,7 @@ impl Edit {
                 let ids: Vec<i64> = live.iter().map(|(_, id)| *id).chain(fresh).collect();
                 return named(&ids, pairs);
             }
-            None if !how.key.is_empty() => {
-                exclusive(how)?;
-                self.search_objects(table, how, &live)?
-            }
+            None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
             None if how.by_order => in_order(Scope::Object, rows, of)?,
             None => return Err(no_way(Scope::Object, rows)),
         };

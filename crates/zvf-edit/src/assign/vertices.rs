@@ -121,8 +121,8 @@ impl Edit {
         same: &(dyn Fn(usize, usize) -> bool + Sync),
     ) -> Result<Pairs, WriteError> {
         let rows = table.num_rows();
+        exclusive(Scope::Vertex, how)?;
         if !how.key.is_empty() {
-            exclusive(how)?;
             let (parts, columns) = self.vertex_key(table, &how.key)?;
             let keys = Keys::new(columns, rows)?.checked(|_, _| false)?;
             return self.search(&parts, &keys, rows, false, how).await;
@@ -134,7 +134,7 @@ impl Edit {
         let owned = self.index.is_some() && table.column_by_name("object_id").is_some();
         let addresses = self.addresses(table).await?;
         let primary = match addresses.first() {
-            _ if how.by_order => None,
+            _ if how.by_order || how.by_object_order => None,
             Some((by, rows)) => Some((by, rows)),
             None if !axes.is_empty() => {
                 let (parts, columns) = self.place_key(table, &axes, owned)?;
@@ -145,6 +145,7 @@ impl Edit {
         };
         let (_, total) = self.first_rows().await?;
         let mut pairs = match primary {
+            None if how.by_object_order => self.along_objects(rows, total, same).await?,
             None => in_order(Scope::Vertex, rows, total)?,
             Some((by, found)) => {
                 let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
@@ -363,6 +364,39 @@ impl Edit {
         };
         let named: Vec<Option<(i64, u64)>> = ids.iter().zip(places).map(named).collect();
         let spots = self.spots_in_objects(&named).await?;
+        self.rows_at(spots).await
+    }
+
+    /// The rows of a table that has one for each vertex of each object.
+    async fn along_objects(
+        &mut self,
+        rows: usize,
+        total: u64,
+        same: impl Fn(usize, usize) -> bool,
+    ) -> Result<Pairs, WriteError> {
+        let spots = self.spots_along_objects().await?;
+        if spots.len() != rows {
+            let expected = format!("{}: one for each vertex of each object", spots.len());
+            let found = super::rows(wide(rows));
+            return Err(WriteError::input("rows by object order", found, expected));
+        }
+        let found = self.rows_at(spots.into_iter().map(Some).collect()).await?;
+        let pair = |(row, at): (usize, Option<u64>)| {
+            Ok((
+                at.or_bug("a vertex of an object outside of the chunks")?,
+                row,
+            ))
+        };
+        let all = found.into_iter().enumerate().map(pair);
+        let all = all.collect::<Result<_, WriteError>>()?;
+        Pairs::new(all, Scope::Vertex, ("object order".to_owned(), total), same)
+    }
+
+    /// The numbers of vertices by their places in chunks.
+    async fn rows_at(
+        &mut self,
+        spots: Vec<Option<ops::Spot>>,
+    ) -> Result<Vec<Option<u64>>, WriteError> {
         // The first row of each fragment.
         let (firsts, _) = self.first_rows().await?;
         let mut blocks = HashMap::new();

@@ -25,10 +25,7 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
         objects: None,
         hold: p.query.memory_budget / 2,
         limit: None,
-        table: TablePlan {
-            outs: Vec::new(),
-            metadata: HashMap::new(),
-        },
+        table: TablePlan::default(),
     }
 }
 

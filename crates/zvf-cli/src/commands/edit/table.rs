@@ -13,8 +13,8 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{
-    Fields, Format, NodeIds, Options, Placed, check_node_rows, held_names, link_ends, read_table,
-    time_number,
+    AttributeFile, Fields, Format, NodeIds, Options, Placed, check_node_rows, held_names,
+    link_ends, read_table, time_number,
 };
 use zvf_edit::{Edit, axis_columns};
 use zvf_encode::error::OrBug;
@@ -44,6 +44,8 @@ pub(super) struct Table {
     placed: Option<Placed>,
     /// How texts are read as values.
     fields: Fields,
+    /// How many of the rows each object has, if the file divides them.
+    lengths: Option<Vec<u64>>,
 }
 
 /// The required value in each row for a store with objects.
@@ -110,7 +112,57 @@ impl Table {
             object: None,
             position: Vec::new(),
             link_columns: None,
+            lengths: None,
         })
+    }
+
+    /// Reads the values of an attribute: a table, or a file of these values alone; `along` if a line of a text has those of one object.
+    ///
+    /// # Errors
+    ///
+    /// I/O; a file that is neither.
+    pub(super) fn of_attribute(
+        path: &Path,
+        name: &str,
+        along: bool,
+        options: &Options,
+    ) -> Result<Self> {
+        let Some(found) = AttributeFile::read(path, name, along, options)? else {
+            return Self::read_as(path, None, options);
+        };
+        let mut table = Self::of(&path.display().to_string(), found.values)?;
+        (table.lengths, table.fields) = (found.lengths, Fields::of(options));
+        Ok(table)
+    }
+
+    /// Whether the file states which rows are those of one object.
+    pub(super) fn is_divided(&self) -> bool {
+        self.lengths.is_some()
+    }
+
+    /// Checks that the objects of a store have as many vertices as the file has values for them.
+    ///
+    /// # Errors
+    ///
+    /// Usage: another number of objects, or of vertices of one; I/O.
+    pub(super) async fn check_lengths(&self, edit: &mut Edit) -> Result<()> {
+        let Some(lengths) = &self.lengths else {
+            return Ok(());
+        };
+        let objects = edit.object_lengths().await?;
+        let (file, found, of) = (&self.file, lengths.len(), objects.len());
+        if found != of {
+            return Err(CliError::usage(format!(
+                "{file}: found values of {found} objects, expected {of}, as the store has"
+            )));
+        }
+        let mut pairs = objects.iter().zip(lengths);
+        match pairs.find(|((_, vertices), found)| vertices != *found) {
+            Some(((id, vertices), found)) => Err(CliError::usage(format!(
+                "{file}: found {found} values of object {id}, expected {vertices}, one for each of its vertices"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The name of the file, for messages.
