@@ -6,13 +6,17 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 27] = [
     "info",
     "query",
     "splits",
     "get",
     "objects",
     "links",
+    "head",
+    "stats",
+    "measure",
+    "diff",
     "inspect",
     "import",
     "export",
