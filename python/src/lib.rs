@@ -13,6 +13,7 @@ mod jobs;
 mod parts;
 mod run;
 mod splits;
+mod statistics;
 mod store;
 mod stores;
 mod table;

@@ -21,6 +21,7 @@ use crate::flat::Flatten;
 use crate::info;
 use crate::run::{OnInterrupt, Progress, report_progress, runtime, wait};
 use crate::splits;
+use crate::statistics;
 use crate::table::{Table, stream_capsule};
 use crate::trace::TraceFile;
 
@@ -262,6 +263,28 @@ impl Store {
         let plan = wait(py, OnInterrupt::Drop, plan)?;
         let levels = plan.iter().map(LevelPlan::to_json);
         Ok(levels.collect::<serde_json::Value>().to_string())
+    }
+
+    /// Statistics of the rows of a query, as JSON: one section, or one for each object or group.
+    fn stats(&self, py: Python<'_>, asked: Asked, wanted: statistics::Wanted) -> PyResult<String> {
+        let (spec, wanted) = (self.asked(asked, (true, false, true))?, wanted.spec()?);
+        let work = async {
+            let query = self.resolved(&spec).await?;
+            let found = statistics::sections(&self.store, query, wanted).await;
+            found.map_err(|error| error.at(self.store.url()))
+        };
+        wait(py, OnInterrupt::Drop, work)
+    }
+
+    /// Measures the objects of a query, with the means of some attributes.
+    fn measure(&self, py: Python<'_>, asked: Asked, means: Vec<String>) -> PyResult<Table> {
+        let spec = self.asked(asked, (true, true, true))?;
+        let work = async {
+            let query = self.resolved(&spec).await?;
+            let found = statistics::measures(&self.store, query, &means).await;
+            found.map_err(|error| error.at(self.store.url()))
+        };
+        wait(py, OnInterrupt::Drop, work)
     }
 
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.

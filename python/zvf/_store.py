@@ -256,6 +256,33 @@ class Query:
         """
         return list(json.loads(self.store._store.plan(self._asked)))
 
+    def stats(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        by: Literal["object", "group"] | None = None,
+        bins: int = 32,
+        quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
+    ) -> list[dict[str, Any]]:
+        """Statistics of the rows, in one pass and bounded memory: one dictionary, or one for each object or group, with a list `columns`.
+
+        `columns` are names of axes and vertex attributes, `object.NAME` of attributes of objects, `count()` for their numbers of vertices; default: all.
+        Quantiles are those of `numpy.quantile`, exact unless `rank_error` says by how many places their ranks may be wrong; `std` is that of a sample.
+        `bins` is the largest number of bins of a histogram, at least 4; 0: none.
+        """
+        wanted = {
+            "columns": None if columns is None else list(_names(columns)),
+            "by": by,
+            "bins": bins,
+            "quantiles": [float(one) for one in quantiles],
+        }
+        return list(json.loads(self.store._store.stats(self._asked, wanted)))
+
+    def measure(self, means: Sequence[str] = ()) -> Table:
+        """A row for each object with a vertex in the query: `object_id`, `points`, bounds, and by kind `length`, `tortuosity`, `branches`, `tips`, `strahler`,
+        `faces`, `surface`, `volume`; and the means of these vertex attributes."""
+        return Table(self.store._store.measure(self._asked, list(_names(means))))
+
     def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
         """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
 

@@ -6,13 +6,17 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 30] = [
     "info",
     "query",
     "splits",
     "get",
     "objects",
     "links",
+    "head",
+    "stats",
+    "measure",
+    "diff",
     "inspect",
     "import",
     "export",

@@ -1,7 +1,7 @@
 //! Groups by their names.
 
 use futures::future::BoxFuture;
-use zvf_store::{Need, Store};
+use zvf_store::{Level, Need, Store};
 
 use crate::QueryError;
 
@@ -19,14 +19,7 @@ pub fn group_numbers<'a>(
     words: &'a [String],
 ) -> BoxFuture<'a, Result<Vec<u64>, QueryError>> {
     Box::pin(async move {
-        let need = Need {
-            groups: true,
-            ..Need::nothing()
-        };
-        let mut found = store.level(level, &need).await?;
-        if found.groups().is_none() && level != 0 && store.levels().contains(&0) {
-            found = store.level(0, &need).await?;
-        }
+        let found = level_with_groups(store, level).await?;
         let Some(groups) = found.groups() else {
             let word = words.first().map_or("", String::as_str);
             return Err(QueryError::misuse(format!(
@@ -36,4 +29,17 @@ pub fn group_numbers<'a>(
         let numbers = words.iter().map(|word| groups.number(word));
         Ok(numbers.collect::<Result<_, _>>()?)
     })
+}
+
+/// A level with its groups: level 0 if it has none.
+pub(crate) async fn level_with_groups(store: &Store, level: u32) -> Result<Level, QueryError> {
+    let need = Need {
+        groups: true,
+        ..Need::nothing()
+    };
+    let found = store.level(level, &need).await?;
+    if found.groups().is_none() && level != 0 && store.levels().contains(&0) {
+        return Ok(store.level(0, &need).await?);
+    }
+    Ok(found)
 }

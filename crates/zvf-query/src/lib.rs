@@ -82,6 +82,11 @@
 //! At the end of every answer, before its last batch, `Store::verify` checks that the store did not change;
 //! a change is an error of the answer.
 //!
+//! # Statistics, measures, differences
+//!
+//! [`StatisticsScan`] computes ranges, means, quantiles, counts and histograms of the columns of an answer, [`Measures`] lengths, branches, surfaces and
+//! volumes of whole objects, and [`compare`] the differences between two stores, each from the batches of queries.
+//!
 //! # Errors
 //!
 //! [`QueryError::class`] distinguishes I/O, malformed data, misuse and limits. Parts of a store that contradict each
@@ -93,6 +98,7 @@ mod axes;
 mod boxes;
 mod by_slot;
 mod columns;
+mod comparison;
 mod error;
 mod explain;
 mod filter;
@@ -105,6 +111,7 @@ mod link_batches;
 mod links;
 mod list;
 mod manifests;
+mod measures;
 pub mod numbers;
 mod object_counts;
 mod object_terms;
@@ -119,22 +126,31 @@ mod scan;
 mod spec;
 mod splits;
 mod spool;
+mod statistics;
 mod stored_rows;
 mod union;
 mod vertex_table;
+mod whole_objects;
 mod workers;
 
 pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};
+pub use comparison::{Comparison, Difference, compare};
 pub use error::{Place, QueryError};
 pub use explain::LevelPlan;
 pub use filter::Filter;
 pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
+pub use measures::Measures;
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};
 pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
 pub use splits::{Split, Target};
+pub use statistics::{
+    CategoryCounts, ColumnStatistics, NumberStatistics, StatisticValue, StatisticsBy,
+    StatisticsKey, StatisticsOf, StatisticsScan, StatisticsSection, StatisticsSpec, StatisticsStep,
+    statistics_table,
+};
 pub use zvf_store::{Class, Names};
 
 /// Runs a query.

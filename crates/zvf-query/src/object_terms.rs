@@ -21,7 +21,8 @@ use crate::filter::{
     is_of_object,
 };
 use crate::prepare::chain;
-use crate::{Column, Outputs, Query, QueryError, Table, list_objects};
+use crate::whole_objects::{WholeObjects, distance};
+use crate::{Query, QueryError, Table, list_objects};
 
 /// Number of objects with their vertices in memory at once.
 const BATCH: usize = 4096;
@@ -205,7 +206,7 @@ async fn choose(
 /// # Errors
 ///
 /// Misuse: no such level, no objects. I/O.
-async fn object_ids(
+pub(crate) async fn object_ids(
     store: &Store,
     level: u32,
     own_level_only: bool,
@@ -339,52 +340,7 @@ async fn geometry(
     into: &mut HashMap<String, Values>,
 ) -> Result<(), QueryError> {
     let lengths = wanted.contains("length()");
-    let asked = Query {
-        level: query.level,
-        own_level_only: query.own_level_only,
-        objects: Some(ids.to_vec()),
-        columns: vec![Column::Position],
-        attributes: Names::None,
-        outputs: Outputs {
-            vertices: true,
-            links: lengths,
-            objects: true,
-        },
-        memory_budget: query.memory_budget,
-        ..Query::default()
-    };
-    let answer = crate::query(store, asked).await?.collect().await?;
-    let table = |table| answer.table(table);
-    let (vertices, objects) = (table(Table::Vertices)?, table(Table::Objects)?);
-    let vertices = vertices.or_bug("an answer without vertices")?;
-    let objects = objects.or_bug("objects without a table")?;
-    let dims = store.root().dims().max(1);
-    let positions = vertices.column_by_name("position");
-    let positions = positions.and_then(|column| values(column.as_ref()));
-    let positions = positions.or_bug("vertices without positions")?;
-    let positions: Vec<f64> = positions
-        .values
-        .iter()
-        .map(|value| value.double().unwrap_or(f64::NAN))
-        .collect();
-    let numbers = |name: &str| -> Result<Vec<usize>, QueryError> {
-        let column = objects
-            .column_by_name(name)
-            .and_then(|one| values(one.as_ref()));
-        let column = column.or_bug(format_args!("objects without {name}"))?;
-        let number = |value: &Val<'_>| match value {
-            Val::Int(number) => usize::try_from(*number).ok(),
-            _ => None,
-        };
-        let numbers = column.values.iter().map(number);
-        numbers
-            .collect::<Option<_>>()
-            .or_bug("rows that are no numbers")
-    };
-    let (starts, counts) = (numbers("start")?, numbers("length")?);
-    (starts.len() == ids.len())
-        .then_some(())
-        .or_bug("objects that were asked for are missing")?;
+    let found = WholeObjects::read(store, query, ids, lengths, Names::None).await?;
     for name in wanted {
         let Some((end, axis)) = end_of(name) else {
             continue;
@@ -397,58 +353,36 @@ async fn geometry(
                 filter.marked(name)
             )));
         };
-        let value = |(start, count): (&usize, &usize)| {
+        let value = |(start, count): &(usize, usize)| {
             let row = match end {
                 true => count.checked_sub(1).map(|last| start.saturating_add(last)),
                 false => (*count > 0).then_some(*start),
             };
-            let at = row.and_then(|row| row.checked_mul(dims)?.checked_add(axis));
-            let found = at.and_then(|at| positions.get(at));
-            found.map_or(Val::Null, |value| Val::F64(*value))
+            let position = row.and_then(|row| found.position(row));
+            let value = position.and_then(|position| position.get(axis));
+            value.map_or(Val::Null, |value| Val::F64(*value))
         };
-        let found = starts.iter().zip(&counts).map(value).collect();
-        into.insert(name.clone(), floats(found));
+        let values = found.rows.iter().map(value).collect();
+        into.insert(name.clone(), floats(values));
     }
     if lengths {
-        let links = table(Table::Links)?.ok_or_else(|| {
+        let (width, links) = found.links.as_ref().ok_or_else(|| {
             QueryError::misuse("where: length() is of kinds with links, and the store has none")
         })?;
-        let ends = links.column_by_name("vertices");
-        let ends = ends.and_then(|column| values(column.as_ref()));
-        let ends = ends.or_bug("links without vertices")?;
-        if ends.width != 2 {
+        if *width != 2 {
             return Err(QueryError::misuse(format!(
-                "where: length() is of links of 2 vertices, and those of the store have {}",
-                ends.width
+                "where: length() is of links of 2 vertices, and those of the store have {width}"
             )));
         }
-        let mut sums = vec![0.0_f64; starts.len()];
-        let row = |value: &Val<'_>| match value {
-            Val::Int(number) => usize::try_from(*number).ok(),
-            _ => None,
-        };
-        for pair in ends.values.chunks_exact(2) {
-            let ends = pair.first().and_then(row).zip(pair.last().and_then(row));
-            let (a, b) = ends.or_bug("a link without rows")?;
-            let at = |row: usize| {
-                let start = row.checked_mul(dims)?;
-                positions.get(start..start.checked_add(dims)?)
-            };
-            let (from, to) = at(a)
-                .zip(at(b))
-                .or_bug("a link of rows that are not returned")?;
-            let axes = from.iter().zip(to);
-            let square: f64 = axes.map(|(a, b)| (a - b) * (a - b)).sum();
-            let object = starts.partition_point(|start| *start <= a);
-            // Objects without rows begin where the next one does.
-            let object = (0..object)
-                .rev()
-                .find(|object| counts.get(*object) != Some(&0));
-            let sum = object.and_then(|object| sums.get_mut(object));
-            *sum.or_bug("a link of no object")? += square.sqrt();
+        let mut sums = vec![0.0_f64; found.rows.len()];
+        for pair in links.chunks_exact(2) {
+            let [a, b] = *pair else { continue };
+            let (from, to) = found.ends(a, b)?;
+            let sum = found.object_of(a).and_then(|object| sums.get_mut(object));
+            *sum.or_bug("a link of no object")? += distance(from, to);
         }
-        let found = sums.into_iter().map(Val::F64).collect();
-        into.insert("length()".to_owned(), floats(found));
+        let lengths = sums.into_iter().map(Val::F64).collect();
+        into.insert("length()".to_owned(), floats(lengths));
     }
     Ok(())
 }

@@ -8,11 +8,14 @@ mod common;
 mod completions;
 mod copy;
 mod create;
+mod diff;
 mod edit;
 mod export;
+mod head;
 mod import;
 mod info;
 mod inspect;
+mod measure;
 mod place;
 #[cfg(feature = "plot")]
 mod plot;
@@ -23,6 +26,7 @@ mod repair;
 mod sample;
 #[cfg(feature = "serve")]
 mod serve;
+mod stats;
 mod stores;
 mod validate;
 #[cfg(feature = "volumes")]
@@ -38,11 +42,14 @@ pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::{CopyArgs, MigrateArgs, RechunkArgs, Shards, StorageArgs};
 pub(crate) use create::CreateArgs;
+pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
 pub(crate) use export::ExportArgs;
+pub(crate) use head::HeadArgs;
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
+pub(crate) use measure::MeasureArgs;
 pub(crate) use place::PlaceArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
@@ -55,6 +62,7 @@ pub(crate) use repair::{PlanFormat, RepairArgs};
 pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
+pub(crate) use stats::StatsArgs;
 pub(crate) use stores::{MergeArgs, SplitArgs};
 pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
@@ -102,8 +110,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
-Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 70 a bug of
-this program, 75 another program is writing the store: try again, 130 interrupted.
+Exit codes: 0 done, 1 the validator found something or stores differ, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached,
+70 a bug of this program, 75 another program is writing the store: try again, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors
@@ -149,6 +157,14 @@ pub(crate) enum Command {
     Objects(ObjectsArgs),
     /// Lists the stored records of a link family, endpoint by endpoint
     Links(LinksArgs),
+    /// Shows the first rows of a store or a selection
+    Head(HeadArgs),
+    /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
+    Stats(StatsArgs),
+    /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
+    Measure(MeasureArgs),
+    /// Compares the contents of two stores: documents, vertices, objects, links and groups
+    Diff(DiffArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX

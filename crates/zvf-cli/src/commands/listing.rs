@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use zvf_convert::output::{Style, write_value};
 use zvf_query::{Answer, Table};
 use zvf_store::Store;
@@ -149,4 +149,13 @@ pub(crate) fn member(column: &dyn arrow_array::Array, row: usize) -> Value {
     let mut text = String::new();
     write_value(&mut text, column, row, Style::Json);
     serde_json::from_str(&text).unwrap_or(Value::Null)
+}
+
+/// A row of a batch as a JSON object.
+pub(crate) fn object(batch: &RecordBatch, row: usize) -> Map<String, Value> {
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
+    columns
+        .map(|(field, column)| (field.name().clone(), member(column.as_ref(), row)))
+        .collect()
 }

@@ -3,15 +3,18 @@
 mod completions;
 mod copy;
 mod create;
+mod diff;
 mod edit;
 mod explain;
 mod export;
+mod head;
 mod import;
 mod import_parts;
 mod info;
 mod inspect;
 mod links;
 mod listing;
+mod measure;
 mod merge;
 mod migrate;
 mod objects;
@@ -29,6 +32,7 @@ mod select;
 mod serve;
 mod split;
 mod splits;
+mod stats;
 mod summary;
 mod vacuum;
 mod validate;
@@ -150,6 +154,10 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Get(args) => query::get(args, context),
         Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
+        Command::Head(args) => head::run(args, context),
+        Command::Stats(args) => stats::run(args, context),
+        Command::Measure(args) => measure::run(args, context),
+        Command::Diff(args) => diff::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Create(args) => create::run(args, context),

@@ -2,12 +2,11 @@
 
 use arrow_array::RecordBatch;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value};
 use zvf_query::Table;
 use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need};
 
-use super::listing::{self, Listing, member};
+use super::listing::{self, Listing, object};
 use crate::args::ObjectsArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -108,14 +107,6 @@ impl Serialize for Rows<'_> {
         let rows = |batch| (0..RecordBatch::num_rows(batch)).map(move |row| object(batch, row));
         serializer.collect_seq(self.0.iter().flat_map(rows))
     }
-}
-
-fn object(batch: &RecordBatch, row: usize) -> Map<String, Value> {
-    let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns());
-    columns
-        .map(|(field, column)| (field.name().clone(), member(column.as_ref(), row)))
-        .collect()
 }
 
 fn text(level: u32, listing: &Listing) -> String {

@@ -275,7 +275,7 @@ fn first(schema: &SchemaRef, batches: &[RecordBatch], all: u64, what: &str) -> S
 }
 
 /// Column titles; positions are one column titled by the axes.
-fn titles(schema: &Schema) -> Vec<String> {
+pub(crate) fn titles(schema: &Schema) -> Vec<String> {
     let axes = axis_names(schema);
     let title = |name: &str| {
         if name == "position" && !axes.is_empty() {

@@ -1,0 +1,43 @@
+//! `zvf measure`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{LevelArgs, TermArgs};
+
+/// `zvf measure`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Whole objects are measured, those with a vertex in the selection. Columns are object_id and points, and
+  lines, polylines, streamlines   length, tortuosity (length / distance of the ends)
+  skeletons                       length (of cable), branches (vertices with three neighbours or more), tips (with one), strahler
+  graphs                          length, branches, tips
+  meshes                          faces, surface, volume (missing unless the surface is closed)
+  all                             min_x, max_x, .. for each axis; mean_NAME for each --mean
+Lengths are in the units of the axes, all axes count.
+
+Examples:
+  zvf measure neurons.zarrvectors
+  zvf measure tracts.zarrvectors --where 'length() > 40' --mean fa,md -o tracts.csv
+  zvf measure tracts.zarrvectors --groups AF_left --json
+  zvf measure meshes.zarrvectors --limit 10")]
+pub(crate) struct MeasureArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Which objects are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
+    /// Vertex attributes whose means are wanted
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) mean: Vec<String>,
+    /// At most this many objects
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}

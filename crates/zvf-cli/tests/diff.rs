@@ -1,0 +1,131 @@
+//! `zvf diff`.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run::{Home, STORE};
+
+/// Runs `zvf diff --json` on the bundled store and another one; whether they are the same agrees with the exit code.
+fn diff(home: &Home, other: &str) -> Result<Value> {
+    let ran = home.zvf(&["diff", STORE, other, "--json"])?;
+    let document: Value =
+        serde_json::from_slice(&ran.stdout).with_context(|| ran.stderr.clone())?;
+    let same = document["same"].as_bool().context("same")?;
+    assert_eq!(ran.code, i32::from(!same), "{}", ran.stderr);
+    Ok(document)
+}
+
+fn places(document: &Value) -> Vec<&str> {
+    let all = document["differences"].as_array().into_iter().flatten();
+    all.filter_map(|one| one["place"].as_str()).collect()
+}
+
+#[test]
+fn other_chunks_and_versions_are_no_difference() -> Result<()> {
+    for name in ["points_ids", "real_skeleton", "graph", "streamlines"] {
+        let home = Home::new(name)?;
+        let same = diff(&home, STORE)?;
+        assert_eq!(same["total"], 0, "{name}: {same}");
+        assert_eq!(same["vertices"][0], same["vertices"][1]);
+        home.text(&["migrate", STORE, "old.zarrvectors", "--to", "0.8.1", "-q"])?;
+        let copy = diff(&home, "old.zarrvectors")?;
+        assert_eq!(copy["vertices"], same["vertices"], "{name}: {copy}");
+        assert_eq!(copy["links"], same["links"], "{name}: {copy}");
+        // Version 0.8.1 has an object without vertices for each id that is not used.
+        for one in copy["differences"].as_array().context("differences")? {
+            let what = one["what"].as_str().context("what")?;
+            assert!(
+                what.starts_with("in the second store only: ") && what.ends_with("vertices 0"),
+                "{name}: {copy}"
+            );
+        }
+    }
+    let home = Home::new("points_ids")?;
+    home.text(&[
+        "rechunk",
+        STORE,
+        "other.zarrvectors",
+        "--chunk-shape",
+        "37,41,43",
+        "-q",
+    ])?;
+    let copy = diff(&home, "other.zarrvectors")?;
+    assert_eq!(copy["total"], 0, "{copy}");
+    let text = home.text(&["diff", STORE, "other.zarrvectors"])?;
+    assert!(text.starts_with("no differences: "), "{text}");
+    Ok(())
+}
+
+#[test]
+fn an_edit_is_found_with_its_place() -> Result<()> {
+    let home = Home::to_damage("points_ids")?;
+    home.text(&[
+        "migrate",
+        STORE,
+        "edited.zarrvectors",
+        "--to",
+        "0.9.2",
+        "-q",
+    ])?;
+    let objects = home.json(&["objects", STORE, "--json"])?;
+    let id = objects["objects"][1]["object_id"].to_string();
+    let vertices = objects["objects"][1]["vertices"]
+        .as_u64()
+        .context("vertices")?;
+    home.text(&["edit", "edited.zarrvectors", "delete", &id])?;
+    let found = diff(&home, "edited.zarrvectors")?;
+    let place = format!("level 0, object {id}");
+    assert!(places(&found).contains(&&*place), "{found}");
+    // The object and each of its vertices.
+    assert!(found["total"].as_u64() > Some(vertices), "{found}");
+    assert!(
+        places(&found).iter().all(|one| one.starts_with(&place)),
+        "{found}"
+    );
+    let text = home.zvf(&["diff", STORE, "edited.zarrvectors", "--limit", "1"])?;
+    let shown = String::from_utf8(text.stdout)?;
+    assert!(
+        shown.contains("in the first store only") && shown.contains(" more"),
+        "{shown}"
+    );
+    assert_eq!((text.code, shown.lines().count()), (1, 2));
+    Ok(())
+}
+
+#[test]
+fn points_without_objects_are_compared_as_a_set() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let rows = "x,y,z,w\n1,2,3,0.5\n4,5,6,nan\n4,5,6,nan\n";
+    std::fs::write(home.file("a.csv"), rows)?;
+    std::fs::write(
+        home.file("b.csv"),
+        "x,y,z,w\n4,5,6,nan\n1,2,3,0.5\n4,5,6,nan\n",
+    )?;
+    std::fs::write(
+        home.file("c.csv"),
+        "x,y,z,w\n4,5,6,nan\n1,2,3,0.5\n1,2,3,0.25\n",
+    )?;
+    for name in ["a", "b", "c"] {
+        let (file, store) = (format!("{name}.csv"), format!("{name}.zarrvectors"));
+        home.text(&["import", &file, &store, "-q"])?;
+    }
+    let text = home.text(&["diff", "a.zarrvectors", "b.zarrvectors"])?;
+    assert!(text.contains("3 vertices"), "{text}");
+    let ran = home.zvf(&["diff", "a.zarrvectors", "c.zarrvectors", "--json"])?;
+    let document: Value = serde_json::from_slice(&ran.stdout)?;
+    assert_eq!((ran.code, &document["total"]), (1, &2.into()), "{document}");
+    let what = document["differences"].to_string();
+    assert!(what.contains("0.25") && what.contains("NaN"), "{what}");
+    Ok(())
+}
+
+#[test]
+fn other_kinds_and_missing_stores() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    std::fs::write(home.file("n.swc"), "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n")?;
+    home.text(&["import", "n.swc", "n.zarrvectors", "-q"])?;
+    let found = diff(&home, "n.zarrvectors")?;
+    assert_eq!(places(&found).first(), Some(&"kind"), "{found}");
+    assert_eq!(home.zvf(&["diff", STORE, "none.zarrvectors"])?.code, 3);
+    Ok(())
+}

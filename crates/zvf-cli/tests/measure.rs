@@ -1,0 +1,164 @@
+//! `zvf measure`.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run::{Home, STORE};
+
+fn objects(home: &Home, flags: &[&str]) -> Result<Vec<Value>> {
+    let line = [&["measure", STORE, "--json"], flags].concat();
+    let document = home.json(&line)?;
+    Ok(document["objects"].as_array().context("objects")?.clone())
+}
+
+fn near(one: &Value, other: f64) -> bool {
+    one.as_f64()
+        .is_some_and(|one| (one - other).abs() <= 1e-9 * other.abs().max(1.0))
+}
+
+#[test]
+fn lengths_are_those_of_conditions() -> Result<()> {
+    for name in ["real_tractogram", "real_skeleton", "graph"] {
+        let home = Home::new(name)?;
+        let all = objects(&home, &[])?;
+        assert!(!all.is_empty());
+        let lengths: Vec<f64> = all
+            .iter()
+            .filter_map(|one| one["length"].as_f64())
+            .collect();
+        assert_eq!(lengths.len(), all.len(), "{name}");
+        let middle = lengths.iter().sum::<f64>() / lengths.len() as f64;
+        let condition = format!("length() > {middle}");
+        let some = objects(&home, &["--where", &condition])?;
+        let longer = all
+            .iter()
+            .filter(|one| one["length"].as_f64() > Some(middle));
+        let longer: Vec<&Value> = longer.collect();
+        assert_eq!(some.iter().collect::<Vec<_>>(), longer, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_streamline_is_measured_by_its_rows() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    let all = objects(&home, &[])?;
+    for one in [&all[0], &all[all.len() - 1]] {
+        let id = one["object_id"].to_string();
+        let text = home.text(&[
+            "get",
+            STORE,
+            &id,
+            "--columns",
+            "position",
+            "--format",
+            "csv",
+        ])?;
+        let rows: Vec<Vec<f64>> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                line.split(',')
+                    .filter_map(|field| field.parse().ok())
+                    .collect()
+            })
+            .collect();
+        let apart = |a: &[f64], b: &[f64]| {
+            let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+            square.sqrt()
+        };
+        let length: f64 = rows.windows(2).map(|pair| apart(&pair[0], &pair[1])).sum();
+        assert_eq!(one["points"].as_u64(), Some(rows.len() as u64));
+        // CSV has the shortest text of a float32.
+        let close = |one: &Value, other: f64| {
+            one.as_f64()
+                .is_some_and(|one| (one / other - 1.0).abs() < 1e-5)
+        };
+        assert!(close(&one["length"], length), "{one}: {length}");
+        let ends = apart(&rows[0], &rows[rows.len() - 1]);
+        assert!(close(&one["tortuosity"], length / ends), "{one}");
+    }
+    let few = home.text(&["measure", STORE, "--limit", "2"])?;
+    assert!(few.contains("tortuosity") && few.contains(" more"), "{few}");
+    home.text(&["measure", STORE, "-o", "lengths.csv"])?;
+    let csv = fs::read_to_string(home.file("lengths.csv"))?;
+    assert_eq!(csv.lines().count(), all.len() + 1);
+    Ok(())
+}
+
+#[test]
+fn a_closed_mesh_has_a_volume_and_an_open_one_has_none() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let corners = "v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n";
+    let faces = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    fs::write(home.file("closed.obj"), format!("{corners}{faces}"))?;
+    fs::write(
+        home.file("open.obj"),
+        format!("{corners}f 1 3 2\nf 1 2 4\n"),
+    )?;
+    for (name, surface, volume) in [
+        ("closed", 6.0 + 12_f64.sqrt(), Some(8.0 / 6.0)),
+        ("open", 4.0, None),
+    ] {
+        let (file, store) = (format!("{name}.obj"), format!("{name}.zarrvectors"));
+        home.text(&["import", &file, &store, "-q"])?;
+        let document = home.json(&["measure", &store, "--json"])?;
+        let one = &document["objects"][0];
+        assert!(near(&one["surface"], surface), "{name}: {one}");
+        match volume {
+            Some(volume) => assert!(near(&one["volume"], volume), "{name}: {one}"),
+            None => assert!(one["volume"].is_null(), "{name}: {one}"),
+        }
+        assert!(
+            near(&one["max_x"], 2.0) && near(&one["min_z"], 0.0),
+            "{one}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn branches_of_a_neuron_and_means() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    // A stem with two tips, one of which has a side branch.
+    let lines = "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n3 3 2 1 0 1 2\n4 3 2 -1 0 1 2\n5 3 3 1 0 1 3\n6 3 2 2 0 4 3\n";
+    fs::write(home.file("neuron.swc"), lines)?;
+    home.text(&["import", "neuron.swc", "neuron.zarrvectors", "-q"])?;
+    let document = home.json(&[
+        "measure",
+        "neuron.zarrvectors",
+        "--json",
+        "--mean",
+        "radius",
+    ])?;
+    let one = &document["objects"][0];
+    let number = |name: &str| one[name].as_u64();
+    assert_eq!(
+        (
+            number("points"),
+            number("branches"),
+            number("tips"),
+            number("strahler")
+        ),
+        (Some(6), Some(2), Some(4), Some(2)),
+        "{one}"
+    );
+    assert!(near(&one["length"], 3.0 + 2.0 * 2_f64.sqrt()), "{one}");
+    assert!(near(&one["mean_radius"], 1.5), "{one}");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_measured() -> Result<()> {
+    let home = Home::new("points_bins")?;
+    let ran = home.zvf(&["measure", STORE])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no object index"), "{}", ran.stderr);
+    let home = Home::new("real_skeleton")?;
+    let ran = home.zvf(&["measure", STORE, "--mean", "no_such"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no_such"), "{}", ran.stderr);
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Rows as hashes, and sets of rows that are compared by them.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_buffer::ToByteSlice;
+use arrow_schema::{DataType, TimeUnit};
+use zvf_store::format::int;
+
+use crate::error::{OrBug, internal};
+use crate::{QueryError, numbers};
+
+/// Sets of rows are summed up in so many parts.
+const PARTS: usize = 1 << 16;
+
+/// Most rows that are in one store only and are kept to be shown and counted.
+const MOST_ROWS: usize = 1 << 18;
+
+/// The hash of anything.
+pub(super) fn hash(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The hashes of the rows of some columns, given by their names.
+///
+/// # Errors
+///
+/// Bug: a missing column.
+pub(super) fn rows(batch: &RecordBatch, columns: &[String]) -> Result<Vec<u64>, QueryError> {
+    let mut all = vec![0_u64; batch.num_rows()];
+    for name in columns {
+        let column = batch
+            .column_by_name(name)
+            .or_bug(format_args!("rows without {name}"))?;
+        let found = column_hashes(column)?;
+        for (row, one) in all.iter_mut().zip(found) {
+            *row = hash(&(*row, one));
+        }
+    }
+    Ok(all)
+}
+
+/// Calls a function of the type of a column of numbers; `None` of other columns.
+macro_rules! of_numbers {
+    ($column:expr, $function:ident $(, $more:expr)*) => {
+        match $column.data_type() {
+            DataType::Int8 => $function::<Int8Type>($column $(, $more)*),
+            DataType::Int16 => $function::<Int16Type>($column $(, $more)*),
+            DataType::Int32 => $function::<Int32Type>($column $(, $more)*),
+            DataType::Int64 => $function::<Int64Type>($column $(, $more)*),
+            DataType::UInt8 => $function::<UInt8Type>($column $(, $more)*),
+            DataType::UInt16 => $function::<UInt16Type>($column $(, $more)*),
+            DataType::UInt32 => $function::<UInt32Type>($column $(, $more)*),
+            DataType::UInt64 => $function::<UInt64Type>($column $(, $more)*),
+            DataType::Float16 => $function::<Float16Type>($column $(, $more)*),
+            DataType::Float32 => $function::<Float32Type>($column $(, $more)*),
+            DataType::Float64 => $function::<Float64Type>($column $(, $more)*),
+            DataType::Timestamp(TimeUnit::Second, _) => $function::<TimestampSecondType>($column $(, $more)*),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => $function::<TimestampMillisecondType>($column $(, $more)*),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => $function::<TimestampMicrosecondType>($column $(, $more)*),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => $function::<TimestampNanosecondType>($column $(, $more)*),
+            DataType::Duration(TimeUnit::Second) => $function::<DurationSecondType>($column $(, $more)*),
+            DataType::Duration(TimeUnit::Millisecond) => $function::<DurationMillisecondType>($column $(, $more)*),
+            DataType::Duration(TimeUnit::Microsecond) => $function::<DurationMicrosecondType>($column $(, $more)*),
+            DataType::Duration(TimeUnit::Nanosecond) => $function::<DurationNanosecondType>($column $(, $more)*),
+            _ => None,
+        }
+    };
+}
+
+/// The hashes of the values of a column. Floats are equal if their bits are, categories if their texts are.
+fn column_hashes(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
+    fn of_number<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<Vec<u64>> {
+        let array = array.as_primitive_opt::<T>()?;
+        let one = |value: Option<T::Native>| match value {
+            Some(value) => hash(&value.to_byte_slice()),
+            None => 0,
+        };
+        Some(array.iter().map(one).collect())
+    }
+    fn of_text<'t, T: Hash + ?Sized + 't>(all: impl Iterator<Item = Option<&'t T>>) -> Vec<u64> {
+        all.map(|one| one.map_or(0, |text| hash(&text))).collect()
+    }
+    let found = match column.data_type() {
+        DataType::FixedSizeList(..) => {
+            let (items, width) = numbers::elements(column);
+            let items = column_hashes(&items)?;
+            let rows = items.chunks(width.max(1)).enumerate();
+            let one = |(row, items): (usize, &[u64])| match column.is_null(row) {
+                true => 0,
+                false => hash(&items),
+            };
+            Some(rows.map(one).collect())
+        }
+        DataType::Boolean => {
+            (column.as_boolean_opt()).map(|all| all.iter().map(|one| hash(&one)).collect())
+        }
+        DataType::Utf8 => column.as_string_opt::<i32>().map(|all| of_text(all.iter())),
+        DataType::Binary => column.as_binary_opt::<i32>().map(|all| of_text(all.iter())),
+        DataType::Dictionary(..) => {
+            let all = column
+                .as_any_dictionary_opt()
+                .or_bug("a column of another type")?;
+            let words = column_hashes(all.values())?;
+            let keys = match words.is_empty() {
+                true => vec![0; all.len()],
+                false => all.normalized_keys(),
+            };
+            let one = |(row, key): (usize, &usize)| match column.is_null(row) {
+                true => 0,
+                false => words.get(*key).copied().unwrap_or(0),
+            };
+            Some(keys.iter().enumerate().map(one).collect())
+        }
+        _ => of_numbers!(column, of_number),
+    };
+    found.or_bug(format_args!("a column of type {}", column.data_type()))
+}
+
+/// A value as text.
+pub(super) fn value_text(column: &ArrayRef, row: usize) -> String {
+    fn number<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<String> {
+        Some(format!("{:?}", array.as_primitive_opt::<T>()?.value(row)))
+    }
+    if column.is_null(row) {
+        return "null".to_owned();
+    }
+    let found = match column.data_type() {
+        DataType::FixedSizeList(..) => {
+            let (items, width) = numbers::elements(column);
+            let all = (row * width..(row + 1) * width).map(|at| value_text(&items, at));
+            Some(format!("({})", all.collect::<Vec<_>>().join(" ")))
+        }
+        DataType::Boolean => column
+            .as_boolean_opt()
+            .map(|all| all.value(row).to_string()),
+        DataType::Utf8 => column
+            .as_string_opt::<i32>()
+            .map(|all| format!("{:?}", all.value(row))),
+        DataType::Binary => column
+            .as_binary_opt::<i32>()
+            .map(|all| all.value(row).escape_ascii().to_string()),
+        DataType::Dictionary(..) => column.as_any_dictionary_opt().map(|all| {
+            let key = all.normalized_keys().get(row).copied();
+            key.map_or_else(String::new, |key| value_text(all.values(), key))
+        }),
+        _ => of_numbers!(column, number, row),
+    };
+    found.unwrap_or_default()
+}
+
+/// Which of the two stores a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Old,
+    New,
+}
+
+/// Rows of both stores: first all of them as sums, then those in parts whose sums differ.
+#[derive(Debug)]
+pub(super) struct RowSets {
+    /// Rows of the old store less those of the new one, and the same of the sums of their hashes.
+    parts: Vec<(i64, u64)>,
+    counts: [u64; 2],
+    /// What is left of the rows of the parts that differ, by their hashes; `None` in the first pass.
+    left: Option<HashMap<u64, Left>>,
+    /// Not all of them fitted.
+    overflowed: bool,
+}
+
+/// A row that one store has more often than the other.
+#[derive(Debug, Clone)]
+pub(super) struct Left {
+    /// How much more often the old store has it.
+    pub(super) more: i64,
+    /// The place of the row, if it has one beside its values.
+    pub(super) place: String,
+    pub(super) text: String,
+}
+
+impl RowSets {
+    pub(super) fn new() -> Self {
+        Self {
+            parts: vec![(0, 0); PARTS],
+            counts: [0; 2],
+            left: None,
+            overflowed: false,
+        }
+    }
+
+    /// Adds a row; `describe` returns its place and values.
+    pub(super) fn add(
+        &mut self,
+        of: Of,
+        hash: u64,
+        describe: impl FnOnce() -> (String, String),
+    ) -> Result<(), QueryError> {
+        let sign: i64 = if of == Of::Old { 1 } else { -1 };
+        let at = usize::try_from(hash >> 48)
+            .ok()
+            .or_bug("a hash beyond the parts")?;
+        let part = self.parts.get_mut(at).or_bug("a hash beyond the parts")?;
+        match &mut self.left {
+            None => {
+                let [old, new] = &mut self.counts;
+                *(if of == Of::Old { old } else { new }) += 1;
+                part.0 += sign;
+                part.1 = match of {
+                    Of::Old => part.1.wrapping_add(hash),
+                    Of::New => part.1.wrapping_sub(hash),
+                };
+            }
+            Some(_) if *part == (0, 0) => {}
+            Some(left) => {
+                let full = left.len() >= MOST_ROWS;
+                match left.get_mut(&hash) {
+                    Some(found) => {
+                        found.more += sign;
+                        if found.more == 0 {
+                            left.remove(&hash);
+                        }
+                    }
+                    None if full => self.overflowed = true,
+                    None => {
+                        let (place, text) = describe();
+                        left.insert(
+                            hash,
+                            Left {
+                                more: sign,
+                                place,
+                                text,
+                            },
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of the old store and of the new one.
+    pub(super) fn counts(&self) -> [u64; 2] {
+        self.counts
+    }
+
+    /// Whether both stores have the same rows.
+    pub(super) fn same(&self) -> bool {
+        self.parts.iter().all(|part| *part == (0, 0))
+    }
+
+    /// Begins the second pass.
+    pub(super) fn look_closer(&mut self) {
+        self.left = Some(HashMap::new());
+    }
+
+    /// The rows that only one store has, in the order of their places, and whether these are all.
+    ///
+    /// # Errors
+    ///
+    /// Bug: there was no second pass.
+    pub(super) fn into_left(self) -> Result<(Vec<Left>, bool), QueryError> {
+        let left = self.left.or_bug("rows without a second pass")?;
+        let mut left: Vec<Left> = left.into_values().collect();
+        internal!(
+            !left.is_empty() || self.overflowed,
+            "sums of equal rows differ"
+        );
+        left.sort_by(|a, b| {
+            (&a.place, b.more.signum(), &a.text).cmp(&(&b.place, a.more.signum(), &b.text))
+        });
+        Ok((left, !self.overflowed))
+    }
+}
+
+/// How many rows there are.
+pub(super) fn length(batch: &RecordBatch) -> u64 {
+    int::wide(batch.num_rows())
+}

@@ -1,0 +1,29 @@
+//! What is known of one object.
+
+/// The measures of an object; those that do not apply are missing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Measured {
+    pub(super) id: i64,
+    pub(super) points: u64,
+    pub(super) length: Option<f64>,
+    pub(super) tortuosity: Option<f64>,
+    pub(super) branches: Option<u64>,
+    pub(super) tips: Option<u64>,
+    pub(super) strahler: Option<u64>,
+    pub(super) faces: Option<u64>,
+    pub(super) surface: Option<f64>,
+    pub(super) volume: Option<f64>,
+    /// Of each axis.
+    pub(super) bounds: Vec<(f64, f64)>,
+    pub(super) means: Vec<Option<f64>>,
+}
+
+impl Measured {
+    /// An object without vertices.
+    pub(super) fn empty(id: i64) -> Self {
+        Self {
+            id,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Surfaces and volumes of meshes.
+
+use std::collections::HashMap;
+
+use crate::QueryError;
+use crate::error::OrBug;
+use crate::statistics::CompensatedSum;
+use crate::whole_objects::WholeObjects;
+
+/// The faces of an object as triangles. Vertices with the same position are one.
+#[derive(Debug)]
+pub(super) struct Mesh<'o> {
+    /// Positions by the number of a vertex.
+    positions: Vec<&'o [f64]>,
+    triangles: Vec<[usize; 3]>,
+    /// Edges of faces, with the numbers of faces on one side and on the other.
+    edges: HashMap<(usize, usize), (u32, u32)>,
+}
+
+impl<'o> Mesh<'o> {
+    /// Faces of more than three vertices are cut into triangles that share the first vertex.
+    pub(super) fn of(
+        objects: &'o WholeObjects,
+        links: &[usize],
+        width: usize,
+    ) -> Result<Self, QueryError> {
+        let mut mesh = Self {
+            positions: Vec::new(),
+            triangles: Vec::new(),
+            edges: HashMap::new(),
+        };
+        let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
+        for face in links.chunks_exact(width.max(1)) {
+            let mut numbers = Vec::with_capacity(width);
+            for row in face {
+                let position = objects.position(*row);
+                let position = position.or_bug("a link of rows that are not returned")?;
+                // -0 and 0 are one place.
+                let key = position
+                    .iter()
+                    .map(|value| (value + 0.0).to_bits())
+                    .collect();
+                let next = mesh.positions.len();
+                let number = *known.entry(key).or_insert(next);
+                if number == next {
+                    mesh.positions.push(position);
+                }
+                numbers.push(number);
+            }
+            // A vertex that follows itself is no corner.
+            numbers.dedup();
+            if numbers.len() > 1 && numbers.first() == numbers.last() {
+                numbers.pop();
+            }
+            if numbers.len() < 3 {
+                continue;
+            }
+            for (at, from) in numbers.iter().enumerate() {
+                let to = numbers
+                    .get(at + 1)
+                    .or(numbers.first())
+                    .or_bug("a face without vertices")?;
+                let (low, high) = (*from.min(to), *from.max(to));
+                let (forward, backward) = mesh.edges.entry((low, high)).or_default();
+                *(if *from == low { forward } else { backward }) += 1;
+            }
+            let mut rest = numbers.iter().skip(1).zip(numbers.iter().skip(2));
+            if let Some(first) = numbers.first() {
+                mesh.triangles
+                    .extend(rest.by_ref().map(|(a, b)| [*first, *a, *b]));
+            }
+        }
+        Ok(mesh)
+    }
+
+    /// The corners of the triangles.
+    fn corners(&self) -> impl Iterator<Item = [&'o [f64]; 3]> {
+        let corner = |number: &usize| self.positions.get(*number).copied();
+        self.triangles
+            .iter()
+            .filter_map(move |[a, b, c]| Some([corner(a)?, corner(b)?, corner(c)?]))
+    }
+
+    /// The area of all faces.
+    pub(super) fn surface(&self) -> f64 {
+        let mut sum = CompensatedSum::default();
+        for [a, b, c] in self.corners() {
+            let (u, v) = (difference(b, a), difference(c, a));
+            // Of any number of axes.
+            let (uu, vv, uv) = (dot(&u, &u), dot(&v, &v), dot(&u, &v));
+            let area = match (u.as_slice(), v.as_slice()) {
+                ([ux, uy, uz], [vx, vy, vz]) => {
+                    let normal = cross([*ux, *uy, *uz], [*vx, *vy, *vz]);
+                    dot(&normal, &normal).sqrt() / 2.0
+                }
+                _ => (uu * vv - uv * uv).max(0.0).sqrt() / 2.0,
+            };
+            sum.add(area);
+        }
+        sum.value()
+    }
+
+    /// The enclosed volume; `None` unless each edge has one face on either side, in three dimensions.
+    pub(super) fn volume(&self) -> Option<f64> {
+        let closed = self.edges.values().all(|sides| *sides == (1, 1));
+        let origin = *self
+            .positions
+            .first()
+            .filter(|first| closed && first.len() == 3)?;
+        let mut sum = CompensatedSum::default();
+        for [a, b, c] in self.corners() {
+            let corner = |corner| <[f64; 3]>::try_from(difference(corner, origin)).ok();
+            let (a, b, c) = (corner(a)?, corner(b)?, corner(c)?);
+            sum.add(dot(&a, &cross(b, c)));
+        }
+        Some((sum.value() / 6.0).abs())
+    }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn cross([ax, ay, az]: [f64; 3], [bx, by, bz]: [f64; 3]) -> [f64; 3] {
+    [ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]
+}

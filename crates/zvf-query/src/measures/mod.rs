@@ -1,0 +1,332 @@
+//! Measures of whole objects: lengths, bounds, branches, surfaces, volumes, means of attributes.
+
+mod measured;
+mod mesh;
+mod object;
+mod table;
+mod tree;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_schema::SchemaRef;
+use futures::future::BoxFuture;
+use zvf_store::meta::Kind;
+use zvf_store::{Names, Store};
+
+use crate::error::OrBug;
+use crate::links::Rule;
+use crate::whole_objects::WholeObjects;
+use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};
+use measured::Measured;
+use object::PathMeter;
+use table::MeasureTable;
+use zvf_store::format::int;
+
+/// Most vertices of a batch of objects that are in memory with their links, unless one object has more.
+const VERTICES: u64 = 1 << 20;
+
+/// Most objects of a batch.
+const OBJECTS: usize = 1 << 14;
+
+/// The measures of the objects of a level, in batches.
+///
+/// # Shape
+///
+/// One row for each object, in the order of the query or of the object index:
+///
+/// | column | of | meaning |
+/// |---|---|---|
+/// | `object_id` | all | |
+/// | `points` | all | vertices |
+/// | `length` | all kinds with links of two vertices | sum of the lengths of the links |
+/// | `tortuosity` | lines, polylines, streamlines | length, divided by the distance of both ends; missing if that is 0 |
+/// | `branches`, `tips` | skeletons, graphs | vertices with three or more neighbours, vertices with one |
+/// | `strahler` | skeletons | Strahler order of the root; missing if the links are no forest |
+/// | `faces`, `surface` | meshes | number and area of the faces |
+/// | `volume` | meshes in three dimensions | enclosed volume; missing unless the surface is closed and its faces have one orientation |
+/// | `min_x`, `max_x`, .. | all | bounds on each axis |
+/// | `mean_NAME` | on request | mean of a vertex attribute, missing values and NaN left out; `mean_NAME_0`, .. of several channels |
+///
+/// All are float64 but ids and counts. Objects without vertices have no length, bounds and means.
+///
+/// # Units
+///
+/// World coordinates, as they are stored; all axes count, one of time too.
+///
+/// # Cost
+///
+/// The list of objects, then the vertices of the selected ones once if their links follow from the order of rows; of other kinds batches of objects of
+/// about a million vertices are read with their links, each by a query of its own.
+///
+/// # Errors
+///
+/// Misuse: no object index, an unknown attribute, one that has no numbers. Those of [`query`](crate::query).
+///
+/// # Examples
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use zvf_store::{OpenOptions, Store, blocking::Runtime};
+/// use zvf_query::{Measures, Query};
+///
+/// # async fn bundled() -> Result<Store, Box<dyn std::error::Error>> {
+/// #     use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
+/// #     let backend = InMemory::new();
+/// #     for (key, bytes) in zvf_testkit::files("streamlines")? {
+/// #         backend.put(&Path::parse(key)?, bytes.into()).await?;
+/// #     }
+/// #     let options = OpenOptions::new().with_object_store(Arc::new(backend));
+/// #     Ok(Store::open_with("memory:///", options).await?)
+/// # }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Runtime::new()?.wait(async {
+///     let store = bundled().await?;
+///     let mut measures = Measures::start(&store, Query::default(), &[]).await?;
+///     while let Some(batch) = measures.next().await? {
+///         assert!(batch.column_by_name("tortuosity").is_some());
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Measures {
+    store: Store,
+    query: Query,
+    kind: Kind,
+    /// Ids and numbers of vertices, and the next one.
+    objects: Vec<(i64, u64)>,
+    next: usize,
+    attributes: Names,
+    table: MeasureTable,
+    /// The vertices of objects whose links follow from the order of rows, and the object that is being read.
+    paths: Option<(Answer, PathMeter)>,
+}
+
+impl Measures {
+    /// Selects the objects by a query, as [`Select::Objects`] does, and the attributes whose means are wanted.
+    ///
+    /// # Errors
+    ///
+    /// As the type says.
+    pub fn start<'a>(
+        store: &'a Store,
+        query: Query,
+        means: &'a [String],
+    ) -> BoxFuture<'a, Result<Self, QueryError>> {
+        Box::pin(async move {
+            let objects = select(store, &query).await?;
+            let kind = store.kind();
+            let rule = Rule::of(kind, store.root().links_convention().ok());
+            let attributes = match means {
+                [] => Names::None,
+                names => Names::List(names.to_vec()),
+            };
+            let paths = Query {
+                objects: Some(objects.iter().map(|(id, _)| *id).collect()),
+                columns: vec![Column::ObjectId, Column::Position, Column::Attributes],
+                attributes: attributes.clone(),
+                outputs: Outputs {
+                    vertices: true,
+                    links: false,
+                    objects: false,
+                },
+                level: query.level,
+                own_level_only: query.own_level_only,
+                memory_budget: query.memory_budget,
+                batch_rows: query.batch_rows,
+                ..Query::default()
+            };
+            // The schema of the vertices says what attributes are.
+            let answer = crate::query(store, paths).await?;
+            let schema = answer
+                .schema(Table::Vertices)
+                .or_bug("an answer without vertices")?;
+            let axes: Vec<String> = store
+                .root()
+                .axes()
+                .iter()
+                .map(|axis| axis.name.clone())
+                .collect();
+            let table = MeasureTable::new(kind, &axes, schema, means)?;
+            let meter = PathMeter::new(axes.len(), table.means());
+            let paths =
+                (rule == Rule::Sequential || kind == Kind::PointCloud).then_some((answer, meter));
+            Ok(Self {
+                store: store.clone(),
+                query,
+                kind,
+                objects,
+                next: 0,
+                attributes,
+                table,
+                paths,
+            })
+        })
+    }
+
+    /// The columns of the table.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(self.table.schema())
+    }
+
+    /// Number of objects in all batches.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        int::wide(self.objects.len())
+    }
+
+    /// Whether no object is selected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The next batch. `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// As the type says.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        self.read().await
+    }
+
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<RecordBatch>, QueryError>> {
+        Box::pin(async move {
+            let mut done = Vec::new();
+            while done.is_empty() && self.next < self.objects.len() {
+                match &mut self.paths {
+                    Some((answer, meter)) => {
+                        let Some((table, batch)) = answer.next().await? else {
+                            done.extend(meter.end());
+                            let rest = self.objects.get(self.next..).unwrap_or_default();
+                            self.next = self.objects.len();
+                            done = in_order(rest, done)?;
+                            break;
+                        };
+                        if table == Table::Vertices {
+                            done = meter.extend(&batch, &self.table)?;
+                        }
+                        // Objects without vertices are between those that have some.
+                        let last = done.last().map(|object| object.id);
+                        let rest = self.objects.get(self.next..).unwrap_or_default();
+                        let end = last.and_then(|last| rest.iter().position(|(id, _)| *id == last));
+                        if let Some(end) = end {
+                            self.next += end + 1;
+                            done = in_order(rest.get(..=end).unwrap_or_default(), done)?;
+                        }
+                    }
+                    None => {
+                        let batch = self.batch();
+                        self.next = batch.end;
+                        let ids = self.objects.get(batch).unwrap_or_default();
+                        let ids: Vec<i64> = ids.iter().map(|(id, _)| *id).collect();
+                        let found = WholeObjects::read(
+                            &self.store,
+                            &self.query,
+                            &ids,
+                            true,
+                            self.attributes.clone(),
+                        );
+                        done = object::measure(self.kind, &ids, &found.await?, &self.table)?;
+                    }
+                }
+            }
+            match done.is_empty() {
+                true => Ok(None),
+                false => self.table.batch(&done).map(Some),
+            }
+        })
+    }
+
+    /// The next objects that are read together.
+    fn batch(&self) -> Range<usize> {
+        let mut vertices = 0_u64;
+        let mut end = self.next;
+        for (_, count) in self.objects.iter().skip(self.next).take(OBJECTS) {
+            vertices = vertices.saturating_add(*count);
+            if vertices > VERTICES && end > self.next {
+                break;
+            }
+            end += 1;
+        }
+        self.next..end
+    }
+}
+
+/// Puts objects without vertices between those that have some.
+fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, QueryError> {
+    let mut found = found.into_iter().peekable();
+    let mut rows = Vec::with_capacity(all.len());
+    for (id, _) in all {
+        let measured = found.next_if(|object| object.id == *id);
+        rows.push(measured.unwrap_or_else(|| Measured::empty(*id)));
+    }
+    found
+        .peek()
+        .is_none()
+        .then_some(())
+        .or_bug("objects in another order than asked for")?;
+    Ok(rows)
+}
+
+/// Ids and numbers of vertices of the selected objects, each once.
+async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryError> {
+    let whole = query.bbox.is_none() && query.filter.is_none();
+    let (answer, counts) = if whole && !query.is_by_object() {
+        let answer = list_objects(store, query.level, query.own_level_only).await?;
+        (answer, "vertices")
+    } else {
+        let asked = Query {
+            select: match whole {
+                true => query.select,
+                false => Select::Objects,
+            },
+            attributes: Names::None,
+            columns: Vec::new(),
+            outputs: Outputs {
+                vertices: false,
+                links: false,
+                objects: true,
+            },
+            ..query.clone()
+        };
+        (crate::query(store, asked).await?, "length")
+    };
+    let listed = answer.collect().await?.table(Table::Objects)?;
+    let listed = listed.ok_or_else(|| {
+        QueryError::misuse(format!(
+            "level {} has no object index: there are no objects to measure",
+            query.level
+        ))
+    })?;
+    let ids = listed.column_by_name("object_id");
+    let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+    let ids = ids
+        .or_bug("a table of objects without ids")?
+        .values()
+        .iter();
+    let counts = listed.column_by_name(counts);
+    let counts = counts.and_then(|counts| counts.as_primitive_opt::<UInt64Type>());
+    let counts = counts
+        .or_bug("a table of objects without counts")?
+        .values()
+        .iter();
+    let mut known = std::collections::HashSet::new();
+    let all = ids.copied().zip(counts.copied());
+    Ok(all.filter(|(id, _)| known.insert(*id)).collect())
+}
+
+/// The values of a column of the vertices, NaN where one is missing, and how many a row has.
+fn column(batch: &RecordBatch, name: &str) -> Result<(Vec<f64>, usize), QueryError> {
+    let column = batch
+        .column_by_name(name)
+        .or_bug(format_args!("vertices without {name}"))?;
+    let (_, width) = numbers::elements(column);
+    Ok((numbers::floats(column).values, width.max(1)))
+}

@@ -1,0 +1,243 @@
+//! The measures of one object, from its vertices and links.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use zvf_store::format::int;
+use zvf_store::meta::Kind;
+
+use super::measured::Measured;
+use super::mesh::Mesh;
+use super::table::MeasureTable;
+use super::{column, tree};
+use crate::QueryError;
+use crate::error::OrBug;
+use crate::statistics::CompensatedSum;
+use crate::whole_objects::{WholeObjects, distance};
+
+/// Measures objects from rows, one after another: what needs no links but those from each row to the next.
+#[derive(Debug)]
+pub(super) struct PathMeter {
+    dims: usize,
+    means: usize,
+    object: Option<Path>,
+}
+
+#[derive(Debug)]
+struct Path {
+    id: i64,
+    points: u64,
+    length: CompensatedSum,
+    first: Vec<f64>,
+    last: Vec<f64>,
+    bounds: Vec<(f64, f64)>,
+    /// Sums and numbers of values.
+    means: Vec<(CompensatedSum, u64)>,
+}
+
+impl PathMeter {
+    /// `means`: the number of columns of means.
+    pub(super) fn new(dims: usize, means: usize) -> Self {
+        Self {
+            dims: dims.max(1),
+            means,
+            object: None,
+        }
+    }
+
+    /// Measures rows of objects; returns those that are complete.
+    pub(super) fn extend(
+        &mut self,
+        batch: &RecordBatch,
+        table: &MeasureTable,
+    ) -> Result<Vec<Measured>, QueryError> {
+        let ids = batch.column_by_name("object_id");
+        let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+        let ids = ids
+            .filter(|ids| ids.null_count() == 0)
+            .or_bug("rows of objects without ids")?;
+        let rows = Rows::of(batch, table)?;
+        let mut done = Vec::new();
+        for (row, id) in ids.values().iter().enumerate() {
+            if self.object.as_ref().is_none_or(|object| object.id != *id) {
+                done.extend(self.end());
+                self.object = Some(Path::new(*id, self.dims, self.means));
+            }
+            let object = self.object.as_mut().or_bug("a row of no object")?;
+            object.add(rows.position(row)?, &rows, row)?;
+        }
+        Ok(done)
+    }
+
+    /// The object that is complete when no more rows follow.
+    pub(super) fn end(&mut self) -> Option<Measured> {
+        self.object.take().map(|object| object.measured(true))
+    }
+}
+
+/// Positions and attributes of rows as floats.
+struct Rows {
+    positions: (Vec<f64>, usize),
+    attributes: Vec<(Vec<f64>, usize)>,
+}
+
+impl Rows {
+    fn of(batch: &RecordBatch, table: &MeasureTable) -> Result<Self, QueryError> {
+        let names = table.columns().iter();
+        Ok(Self {
+            positions: column(batch, "position")?,
+            attributes: names
+                .map(|name| column(batch, name))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn position(&self, row: usize) -> Result<&[f64], QueryError> {
+        let (values, width) = &self.positions;
+        let start = row.saturating_mul(*width);
+        values
+            .get(start..start.saturating_add(*width))
+            .or_bug("a row without a position")
+    }
+
+    /// The values of a row whose means are wanted.
+    fn values(&self, row: usize) -> impl Iterator<Item = f64> {
+        self.attributes.iter().flat_map(move |(values, width)| {
+            let start = row.saturating_mul(*width);
+            let all = values.get(start..start.saturating_add(*width));
+            all.unwrap_or_default().iter().copied()
+        })
+    }
+}
+
+impl Path {
+    fn new(id: i64, dims: usize, means: usize) -> Self {
+        Self {
+            id,
+            points: 0,
+            length: CompensatedSum::default(),
+            first: Vec::new(),
+            last: Vec::new(),
+            bounds: vec![(f64::INFINITY, f64::NEG_INFINITY); dims],
+            means: vec![(CompensatedSum::default(), 0); means],
+        }
+    }
+
+    fn add(&mut self, position: &[f64], rows: &Rows, row: usize) -> Result<(), QueryError> {
+        match self.points {
+            0 => self.first = position.to_vec(),
+            _ => self.length.add(distance(&self.last, position)),
+        }
+        self.last.clear();
+        self.last.extend_from_slice(position);
+        self.points += 1;
+        for ((low, high), value) in self.bounds.iter_mut().zip(position) {
+            (*low, *high) = (low.min(*value), high.max(*value));
+        }
+        let mut means = self.means.iter_mut();
+        for value in rows.values(row) {
+            let (sum, count) = means.next().or_bug("more attributes than means")?;
+            if !value.is_nan() {
+                sum.add(value);
+                *count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// `path`: rows are linked to the next row.
+    fn measured(self, path: bool) -> Measured {
+        let length = self.length.value();
+        let apart = distance(&self.first, &self.last);
+        let mean = |(sum, count): (CompensatedSum, u64)| {
+            (count > 0).then(|| sum.value() / crate::statistics::real(count))
+        };
+        Measured {
+            id: self.id,
+            points: self.points,
+            length: path.then_some(length),
+            tortuosity: (path && apart > 0.0).then_some(length / apart),
+            bounds: self.bounds,
+            means: self.means.into_iter().map(mean).collect(),
+            ..Measured::default()
+        }
+    }
+}
+
+/// Measures objects with their links.
+pub(super) fn measure(
+    kind: Kind,
+    ids: &[i64],
+    objects: &WholeObjects,
+    table: &MeasureTable,
+) -> Result<Vec<Measured>, QueryError> {
+    let rows = Rows::of(&objects.vertices, table)?;
+    let links = by_object(objects)?;
+    let mut done = Vec::with_capacity(ids.len());
+    for (number, (id, (start, count))) in ids.iter().zip(&objects.rows).enumerate() {
+        if *count == 0 {
+            done.push(Measured::empty(*id));
+            continue;
+        }
+        let mut path = Path::new(*id, objects.dims(), table.means());
+        let range = *start..start.saturating_add(*count);
+        for row in range.clone() {
+            path.add(rows.position(row)?, &rows, row)?;
+        }
+        let (first, last) = (path.first.clone(), path.last.clone());
+        let mut measured = path.measured(false);
+        if let Some((width, links)) = &links {
+            let own = links.get(number).map(Vec::as_slice).unwrap_or_default();
+            match (kind, *width) {
+                (Kind::Mesh, _) => {
+                    let mesh = Mesh::of(objects, own, *width)?;
+                    measured.faces = Some(int::wide(own.len() / width));
+                    measured.surface = Some(mesh.surface());
+                    measured.volume = mesh.volume();
+                }
+                (_, 2) => {
+                    let mut length = CompensatedSum::default();
+                    for pair in own.chunks_exact(2) {
+                        let [a, b] = *pair else { continue };
+                        let (a, b) = objects.ends(a, b)?;
+                        length.add(distance(a, b));
+                    }
+                    measured.length = Some(length.value());
+                    match kind {
+                        Kind::Skeleton | Kind::Graph => {
+                            let degrees = tree::degrees(range.clone(), own)?;
+                            measured.branches = Some(tree::count(&degrees, |degree| degree > 2));
+                            measured.tips = Some(tree::count(&degrees, |degree| degree == 1));
+                        }
+                        _ => {
+                            let apart = distance(&first, &last);
+                            measured.tortuosity = (apart > 0.0).then_some(length.value() / apart);
+                        }
+                    }
+                    if kind == Kind::Skeleton {
+                        measured.strahler = tree::strahler(range, own)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        done.push(measured);
+    }
+    Ok(done)
+}
+
+/// Vertices of a link, and the links of each object.
+type ObjectLinks = (usize, Vec<Vec<usize>>);
+
+fn by_object(objects: &WholeObjects) -> Result<Option<ObjectLinks>, QueryError> {
+    let Some((width, links)) = &objects.links else {
+        return Ok(None);
+    };
+    let mut all = vec![Vec::new(); objects.rows.len()];
+    for link in links.chunks_exact(*width) {
+        let object = link.first().and_then(|row| objects.object_of(*row));
+        let own = object.and_then(|object| all.get_mut(object));
+        own.or_bug("a link of no object")?.extend_from_slice(link);
+    }
+    Ok(Some((*width, all)))
+}

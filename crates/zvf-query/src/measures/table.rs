@@ -1,0 +1,192 @@
+//! The table of measures.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_store::meta::Kind;
+
+use super::measured::Measured;
+use crate::QueryError;
+use crate::error::OrBug;
+use crate::numbers;
+
+/// The columns of the table.
+#[derive(Debug)]
+pub(super) struct MeasureTable {
+    schema: SchemaRef,
+    kinds: Vec<Measure>,
+    /// Columns of the vertices whose means are wanted.
+    columns: Vec<String>,
+    means: usize,
+}
+
+/// What a column has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    ObjectId,
+    Points,
+    Length,
+    Tortuosity,
+    Branches,
+    Tips,
+    Strahler,
+    Faces,
+    Surface,
+    Volume,
+    Min(usize),
+    Max(usize),
+    Mean(usize),
+}
+
+impl MeasureTable {
+    /// The table of a kind; `vertices` is the schema of the vertex table.
+    pub(super) fn new(
+        kind: Kind,
+        axes: &[String],
+        vertices: &Schema,
+        means: &[String],
+    ) -> Result<Self, QueryError> {
+        let mut all = vec![
+            (Measure::ObjectId, "object_id".to_owned()),
+            (Measure::Points, "points".to_owned()),
+        ];
+        let own: &[(Measure, &str)] = match kind {
+            Kind::Line | Kind::Polyline | Kind::Streamline => &[
+                (Measure::Length, "length"),
+                (Measure::Tortuosity, "tortuosity"),
+            ],
+            Kind::Skeleton => &[
+                (Measure::Length, "length"),
+                (Measure::Branches, "branches"),
+                (Measure::Tips, "tips"),
+                (Measure::Strahler, "strahler"),
+            ],
+            Kind::Graph => &[
+                (Measure::Length, "length"),
+                (Measure::Branches, "branches"),
+                (Measure::Tips, "tips"),
+            ],
+            Kind::Mesh => &[
+                (Measure::Faces, "faces"),
+                (Measure::Surface, "surface"),
+                (Measure::Volume, "volume"),
+            ],
+            _ => &[],
+        };
+        all.extend(
+            own.iter()
+                .map(|(measure, name)| (*measure, (*name).to_owned())),
+        );
+        for (axis, name) in axes.iter().enumerate() {
+            all.push((Measure::Min(axis), format!("min_{name}")));
+            all.push((Measure::Max(axis), format!("max_{name}")));
+        }
+        let mut columns = Vec::new();
+        let mut number = 0;
+        for name in means {
+            // An attribute with the name of a column of the table has another one there.
+            let column = [format!("attribute:{name}"), name.clone()];
+            let column = column
+                .into_iter()
+                .find(|column| vertices.field_with_name(column).is_ok());
+            let column = column.or_bug(format_args!("vertices without {name}"))?;
+            let field = vertices
+                .field_with_name(&column)
+                .ok()
+                .or_bug("a missing column")?;
+            let Some((width, _)) = numbers::shape(field.data_type()) else {
+                return Err(QueryError::misuse(format!(
+                    "mean: attribute {name:?} is of type {}, expected numbers",
+                    field.data_type()
+                )));
+            };
+            for channel in 0..width {
+                let title = match width {
+                    1 => format!("mean_{name}"),
+                    _ => format!("mean_{name}_{channel}"),
+                };
+                all.push((Measure::Mean(number), title));
+                number += 1;
+            }
+            columns.push(column);
+        }
+        let fields = all.iter().map(|(measure, name)| {
+            let (kind, nullable) = match measure {
+                Measure::ObjectId => (DataType::Int64, false),
+                Measure::Points => (DataType::UInt64, false),
+                Measure::Branches | Measure::Tips | Measure::Strahler | Measure::Faces => {
+                    (DataType::UInt64, true)
+                }
+                _ => (DataType::Float64, true),
+            };
+            Field::new(name, kind, nullable)
+        });
+        Ok(Self {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            kinds: all.into_iter().map(|(measure, _)| measure).collect(),
+            columns,
+            means: number,
+        })
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns of the vertices whose means are wanted.
+    pub(super) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The number of columns of means.
+    pub(super) fn means(&self) -> usize {
+        self.means
+    }
+
+    /// Rows of the table.
+    pub(super) fn batch(&self, rows: &[Measured]) -> Result<RecordBatch, QueryError> {
+        let counts = |of: &dyn Fn(&Measured) -> Option<u64>| -> ArrayRef {
+            Arc::new(rows.iter().map(of).collect::<UInt64Array>())
+        };
+        let numbers = |of: &dyn Fn(&Measured) -> Option<f64>| -> ArrayRef {
+            Arc::new(rows.iter().map(of).collect::<Float64Array>())
+        };
+        // The bounds of positions that are all NaN are none.
+        let known = |bounds: &(f64, f64)| bounds.0 <= bounds.1;
+        let column = |measure: &Measure| -> ArrayRef {
+            match *measure {
+                Measure::ObjectId => {
+                    Arc::new(rows.iter().map(|row| row.id).collect::<Int64Array>())
+                }
+                Measure::Points => {
+                    Arc::new(rows.iter().map(|row| row.points).collect::<UInt64Array>())
+                }
+                Measure::Length => numbers(&|row| row.length),
+                Measure::Tortuosity => numbers(&|row| row.tortuosity),
+                Measure::Branches => counts(&|row| row.branches),
+                Measure::Tips => counts(&|row| row.tips),
+                Measure::Strahler => counts(&|row| row.strahler),
+                Measure::Faces => counts(&|row| row.faces),
+                Measure::Surface => numbers(&|row| row.surface),
+                Measure::Volume => numbers(&|row| row.volume),
+                Measure::Min(axis) => numbers(&|row| {
+                    row.bounds
+                        .get(axis)
+                        .filter(|one| known(one))
+                        .map(|one| one.0)
+                }),
+                Measure::Max(axis) => numbers(&|row| {
+                    row.bounds
+                        .get(axis)
+                        .filter(|one| known(one))
+                        .map(|one| one.1)
+                }),
+                Measure::Mean(number) => numbers(&|row| row.means.get(number).copied().flatten()),
+            }
+        };
+        let columns = self.kinds.iter().map(column).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        batch.ok().or_bug("measures that do not fit their columns")
+    }
+}

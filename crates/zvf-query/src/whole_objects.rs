@@ -1,0 +1,133 @@
+//! Whole objects with their positions and links in memory, for what is computed of each.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use zvf_store::{Names, Store};
+
+use crate::error::OrBug;
+use crate::{Column, Outputs, Query, QueryError, Table, numbers};
+
+/// Some objects, one after another.
+#[derive(Debug)]
+pub(crate) struct WholeObjects {
+    dims: usize,
+    /// Row-major.
+    positions: Vec<f64>,
+    /// The first row of each object, and how many it has.
+    pub(crate) rows: Vec<(usize, usize)>,
+    /// Vertices of a link, and the rows of all links; `None`: the store has none, or they were not asked for.
+    pub(crate) links: Option<(usize, Vec<usize>)>,
+    /// The vertex table: positions and attributes.
+    pub(crate) vertices: RecordBatch,
+}
+
+impl WholeObjects {
+    /// Reads objects of the level of a query, within its budget of memory while they are read.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: ids that no object has. I/O; malformed data.
+    pub(crate) async fn read(
+        store: &Store,
+        query: &Query,
+        ids: &[i64],
+        links: bool,
+        attributes: Names,
+    ) -> Result<Self, QueryError> {
+        let mut columns = vec![Column::Position];
+        columns.extend((attributes != Names::None).then_some(Column::Attributes));
+        let asked = Query {
+            level: query.level,
+            own_level_only: query.own_level_only,
+            objects: Some(ids.to_vec()),
+            columns,
+            attributes,
+            outputs: Outputs {
+                vertices: true,
+                links,
+                objects: true,
+            },
+            memory_budget: query.memory_budget,
+            ..Query::default()
+        };
+        let answer = Box::pin(crate::query(store, asked))
+            .await?
+            .collect()
+            .await?;
+        let vertices = answer
+            .table(Table::Vertices)?
+            .or_bug("an answer without vertices")?;
+        let objects = answer
+            .table(Table::Objects)?
+            .or_bug("objects without a table")?;
+        let positions = vertices
+            .column_by_name("position")
+            .or_bug("vertices without positions")?;
+        let starts = whole(objects.column_by_name("start"))?;
+        let counts = whole(objects.column_by_name("length"))?;
+        (starts.len() == ids.len())
+            .then_some(())
+            .or_bug("objects that were asked for are missing")?;
+        let links = match answer.table(Table::Links)? {
+            None => None,
+            Some(links) => {
+                let ends = links
+                    .column_by_name("vertices")
+                    .or_bug("links without vertices")?;
+                let (items, width) = numbers::elements(ends);
+                Some((width.max(1), whole(Some(&items))?))
+            }
+        };
+        Ok(Self {
+            dims: store.root().dims().max(1),
+            positions: numbers::floats(positions).values,
+            rows: starts.into_iter().zip(counts).collect(),
+            links,
+            vertices,
+        })
+    }
+
+    /// The number of axes.
+    pub(crate) fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// The position of a row.
+    pub(crate) fn position(&self, row: usize) -> Option<&[f64]> {
+        let start = row.checked_mul(self.dims)?;
+        self.positions.get(start..start.checked_add(self.dims)?)
+    }
+
+    /// The object of a row.
+    pub(crate) fn object_of(&self, row: usize) -> Option<usize> {
+        let after = self.rows.partition_point(|(start, _)| *start <= row);
+        // Objects without rows begin where the next one does.
+        (0..after)
+            .rev()
+            .find(|object| self.rows.get(*object).is_some_and(|(_, count)| *count > 0))
+    }
+
+    /// Links of two vertices, as the positions of both; one of a row that is not returned is a bug.
+    pub(crate) fn ends(&self, a: usize, b: usize) -> Result<(&[f64], &[f64]), QueryError> {
+        let ends = self.position(a).zip(self.position(b));
+        ends.or_bug("a link of rows that are not returned")
+    }
+}
+
+/// The distance of two positions.
+pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    square.sqrt()
+}
+
+/// Numbers of rows.
+fn whole(column: Option<&ArrayRef>) -> Result<Vec<usize>, QueryError> {
+    let numbers = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let numbers = numbers.or_bug("rows that are no numbers")?.values().iter();
+    let numbers = numbers.map(|number| usize::try_from(*number));
+    numbers
+        .collect::<Result<_, _>>()
+        .ok()
+        .or_bug("rows beyond the memory")
+}

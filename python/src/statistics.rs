@@ -1,0 +1,62 @@
+//! Statistics and measures of queries.
+
+use pyo3::prelude::*;
+use serde_json::json;
+use zvf_query::{Measures, Query, StatisticsScan, StatisticsSection, StatisticsSpec};
+use zvf_store::Store;
+
+use crate::errors::Failure;
+use crate::table::Table;
+
+/// Which statistics are wanted.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Wanted {
+    columns: Option<Vec<String>>,
+    by: Option<String>,
+    bins: usize,
+    quantiles: Vec<f64>,
+}
+
+impl Wanted {
+    /// # Errors
+    /// Misuse: statistics of each of something that has none.
+    pub(crate) fn spec(self) -> PyResult<StatisticsSpec> {
+        let mut spec = StatisticsSpec::default();
+        let by = self.by.as_deref().map(str::parse);
+        spec.by = by.transpose().map_err(Failure::from)?;
+        spec.columns = self.columns;
+        spec.bins = self.bins;
+        spec.quantiles = self.quantiles;
+        Ok(spec)
+    }
+}
+
+/// All sections, as JSON.
+pub(crate) async fn sections(
+    store: &Store,
+    query: Query,
+    spec: StatisticsSpec,
+) -> Result<String, Failure> {
+    let mut scan = StatisticsScan::start(store, query, spec).await?;
+    let mut sections = Vec::new();
+    while let Some(step) = scan.step().await? {
+        sections.extend(step.sections.iter().map(StatisticsSection::to_json));
+    }
+    Ok(json!(sections).to_string())
+}
+
+/// The measures of objects.
+pub(crate) async fn measures(
+    store: &Store,
+    query: Query,
+    means: &[String],
+) -> Result<Table, Failure> {
+    let mut measures = Measures::start(store, query, means).await?;
+    let schema = measures.schema();
+    let mut batches = Vec::new();
+    while let Some(batch) = measures.next().await? {
+        batches.push(batch);
+    }
+    Ok(Table { schema, batches })
+}
