@@ -248,6 +248,12 @@ async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
         ("?".to_owned(), 2),
         (String::new(), 2),
     ];
+    document["attributes"]["zvf_shard_lengths"] = json!({"c/0/0": lists[0].0});
+    let mut listed = files.clone();
+    listed.insert(
+        "0/vertices/zarr.json".to_owned(),
+        document.to_string().into_bytes(),
+    );
     // Two cells far from the index, one near it.
     for wanted in [vec![[0, 0], [3, 1]], vec![[7, 7]], vec![[7, 6], [0, 1]]] {
         for (text, rounds) in &lists {
@@ -268,6 +274,7 @@ async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
                 let place = usize::try_from(chunk[0] * 8 + chunk[1]).unwrap();
                 assert_eq!(bytes.as_deref(), Some(cells[place].1.as_slice()), "{text}");
             }
+            // A shard without a list that can be read is asked for its last bytes, where the last cell is.
             let near = wanted == [[7, 7]];
             let passed = rounds_since(start);
             assert!(
@@ -283,6 +290,15 @@ async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
             }
         }
     }
+    // Two batches at the same time: the second waits for the index that the first asked for, and not for its own cells.
+    let tool = slow(&listed).await;
+    let store = open(&tool, &IoTrace::off()).await;
+    let level = store.level(0, &Need::default()).await.unwrap();
+    let start = tokio::time::Instant::now();
+    let one = |chunk: [i64; 2]| store.fetch(3, vec![CellWant::new(level.vertices(), chunk)]);
+    let (first, second) = futures::join!(one([0, 0]), one([7, 7]));
+    assert!(first.unwrap()[0].is_some() && second.unwrap()[0].is_some());
+    assert_eq!(rounds_since(start), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -152,20 +152,14 @@ pub(super) struct Guess {
     pub(super) end: u64,
 }
 
-/// The request for the index of a shard, which gets chunks near it, too, and the ranges of the others that are sent together with it.
+/// The request for the index of a shard, and the ranges that are requested together with it. They do not follow from that request: another batch may
+/// have sent it for other chunks.
 pub(super) fn first_asks(shard: Shard, guess: Option<Guess>, kv: &Kv) -> (Ask, Vec<Range<u64>>) {
     let gap = kv.merge().gap;
-    let Some(Guess { mut ranges, end }) = guess.filter(|guess| guess.end > gap) else {
-        return (first_ask(shard, gap), Vec::new());
-    };
-    let near = |range: &Range<u64>| range.start >= end.saturating_sub(gap);
-    let starts = ranges.iter().filter(|range| near(range));
-    let start = starts.map(|range| range.start).min().unwrap_or(end);
-    ranges.retain(|range| !near(range));
-    (
-        first_ask(shard, end.saturating_sub(start)),
-        kv.requests(ranges),
-    )
+    match guess.filter(|guess| guess.end > gap) {
+        Some(guess) => (first_ask(shard, 0), kv.requests(guess.ranges)),
+        None => (first_ask(shard, gap), Vec::new()),
+    }
 }
 
 /// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
