@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::{MigrateArgs, RechunkArgs, Shards, StorageArgs};
+pub(crate) use copy::{MigrateArgs, RechunkArgs, StorageArgs};
 pub(crate) use create::CreateArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
 pub(crate) use export::ExportArgs;

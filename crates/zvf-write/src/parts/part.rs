@@ -62,7 +62,8 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
         Compression::Auto => Compression::Zstd,
         stated => stated.clone(),
     };
-    let shards = spec.shard_shape.clone();
+    // Nor knows any how many chunks there will be.
+    let shards = spec.shard_shape.cells().cloned();
     Ok(Cells::new(grid, shards, compression, Container::Grid))
 }
 
