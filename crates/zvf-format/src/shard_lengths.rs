@@ -115,7 +115,7 @@ impl Numbers<'_> {
     /// The next number, or none at the end. None outside: no number.
     fn next(&mut self) -> Option<Option<u64>> {
         let (mut number, mut shift) = (0_u64, 0_u32);
-        while let Some(digit) = self.0.next() {
+        for digit in self.0.by_ref() {
             let digit = match digit {
                 b'A'..=b'Z' => digit - b'A',
                 b'a'..=b'z' => digit - b'a' + 26,
