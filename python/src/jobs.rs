@@ -223,7 +223,7 @@ pub(crate) fn import_files(
         if reading.bin_shape.is_some() {
             spec.bin_shape = reading.bin_shape;
         }
-        spec.shard_shape = reading.shard_shape;
+        spec.shard_shape = reading.shard_shape.into();
         spec.target = version;
         if let Some(codec) = codec {
             spec.compression = codec;

@@ -128,7 +128,7 @@ impl Wanted {
             spec = spec.with_unit(unit);
         }
         spec.bin_shape.clone_from(&self.bin_shape);
-        spec.shard_shape.clone_from(&self.shard_shape);
+        spec.shard_shape = self.shard_shape.clone().into();
         spec.bounds.clone_from(&self.bounds);
         if let Some(codec) = &self.codec {
             spec.compression = codec

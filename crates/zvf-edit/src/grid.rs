@@ -266,6 +266,13 @@ impl GridEdit {
         let given = self.cells.iter_mut();
         let given = given.map(|(chunk, payload)| (chunk.as_slice(), std::mem::take(payload)));
         let mut objects = cells.objects(&self.path, given.collect())?;
+        let attributes = &mut self.doc.attributes;
+        let mut lengths = attributes.shard_lengths.take().unwrap_or_default();
+        let new = cells.shard_lengths(&self.path);
+        let is_old = |key: &str| self.old.contains(&format!("{}/{key}", self.path));
+        lengths.retain(|key, _| new.contains_key(key) || !is_old(key));
+        lengths.extend(new);
+        attributes.shard_lengths = (!lengths.is_empty()).then_some(lengths);
         objects.push(node(&self.path, self.doc.to_json()));
         Ok(objects)
     }

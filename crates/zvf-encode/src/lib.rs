@@ -126,7 +126,7 @@ pub use level::{Progress, Step, Summary};
 pub use options::WriteOptions;
 pub use spec::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, Parametric, ParametricType,
-    StoreSpec, TargetVersion, is_name,
+    ShardShape, StoreSpec, TargetVersion, is_name,
 };
 pub use transaction::{Holder, StaleFiles};
 pub use values::{NumberType, TextSet, Values, decimal, narrow};

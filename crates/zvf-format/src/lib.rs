@@ -28,6 +28,7 @@
 //! | [`ragged`] | groups after a table of offsets | 13.4 |
 //! | [`vlen`] | the `vlen-bytes` framing of cells | 4.2 |
 //! | [`shard`] | the index at the end of a shard | 4.4 |
+//! | `shard_lengths` | the order of the inner chunks of a shard, and their lengths as a text for documents | 4.4 |
 //! | [`links`] | edges and faces, and their placement | 13 |
 //! | [`keys`] | chunk keys, deltas, offset segments, level names | 1, 3, 13.1 |
 //! | [`dtype`] | names of element types | 8.2 |
@@ -117,6 +118,8 @@ pub mod links;
 pub mod manifest;
 pub mod ragged;
 pub mod shard;
+#[cfg(feature = "alloc")]
+pub mod shard_lengths;
 #[cfg(feature = "alloc")]
 #[cfg(test)]
 mod strategies;

@@ -70,6 +70,10 @@ pub fn codecs(data: &[u8]) {
 /// Never, or the target has found something.
 pub fn shard(data: &[u8]) {
     let ([options], bytes) = parameters(data);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        // Lengths of cells, as the document of an array has them.
+        drop(zvf_store::format::shard_lengths::ranges(text, &[2, 2, 2]));
+    }
     let inner = if options & 2 == 0 {
         String::new()
     } else {

@@ -52,6 +52,10 @@ document! {
         /// The first chunks of the array, in C order, that are stored objects: a member that this workspace writes. A chunk below this number
         /// that does not exist is lost; without the member it may as well be a chunk of nothing but the fill value.
         pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
+        /// The lengths of the inner chunks of large shards, by the key of the shard below the array, as texts of `zvf_format::shard_lengths`: a
+        /// member that this workspace writes, so that a reader asks for inner chunks together with the index of their shard. The index decides where
+        /// they are: with another length they are only read later.
+        pub shard_lengths: Option<JsonObject> = Optional("zvf_shard_lengths"),
         /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
         pub has_present_mask: Option<bool> = Optional("has_present_mask"),
         /// `absent`: rows equal to the fill value have no value (§11.4).
@@ -304,6 +308,7 @@ mod tests {
                 "channel_names": ["a", "b"], "unit": "mV", "description": "d", "declared_categorical": true}),
             json!({"zv_array": "object_attribute", "name": "len", "dtype": "float32", "shape": [3],
                 "fill_sentinel_meaning": "absent", "zvf_stored_chunks": 1}),
+            json!({"zv_array": "vertices", "dtype": "float32", "zvf_shard_lengths": {"c/0/0": "HACgB"}}),
             json!({"zv_array": "groups", "num_groups": 3, "group_ranges": {"2": [0, 3]}, "group_names": ["a", "b"]}),
         ] {
             let attributes = parse(value.clone())?;

@@ -1,5 +1,7 @@
 //! The cells of a level as they are: every chunk keeps its rows and fragments.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::ArrayAttributes;
@@ -12,12 +14,12 @@ use super::source::{Chunk, Source, tiles};
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
-use zvf_encode::level::Cells;
+use zvf_encode::level::{Cells, object_key};
 use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::target::{Below, Object, Payloads};
 use zvf_encode::{Compression, WriteError, documents, parallel};
 use zvf_format::int::wide;
-use zvf_store::ChunkColumn;
+use zvf_store::{ChunkColumn, ChunkCoord};
 
 /// The path of an array of cells below its level, and the bytes of its items.
 pub(super) type ArrayPath = (String, usize);
@@ -190,6 +192,7 @@ impl Sink<'_> {
             .zip(&new_level.chunk_rows)
             .filter(|(_, rows)| **rows > 0);
         let present = documents::presence(chunks.map(|(chunk, _)| chunk.as_slice()))?;
+        self.list_earlier(&new_level.chunks)?;
         let vertices = ArrayAttributes {
             zv_array: Some("vertices".to_owned()),
             dtype: Some(source.position.to_string()),
@@ -229,6 +232,28 @@ impl Sink<'_> {
             nodes.cells(self.cells, path, present, attributes);
         }
         new_level.nodes = nodes;
+        Ok(())
+    }
+
+    /// Lists the lengths of the shards that an earlier run wrote: the documents are those of a copy in one run.
+    fn list_earlier(&self, chunks: &[ChunkCoord]) -> Result<(), WriteError> {
+        if self.cells.shards.is_none() || !self.journal.is_some_and(Journal::goes_on) {
+            return Ok(());
+        }
+        let indexes = chunks.iter().map(|chunk| self.cells.object_index(chunk));
+        let indexes: BTreeSet<Vec<u64>> = indexes.collect::<Result<_, _>>()?;
+        let listed = self.cells.listed();
+        for (path, _) in self.paths() {
+            let known = listed.get(&path);
+            for index in &indexes {
+                if known.is_some_and(|known| known.contains_key(index)) {
+                    continue;
+                }
+                if let Some(bytes) = self.target.read(&object_key(&path, index))? {
+                    self.cells.list_stored(&path, index, &bytes)?;
+                }
+            }
+        }
         Ok(())
     }
 

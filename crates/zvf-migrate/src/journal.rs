@@ -282,7 +282,7 @@ fn describe(options: &super::MigrateOptions) -> String {
     let options = json!({
         "target": options.target.version(),
         "compression": options.compression,
-        "shard_shape": options.shard_shape,
+        "shard_shape": options.shard_shape.as_ref().map(ToString::to_string),
         "chunk_shape": options.chunk_shape,
         "bin_shape": options.bin_shape,
     });

@@ -71,6 +71,7 @@ use zvf_store::{Class, Level, Need, Store, Warning};
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 pub use verbatim::{CopyOptions, CopyProgress, CopyReport, copy};
+pub use zvf_encode::ShardShape;
 
 use cells::Sink;
 use family::push_cut;
@@ -320,7 +321,7 @@ impl Job {
                     rechunk::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
                 let sorted = gathered.finish()?;
                 let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
-                stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
+                stage.cells = self.cells(stage, grid, &sorted.chunks)?;
                 let sink = self.sink(stage, &below, journal);
                 let (one, cut) = rechunk::write(sink, sorted, threads, budget, &folder)?;
                 cuts.push(Some(cut));
@@ -402,8 +403,11 @@ impl Job {
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
         let grid = self.grid(&source, &chunk_shape, &source.chunks)?;
         let shards = match &self.options.shard_shape {
-            Some(cells) if cells.is_empty() => None,
-            Some(cells) => {
+            Some(ShardShape::None) => None,
+            Some(ShardShape::Auto) => {
+                self.chosen_shards(&grid, chunk_shape.len(), &source, &source.chunks)
+            }
+            Some(ShardShape::Cells(cells)) => {
                 let lead = rank.saturating_sub(cells.len());
                 Some(
                     std::iter::repeat_n(1, lead)

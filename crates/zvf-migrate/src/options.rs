@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_codec::Compression;
-use zvf_encode::{TargetVersion, WriteOptions};
+use zvf_encode::{ShardShape, TargetVersion, WriteOptions};
 
 /// Called with the number of vertices that were copied since the last call.
 pub type MigrateProgress = Arc<dyn Fn(u64) + Send + Sync>;
@@ -18,8 +18,8 @@ pub struct MigrateOptions {
     pub target: TargetVersion,
     /// How chunks are compressed. Default: as level 0 of the old store, if that is known, else zstd.
     pub compression: Option<Compression>,
-    /// Cells of a shard along each spatial axis; an empty list: no shards. Default: as each level of the old store.
-    pub shard_shape: Option<Vec<u64>>,
+    /// Which cells are stored together, by spatial axes; if that is chosen, for each level. Default: as each level of the old store.
+    pub shard_shape: Option<ShardShape>,
     /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: as it is.
     pub chunk_shape: Option<Vec<f64>>,
     /// World size of a bin of level 0: a whole part of the chunk. Default: that of the old store, if it divides the new chunk.
@@ -77,7 +77,7 @@ impl MigrateOptions {
 
     /// Replaces [`shard_shape`](Self::shard_shape).
     #[must_use]
-    pub fn with_shard_shape(mut self, cells: impl Into<Vec<u64>>) -> Self {
+    pub fn with_shard_shape(mut self, cells: impl Into<ShardShape>) -> Self {
         self.shard_shape = Some(cells.into());
         self
     }

@@ -5,10 +5,10 @@ use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
 use super::source::Source;
-use super::{Job, new_level};
+use super::{Job, Stage, new_level};
 use zvf_codec::Compression;
-use zvf_encode::WriteError;
 use zvf_encode::level::Cells;
+use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
 
 impl Job {
@@ -31,11 +31,18 @@ impl Job {
     /// The storage of the cells of a level with other chunks than when it was staged.
     pub(super) fn cells(
         &self,
-        before: &Cells,
+        stage: &Stage,
         grid: Grid,
         chunks: &[ChunkCoord],
     ) -> Result<Cells, WriteError> {
-        let (shards, compression) = (before.shards.clone(), before.compression.clone());
+        let before = &stage.cells;
+        let shards = match self.options.shard_shape {
+            Some(ShardShape::Auto) => {
+                self.chosen_shards(&grid, stage.chunk_shape.len(), &stage.source, chunks)
+            }
+            _ => before.shards.clone(),
+        };
+        let compression = before.compression.clone();
         let chunks = chunks.iter().map(ChunkCoord::as_slice);
         self.rules().cells(grid, shards, compression, chunks)
     }
@@ -55,6 +62,23 @@ impl Job {
         }
         let stored = stored.filter(|one| self.rules().check_codecs(one, sharded).is_ok());
         Ok(stored.unwrap_or(Compression::Auto))
+    }
+
+    /// The shards that are chosen for a level of so many axes with these chunks, by their mean size.
+    pub(super) fn chosen_shards(
+        &self,
+        grid: &Grid,
+        dims: usize,
+        source: &Source,
+        chunks: &[ChunkCoord],
+    ) -> Option<Vec<u64>> {
+        let all = source
+            .chunk_bytes()
+            .saturating_mul(wide(source.chunks.len()));
+        let bytes = all.checked_div(wide(chunks.len())).unwrap_or_default();
+        let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
+        let lead = grid.shape.len().saturating_sub(dims);
+        self.rules().shards(&ShardShape::Auto, grid, lead, chunks)
     }
 
     /// The shards of a level: the requested ones, or those of the old one if the new one can have them.
@@ -133,7 +157,7 @@ impl Job {
             .options
             .shard_shape
             .as_ref()
-            .filter(|cells| !cells.is_empty())
+            .and_then(ShardShape::cells)
         {
             let all = cells
                 .iter()

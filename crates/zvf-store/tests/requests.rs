@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use serde_json::json;
+use serde_json::{Value, json};
+use zvf_store::format::shard_lengths::{stored_order, to_text};
 use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::{CellWant, IoTrace, Level, Method, Names, Need, OpenOptions, Store};
 
@@ -182,8 +183,14 @@ async fn small_shards_are_one_request_each() {
 
 /// A store with one shard of 8 x 8 cells of 64 KiB: far more than comes with the index.
 pub(crate) fn big_shard() -> (Files, Cells) {
+    let (files, cells, _) = big_shard_in((0..64).collect());
+    (files, cells)
+}
+
+/// The same with the cells in this order, and the document of the array.
+fn big_shard_in(order: Vec<usize>) -> (Files, Cells, Value) {
     let mut cells = Vec::new();
-    let (mut body, mut index) = (Vec::new(), Vec::new());
+    let (mut body, mut index) = (Vec::new(), vec![0; 64 * 16]);
     for x in 0..8 {
         for y in 0..8 {
             let chunk = vec![x, y];
@@ -192,12 +199,14 @@ pub(crate) fn big_shard() -> (Files, Cells) {
                 .cycle()
                 .take(64 << 10)
                 .collect::<Vec<u8>>();
-            let framed = VlenBuilder::cell(&bytes).unwrap();
-            index.extend((body.len() as u64).to_le_bytes());
-            index.extend((framed.len() as u64).to_le_bytes());
-            body.extend(framed);
             cells.push((chunk, bytes));
         }
+    }
+    for place in order {
+        let framed = VlenBuilder::cell(&cells[place].1).unwrap();
+        let entry = [body.len() as u64, framed.len() as u64].map(u64::to_le_bytes);
+        index[place * 16..][..16].copy_from_slice(&entry.concat());
+        body.extend(framed);
     }
     let checksum = crc32c::crc32c(&index);
     body.extend(index);
@@ -215,7 +224,76 @@ pub(crate) fn big_shard() -> (Files, Cells) {
         document.to_string().into_bytes(),
     );
     files.insert("0/vertices/c/0/0".to_owned(), body);
-    (files, cells)
+    (files, cells, document)
+}
+
+/// A shard whose lengths are listed: cells come in one round with the index, wherever they are, and as few bytes. A list that is wrong costs rounds
+/// and is not believed.
+#[tokio::test(start_paused = true)]
+async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
+    let (mut files, cells, mut document) = big_shard_in(stored_order(&[8, 8]).unwrap());
+    let right = to_text([(64 << 10) + 8; 64]);
+    let lists = [
+        (right, 1),
+        // Another cell first: all places are others.
+        (
+            to_text((0..64).map(|at| if at == 0 { 9 } else { (64 << 10) + 8 })),
+            2,
+        ),
+        // Beyond the end of the shard, which a range tells only when it is refused, and of any.
+        (to_text([1 << 30; 64]), 3),
+        (to_text([1 << 58; 8]), 2),
+        (to_text([1; 64]), 2),
+        (to_text([1; 65]), 2),
+        ("?".to_owned(), 2),
+        (String::new(), 2),
+    ];
+    document["attributes"]["zvf_shard_lengths"] = json!({"c/0/0": lists[0].0});
+    let mut listed = files.clone();
+    listed.insert(
+        "0/vertices/zarr.json".to_owned(),
+        document.to_string().into_bytes(),
+    );
+    // Two cells far from the index, one near it.
+    for wanted in [vec![[0, 0], [3, 1]], vec![[7, 7]], vec![[7, 6], [0, 1]]] {
+        for (text, rounds) in &lists {
+            document["attributes"]["zvf_shard_lengths"] = json!({"c/0/0": text});
+            let bytes = document.to_string().into_bytes();
+            files.insert("0/vertices/zarr.json".to_owned(), bytes);
+            let tool = slow(&files).await;
+            let trace = IoTrace::on();
+            let store = open(&tool, &trace).await;
+            let level = store.level(0, &Need::default()).await.unwrap();
+            trace.take();
+            let start = tokio::time::Instant::now();
+            let wants = wanted
+                .iter()
+                .map(|chunk| CellWant::new(level.vertices(), *chunk));
+            let found = store.fetch(3, wants.collect()).await.unwrap();
+            for (chunk, bytes) in wanted.iter().zip(&found) {
+                let place = usize::try_from(chunk[0] * 8 + chunk[1]).unwrap();
+                assert_eq!(bytes.as_deref(), Some(cells[place].1.as_slice()), "{text}");
+            }
+            let passed = rounds_since(start);
+            assert!(passed <= *rounds, "{wanted:?} {text}: {passed}");
+            if *rounds == 1 {
+                let requests = trace.take();
+                let read: u64 = requests.iter().filter_map(|one| one.bytes).sum();
+                let cells = wanted.len() as u64 * ((64 << 10) + 8);
+                assert!(read <= cells + 64 * 16 + 4, "{requests:?}");
+                assert!(requests.iter().all(|one| one.round == 3), "{requests:?}");
+            }
+        }
+    }
+    // Two batches at the same time: the second waits for the index that the first asked for, and not for its own cells.
+    let tool = slow(&listed).await;
+    let store = open(&tool, &IoTrace::off()).await;
+    let level = store.level(0, &Need::default()).await.unwrap();
+    let start = tokio::time::Instant::now();
+    let one = |chunk: [i64; 2]| store.fetch(3, vec![CellWant::new(level.vertices(), chunk)]);
+    let (first, second) = futures::join!(one([0, 0]), one([7, 7]));
+    assert!(first.unwrap()[0].is_some() && second.unwrap()[0].is_some());
+    assert_eq!(rounds_since(start), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -160,7 +160,7 @@ async fn write(path: &Path) -> Outcome {
     let (dims, positions) = (chunk.len(), number(&job["positions"])?);
     let mut spec = StoreSpec::new(kind, chunk).with_positions(positions);
     spec.bin_shape = numbers(&job["bin_shape"], Value::as_f64);
-    spec.shard_shape = numbers(&job["shard_shape"], Value::as_u64);
+    spec.shard_shape = numbers(&job["shard_shape"], Value::as_u64).into();
     spec.objects = !job["ids"].is_null();
     spec.compression = job["compression"].as_str().unwrap_or("zstd").parse()?;
     let attributes = columns(folder, &job["attributes"], true)?;

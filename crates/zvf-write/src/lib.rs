@@ -114,8 +114,9 @@ pub use zvf_encode::transaction::partition::FinishedPart;
 pub use zvf_encode::{
     AttributeSpec, AttributeType, Axis, Batch, ChunkBy, Class, Compression, Groups, Holder,
     JsonObject, Kind, LinkSpec, LinkStore, NumberType, ObjectTable, Outside, Parametric,
-    ParametricType, Progress, StaleFiles, Step, StoreSpec, Summary, TargetVersion, TextSet, Values,
-    WriteError, WriteOptions, arrow, decimal, is_name, narrow, renew_ome, store_name,
+    ParametricType, Progress, ShardShape, StaleFiles, Step, StoreSpec, Summary, TargetVersion,
+    TextSet, Values, WriteError, WriteOptions, arrow, decimal, is_name, narrow, renew_ome,
+    store_name,
 };
 
 /// Compiles the example of the README.

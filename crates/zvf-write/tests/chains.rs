@@ -45,7 +45,7 @@ async fn streamlines_keep_their_order_through_batches_and_chunks() {
     ] {
         model.cuts = cuts;
         model.budget = budget;
-        model.spec.shard_shape = shards;
+        model.spec.shard_shape = shards.into();
         let all = (vec![-100.0; 3], vec![100.0; 3]);
         model
             .round_trip(&[all, (vec![-5.0, -10.0, -4.0], vec![5.0, 10.0, 4.0])])

@@ -79,7 +79,7 @@ pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
         spec.bin_shape = None;
     }
     match draw.below(4) {
-        0 => spec.shard_shape = Some(vec![2; spec.key_rank()]),
+        0 => spec.shard_shape = vec![2; spec.key_rank()].into(),
         1 => spec = spec.with_compression(Compression::None),
         // Codecs that this crate has only by way of another one.
         2 if cfg!(feature = "zarrs") => {

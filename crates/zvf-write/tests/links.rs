@@ -32,7 +32,7 @@ async fn graphs_under_every_policy() {
     for (directed, store) in policies {
         for (shards, budget) in [(None, 1 << 20), (Some(vec![3, 2, 2]), 0)] {
             let mut spec = StoreSpec::new(Kind::Graph, [8.0; 3]).with_link_policy(directed, store);
-            spec.shard_shape = shards;
+            spec.shard_shape = shards.into();
             let mut model = Model::new(spec, scattered(150, 3));
             model.ids = Some((0..150).map(|n| [5, -9, 1 << 50][n * n % 3]).collect());
             // Loops, doubles and both directions among them.

@@ -51,6 +51,7 @@ mod records;
 mod refused;
 mod resumed;
 mod sendable;
+mod shards;
 mod side;
 mod support;
 mod tables;

@@ -371,7 +371,7 @@ async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
 
 /// Shards begin at chunk 0: data is moved to where they can hold it.
 fn upward(model: &mut Model) {
-    if model.spec.shard_shape.is_some() {
+    if model.spec.shard_shape.cells().is_some() {
         let all = model.positions.iter_mut().flatten();
         all.for_each(|position| *position += 30.0);
     }

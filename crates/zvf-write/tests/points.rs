@@ -74,7 +74,7 @@ async fn every_compression_with_and_without_shards() {
         for shards in [None, Some(vec![2, 3, 1])] {
             let mut spec =
                 StoreSpec::new(Kind::PointCloud, [4.0; 3]).with_compression(compression.clone());
-            spec.shard_shape = shards;
+            spec.shard_shape = shards.into();
             Model::new(spec, lattice(3, 300, -9.0, 1.5))
                 .round_trip(&[(vec![-4.0; 3], vec![4.0; 3])])
                 .await;

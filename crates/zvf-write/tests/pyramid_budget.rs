@@ -90,7 +90,7 @@ async fn clouds_with_objects_bins_of_the_data_and_links_between_levels() {
     ] {
         for objects in [false, true] {
             let mut spec = StoreSpec::new(Kind::PointCloud, [30.0, 25.0, 40.0]);
-            spec.shard_shape.clone_from(&shards);
+            spec.shard_shape = shards.clone().into();
             let mut model = Model::new(spec, points(4000));
             let ids = (0..4000).map(|n| mixed(n, 40) as i64 * 3 - 20);
             if objects {

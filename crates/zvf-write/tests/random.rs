@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zvf_migrate::MigrateOptions;
 use zvf_testkit::sample;
 use zvf_write::{
-    AttributeSpec, AttributeType, Compression, Kind, LinkStore, NumberType, StoreSpec,
+    AttributeSpec, AttributeType, Compression, Kind, LinkStore, NumberType, ShardShape, StoreSpec,
 };
 
 use crate::model::Model;
@@ -40,7 +40,7 @@ fn with_cuts(mut spec: StoreSpec, by: Option<AttributeType>, fragments: u8) -> S
         if spec.kind == Kind::PointCloud {
             spec.bin_shape = None;
         }
-        if let Some(shards) = &mut spec.shard_shape {
+        if let ShardShape::Cells(shards) = &mut spec.shard_shape {
             shards.insert(0, 2);
         }
     }
@@ -114,7 +114,7 @@ fn shape(kind: Kind, objects: bool) -> impl Strategy<Value = Shape> {
                                     .collect(),
                             );
                         }
-                        spec.shard_shape = sharded.then_some(shards);
+                        spec.shard_shape = sharded.then_some(shards).into();
                         let spec = with_cuts(spec, by, fragments);
                         let low: Vec<f64> = corners.iter().map(|(low, _)| *low).collect();
                         let high = corners.iter().map(|(low, size)| low + size).collect();

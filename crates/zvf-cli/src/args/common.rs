@@ -76,13 +76,6 @@ pub(super) fn size(text: &str) -> Result<f64, String> {
         .map_err(|_| format!("found {text:?}, expected a number an axis, such as 100,100,50"))
 }
 
-/// One number of chunks of a list.
-pub(super) fn chunks(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| {
-        format!("found {text:?}, expected a whole number of chunks an axis, such as 4,4,2")
-    })
-}
-
 /// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");

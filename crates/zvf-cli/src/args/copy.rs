@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zvf_write::Compression;
+use zvf_write::{Compression, ShardShape};
 
 use super::TargetArg;
 
@@ -77,9 +77,10 @@ pub(crate) struct StorageArgs {
     /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<Compression>,
-    /// Chunks of a shard along each axis; `none`: every chunk is a file of its own [default: as in SRC]
-    #[arg(long, value_name = "X,Y,..|none", value_parser = shards)]
-    pub(crate) shard_shape: Option<Shards>,
+    /// Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk
+    /// is a file of its own [default: as in SRC]
+    #[arg(long, value_name = "X,Y,..|auto|none")]
+    pub(crate) shard_shape: Option<ShardShape>,
     /// Fails where anything cannot be carried, instead of listing it
     #[arg(long)]
     pub(crate) strict: bool,
@@ -89,22 +90,6 @@ pub(crate) struct StorageArgs {
     /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-}
-
-/// Chunks of a shard along each axis; none: no shards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shards(pub(crate) Vec<u64>);
-
-fn shards(text: &str) -> std::result::Result<Shards, String> {
-    if text == "none" {
-        return Ok(Shards(Vec::new()));
-    }
-    let numbers = text.split(',').map(|part| part.trim().parse::<u64>());
-    let numbers = numbers.collect::<std::result::Result<Vec<u64>, _>>();
-    match numbers {
-        Ok(numbers) if numbers.iter().all(|n| *n > 0) => Ok(Shards(numbers)),
-        _ => Err("expected numbers above 0, or none".to_owned()),
-    }
 }
 
 /// `zvf rechunk`
@@ -135,16 +120,4 @@ pub(crate) struct RechunkArgs {
     /// How it is stored, and what is an error.
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Shards, shards};
-
-    #[test]
-    fn shapes_of_shards() {
-        assert_eq!(shards("2, 4,1"), Ok(Shards(vec![2, 4, 1])));
-        assert_eq!(shards("none"), Ok(Shards(Vec::new())));
-        assert!(shards("2,0").is_err() && shards("").is_err() && shards("a").is_err());
-    }
 }

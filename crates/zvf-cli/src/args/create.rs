@@ -1,7 +1,7 @@
 //! `zvf create`.
 
 use clap::Args;
-use zvf_write::Compression;
+use zvf_write::{Compression, ShardShape};
 
 use super::TargetArg;
 
@@ -58,9 +58,9 @@ pub(crate) struct CreateArgs {
     /// or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "auto")]
     pub(crate) codec: Compression,
-    /// Chunks of a shard along each axis [default: every chunk is a file of its own]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]
-    pub(crate) shard_shape: Option<Vec<u64>>,
+    /// Chunks of a shard along each axis; none: every chunk is a file of its own
+    #[arg(long, value_name = "X,Y,..|none", default_value = "none")]
+    pub(crate) shard_shape: ShardShape,
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
     pub(crate) target: TargetArg,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use zvf_convert::{Format, Nulls};
-use zvf_write::{Compression, TargetVersion};
+use zvf_write::{Compression, ShardShape, TargetVersion};
 
 use super::columns::ColumnArgs;
 use super::common::IdArgs;
@@ -157,9 +157,10 @@ pub(crate) struct ImportArgs {
     /// or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "auto")]
     pub(crate) codec: Compression,
-    /// Chunks of a shard along each axis [default: every chunk is a file of its own]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]
-    pub(crate) shard_shape: Option<Vec<u64>>,
+    /// Chunks of a shard along each axis; auto: as few files as can be edited, where there are many chunks; none: every chunk is
+    /// a file of its own
+    #[arg(long, value_name = "X,Y,..|auto|none", default_value = "none")]
+    pub(crate) shard_shape: ShardShape,
     /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
     /// chunks then; useful if queries name one of few values
     #[arg(long, value_name = "NAME")]

@@ -40,7 +40,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::{CopyArgs, MigrateArgs, RechunkArgs, Shards, StorageArgs};
+pub(crate) use copy::{CopyArgs, MigrateArgs, RechunkArgs, StorageArgs};
 pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use zvf_convert::{Import, Options, Sink, Space};
 use zvf_write::{
-    AttributeSpec, AttributeType, Batch, Groups, Kind, ObjectTable, StoreSpec, StoreWriter,
-    Summary, WriteError,
+    AttributeSpec, AttributeType, Batch, Groups, Kind, ObjectTable, ShardShape, StoreSpec,
+    StoreWriter, Summary, WriteError,
 };
 
 use super::import_parts;
@@ -265,7 +265,7 @@ fn chunked_by(mut spec: StoreSpec, name: &str, bins: bool) -> Result<StoreSpec> 
     if !bins {
         spec.bin_shape = None;
     }
-    if let Some(cells) = &mut spec.shard_shape {
+    if let ShardShape::Cells(cells) = &mut spec.shard_shape {
         cells.insert(0, 1);
     }
     Ok(spec.with_attribute_chunks(attribute))
@@ -376,10 +376,9 @@ fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>
         let arrays = u64::try_from(spec.vertex_attributes.len()).unwrap_or(u64::MAX);
         summary.chunks.saturating_mul(arrays.saturating_add(2))
     });
-    if files >= MANY_FILES && spec.shard_shape.is_none() {
-        let shape = vec!["8"; spec.axes.len()].join(",");
+    if files >= MANY_FILES && spec.shard_shape == ShardShape::None {
         out.push_str(&format!(
-            "  more than {}: with --shard-shape {shape} there are far fewer, and a small query takes one round trip more\n",
+            "  more than {}: with --shard-shape auto there are far fewer, and an edit writes more bytes\n",
             counted(files / 1000 * 1000, "file"),
         ));
     }

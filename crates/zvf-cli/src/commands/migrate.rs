@@ -6,7 +6,7 @@ use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::Need;
 use zvf_write::WriteError;
 
-use crate::args::{MigrateArgs, Shards, StorageArgs};
+use crate::args::{MigrateArgs, StorageArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
@@ -35,8 +35,8 @@ pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptio
     if let Some(codec) = &args.codec {
         options = options.with_compression(codec.clone());
     }
-    if let Some(Shards(cells)) = &args.shard_shape {
-        options = options.with_shard_shape(cells.clone());
+    if let Some(shards) = &args.shard_shape {
+        options = options.with_shard_shape(shards.clone());
     }
     options
 }

@@ -261,6 +261,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "attributes.zvf_stored_chunks",
         "chunks that the writer stored, those of nothing but fill as well",
     ),
+    (
+        "attributes.zvf_shard_lengths",
+        "lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard",
+    ),
     ("attributes.num_groups", "groups"),
     ("attributes.group_names", "names of the groups, by number"),
     (
@@ -280,6 +284,7 @@ const WHOLE: &[&str] = &[
     "chunk_key_encoding",
     "attributes.nonempty_chunks",
     "attributes.categories",
+    "attributes.zvf_shard_lengths",
     "attributes.ome",
 ];
 

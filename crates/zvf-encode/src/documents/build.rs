@@ -30,7 +30,9 @@ pub fn grid_doc(
     attributes: ArrayAttributes,
 ) -> ArrayDoc {
     let (chunk_shape, codecs) = cells.of_items(items(&attributes)).document(path);
+    let lengths = cells.shard_lengths(path);
     let attributes = ArrayAttributes {
+        shard_lengths: (!lengths.is_empty()).then_some(lengths),
         nonempty_chunks: Some(present),
         chunk_grid_origin: cells
             .grid

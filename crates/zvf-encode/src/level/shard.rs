@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use zerocopy::IntoBytes;
-use zvf_format::shard::ShardEntry;
+use zvf_format::shard::{ShardEntry, ShardIndex};
+use zvf_format::shard_lengths::{curve, stored_order, to_text};
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
-use zvf_meta::{Codec, KeyEncoding};
+use zvf_meta::{Codec, JsonObject, KeyEncoding};
 use zvf_store::{GridArray, Level};
 
 use crate::WriteError;
@@ -45,6 +46,34 @@ pub struct Cells {
     /// Bytes of an item.
     items: usize,
     chosen: Chosen,
+    listed: Listed,
+}
+
+/// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole, by the request for its index.
+const LISTED: usize = 64 << 10;
+
+/// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
+pub type ShardTexts = BTreeMap<String, BTreeMap<Vec<u64>, String>>;
+
+/// The lengths of the shards that were encoded; shared as [`Chosen`].
+#[derive(Debug, Clone, Default)]
+struct Listed(Arc<Mutex<ShardTexts>>);
+
+impl Listed {
+    fn add(&self, path: &str, index: &[u64], lengths: String) {
+        let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shards = listed.entry(path.to_owned()).or_default();
+        shards.insert(index.to_vec(), lengths);
+    }
+
+    /// The lengths of the shards of an array, by their keys below it.
+    fn of(&self, path: &str) -> JsonObject {
+        let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shards = listed.get(path).into_iter().flatten();
+        let key = |index: &Vec<u64>| KeyEncoding::default().object_key(index);
+        let shards = shards.map(|(index, text)| (key(index), text.as_str().into()));
+        shards.collect()
+    }
 }
 
 /// The compressions that were chosen for arrays, by path; shared by all clones of the cells of a level.
@@ -78,6 +107,7 @@ impl Cells {
             container,
             items: INDEX,
             chosen: Chosen::default(),
+            listed: Listed::default(),
         }
     }
 
@@ -196,7 +226,13 @@ impl Cells {
         let objects = together
             .into_iter()
             .map(|(index, cells)| match &self.shards {
-                Some(shards) => Ok((object_key(path, &index), shard(shards, cells)?)),
+                Some(shards) => {
+                    let (bytes, lengths) = shard(shards, cells)?;
+                    if let Some(lengths) = lengths {
+                        self.listed.add(path, &index, lengths);
+                    }
+                    Ok((object_key(path, &index), bytes))
+                }
                 // Without shards an index is one cell's.
                 None => {
                     let [(_, _, bytes)] = <[Inner; 1]>::try_from(cells).ok().or_bug(
@@ -223,15 +259,46 @@ impl Cells {
         for (at, cells) in local.iter().zip(shards) {
             place = place * cells + at;
         }
-        let mut curve = 0_u128;
         // A shard has at most 2^24 cells, so no axis needs more bits.
-        for (at, bit) in (0..24_u32)
-            .flat_map(|bit| local.iter().map(move |at| (at, bit)))
-            .rev()
-        {
-            curve = (curve << 1) | u128::from((at >> bit) & 1);
+        Ok((curve(&local), to_index("cells of a shard", place)?))
+    }
+
+    /// The member `zvf_shard_lengths` of the document of the array at `path`: the lengths of the cells of large shards that were encoded.
+    pub fn shard_lengths(&self, path: &str) -> JsonObject {
+        self.listed.of(path)
+    }
+
+    /// The lengths of all large shards that were encoded, for [`list`](Self::list) in another program.
+    pub fn listed(&self) -> ShardTexts {
+        let listed = self.listed.0.lock();
+        listed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lists the lengths of shards that others encoded.
+    pub fn list(&self, shards: &ShardTexts) {
+        for (path, shards) in shards {
+            for (index, lengths) in shards {
+                self.listed.add(path, index, lengths.clone());
+            }
         }
-        Ok((curve, to_index("cells of a shard", place)?))
+    }
+
+    /// Lists the lengths of a shard that is stored, if it is large.
+    ///
+    /// # Errors
+    /// Malformed: bytes that are no shard.
+    pub fn list_stored(&self, path: &str, index: &[u64], bytes: &[u8]) -> Result<(), WriteError> {
+        let Some(shape) = &self.shards else {
+            return Ok(());
+        };
+        let count = shape.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
+        let found = ShardIndex::parse(bytes, count.or_bug("more than 2^64 cells")?);
+        let found = found
+            .map_err(|error| WriteError::source(object_key(path, index), error.to_string()))?;
+        if let Some(lengths) = lengths_of(shape, found.data(), found.entries()) {
+            self.listed.add(path, index, lengths);
+        }
+        Ok(())
     }
 
     /// Chunk shape and codecs of the document of the array at `path`, whose cells are encoded.
@@ -304,8 +371,8 @@ fn array_stored_as(
     Ok((compression, sharding.map(|_| doc.chunk_shape.clone())))
 }
 
-/// Inner chunks back to back, then the index and its checksum.
-fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
+/// Inner chunks back to back, then the index and its checksum; and the lengths of the inner chunks, if they are listed.
+fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<(Vec<u8>, Option<String>), WriteError> {
     let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
     let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
     let mut index = vec![ShardEntry::ABSENT; count];
@@ -318,10 +385,24 @@ fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
         *entry = ShardEntry::new(wide(bytes.len()), wide(cell.len()));
         bytes.extend_from_slice(&cell);
     }
+    let lengths = lengths_of(shape, &bytes, &index);
     let index = index.as_bytes();
     bytes.extend_from_slice(index);
     bytes.extend_from_slice(&crc32c::crc32c(index).to_le_bytes());
-    Ok(bytes)
+    Ok((bytes, lengths))
+}
+
+/// The lengths of the inner chunks of a shard with these bytes before its index, if they are listed.
+fn lengths_of(shape: &[u64], data: &[u8], index: &[ShardEntry]) -> Option<String> {
+    if data.len() <= LISTED {
+        return None;
+    }
+    let order = stored_order(shape)?;
+    let entries = order.into_iter().filter_map(|place| index.get(place));
+    Some(to_text(entries.map(|entry| match entry.is_absent() {
+        true => 0,
+        false => entry.nbytes.get(),
+    })))
 }
 
 #[cfg(test)]

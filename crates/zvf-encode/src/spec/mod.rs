@@ -5,11 +5,13 @@
 
 pub(crate) mod names;
 pub(crate) mod parametric;
+pub(crate) mod shard_shape;
 pub(crate) mod store;
 pub(crate) mod target_version;
 
 pub use names::{check_name, is_name};
 pub use parametric::{Parametric, ParametricType};
+pub use shard_shape::ShardShape;
 pub use store::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
 };

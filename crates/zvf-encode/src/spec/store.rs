@@ -13,6 +13,7 @@ use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 use crate::WriteError;
 use crate::spec::names::check_name;
 use crate::spec::parametric::Parametric;
+use crate::spec::shard_shape::ShardShape;
 use crate::values::column::Values;
 use crate::values::number::NumberType;
 use zvf_codec::Compression;
@@ -298,9 +299,8 @@ pub struct StoreSpec {
     /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1, and in cells that several
     /// programs write, zstd.
     pub compression: Compression,
-    /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
-    /// [cut by one](Self::with_attribute_chunks). None: every cell is an object of its own.
-    pub shard_shape: Option<Vec<u64>>,
+    /// Which cells are stored together. Default none: every cell is an object of its own.
+    pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,
     /// Name of the store in its description for other tools. Default: the last part of its address.
@@ -345,7 +345,7 @@ impl StoreSpec {
             object_attributes: Vec::new(),
             links: LinkSpec::of(kind),
             compression: Compression::Auto,
-            shard_shape: None,
+            shard_shape: ShardShape::None,
             target: TargetVersion::default(),
             name: None,
             crs: None,
@@ -475,10 +475,10 @@ impl StoreSpec {
         self
     }
 
-    /// Puts cells together in shards.
+    /// Puts cells together in shards; without numbers in none.
     #[must_use]
-    pub fn with_shard_shape(mut self, cells: impl Into<Vec<u64>>) -> Self {
-        self.shard_shape = Some(cells.into());
+    pub fn with_shard_shape(mut self, cells: impl Into<ShardShape>) -> Self {
+        self.shard_shape = cells.into();
         self
     }
 

@@ -11,6 +11,7 @@ use zvf_meta::space::Grid;
 
 use crate::WriteError;
 use crate::level::shard::{Cells, Container};
+use crate::spec::shard_shape::ShardShape;
 use crate::spec::store::{StoreSpec, TargetVersion};
 use zvf_codec::{Compression, names};
 
@@ -86,6 +87,21 @@ impl VersionRules {
         self.container == Container::Blobs
     }
 
+    /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. None are chosen for stores of 0.8.1, whose readers know cells as arrays of
+    /// their own.
+    pub fn shards<'c>(
+        self,
+        asked: &ShardShape,
+        grid: &Grid,
+        lead: usize,
+        chunks: impl Iterator<Item = (&'c [i64], u64)>,
+    ) -> Option<Vec<u64>> {
+        match asked {
+            ShardShape::Auto if self.begins_at_zero() => None,
+            asked => asked.of_level(grid, lead, chunks),
+        }
+    }
+
     /// Returns where the cells of a level are stored, from the grid over its bounds, the cells of a shard, the compression, and the keys of
     /// all its chunks.
     ///
@@ -150,7 +166,7 @@ impl VersionRules {
             let expected = "none: readers of 0.8.1 take stored positions for those of the world";
             return Err(WriteError::spec("coordinate_offset", "one", expected));
         }
-        self.check_codecs(&spec.compression, spec.shard_shape.is_some())?;
+        self.check_codecs(&spec.compression, spec.shard_shape.cells().is_some())?;
         if let Some((low, _)) = &spec.bounds {
             self.check_corner(spec, low).map_err(|(axis, found)| {
                 WriteError::spec(format!("bounds/0/{axis}"), found, NO_ORIGIN)
@@ -174,7 +190,7 @@ impl VersionRules {
 
     /// Checks the lower corner for shards; the error is the axis and the found value.
     pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
-        if spec.shard_shape.is_none() || !self.begins_at_zero() {
+        if spec.shard_shape.cells().is_none() || !self.begins_at_zero() {
             return Ok(());
         }
         match low.iter().enumerate().find(|(_, low)| **low < 0.0) {

@@ -52,6 +52,14 @@ impl<'t> Below<'t> {
         }
     }
 
+    /// Reads an object, if it exists.
+    ///
+    /// # Errors
+    /// I/O; interrupted.
+    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        self.target.read(&format!("{}/{key}", self.group))
+    }
+
     /// The same part, with its objects put into a stage.
     pub fn staged(self, stage: &'t Stage) -> Self {
         Self {

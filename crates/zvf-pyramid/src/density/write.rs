@@ -53,7 +53,7 @@ impl<'t> Writing<'t> {
         let mut spec = metadata.spec.clone();
         spec.chunk_shape = to.chunk_shape.to_vec();
         spec.compression = to.cells.compression.clone();
-        spec.shard_shape.clone_from(&to.cells.shards);
+        spec.shard_shape = to.cells.shards.clone().into();
         spec.outside = Outside::Grow;
         if spec.kind == Kind::PointCloud && !spec.objects {
             spec.bin_shape = to.bins.map(<[f64]>::to_vec);

@@ -9,13 +9,14 @@ use zvf_format::vlen::VlenChunk;
 use super::decoder::{Cells, Decoder, State};
 use super::later::StoredCell;
 use super::request::{Get, Part};
-use super::shard::{Cell, Head, ShardRead};
+use super::shard::{Cell, Guess, Head, ShardRead};
 use crate::container::GridArray;
 use crate::coord::Dotted;
 use crate::layout::{Layout, Shard};
 use crate::{ChunkCoord, StoreError, codec};
 use zvf_codec::{Data, StoredBytes};
-use zvf_io::{Ask, Cap, Kv};
+use zvf_format::shard_lengths;
+use zvf_io::{Ask, Cap, Kv, Object};
 
 /// A stored object and the wanted cells in it.
 #[derive(Debug)]
@@ -109,11 +110,30 @@ impl Decoder for ObjectWant {
         Some((&self.key, self.array.layout()?.shard?))
     }
 
-    fn take_head(&mut self, head: Head, cap: Cap) -> Result<(), StoreError> {
+    fn guess(&self, cap: Cap) -> Option<Guess> {
+        let layout = self.array.layout().filter(|layout| layout.elements == 1)?;
+        layout.shard.filter(|shard| shard.at_end)?;
+        let listed = self.array.attributes().shard_lengths.as_ref()?;
+        let key = self.key.strip_prefix(self.array.path())?;
+        let text = listed.get(key.strip_prefix('/')?)?.as_str()?;
+        let all = shard_lengths::ranges(text, &layout.object)?;
+        let wanted = self.cells.iter().filter_map(|cell| {
+            let range = all.get(usize::try_from(cell.entry).ok()?)?.clone();
+            let size = range.end.saturating_sub(range.start);
+            (size > 0 && cap.check(&self.key, size).is_ok()).then_some(range)
+        });
+        Some(Guess {
+            ranges: wanted.collect(),
+            end: all.iter().map(|range| range.end).max()?,
+        })
+    }
+
+    fn take_head(&mut self, head: Head, beside: Vec<Object>, cap: Cap) -> Result<(), StoreError> {
         let Some(head) = head else {
             return self.absent(&HashSet::new());
         };
-        let read = ShardRead::new(&self.key, head, &self.cells, cap)?;
+        let mut read = ShardRead::new(&self.key, head, &self.cells, cap)?;
+        read.take_beside(&self.key, beside);
         let chunks = read.chunks().iter();
         if chunks.clone().map(|chunk| chunk.cells.len()).sum::<usize>() < self.cells.len() {
             let there = chunks.flat_map(|chunk| chunk.cells.iter().map(|cell| cell.want));

@@ -11,10 +11,10 @@ use zvf_codec::StoredBytes;
 use super::Plan;
 use super::later::{FetchedCell, Spent, StoredCell};
 use super::request::{Get, Part};
-use super::shard::Head;
+use super::shard::{Guess, Head};
 use crate::StoreError;
 use crate::layout::Shard;
-use zvf_io::{Cap, Kv};
+use zvf_io::{Cap, Kv, Object};
 
 /// Bytes of an object and its ETag, if they were checked.
 pub(super) type State = Option<(u64, Option<String>)>;
@@ -29,11 +29,21 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Takes the index of that shard.
+    /// Where the wanted parts of that shard are expected, before its index is known.
+    fn guess(&self, _cap: Cap) -> Option<Guess> {
+        None
+    }
+
+    /// Takes the index of that shard, and parts of the shard that were read beside it.
     ///
     /// # Errors
     /// Malformed: an index that cannot be right, or that lacks cells which a presence list names.
-    fn take_head(&mut self, _head: Head, _cap: Cap) -> Result<(), StoreError> {
+    fn take_head(
+        &mut self,
+        _head: Head,
+        _beside: Vec<Object>,
+        _cap: Cap,
+    ) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -47,7 +47,7 @@ impl Disk<'_> {
                 }
             };
             opened = self.shards.open_file(key).map(|file| (file, None));
-            decoder.take_head(head, cells.cap)?;
+            decoder.take_head(head, Vec::new(), cells.cap)?;
         }
         let kv = next.as_ref().unwrap_or(self.kv);
         for (request, get) in decoder.requests(kv)?.into_iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use futures::future::try_join_all;
+use futures::future::{join, join_all, try_join_all};
 
 use super::decoder::{Cells, Decoder};
 use super::shard::{self, ShardCache, ShardHead};
 use crate::StoreError;
-use zvf_io::{Cap, IoError, Kv, Object};
+use zvf_io::{Ask, Cap, IoError, Kv, Object};
 
 /// A decoder, and the answers to its requests.
 #[derive(Debug)]
@@ -25,16 +25,23 @@ pub(super) async fn fetch(
     let mut round = kv.round();
     if let Some((key, shard)) = decoder.shard() {
         let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
+        let is_new = shards.heads.ready(&key).is_none();
         // The place of a chunk is known only from the index: requests after it belong to the next round.
-        round = round.saturating_add(u32::from(shards.heads.ready(&key).is_none()));
+        round = round.saturating_add(u32::from(is_new));
+        let guess = decoder.guess(cap).filter(|_| is_new);
+        let (ask, beside) = shard::first_asks(shard, guess, kv);
         let load = async {
-            let ask = shard::first_ask(shard, kv.merge().gap);
             let object = kv.get_polled(&key, ask, cap).await?;
             let head = object.map(|object| ShardHead::parse(&key, shard, object));
             Ok(head.transpose()?.map(Arc::new))
         };
-        let head = shards.heads.get_polled(key.clone(), load).await?;
-        decoder.take_head(head, cap)?;
+        let head = shards.heads.get_polled(key.clone(), load);
+        let beside = beside.into_iter();
+        let beside = join_all(beside.map(|range| kv.get_polled(&key, Ask::Range(range), cap)));
+        let (head, beside) = join(head, beside).await;
+        // What could not be read where it was expected is read where the index says that it is, and fails there.
+        let beside = beside.into_iter().filter_map(|part| part.ok().flatten());
+        decoder.take_head(head?, beside.collect(), cap)?;
     }
     let (kv, gets) = (&kv.in_round(round), decoder.requests(kv)?);
     let answers = gets.iter().map(|get| async move {

@@ -1,6 +1,7 @@
 //! Sharded objects: their index, read once and cached, and the byte ranges of chunks.
 //!
-//! The first request reads the index together with the bytes beside it: a small shard is read whole.
+//! The first request reads the index together with the bytes beside it: a small shard is read whole. Cells of a large shard whose lengths are in the
+//! document of the array are requested together with the index, which then says whether they are where they were expected.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -15,7 +16,7 @@ use crate::{IoError, StoreError};
 use zvf_format::int::wide;
 use zvf_format::shard::ShardEntry;
 use zvf_io::local::OpenFile;
-use zvf_io::{Ask, Cap, Object};
+use zvf_io::{Ask, Cap, Kv, Object};
 
 /// `None` = the shard does not exist: none of its cells has content.
 pub(super) type Head = Option<Arc<ShardHead>>;
@@ -143,6 +144,24 @@ pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
     }
 }
 
+/// Where wanted chunks of a shard are expected.
+#[derive(Debug)]
+pub(super) struct Guess {
+    pub(super) ranges: Vec<Range<u64>>,
+    /// The end of all chunks, where the index begins.
+    pub(super) end: u64,
+}
+
+/// The request for the index of a shard, and the ranges that are requested together with it. They do not follow from that request: another batch may
+/// have sent it for other chunks.
+pub(super) fn first_asks(shard: Shard, guess: Option<Guess>, kv: &Kv) -> (Ask, Vec<Range<u64>>) {
+    let gap = kv.merge().gap;
+    match guess.filter(|guess| guess.end > gap) {
+        Some(guess) => (first_ask(shard, 0), kv.requests(guess.ranges)),
+        None => (first_ask(shard, gap), Vec::new()),
+    }
+}
+
 /// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
@@ -210,6 +229,22 @@ impl ShardRead {
             chunks,
             parts: Vec::new(),
         })
+    }
+
+    /// Takes parts of the shard that were read beside its index. Those of another state of the shard are not used.
+    pub(super) fn take_beside(&mut self, key: &str, beside: Vec<Object>) {
+        let same = |object: &Object| {
+            let (size, etag) = (object.size, object.etag.clone());
+            self.head.check_same(key, size, etag).is_ok()
+        };
+        let beside = beside.into_iter().filter(same);
+        let mut parts: Vec<_> = beside.map(|object| (object.start, object.bytes)).collect();
+        parts.sort_unstable_by_key(|(start, _)| *start);
+        for chunk in &mut self.chunks {
+            if chunk.bytes.is_none() {
+                chunk.bytes = cut_of(&parts, &chunk.range);
+            }
+        }
     }
 
     pub(super) fn chunks(&self) -> &[ShardChunk] {

@@ -14,7 +14,7 @@ use super::part::{Note, bounds, cells, check_begun, encoder};
 use crate::finish::{finest_doc, write_above};
 use zvf_encode::batches::{Dictionary, Split, grow};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::{LevelDocuments, LevelWriter, Tables, part_texts as texts};
+use zvf_encode::level::{Cells, LevelDocuments, LevelWriter, Tables, part_texts as texts};
 use zvf_encode::links::{Family, Grouped, Stored, StoredCell};
 use zvf_encode::records::{Placed, Sorter};
 use zvf_encode::target::{TEMPORARY, Target};
@@ -279,8 +279,13 @@ impl PartedStore {
         groups: &Groups<'_>,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
-        let dictionaries = self.place_cells(folder, choice, &loaded.finished)?;
-        let (root, summary) = self.join_parts(&loaded.notes, dictionaries, groups)?;
+        let cells = cells(&self.spec)?;
+        loaded
+            .notes
+            .iter()
+            .for_each(|note| cells.list(&note.shards));
+        let dictionaries = self.place_cells(folder, choice, &loaded.finished, &cells)?;
+        let (root, summary) = self.join_parts(&loaded.notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
         let root = match committed.absent.is_empty() {
             true => root,
@@ -310,6 +315,7 @@ impl PartedStore {
         folder: &Folder,
         choice: &Choice,
         finished: &[FinishedPart],
+        cells: &Cells,
     ) -> Result<Vec<Option<Dictionary>>, WriteError> {
         let (target, spec, threads) = (&*self.target, &self.spec, self.options.threads);
         let folders = choice
@@ -346,14 +352,13 @@ impl PartedStore {
             let what = format!("found {found} objects of all parts, expected {expected}");
             return Err(WriteError::source(NOTES, what));
         }
-        let cells = cells(spec)?;
         let below = target.below("0").unseen();
         for ((moves, codes), text_key) in parts.into_iter().zip(&text_keys) {
             let moves: Vec<Vec<(String, String)>> =
                 moves.chunks(MOVED).map(<[_]>::to_vec).collect();
             let work = |some| target.move_unseen(some);
             parallel::each(threads, moves.into_iter(), work, |()| Ok(()))?;
-            let place = (target, &cells, threads);
+            let place = (target, cells, threads);
             texts::write(spec, &below, place, &dictionaries, (text_key, codes))?;
         }
         Ok(dictionaries)
@@ -399,11 +404,11 @@ impl PartedStore {
         notes: &[Note<'_>],
         dictionaries: Vec<Option<Dictionary>>,
         groups: &Groups<'_>,
+        cells: &Cells,
     ) -> Result<(String, Summary), WriteError> {
         let (spec, rank, options) = (&self.spec, self.spec.key_rank(), &self.options);
         let folder = options.folder();
         let below = self.target.below("0");
-        let cells = cells(spec)?;
         let mut chunks: Vec<&[i64]> = notes
             .iter()
             .flat_map(|note| note.chunks.chunks_exact(rank))
@@ -414,7 +419,7 @@ impl PartedStore {
         let level = LevelWriter {
             spec,
             target: &below,
-            cells: &cells,
+            cells,
             chunks: &chunks,
             folder: &folder,
             budget: options.memory_budget,
@@ -447,7 +452,7 @@ impl PartedStore {
             let steps = options.watch.step(Step::Links, placer.links());
             level.write_links(placer, None, steps)?
         };
-        documents.links(&stored, &cells)?;
+        documents.links(&stored, cells)?;
         let doc = Split::describe(Split::known(spec), spec, finest_doc());
         let (doc, summary) = documents.put(&below, doc)?;
         let (target, address) = (&self.target, &self.address);

@@ -12,7 +12,8 @@ use zvf_store::ChunkCoord;
 use zvf_encode::batches::{Corners, Dictionary, Layout, Split};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{
-    Cells, Container, Encoder, LevelInput, LevelWriter, RowsWritten, part_texts as texts,
+    Cells, Container, Encoder, LevelInput, LevelWriter, RowsWritten, ShardTexts,
+    part_texts as texts,
 };
 use zvf_encode::records::Placed;
 use zvf_encode::target::{Tally, Target, checksum};
@@ -61,7 +62,8 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
         Compression::Auto => Compression::Zstd,
         stated => stated.clone(),
     };
-    let shards = spec.shard_shape.clone();
+    // Nor knows any how many chunks there will be.
+    let shards = spec.shard_shape.cells().cloned();
     Ok(Cells::new(grid, shards, compression, Container::Grid))
 }
 
@@ -89,6 +91,9 @@ pub(crate) struct Note<'n> {
     pub(crate) cells: Cow<'n, [i64]>,
     /// Whether groups of links follow fragments in every chunk of the part; `None` if they must not.
     pub(crate) link_groups: Option<bool>,
+    /// The lengths of the cells of large shards.
+    #[serde(default)]
+    pub(crate) shards: ShardTexts,
 }
 
 /// The objects that a program will write, and the round in which its part can be finished.
@@ -504,6 +509,7 @@ impl Part {
             records: stored.records,
             cells: keys.concat().into(),
             link_groups: stored.groups.as_ref().map(|groups| groups.everywhere),
+            shards: cells.listed(),
         };
         let note = to_bytes(&note)?;
         Ok((note, texts, tally, summary))

@@ -89,7 +89,7 @@ impl StoreSpec {
     }
 
     pub(super) fn check_shards(&self) -> Result<(), WriteError> {
-        let Some(shards) = &self.shard_shape else {
+        let Some(shards) = self.shard_shape.cells() else {
             return Ok(());
         };
         let member = "shard_shape";

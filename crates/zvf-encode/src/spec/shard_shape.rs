@@ -1,0 +1,255 @@
+//! [`ShardShape`]: which cells of a level are stored together, and the choice that follows the data.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use zvf_meta::space::Grid;
+
+/// Chunks of a level from which on it has shards, if they are chosen.
+const MANY_CHUNKS: usize = 1_000;
+
+/// Shards of an array that are few enough.
+const FEW_SHARDS: usize = 128;
+
+/// Most bytes of the rows of a shard: a writer holds the rows of one shard for each thread, and an edit writes whole shards.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Most cells of a chosen shard: its index has 16 bytes for each.
+const MOST_CELLS: u64 = 4_096;
+
+/// Which cells of an array are stored together as one object, a shard.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum ShardShape {
+    /// None: every cell is an object of its own.
+    #[default]
+    None,
+    /// As few shards as can be held and edited, where a level of 0.9 has many chunks; else [`None`](Self::None). As none, too, where the chunks are
+    /// not known before the first is written: in stores that several programs write, and in new stores without data.
+    Auto,
+    /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
+    /// [cut by one](crate::StoreSpec::with_attribute_chunks).
+    Cells(Vec<u64>),
+}
+
+impl ShardShape {
+    /// Returns the cells of a shard, if they are stated.
+    #[must_use]
+    pub fn cells(&self) -> Option<&Vec<u64>> {
+        match self {
+            Self::None | Self::Auto => None,
+            Self::Cells(cells) => Some(cells),
+        }
+    }
+
+    /// Returns the cells of a shard of a level with these chunks, which have so many bytes of rows; `lead` components in front of the axes are not put
+    /// together.
+    ///
+    /// A chosen shard doubles along one axis after the other until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows.
+    /// Nothing is chosen below 1000 chunks.
+    ///
+    /// # Cost
+    /// If it is chosen: at most 12 passes over the chunks; 32 bytes a chunk.
+    #[must_use]
+    pub fn of_level<'c>(
+        &self,
+        grid: &Grid,
+        lead: usize,
+        chunks: impl Iterator<Item = (&'c [i64], u64)>,
+    ) -> Option<Vec<u64>> {
+        match self {
+            Self::None => None,
+            Self::Auto => choose(grid, lead, chunks),
+            Self::Cells(cells) => Some(cells.clone()),
+        }
+    }
+}
+
+fn choose<'c>(
+    grid: &Grid,
+    lead: usize,
+    chunks: impl Iterator<Item = (&'c [i64], u64)>,
+) -> Option<Vec<u64>> {
+    let chunks: Vec<(Vec<u64>, u64)> = chunks
+        .filter_map(|(chunk, bytes)| Some((grid.index(chunk)?, bytes)))
+        .collect();
+    if chunks.len() < MANY_CHUNKS {
+        return None;
+    }
+    let mut shape = vec![1_u64; grid.shape.len()];
+    let mut count = chunks.len();
+    while count > FEW_SHARDS {
+        let axes = shape.iter().zip(&grid.shape).enumerate().skip(lead);
+        let short = axes.filter(|(_, (cells, extent))| cells < extent);
+        // Of equally short ones the last.
+        let Some((axis, _)) = short.min_by_key(|(axis, (cells, _))| (**cells, shape.len() - axis))
+        else {
+            break;
+        };
+        let mut next = shape.clone();
+        if let Some(cells) = next.get_mut(axis) {
+            *cells *= 2;
+        }
+        let (shards, largest) = shards_of(&chunks, &next);
+        if next.iter().product::<u64>() > MOST_CELLS || largest > MOST_BYTES {
+            break;
+        }
+        (shape, count) = (next, shards);
+    }
+    shape.iter().any(|cells| *cells > 1).then_some(shape)
+}
+
+/// How many shards have chunks, and the bytes of the largest.
+fn shards_of(chunks: &[(Vec<u64>, u64)], shape: &[u64]) -> (usize, u64) {
+    let mut shards: HashMap<Vec<u64>, u64> = HashMap::new();
+    for (index, bytes) in chunks {
+        let shard = index
+            .iter()
+            .zip(shape)
+            .map(|(at, cells)| at / cells.max(&1));
+        *shards.entry(shard.collect()).or_default() += bytes;
+    }
+    (shards.len(), shards.into_values().max().unwrap_or_default())
+}
+
+impl From<Vec<u64>> for ShardShape {
+    /// No numbers: no shards.
+    fn from(cells: Vec<u64>) -> Self {
+        match cells.is_empty() {
+            true => Self::None,
+            false => Self::Cells(cells),
+        }
+    }
+}
+
+impl<const N: usize> From<[u64; N]> for ShardShape {
+    fn from(cells: [u64; N]) -> Self {
+        Self::from(cells.to_vec())
+    }
+}
+
+impl From<Option<Vec<u64>>> for ShardShape {
+    fn from(cells: Option<Vec<u64>>) -> Self {
+        cells.map_or(Self::None, Self::from)
+    }
+}
+
+impl FromStr for ShardShape {
+    type Err = String;
+
+    /// `none`, `auto`, or numbers above 0 between commas.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => return Ok(Self::None),
+            "auto" => return Ok(Self::Auto),
+            _ => {}
+        }
+        let numbers = text.split(',').map(|part| part.trim().parse::<u64>());
+        match numbers.collect::<Result<Vec<u64>, _>>() {
+            Ok(numbers) if numbers.iter().all(|n| *n > 0) => Ok(Self::Cells(numbers)),
+            _ => Err(format!(
+                "found {text:?}, expected a whole number of chunks an axis, such as 4,4,2, or auto or none"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for ShardShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Auto => f.write_str("auto"),
+            Self::Cells(cells) => {
+                let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
+                f.write_str(&cells.join(","))
+            }
+        }
+    }
+}
+
+/// As journals have it: null, `auto`, or the numbers.
+impl Serialize for ShardShape {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => to.serialize_none(),
+            Self::Auto => to.serialize_str("auto"),
+            Self::Cells(cells) => cells.serialize(to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::space::Grid;
+
+    use super::{MOST_BYTES, ShardShape};
+
+    /// The choice for a full grid whose chunks have so many bytes.
+    fn chosen(shape: &[u64], lead: usize, bytes: u64) -> Option<Vec<u64>> {
+        let grid = Grid {
+            origin: vec![-2; shape.len()],
+            shape: shape.to_vec(),
+        };
+        let mut chunks: Vec<Vec<i64>> = vec![Vec::new()];
+        for extent in shape {
+            let one = |chunk: &Vec<i64>| {
+                let chunk = chunk.clone();
+                (0..*extent as i64).map(move |at| [chunk.as_slice(), &[at - 2]].concat())
+            };
+            chunks = chunks.iter().flat_map(one).collect();
+        }
+        let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
+        ShardShape::Auto.of_level(&grid, lead, chunks)
+    }
+
+    #[test]
+    fn shards_are_chosen_where_chunks_are_many() {
+        assert_eq!(chosen(&[9, 10, 11], 0, 1), None);
+        assert_eq!(chosen(&[10, 10, 10], 0, 1), Some(vec![2, 2, 2]));
+        assert_eq!(chosen(&[16, 16, 16], 0, 1), Some(vec![2, 4, 4]));
+        assert_eq!(chosen(&[34, 34, 34], 0, 1), Some(vec![8, 8, 8]));
+        assert_eq!(chosen(&[5000], 0, 1), Some(vec![64]));
+        // One chunk on the first axis, which cannot grow; an attribute in front, which must not.
+        assert_eq!(chosen(&[1, 40, 40], 0, 1), Some(vec![1, 4, 4]));
+        assert_eq!(chosen(&[4, 40, 40], 1, 1), Some(vec![1, 8, 8]));
+    }
+
+    #[test]
+    fn shards_have_at_most_4096_cells() {
+        let grid = Grid {
+            origin: vec![0],
+            shape: vec![1_500_000],
+        };
+        let chunks: Vec<[i64; 1]> = (0..1500).map(|at| [at * 1000]).collect();
+        let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
+        let chosen = ShardShape::Auto.of_level(&grid, 0, chunks);
+        assert_eq!(chosen, Some(vec![4096]));
+    }
+
+    #[test]
+    fn shards_stay_small_where_chunks_are_large() {
+        assert_eq!(
+            chosen(&[16, 16, 16], 0, MOST_BYTES / 8),
+            Some(vec![2, 2, 2])
+        );
+        assert_eq!(
+            chosen(&[16, 16, 16], 0, MOST_BYTES / 8 + 1),
+            Some(vec![1, 2, 2])
+        );
+        assert_eq!(chosen(&[16, 16, 16], 0, MOST_BYTES), None);
+    }
+
+    #[test]
+    fn words_and_numbers() {
+        for text in ["none", "auto", "2,4,1"] {
+            assert_eq!(text.parse::<ShardShape>().unwrap().to_string(), text);
+        }
+        assert_eq!("2, 4".parse(), Ok(ShardShape::Cells(vec![2, 4])));
+        for wrong in ["", "2,0", "a", "-1", "none,2"] {
+            assert!(wrong.parse::<ShardShape>().is_err(), "{wrong}");
+        }
+        assert_eq!(ShardShape::from([]), ShardShape::None);
+        assert_eq!(ShardShape::from(Some(vec![3])), ShardShape::from([3]));
+    }
+}
