@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mesh::{Block, Mesh};
 use super::polygon::{Polygons, Rectangle};
 use super::{AxisRange, Overlap, Region, Shape};
 use crate::error::existing;
@@ -33,6 +34,10 @@ enum BoundShape {
     Polygon {
         polygons: Arc<Polygons>,
         plane: [usize; 2],
+    },
+    Mesh {
+        mesh: Arc<Mesh>,
+        space: [usize; 3],
     },
 }
 
@@ -99,6 +104,22 @@ fn bind(shape: &Shape, axes: &[&str]) -> Result<BoundShape, QueryError> {
                     .map(range)
                     .collect::<Result<_, QueryError>>()?,
             )
+        }
+        Shape::Mesh(mesh) => {
+            let named = |name: &str| axes.iter().position(|axis| *axis == name);
+            let named = [named("x"), named("y"), named("z")];
+            let space = match named {
+                [Some(x), Some(y), Some(z)] => [x, y, z],
+                _ if axes.len() < 3 => {
+                    return Err(QueryError::misuse(format!(
+                        "mesh: found a store of {} axes, expected three or more",
+                        axes.len()
+                    )));
+                }
+                _ => [0, 1, 2],
+            };
+            let mesh = Arc::clone(mesh);
+            BoundShape::Mesh { mesh, space }
         }
         Shape::Polygon { polygons, plane } => {
             let named = |name: &str| axes.iter().position(|axis| *axis == name);
@@ -181,6 +202,7 @@ impl BoundShape {
             Self::Polygon { polygons, plane } => {
                 polygons.covers(plane.map(|axis| at(position, axis)))
             }
+            Self::Mesh { mesh, space } => mesh.covers(space.map(|axis| at(position, axis))),
         }
     }
 
@@ -239,6 +261,10 @@ impl BoundShape {
                 let rectangle: Rectangle = plane.map(|axis| (at(low, axis), at(high, axis)));
                 polygons.overlap(&rectangle)
             }
+            Self::Mesh { mesh, space } => {
+                let block: Block = space.map(|axis| (at(low, axis), at(high, axis)));
+                mesh.overlap(&block)
+            }
         }
     }
 
@@ -296,6 +322,11 @@ impl BoundShape {
             Self::Box(ranges) => ranges
                 .iter()
                 .for_each(|(axis, low, high)| narrow(*axis, *low, *high)),
+            Self::Mesh { mesh, space } => {
+                for (axis, (low, high)) in space.iter().zip(mesh.bounds()) {
+                    narrow(*axis, low, high);
+                }
+            }
             Self::Polygon { polygons, plane } => match polygons.bounds() {
                 Some(bounds) => {
                     for (axis, (low, high)) in plane.iter().zip(bounds) {

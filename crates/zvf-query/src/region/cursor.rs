@@ -119,6 +119,14 @@ impl<'t> TextCursor<'t> {
         }
     }
 
+    /// Takes the number of a vertex.
+    pub(super) fn whole(&mut self) -> Result<u32, Wrong> {
+        self.peek();
+        let start = self.at;
+        let number = self.run(|c| c.is_ascii_digit()).parse();
+        number.map_err(|_| self.expected_at(start, "the number of a vertex"))
+    }
+
     /// Takes a range `LO:HI`, either end of which may be left out.
     pub(super) fn range(&mut self) -> Result<(f64, f64), Wrong> {
         let start = self.at;

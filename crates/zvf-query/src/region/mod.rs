@@ -2,6 +2,7 @@
 
 mod bound;
 mod cursor;
+mod mesh;
 mod parse;
 mod polygon;
 #[cfg(test)]
@@ -17,9 +18,10 @@ use crate::QueryError;
 use crate::filter::{Wrong, marked};
 pub(crate) use bound::BoundRegion;
 use cursor::{LARGEST, TextCursor, written, written_name};
+use mesh::Mesh;
 use polygon::Polygons;
 
-/// A part of space: a sphere, a slab, a polygon prism, or several of these joined by `and`, `or` and `not`.
+/// A part of space: a sphere, a slab, a polygon prism, a closed mesh, or several of these joined by `and`, `or` and `not`.
 ///
 /// # Text
 ///
@@ -30,16 +32,17 @@ use polygon::Polygons;
 /// | `box(x=0:10,z=5:)` | between the ends of these axes; an end that is left out is infinite |
 /// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or of the first two axes if the store has no such names |
 /// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; `, z=0:10` behind them is `and box(z=0:10)` |
+/// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes |
 ///
 /// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes that are not plain words are written in backquotes. Parsing the
 /// output of `Display` gives the same region.
 ///
 /// # Meaning
 ///
-/// In world coordinates, as of a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes and polygons, also those of holes;
+/// In world coordinates, as of a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
 /// `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are
 /// their union. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
-/// polygons decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
+/// polygons and meshes decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -80,6 +83,7 @@ enum Shape {
         /// The axes of the two coordinates; `None`: `x` and `y`, or the first two.
         plane: Option<[String; 2]>,
     },
+    Mesh(Arc<Mesh>),
 }
 
 /// An axis with its lower and upper end.
@@ -190,6 +194,20 @@ impl Region {
         Ok(Self::of_polygons(polygons))
     }
 
+    /// The inside of a closed mesh: of its triangles, given by the numbers of their vertices. Vertices of the same coordinates are one. A point is inside if an odd
+    /// number of triangles lie above it, whichever way they turn.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: edges of an odd number of triangles (with their count: the mesh is open), numbers of vertices that do not exist, coordinates that are not
+    /// finite, no triangle, more than 2^20 vertices or 2^21 triangles.
+    pub fn mesh(vertices: &[[f64; 3]], triangles: &[[u32; 3]]) -> Result<Self, QueryError> {
+        let mesh = Mesh::new(vertices, triangles);
+        let mesh = mesh.map_err(|what| QueryError::misuse(format!("mesh: {what}")))?;
+        let shape = Shape::Mesh(Arc::new(mesh));
+        Ok(Self { shape })
+    }
+
     fn of_polygons(polygons: Polygons) -> Self {
         let shape = Shape::Polygon {
             polygons: Arc::new(polygons),
@@ -205,20 +223,21 @@ impl Region {
     /// Misuse, with the byte at which the text goes wrong, and a mark under it.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let no_file = |_: &str, _: &str| {
-            let what = "found a file, expected the polygon itself: files are read by the program and in Python";
-            Err(QueryError::misuse(what))
+            let what = "found a file, expected the shape itself: files are read by the program and in Python";
+            Err(what.to_owned())
         };
         Self::parse_with(text, &mut { no_file })
     }
 
-    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)`: `file` returns the region of a shape's name and the name of the file.
+    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)` and `mesh(..)`: `file` returns the region of a shape's name and the name of the file, or
+    /// what is wrong with it.
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse); those of `file`.
+    /// As [`parse`](Self::parse); what is wrong with a file.
     pub fn parse_with(
         text: &str,
-        file: &mut dyn FnMut(&str, &str) -> Result<Self, QueryError>,
+        file: &mut dyn FnMut(&str, &str) -> Result<Self, String>,
     ) -> Result<Self, QueryError> {
         let shape = parse::parse(text, file).map_err(|wrong| misuse("region", text, wrong))?;
         Ok(Self { shape })
@@ -381,7 +400,11 @@ impl Shape {
                 parts.iter_mut().for_each(|part| part.each_mut(f))
             }
             Self::Not(part) => part.each_mut(f),
-            Self::Sphere { .. } | Self::Near { .. } | Self::Box(_) | Self::Polygon { .. } => {}
+            Self::Sphere { .. }
+            | Self::Near { .. }
+            | Self::Box(_)
+            | Self::Polygon { .. }
+            | Self::Mesh(_) => {}
         }
         f(self);
     }
@@ -491,6 +514,7 @@ impl fmt::Display for Shape {
                 let ranges: Vec<String> = ranges.iter().map(written_range).collect();
                 write!(f, "box({})", ranges.join(","))
             }
+            Self::Mesh(mesh) => write!(f, "mesh({mesh})"),
             Self::Polygon {
                 polygons,
                 plane: None,

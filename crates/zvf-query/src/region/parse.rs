@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::cursor::TextCursor;
+use super::mesh::Mesh;
 use super::{AxisRange, Plane, Region, Shape, wkt};
-use crate::QueryError;
 use crate::error::nearest;
 use crate::filter::Wrong;
 
@@ -17,10 +17,10 @@ const MOST_SHAPES: usize = 4096;
 /// Longest text.
 const MOST_BYTES: usize = 1 << 26;
 
-const SHAPES: [&str; 4] = ["sphere", "near", "box", "polygon"];
+const SHAPES: [&str; 5] = ["sphere", "near", "box", "polygon", "mesh"];
 
 /// Reads a file that the text names.
-type OfFile<'f> = &'f mut dyn FnMut(&str, &str) -> Result<Region, QueryError>;
+type OfFile<'f> = &'f mut dyn FnMut(&str, &str) -> Result<Region, String>;
 
 /// Parses a whole text.
 ///
@@ -163,13 +163,22 @@ impl Parser<'_, '_> {
                     })?
                 }
             }
+            "mesh" => {
+                self.text.expect('(')?;
+                let mesh = match self.text.eat('@') {
+                    true => self.file_of("mesh")?.shape,
+                    false => mesh(&mut self.text)?,
+                };
+                self.text.expect(')')?;
+                mesh
+            }
             other => {
                 let near = nearest(other, SHAPES.into_iter());
                 let near =
                     near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
                 return Err(self.text.expected_at(
                     start,
-                    &format!("sphere, near, box, polygon, `not` or `(`{near}"),
+                    &format!("sphere, near, box, polygon, mesh, `not` or `(`{near}"),
                 ));
             }
         };
@@ -185,10 +194,7 @@ impl Parser<'_, '_> {
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
-        (self.file)(shape, &name).map_err(|error| Wrong {
-            at,
-            what: error.to_string(),
-        })
+        (self.file)(shape, &name).map_err(|what| Wrong { at, what })
     }
 
     /// Takes the plane behind polygons, and the end.
@@ -224,6 +230,32 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
         value,
         distance,
     })
+}
+
+/// Takes the vertices of a mesh, then its triangles.
+fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+    text.peek();
+    let start = text.at();
+    let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+    loop {
+        vertices.push([text.coordinate()?, text.coordinate()?, text.coordinate()?]);
+        if !text.eat(',') {
+            break;
+        }
+    }
+    text.expect(';')?;
+    loop {
+        triangles.push([text.whole()?, text.whole()?, text.whole()?]);
+        if !text.eat(',') {
+            break;
+        }
+    }
+    let mesh = Mesh::new(&vertices, &triangles);
+    let mesh = mesh.map_err(|what| Wrong {
+        at: start,
+        what: format!("mesh: {what}"),
+    })?;
+    Ok(Shape::Mesh(Arc::new(mesh)))
 }
 
 fn range(text: &mut TextCursor<'_>) -> Result<AxisRange, Wrong> {

@@ -27,6 +27,9 @@ fn text() -> impl Strategy<Value = String> {
             let (a, b) = (x + s, y + s);
             format!("polygon(POLYGON (({x} {y}, {a} {y}, {a} {b}, {x} {y})), x, z)")
         }),
+        [number(), number(), number(), number()].prop_map(|[x, y, z, s]| {
+            format!("mesh({x} {y} {z}, {s} {y} {z}, {x} {s} {z}, {y} {x} {s}; 0 2 1, 0 1 3, 1 2 3, 0 3 2)")
+        }).prop_filter("a tetrahedron has four faces", |text| Region::parse(text).is_ok()),
     ];
     leaf.prop_recursive(4, 12, 3, |part| {
         prop_oneof![
@@ -38,7 +41,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn the_text_of_a_region_is_parsed_to_the_region(text in text()) {
@@ -195,12 +198,12 @@ fn what_is_no_region_is_refused_with_its_place() {
         (
             "region",
             "",
-            "region, at byte 0: expected sphere, near, box, polygon, `not` or `(`, found the end",
+            "region, at byte 0: expected sphere, near, box, polygon, mesh, `not` or `(`, found the end",
         ),
         (
             "region",
             "spere(1,2)",
-            "region, at byte 0: expected sphere, near, box, polygon, `not` or `(` (did you mean \"sphere\"?), found",
+            "region, at byte 0: expected sphere, near, box, polygon, mesh, `not` or `(` (did you mean \"sphere\"?), found",
         ),
         (
             "region",
@@ -349,5 +352,127 @@ fn the_plane_is_that_of_x_and_y_or_the_first_two() {
             Region::parse(polygon).unwrap().with_plane(wrong).is_err(),
             "{wrong}"
         );
+    }
+}
+
+/// The surface of a set of unit cubes, as triangles; each point is moved by a map of whole numbers, so that all is exact.
+fn surface(
+    cubes: &[[i32; 3]],
+    map: impl Fn([i32; 3]) -> [f64; 3],
+) -> (Vec<[f64; 3]>, Vec<[u32; 3]>) {
+    let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+    for cube in cubes {
+        for axis in 0..3 {
+            for end in [0, 1] {
+                let mut other = *cube;
+                other[axis] += 2 * end - 1;
+                if cubes.contains(&other) {
+                    continue;
+                }
+                let first = u32::try_from(vertices.len()).unwrap();
+                for (u, v) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
+                    let mut corner = *cube;
+                    corner[axis] += end;
+                    corner[(axis + 1) % 3] += u;
+                    corner[(axis + 2) % 3] += v;
+                    vertices.push(map(corner.map(|one| one * 2)));
+                }
+                triangles.push([first, first + 1, first + 2]);
+                triangles.push([first, first + 2, first + 3]);
+            }
+        }
+    }
+    (vertices, triangles)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Points of half steps lie in cubes, on faces, on edges and at corners, and rays through them meet edges and corners of others.
+    #[test]
+    fn meshes_cover_what_their_cubes_do(
+        cubes in proptest::collection::btree_set([0_i32..4, 0..4, 0..4], 1..20), shear in [-2_i32..3, -2..3, -2..3], flip in any::<bool>()
+    ) {
+        let cubes: Vec<[i32; 3]> = cubes.into_iter().collect();
+        let map = |[x, y, z]: [i32; 3]| {
+            let x = x + shear[0] * y;
+            let z = z + shear[1] * x + shear[2] * y;
+            let place = if flip { [z, x, y] } else { [x, y, z] };
+            place.map(f64::from)
+        };
+        let (vertices, triangles) = surface(&cubes, map);
+        let region = Region::mesh(&vertices, &triangles).unwrap();
+        prop_assert_eq!(&Region::parse(&region.to_string()).unwrap(), &region);
+        let region = region.bind(&XYZ).unwrap();
+        for x in -1..10 {
+            for y in -1..10 {
+                for z in -1..10 {
+                    // Along an axis a point lies in one cube, or between two.
+                    let within = |cube: &[i32; 3]| cube.iter().zip([x, y, z]).all(|(low, at)| low * 2 <= at && at <= low * 2 + 2);
+                    let point = map([x, y, z]);
+                    prop_assert_eq!(region.contains(&point), cubes.iter().any(within), "{:?}", [x, y, z]);
+                    if region.contains(&point) {
+                        prop_assert!(region.bounds(None).unwrap().contains(&point));
+                        prop_assert!(region.overlap(&point, &point) != Overlap::Outside);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn meshes_that_are_no_surface_are_refused() {
+    let (vertices, mut triangles) = surface(&[[0, 0, 0]], |point| point.map(f64::from));
+    triangles.pop();
+    let error = Region::mesh(&vertices, &triangles).unwrap_err().to_string();
+    assert_eq!(error, "mesh: found 3 open edges, expected a closed mesh");
+    for (vertices, triangles, message) in [
+        (&vertices[..], &[][..], "mesh: found no triangles"),
+        (
+            &vertices,
+            &[[0, 1, 99]],
+            "mesh: found the vertex 99, expected a number below 24",
+        ),
+        (
+            &[[f64::NAN, 0.0, 0.0]],
+            &[[0, 0, 0]],
+            "mesh: found the coordinate NaN",
+        ),
+    ] {
+        let error = Region::mesh(vertices, triangles).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+    let flat = "mesh(0 0 0, 1 0 0, 0 1 0; 0 1 2, 2 1 0)";
+    let flat = bound(flat, &XYZ);
+    assert!(flat.contains(&[0.25, 0.25, 0.0]) && !flat.contains(&[0.25, 0.25, -1e-9]));
+    let error = Region::parse("mesh(0 0 0, 1 0 0, 0 1 0; 0 1 2, 2 1 0)")
+        .unwrap()
+        .bind(&["x", "y"]);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "mesh: found a store of 2 axes, expected three or more"
+    );
+}
+
+/// Blocks inside and outside are told, those at the surface cross it.
+#[test]
+fn blocks_lie_in_a_mesh_as_their_points_do() {
+    let cubes: Vec<[i32; 3]> = (0..64).map(|at| [at % 4, at / 4 % 4, at / 16]).collect();
+    let (vertices, triangles) = surface(&cubes, |point| point.map(f64::from));
+    let region = Region::mesh(&vertices, &triangles)
+        .unwrap()
+        .bind(&XYZ)
+        .unwrap();
+    for (low, high, overlap) in [
+        ([1.0; 3], [7.0; 3], Overlap::Inside),
+        ([1.0; 3], [9.0; 3], Overlap::Crosses),
+        ([9.0; 3], [10.0; 3], Overlap::Outside),
+        ([-1.0; 3], [9.0; 3], Overlap::Crosses),
+        ([f64::NEG_INFINITY; 3], [f64::INFINITY; 3], Overlap::Crosses),
+        ([8.0; 3], [9.0; 3], Overlap::Crosses),
+        ([f64::NEG_INFINITY; 3], [-1.0; 3], Overlap::Outside),
+    ] {
+        assert_eq!(region.overlap(&low, &high), overlap, "{low:?} {high:?}");
     }
 }
