@@ -99,7 +99,9 @@ async fn related(
                         .map(|(start, length)| start..start.saturating_add(length));
                     let mut rows = rows.or_bug("more rows than there is memory")?;
                     let holds = match relation {
-                        ObjectRelation::Inside => rows.len() > 0 && rows.all(|row| inside.get(row)),
+                        ObjectRelation::Inside => {
+                            !rows.is_empty() && rows.all(|row| inside.get(row))
+                        }
                         ObjectRelation::Starting => rows.next().is_some_and(|row| inside.get(row)),
                         ObjectRelation::Ending => {
                             rows.next_back().is_some_and(|row| inside.get(row))

@@ -96,10 +96,8 @@ fn collect(json: &Value, path: &str, into: &mut Vec<Vec<Ring>>) -> Result<(), St
         items.ok_or_else(|| format!("{}: expected a list", member(name)))
     };
     let each = |name: &str, into: &mut Vec<Vec<Ring>>| {
-        let items = list(name)?.iter().enumerate();
-        items
-            .map(|(at, item)| collect(item, &format!("{}[{at}]", member(name)), into))
-            .collect::<Result<(), _>>()
+        let mut items = list(name)?.iter().enumerate();
+        items.try_for_each(|(at, item)| collect(item, &format!("{}[{at}]", member(name)), into))
     };
     match json.get("type").and_then(Value::as_str) {
         Some("Polygon") => {
