@@ -19,7 +19,7 @@ use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWrit
 
 use crate::errors::{Failure, IoError, misuse};
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
-use crate::store::Access;
+use crate::store::{Access, set_place};
 use crate::writer::{Writing, kind_of, version_of};
 
 /// A failure at an address.
@@ -268,6 +268,7 @@ pub(crate) fn import_files(
 pub(crate) struct Selection {
     level: u32,
     bbox: Option<(Vec<f64>, Vec<f64>)>,
+    place: Vec<(String, String)>,
     r#where: Option<String>,
     objects: Option<Vec<i64>>,
     select: Option<String>,
@@ -284,6 +285,9 @@ impl Selection {
         spec.objects.clone_from(&self.objects);
         if let Some((low, high)) = self.bbox.clone() {
             spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+        }
+        for (member, text) in &self.place {
+            set_place(&mut spec, member, text)?;
         }
         if let Some(text) = &self.r#where {
             spec.set("where", text).map_err(Failure::from)?;

@@ -137,6 +137,7 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
 struct Asked {
     level: u32,
     bbox: Option<(Vec<f64>, Vec<f64>)>,
+    place: Vec<(String, String)>,
     r#where: Option<String>,
     objects: Option<Vec<i64>>,
     groups: Option<Vec<Group>>,
@@ -173,6 +174,9 @@ impl Asked {
         if let Some((low, high)) = self.bbox {
             spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
         }
+        for (member, text) in &self.place {
+            set_place(&mut spec, member, text)?;
+        }
         spec.select = self.select.parse().map_err(Failure::from)?;
         if let Some(text) = &self.r#where {
             spec.set("where", text).map_err(Failure::from)?;
@@ -187,6 +191,18 @@ impl Asked {
         spec.check().map_err(Failure::from)?;
         Ok(spec)
     }
+}
+
+/// Sets a member that says where rows and objects lie; files are read here.
+pub(crate) fn set_place(spec: &mut QuerySpec, member: &str, text: &str) -> PyResult<()> {
+    let region = match member {
+        "polygon" => zvf_convert::polygon_region(text),
+        "mesh" if !text.starts_with("mesh(") => zvf_convert::mesh_region(text.as_ref()),
+        "mesh" | "region" => zvf_convert::region(text),
+        _ => return Ok(spec.set(member, text).map_err(Failure::from)?),
+    };
+    spec.intersect(region.map_err(Failure::from)?);
+    Ok(())
 }
 
 impl From<Group> for GroupRef {

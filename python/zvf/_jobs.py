@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _zvf
+from . import _arrays, _region, _zvf
 from ._options import access, address, document, writing
 from ._store import _box
 from ._table import Table
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._options import Options, Progress, WriteOptions
+    from ._region import Place
     from ._store import Box
     from ._write import Kind
 
@@ -124,6 +125,7 @@ def export(
     bbox: Box | ArrayLike | None = None,
     where: str | None = None,
     objects: ArrayLike | None = None,
+    place: Place | None = None,
     select: Literal["vertices", "objects"] | None = None,
     attributes: Sequence[str] | None = None,
     links: Path | None = None,
@@ -133,11 +135,14 @@ def export(
 ) -> dict[str, Any]:
     """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces` for faces.
 
+    `place` has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`.
+
     The file is there as a whole or not at all.
     """
     selection = {
         "level": level,
         "bbox": None if bbox is None else _box(bbox),
+        "place": _region.members(place or {}),
         "where": where,
         "objects": None if objects is None else _arrays.ids_of(objects),
         "select": select,

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _zvf
+from . import _arrays, _region, _zvf
 from ._options import access, address, document
 from ._table import TABLES, Answer, ObjectArrays, Scan, Table
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._arrays import Array
     from ._dataset import Dataset
     from ._options import Options, Progress
+    from ._region import Place
     from ._split import Split
 
     Box = tuple[Sequence[float], Sequence[float]]
@@ -121,6 +122,7 @@ class Store:
         own_level_only: bool = False,
         ignore_missing: bool = False,
         batch_rows: int = 65_536,
+        **place: Unpack[Place],
     ) -> Query:
         """A question, which is asked when its rows are. All conditions combine with *and*.
 
@@ -128,6 +130,9 @@ class Store:
         and objects, such as `"radius > 200 and x < 10 and length() > 40"`; `objects` ids; `groups` numbers or names. `select="objects"` brings whole objects of
         which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
         and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
+
+        `sphere`, `near`, `polygon` (with `plane`) and `region` are other parts of space, and `touching`, `inside`, `starting` and `ending` select whole
+        objects by how they lie to them: see `Place`.
         """
         if isinstance(groups, (int, str)):
             groups = [groups]
@@ -135,6 +140,7 @@ class Store:
             self,
             {
                 "bbox": None if bbox is None else _box(bbox),
+                "place": _region.members(place),
                 "where": where,
                 "objects": None if objects is None else _arrays.ids_of(objects),
                 "groups": None if groups is None else list(groups),
@@ -198,11 +204,12 @@ class Query:
     @property
     def terms(self) -> dict[str, Any]:
         """The arguments of `Store.query`, as they were understood."""
-        return dict(self._asked)
+        terms = {name: value for name, value in self._asked.items() if name != "place"}
+        return {**terms, **dict(self._asked["place"])}
 
     def replace(self, **terms: Any) -> Query:
         """The same question with other terms, which are those of `Store.query`."""
-        return self.store.query(**{**self._asked, **terms})
+        return self.store.query(**{**self.terms, **terms})
 
     def _start(self, wanted: tuple[bool, bool, bool]) -> _zvf.Answer:
         return self.store._store.query(self._asked, wanted)
@@ -337,7 +344,7 @@ class Query:
         return f"<zvf.Query of {self.store.url}{''.join(terms)}>"
 
 
-DEFAULTS = {"level": 0, "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
+DEFAULTS = {"level": 0, "place": (), "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
 """Terms that need not be said."""
 
 

@@ -48,6 +48,7 @@ mod plot;
 mod pyramid;
 mod pyramid_levels;
 mod query;
+mod regions;
 mod remote;
 mod repair;
 mod resumed;

@@ -313,7 +313,11 @@ impl Opened {
             return Ok(extent);
         }
         let asked = &layer.query;
-        let by_rows = asked.filter.is_some() || asked.objects.is_some() || asked.groups.is_some();
+        let by_rows = asked.filter.is_some()
+            || asked.region.is_some()
+            || asked.relation.is_some()
+            || asked.objects.is_some()
+            || asked.groups.is_some();
         let by_box = asked.bbox.is_some() && self.shapes == Shapes::Chains;
         let declared = self.declared(layer);
         match declared.filter(|_| !by_rows && !by_box && asked.limit.is_none()) {

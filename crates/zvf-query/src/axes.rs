@@ -4,12 +4,28 @@ use zvf_store::Store;
 
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
-use crate::{BBox, Query};
+use crate::region::BoundRegion;
+use crate::{BBox, Query, QueryError};
 
 /// The number of an axis.
 pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     let mut axes = store.root().axes().iter();
     axes.position(|axis| axis.name == name)
+}
+
+/// The region of a query, tied to the axes of the store.
+///
+/// # Errors
+///
+/// Misuse, as of [`Region::bind`](crate::Region).
+pub(crate) fn bound_region(
+    store: &Store,
+    query: &Query,
+) -> Result<Option<BoundRegion>, QueryError> {
+    let axes = store.root().axes().iter().map(|axis| axis.name.as_str());
+    let axes: Vec<&str> = axes.collect();
+    let region = query.region.as_ref();
+    region.map(|region| region.bind(&axes)).transpose()
 }
 
 /// The box of a query, narrowed by what its condition requires of axes.

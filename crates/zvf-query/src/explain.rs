@@ -9,7 +9,7 @@ use zvf_store::{CellWant, Store};
 use crate::jobs::link_wants;
 use crate::prepare::{Prepared, prepare};
 use crate::scan::plan::{Ask, OfObjects, Pass, plan_pass};
-use crate::{Query, QueryError, Select, gather, object_terms, owner_cells, scan};
+use crate::{Query, QueryError, Select, gather, object_relation, owner_cells, scan};
 use zvf_store::format::int;
 
 /// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
@@ -29,8 +29,8 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest. Conditions on objects are answered first,
-    /// at their cost in a query.
+    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest. Conditions on objects and relations of objects are answered
+    /// first, at their cost in a query.
     ///
     /// # Errors
     ///
@@ -73,18 +73,18 @@ impl Query {
         store: &'a Store,
     ) -> BoxFuture<'a, Result<Vec<LevelPlan>, QueryError>> {
         Box::pin(async move {
-            let levels = Box::pin(prepare(
-                store,
-                object_terms::resolve(store, self.clone()).await?,
-            ))
-            .await?;
+            let resolved = object_relation::resolve(store, self.clone()).await?;
+            let levels = Box::pin(prepare(store, resolved)).await?;
             levels.into_iter().map(LevelPlan::new).collect()
         })
     }
 
     /// Whether the answer is grouped by object.
     pub(crate) fn is_by_object(&self) -> bool {
-        self.objects.is_some() || self.groups.is_some() || self.select == Select::Objects
+        self.objects.is_some()
+            || self.groups.is_some()
+            || self.select == Select::Objects
+            || self.relation.is_some()
     }
 }
 

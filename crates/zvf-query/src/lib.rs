@@ -114,6 +114,7 @@ mod manifests;
 mod measures;
 pub mod numbers;
 mod object_counts;
+mod object_relation;
 mod object_terms;
 mod objects;
 mod owner_cells;
@@ -121,6 +122,7 @@ mod plan;
 mod prepare;
 mod query;
 mod reader;
+mod region;
 mod row_map;
 mod scan;
 mod spec;
@@ -143,7 +145,8 @@ pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use measures::Measures;
 pub use plan::bbox::BBox;
-pub use query::{ChunkRange, Column, Outputs, Query, Select};
+pub use query::{ChunkRange, Column, ObjectRelation, Outputs, Query, Select};
+pub use region::Region;
 pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
 pub use splits::{Split, Target};
 pub use statistics::{
@@ -179,7 +182,7 @@ pub fn query<'a>(
     query: Query,
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
-        let query = object_terms::resolve(store, query).await?;
+        let query = object_relation::resolve(store, query).await?;
         let by_object = query.is_by_object();
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();

@@ -12,7 +12,7 @@ use zvf_store::meta::{Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
-use crate::axes::{axis_number, narrowed};
+use crate::axes::{axis_number, bound_region, narrowed};
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
@@ -319,6 +319,11 @@ fn tie(
     if let Some(bbox) = narrowed(store, &query, &columns, &position) {
         query.bbox = Some(bbox);
     }
+    let region = bound_region(store, &query)?;
+    if let Some(region) = &region {
+        // What a box does for chunks and rows is done first for the box around the region.
+        query.bbox = Some(region.bounds(query.bbox.as_ref())?);
+    }
     let filter = match &query.filter {
         Some(filter) => Some(BoundFilter::bind(filter.condition(), &|name| {
             let found = columns
@@ -434,6 +439,7 @@ fn tie(
         filter,
         test: RowTest {
             bbox: query.bbox.clone(),
+            region: region.map(Arc::new),
             whole_chunks: query.select == Select::Chunks,
             placed: query.bbox.is_some(),
             worthless_keys: false,

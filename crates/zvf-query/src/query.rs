@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zvf_store::Names;
 
-use crate::{BBox, Filter, QueryError};
+use crate::{BBox, Filter, QueryError, Region};
 
 /// A question to one level of a store. All conditions combine with *and*; the default asks for the whole of level 0.
 ///
@@ -24,6 +24,11 @@ pub struct Query {
     pub level: u32,
     /// Box in world coordinates, inclusive on both sides.
     pub bbox: Option<BBox>,
+    /// A part of space; together with a box their intersection.
+    pub region: Option<Region>,
+    /// Whole objects by how they lie to box and region, instead of what [`select`](Self::select) says. A condition on vertices then holds for at least one
+    /// vertex of the object, anywhere; with [`ObjectRelation::Touching`] for one that is inside.
+    pub relation: Option<ObjectRelation>,
     /// Object ids, in the order the answer shall have. A repeated id repeats its output.
     pub objects: Option<Vec<i64>>,
     /// Group numbers: the union of their members, ids ascending.
@@ -66,6 +71,8 @@ impl Default for Query {
         Self {
             level: 0,
             bbox: None,
+            region: None,
+            relation: None,
             objects: None,
             groups: None,
             filter: None,
@@ -120,6 +127,43 @@ impl FromStr for Select {
                 "select: found {text:?}, expected vertices, objects or chunks"
             ))
         })
+    }
+}
+
+/// How a whole object lies to the box and the region of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ObjectRelation {
+    /// At least one vertex is inside.
+    Touching,
+    /// Every vertex is inside, and there is one.
+    Inside,
+    /// The first vertex is inside, in the order of the object's rows; of a line where it starts.
+    Starting,
+    /// The last vertex is inside.
+    Ending,
+}
+
+impl ObjectRelation {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Touching, Self::Inside, Self::Starting, Self::Ending];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Touching => "touching",
+            Self::Inside => "inside",
+            Self::Starting => "starting",
+            Self::Ending => "ending",
+        }
+    }
+}
+
+impl Query {
+    /// Whether rows or objects are selected by where they lie: by a box or a region.
+    #[must_use]
+    pub fn is_spatial(&self) -> bool {
+        self.bbox.is_some() || self.region.is_some()
     }
 }
 

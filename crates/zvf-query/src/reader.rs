@@ -17,6 +17,7 @@ use crate::filter::{BoundFilter, Fault, Operand, Truths};
 use crate::fragments::Fragments;
 use crate::plan::candidates::{Grid, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
+use crate::region::{BoundRegion, Overlap};
 use crate::{BBox, QueryError};
 use zvf_store::format::int;
 
@@ -24,6 +25,8 @@ use zvf_store::format::int;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RowTest {
     pub(crate) bbox: Option<BBox>,
+    /// A region, which is in the box.
+    pub(crate) region: Option<Arc<BoundRegion>>,
     /// A chunk is kept whole as soon as one row passes.
     pub(crate) whole_chunks: bool,
     /// Chunk keys say nothing about where rows lie: a chunk meets the box when a row of it does.
@@ -400,13 +403,11 @@ impl Reader {
         cells: &[Cell],
     ) -> Result<Kept, QueryError> {
         let mut kept = match &self.test.bbox {
-            Some(bbox) if !self.test.whole_chunks => self.position.inside(positions, bbox, extent),
-            Some(bbox) if self.test.worthless_keys => {
-                match self.position.inside(positions, bbox, extent) {
-                    none @ Kept::Rows(_) if none.len() == 0 => none,
-                    _ => Kept::All(rows),
-                }
-            }
+            Some(bbox) if !self.test.whole_chunks => self.inside(positions, bbox, extent),
+            Some(bbox) if self.test.worthless_keys => match self.inside(positions, bbox, extent) {
+                none @ Kept::Rows(_) if none.len() == 0 => none,
+                _ => Kept::All(rows),
+            },
             _ => Kept::All(rows),
         };
         let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
@@ -435,6 +436,41 @@ impl Reader {
             kept = Kept::Rows(passing);
         }
         Ok(kept)
+    }
+
+    /// The rows inside of the box and the region; `extent` is that of all rows, where it is known already.
+    fn inside(&self, positions: &[u8], bbox: &BBox, extent: Option<&Extent>) -> Kept {
+        let Some(region) = &self.test.region else {
+            return self.position.inside(positions, bbox, extent);
+        };
+        let extent = match extent {
+            Some(extent) => Cow::Borrowed(extent),
+            None => Cow::Owned(self.position.extent(positions)),
+        };
+        let kept = self.position.inside(positions, bbox, Some(&extent));
+        if kept.len() == 0 {
+            return kept;
+        }
+        match region.overlap(&extent.min, &extent.max) {
+            Overlap::Inside => kept,
+            Overlap::Outside => Kept::Rows(Vec::new()),
+            Overlap::Crosses => self
+                .position
+                .retained(positions, &kept, |position| region.contains(position)),
+        }
+    }
+
+    /// Whether a chunk can have rows of the region, by the place that its key says.
+    pub(crate) fn may_meet(&self, chunk: &[i64]) -> bool {
+        let Some(region) = &self.test.region else {
+            return true;
+        };
+        let dims = self.grid.dims();
+        let places = chunk.iter().skip(chunk.len().saturating_sub(dims));
+        let spans = places.enumerate();
+        let spans = spans.map(|(axis, at)| self.grid.span(axis, *at, &self.position.world));
+        let (low, high): (Vec<f64>, Vec<f64>) = spans.unzip();
+        low.len() != dims || region.overlap(&low, &high) != Overlap::Outside
     }
 
     /// What the filter says of every row.

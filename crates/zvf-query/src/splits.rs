@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 
 use crate::error::OrBug;
-use crate::object_terms::{ids_of, resolve};
+use crate::object_relation::resolve;
+use crate::object_terms::ids_of;
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
 use crate::{Answer, ChunkRange, Column, Outputs, PieceOf, Query, QueryError, QuerySpec};
@@ -141,10 +142,11 @@ impl Query {
         })
     }
 
-    /// The query without conditions on objects, if it has some.
+    /// The query without conditions on objects and their relation to a region, if it has some.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
         let found = resolve(store, self.clone()).await?;
-        Ok((found.filter != self.filter).then_some(found))
+        let changed = found.filter != self.filter || found.relation != self.relation;
+        Ok(changed.then_some(found))
     }
 
     fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(QuerySpec, u64)> {

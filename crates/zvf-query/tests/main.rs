@@ -27,6 +27,7 @@ mod migrated;
 mod parts;
 mod plans;
 mod properties;
+mod regions;
 mod rounds;
 mod sharded_objects;
 mod splits;

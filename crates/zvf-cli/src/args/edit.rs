@@ -14,8 +14,9 @@ Every edit is made at once: readers see all of it or nothing, whatever is interr
 stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`. Where chunks are cut by an attribute
 (`zvf import --chunk-by`), a table of new vertices has its column, too; setting it brings vertices to other chunks.
 
-Points that belong to no object are deleted by --where and --bbox, which combine with AND; --dry-run counts them. Where vertices
-belong to objects, --select objects deletes every object with such a vertex as a whole.
+Points that belong to no object are deleted by --where, --bbox and regions (--sphere, --near, --polygon, --mesh, --region, see `zvf query --help`), which
+combine with AND; --dry-run counts them. Where vertices belong to objects, --select objects deletes every object with such a vertex as a whole, and
+--inside, --starting or --ending every object that lies so.
 
 FILE is a table as `zvf query -o FILE` writes it, or another that `zvf import` reads (.csv, .tsv, .txt, .csv.gz, .ndjson, .arrow, .feather,
 .parquet, .npz): one column an axis (or lists `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
@@ -38,6 +39,7 @@ any order where that says which link is meant); ends that come again mean the ne
 Examples:
   zvf edit brain.zarrvectors delete 7 42
   zvf edit points.zarrvectors delete --where 'confidence < 0.2' --bbox 0,0,0:100,100,50
+  zvf edit tracts.zarrvectors delete --near z=0,5 --inside
   zvf edit tracts.zarrvectors append continued.csv          # new files and objects: zvf append
   zvf edit brain.zarrvectors move --from moved.ndjson
   zvf edit points.zarrvectors set-attribute cell --type int64 --from cells.parquet --key transcript_id
@@ -65,8 +67,10 @@ pub(crate) enum EditWhat {
         /// Ids of objects
         #[arg(
             value_name = "ID",
-            required_unless_present_any = ["filter", "bbox"],
-            conflicts_with_all = ["filter", "bbox"],
+            required_unless_present_any = ["filter", "bbox", "sphere", "near", "polygon", "mesh", "region"],
+            conflicts_with_all = [
+                "filter", "bbox", "sphere", "near", "polygon", "plane", "mesh", "region", "touching", "inside", "starting", "ending"
+            ],
             allow_negative_numbers = true
         )]
         ids: Vec<i64>,
@@ -221,6 +225,9 @@ pub(crate) struct DeleteArgs {
     /// Points inside this box, both ends included
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
+    /// Other parts of space; --touching, --inside, --starting and --ending delete whole objects
+    #[command(flatten)]
+    pub(crate) region: super::RegionArgs,
     /// Stores with objects: whole objects with at least one vertex that is meant
     #[arg(long, value_enum, value_name = "objects")]
     pub(crate) select: Option<DeleteSelect>,

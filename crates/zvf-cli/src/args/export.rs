@@ -42,6 +42,7 @@ Examples:
   zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
   zvf export mesh.zarrvectors mesh.obj
   zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
+  zvf export tracks.zarrvectors from.trk --sphere 92,82,80,10 --starting
   zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
   zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
   zvf export tracks.zarrvectors part-3.trk --split 3/16
@@ -85,7 +86,8 @@ pub(crate) struct ExportArgs {
     pub(crate) edges: Option<PathBuf>,
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
     #[arg(long, value_enum, conflicts_with_all = [
-        "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
+        "bbox", "sphere", "near", "polygon", "mesh", "region", "touching", "inside", "starting", "ending", "objects", "groups", "filter",
+        "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,
     /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than

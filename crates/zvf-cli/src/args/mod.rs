@@ -55,7 +55,8 @@ pub(crate) use place::PlaceArgs;
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
 pub(crate) use query::{
-    FormatArg, GetArgs, LevelArgs, QueryArgs, ResultArgs, SelectArg, SplitsArgs, TermArgs,
+    FormatArg, GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, SplitsArgs,
+    TermArgs,
 };
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]

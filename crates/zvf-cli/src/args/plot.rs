@@ -11,7 +11,7 @@ use super::{SelectArg, TermArgs};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Several stores are drawn into one picture, in the space of the first one; lengths are converted where the units of both are known. --color
-is given once for all of them, or once for each in their order; --bbox is for all of them.
+is given once for all of them, or once for each in their order; --bbox and regions are for all of them.
 
 --color is one of
   object     a colour for each object
@@ -36,6 +36,7 @@ Examples:
   zvf plot neuron.zarrvectors --view x-z --color radius --colormap magma -o neuron.png
   zvf plot neuron.zarrvectors mesh.zarrvectors --color orange --color grey --view iso --perspective -o both.png
   zvf plot cells.zarrvectors --color density --bbox 0,0,0:500,500,50 --size 2000,1500 -o cells.png
+  zvf plot tracts.zarrvectors --near x=90,20 --inside -o inside.png
   zvf plot tracts.zarrvectors --objects 1-20 --background white -o bundle.svg
   zvf plot s3://bucket/tracts.zarrvectors --show")]
 pub(crate) struct PlotArgs {

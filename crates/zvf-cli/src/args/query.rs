@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use zvf_query::{PieceOf, Select};
+use zvf_query::{ObjectRelation, PieceOf, Select};
 
 /// `zvf query`
 #[derive(Debug, Args)]
@@ -30,10 +30,24 @@ or abs(v), sqrt(v), min(v, ..), max(v, ..); dates are compared with texts such a
 count(), length(), start.x and end.x; parts of objects are joined to those of vertices by and. name[1] is a channel of several; other
 names stand in backquotes or double quotes. A comparison with a missing value is not true, nor is `not` of it.
 
+REGION is made of
+  sphere(1,2,3,4)         at most 4 from the point (1, 2, 3): a number for each axis, then the radius
+  near(x=0,1)             at most 1 from the plane x = 0
+  box(x=0:10,z=5:)        between the ends of these axes; an end that is left out is infinite
+  polygon(WKT, x, z)      the prism over POLYGON or MULTIPOLYGON of well-known text in the plane of two axes, x and y unless stated; a range of another
+                          axis may follow: z=0:10; @FILE in place of WKT is a file of well-known text or GeoJSON
+  mesh(@FILE)             inside of the closed mesh of an .obj, .ply or .stl file
+joined with and, or, not and parentheses; boundaries are inside. --sphere, --near, --polygon and --mesh are short forms, and all flags combine with AND.
+--touching, --inside, --starting and --ending select whole objects by their vertices: one, all, the first, or the last one inside.
+
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
   zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
+  zvf query tracts.zarrvectors --sphere 92,82,80,10 --ending -o ending
+  zvf query tracts.zarrvectors --mesh thalamus.stl --touching -o thalamus
+  zvf query points.zarrvectors --polygon area.geojson --near z=5,1 -o part.parquet
+  zvf query tracts.zarrvectors --region 'sphere(92,82,80,10) and not near(x=90,1)' --touching -o bundle
   zvf query tracts.zarrvectors --where 'length() > 40 and start.x < 0 and fa > 0.3' -o long.csv
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
   zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json
@@ -69,6 +83,7 @@ Rows and bytes are estimates from the documents. With --json each piece is an ob
 
 Examples:
   zvf splits brain.zarrvectors --count 16
+  zvf splits tracts.zarrvectors --near x=90,5 --inside --count 4
   zvf splits tracts.zarrvectors --select objects --bytes 268435456 --json
   zvf query brain.zarrvectors --split 3/16 -o part-3.arrow")]
 pub(crate) struct SplitsArgs {
@@ -106,6 +121,7 @@ Examples:
   zvf get brain.zarrvectors 7
   zvf get neurons.zarrvectors 1734350788 -o neuron.swc
   zvf get brain.zarrvectors -4 7 4611686018427387904 -o neurons
+  zvf get tracts.zarrvectors 1-100 --sphere 92,82,80,10 --starting
   zvf get tracts.zarrvectors @ids.txt --level 1 --attributes none --format csv")]
 pub(crate) struct GetArgs {
     /// Path or URL of the store
@@ -116,6 +132,9 @@ pub(crate) struct GetArgs {
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
+    /// Vertices of these objects in a part of space, or those of the objects that lie so
+    #[command(flatten)]
+    pub(crate) region: RegionArgs,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,
@@ -127,6 +146,9 @@ pub(crate) struct TermArgs {
     /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
+    /// Other parts of space
+    #[command(flatten)]
+    pub(crate) region: RegionArgs,
     /// Whole objects by id, in the given order: a list of ids and ranges such as 1-5, or @FILE with those between blanks, commas
     /// or lines
     #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
@@ -140,6 +162,55 @@ pub(crate) struct TermArgs {
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
+}
+
+/// Parts of space, which combine with AND, also with a box
+#[derive(Debug, Default, Args)]
+pub(crate) struct RegionArgs {
+    /// Vertices at most R from a point: its coordinates in axis order, then R
+    #[arg(long, value_name = "X,Y,Z,R", allow_hyphen_values = true)]
+    pub(crate) sphere: Option<String>,
+    /// Vertices at most DISTANCE from the plane where the coordinate of AXIS is V
+    #[arg(long, value_name = "AXIS=V,DISTANCE")]
+    pub(crate) near: Option<String>,
+    /// Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either
+    #[arg(long, value_name = "WKT|FILE")]
+    pub(crate) polygon: Option<String>,
+    /// The axes of --polygon, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]
+    #[arg(long, value_name = "AXES")]
+    pub(crate) plane: Option<String>,
+    /// Vertices inside of the closed mesh of a file: .obj, .ply or .stl
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mesh: Option<PathBuf>,
+    /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// Whole objects with at least one vertex inside
+    #[arg(long, conflicts_with_all = ["inside", "starting", "ending"])]
+    pub(crate) touching: bool,
+    /// Whole objects with every vertex inside
+    #[arg(long, conflicts_with_all = ["starting", "ending"])]
+    pub(crate) inside: bool,
+    /// Whole objects with their first vertex inside
+    #[arg(long, conflicts_with = "ending")]
+    pub(crate) starting: bool,
+    /// Whole objects with their last vertex inside
+    #[arg(long)]
+    pub(crate) ending: bool,
+}
+
+impl RegionArgs {
+    /// The relation of whole objects that is asked for.
+    pub(crate) fn relation(&self) -> Option<ObjectRelation> {
+        let all = [
+            (self.touching, ObjectRelation::Touching),
+            (self.inside, ObjectRelation::Inside),
+            (self.starting, ObjectRelation::Starting),
+            (self.ending, ObjectRelation::Ending),
+        ];
+        all.into_iter()
+            .find_map(|(on, relation)| on.then_some(relation))
+    }
 }
 
 /// Which level is read.

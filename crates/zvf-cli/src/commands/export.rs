@@ -201,6 +201,7 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
 pub(super) fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
     let mut spec = QuerySpec::new();
     select::terms(&args.terms, &mut spec)?;
+    select::related(args.select, &spec)?;
     select::level(&args.at, &mut spec);
     spec.limit = args.limit;
     spec.set("attributes", &args.attributes)?;

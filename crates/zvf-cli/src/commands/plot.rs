@@ -127,7 +127,7 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     let terms = &args.terms;
     if several && (terms.objects.is_some() || terms.groups.is_some() || terms.filter.is_some()) {
         return Err(CliError::usage(
-            "--objects, --groups and --where are for one store; found several, expected --bbox alone",
+            "--objects, --groups and --where are for one store; found several, expected --bbox or a region alone",
         ));
     }
     if !matches!(args.color.len(), 0 | 1) && args.color.len() != args.stores.len() {
@@ -140,6 +140,7 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     let first = args.stores.first().map_or("", String::as_str);
     let mut spec = QuerySpec::new();
     select::terms(terms, &mut spec)?;
+    select::related(args.select, &spec)?;
     spec.own_level_only = args.own_level_only;
     let query = select::resolved(spec, first, context)?;
     let mut layers = Vec::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 use zvf_query::{Outputs, Query, QuerySpec, Select, parse_ids};
 use zvf_store::Need;
 
-use crate::args::{GetArgs, LevelArgs, QueryArgs, ResultArgs, TermArgs};
+use crate::args::{GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, TermArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::Target;
@@ -23,6 +23,7 @@ pub(crate) fn of_query(
     let mut spec = QuerySpec::new();
     terms(&args.terms, &mut spec)?;
     spec.select = args.select.map_or(Select::Vertices, Select::from);
+    related(args.select, &spec)?;
     result(&args.result, target, &mut spec)?;
     resolved(spec, &args.store, context)
 }
@@ -40,6 +41,7 @@ pub(crate) fn of_get(args: &GetArgs, target: &Target, context: &mut Context<'_>)
     }
     spec.objects = Some(objects);
     spec.ignore_missing = args.ignore_missing;
+    region(&args.region, &mut spec)?;
     result(&args.result, target, &mut spec)?;
     resolved(spec, &args.store, context)
 }
@@ -55,10 +57,53 @@ pub(crate) fn terms(args: &TermArgs, spec: &mut QuerySpec) -> Result<()> {
     }
     let groups = args.groups.as_ref().map(|words| words.join(","));
     member(spec, "bbox", args.bbox.as_deref())?;
+    region(&args.region, spec)?;
     member(spec, "groups", groups.as_deref())?;
     member(spec, "where", args.filter.as_deref())?;
     spec.ignore_missing = args.ignore_missing;
     Ok(())
+}
+
+/// Adds parts of space to a description; reads the files that they name.
+///
+/// # Errors
+///
+/// Usage; I/O.
+pub(crate) fn region(args: &RegionArgs, spec: &mut QuerySpec) -> Result<()> {
+    member(spec, "sphere", args.sphere.as_deref())?;
+    member(spec, "near", args.near.as_deref())?;
+    if let Some(text) = &args.polygon {
+        spec.intersect(zvf_convert::polygon_region(text)?);
+    }
+    member(spec, "plane", args.plane.as_deref())?;
+    if let Some(file) = &args.mesh {
+        spec.intersect(zvf_convert::mesh_region(file)?);
+    }
+    if let Some(text) = &args.region {
+        spec.intersect(zvf_convert::region(text)?);
+    }
+    spec.relation = args.relation();
+    Ok(())
+}
+
+/// Checks that a relation of whole objects is not asked of anything else.
+///
+/// # Errors
+///
+/// Usage.
+pub(crate) fn related(select: Option<SelectArg>, spec: &QuerySpec) -> Result<()> {
+    let other = match select {
+        Some(SelectArg::Vertices) => "vertices",
+        Some(SelectArg::Chunks) => "chunks",
+        Some(SelectArg::Objects) | None => return Ok(()),
+    };
+    match spec.relation {
+        Some(relation) => Err(CliError::usage(format!(
+            "--{}: found --select {other} beside it, expected whole objects: --select objects, or none",
+            relation.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Sets a member of a description, if its flag is given.

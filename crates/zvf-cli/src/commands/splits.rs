@@ -27,6 +27,7 @@ pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
     select::terms(&args.terms, &mut spec)?;
     select::level(&args.at, &mut spec);
     spec.select = args.select.map_or(Select::Vertices, Select::from);
+    select::related(args.select, &spec)?;
     spec.set("attributes", &args.attributes)?;
     let query = select::resolved(spec, &args.store, context)?;
     let target = match (args.count, args.rows, args.bytes) {
@@ -82,6 +83,7 @@ pub(crate) fn of_file(
     let store = open(url, query, context)?;
     let kind = store.kind();
     let whole = match select {
+        _ if query.relation.is_some() => true,
         Some(select) => select == Select::Objects,
         None => {
             let objects = [

@@ -142,7 +142,7 @@ impl Objects {
         }
         // An object without points is in no answer, but it has attributes.
         let asked = query.objects.as_ref().filter(|_| {
-            query.bbox.is_none()
+            !query.is_spatial()
                 && query.filter.is_none()
                 && query.groups.is_none()
                 && query.limit.is_none()

@@ -253,7 +253,7 @@ impl<'a> Job<'a> {
     /// Whether the selection names or meets something, instead of being everything.
     pub(crate) fn selects(&self) -> bool {
         let query = &self.options.query;
-        query.bbox.is_some()
+        query.is_spatial()
             || query.objects.is_some()
             || query.groups.is_some()
             || query.filter.is_some()

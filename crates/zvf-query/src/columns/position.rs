@@ -9,6 +9,7 @@ use super::gather::Kept;
 use super::scalar::narrow;
 use crate::BBox;
 use crate::plan::candidates::World;
+use zvf_store::format::int;
 
 /// How positions lie in a `vertices` cell.
 #[derive(Debug, Clone)]
@@ -268,6 +269,31 @@ impl PositionSpec {
             all
         } else {
             Kept::Rows(kept)
+        }
+    }
+}
+
+impl PositionSpec {
+    /// Those of some rows of little-endian world positions that pass a test.
+    pub(crate) fn retained(&self, rows: &[u8], kept: &Kept, test: impl Fn(&[f64]) -> bool) -> Kept {
+        let mut position = vec![0.0; self.dims];
+        let mut passing = Vec::new();
+        with_type!(self.dtype, T => {
+            let (items, _) = rows.as_chunks::<{ size_of::<T>() }>();
+            for row in kept.iter() {
+                let start = int::index(row).saturating_mul(self.dims);
+                let items = items.get(start..start.saturating_add(self.dims)).unwrap_or(&[]);
+                for (into, item) in position.iter_mut().zip(items) {
+                    *into = T::from_le_bytes(*item).double();
+                }
+                if items.len() == self.dims && test(&position) {
+                    passing.push(row);
+                }
+            }
+        }, ());
+        match kept {
+            Kept::All(all) if passing.len() == kept.len() => Kept::All(*all),
+            _ => Kept::Rows(passing),
         }
     }
 }

@@ -4,9 +4,9 @@ use super::expr::is_word;
 
 /// The error in a text, and its byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub(super) at: usize,
-    pub(super) what: String,
+pub(crate) struct Wrong {
+    pub(crate) at: usize,
+    pub(crate) what: String,
 }
 
 /// One word.

@@ -18,6 +18,7 @@ use crate::QueryError;
 pub(crate) use bind::BoundFilter;
 pub(crate) use expr::{Expr, Function};
 use expr::{Literal, Op};
+pub(crate) use lex::Wrong;
 pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 
 /// A condition: what rows or objects have to satisfy.
@@ -67,8 +68,8 @@ impl Filter {
     /// Misuse, with the byte at which the expression goes wrong, and a mark under it. Whether the names exist shows when a query
     /// runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let wrong = |wrong: lex::Wrong| {
-            let lex::Wrong { at, what } = wrong;
+        let wrong = |wrong: Wrong| {
+            let Wrong { at, what } = wrong;
             QueryError::misuse(format!("where, at byte {at}: {what}{}", marked(text, at)))
         };
         let condition = parse::parse(text).map_err(wrong)?;
@@ -183,7 +184,7 @@ fn range(part: &Expr) -> Option<(&str, f64, f64)> {
 }
 
 /// The part of a text around a byte, and a mark under it.
-fn marked(text: &str, at: usize) -> String {
+pub(crate) fn marked(text: &str, at: usize) -> String {
     // Characters that are shown before and after the place.
     const AROUND: usize = 50;
     let at = at.min(text.len());

@@ -99,7 +99,8 @@ impl Run {
         let visible = |chunk: &[i64]| {
             whole
                 || (scope.as_ref().is_none_or(|scope| scope.contains(chunk))
-                    && !p.reader.rules_out(chunk))
+                    && !p.reader.rules_out(chunk)
+                    && (!prune || p.reader.may_meet(chunk)))
         };
         let names: Vec<i64> = picks.iter().map(|pick| pick.id).collect();
         let rank = p.level.key_rank();

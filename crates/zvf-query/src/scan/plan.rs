@@ -51,6 +51,7 @@ fn plan_chunks(
             && within.is_none_or(listed)
             && scope.as_ref().is_none_or(|scope| scope.contains(chunk))
             && !p.reader.rules_out(chunk)
+            && (!prune || p.reader.may_meet(chunk))
     };
     let table = match &scope {
         None => ChunkTable::new(rank, presence.iter().filter(keep)),

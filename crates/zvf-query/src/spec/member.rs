@@ -6,12 +6,21 @@ use zvf_store::Names;
 use super::ids::{extend, parse_ids, range, written};
 use super::{GroupRef, QuerySpec};
 use crate::error::nearest;
-use crate::{BBox, ChunkRange, Column, Filter, Outputs, QueryError, Select};
+use crate::{BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, QueryError, Select};
 
 /// The members, by name.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 25] = [
     "level",
     "bbox",
+    "region",
+    "sphere",
+    "near",
+    "polygon",
+    "plane",
+    "touching",
+    "inside",
+    "starting",
+    "ending",
     "objects",
     "groups",
     "where",
@@ -29,12 +38,12 @@ const MEMBERS: [&str; 16] = [
 ];
 
 /// An error of a member.
-fn wrong(member: &str, found: &str, expected: &str) -> QueryError {
+pub(super) fn wrong(member: &str, found: &str, expected: &str) -> QueryError {
     QueryError::misuse(format!("{member}: found {found}, expected {expected}"))
 }
 
 /// A value for a message, shortened if it is long.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();
     match text.char_indices().nth(LONGEST) {
@@ -48,7 +57,7 @@ fn whole(member: &str, text: &str) -> Result<u64, QueryError> {
     number.map_err(|_| wrong(member, text, "a whole number that is not negative"))
 }
 
-fn truth(member: &str, text: &str) -> Result<bool, QueryError> {
+pub(super) fn truth(member: &str, text: &str) -> Result<bool, QueryError> {
     match text.trim() {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -148,7 +157,11 @@ impl QuerySpec {
                 self.batch_rows = usize::try_from(rows).unwrap_or(usize::MAX);
             }
             "memory_budget" => self.memory_budget = whole(member, text)?,
-            other => return Err(unknown(other)),
+            other => {
+                if !self.set_place(other, text)? {
+                    return Err(unknown(other));
+                }
+            }
         }
         Ok(())
     }
@@ -202,6 +215,7 @@ impl QuerySpec {
                 return self.set(member, if *truth { "true" } else { "false" });
             }
             (other, _) if !MEMBERS.contains(&other) => return Err(unknown(other)),
+            (other, value) if self.set_place_json(other, value)? => {}
             (_, other) => {
                 let expected = match member {
                     "level" | "limit" | "batch_rows" | "memory_budget" => {
@@ -248,6 +262,14 @@ impl QuerySpec {
         put("bbox", self.bbox.is_some(), &|| {
             self.bbox.as_ref().map(ToString::to_string).into()
         });
+        put("region", self.region.is_some(), &|| {
+            self.region.as_ref().map(ToString::to_string).into()
+        });
+        put("plane", self.plane.is_some(), &|| {
+            self.plane.as_ref().map(ToString::to_string).into()
+        });
+        let relation = self.relation.map_or("", ObjectRelation::name);
+        put(relation, self.relation.is_some(), &|| true.into());
         put("objects", self.objects.is_some(), &|| {
             written(self.objects.as_deref().unwrap_or(&[]))
         });
@@ -387,6 +409,9 @@ mod tests {
         let all = json!({
             "level": 2,
             "bbox": "-1.5,-inf:2,inf",
+            "region": "sphere(1,2,3) and polygon(POLYGON ((0 0, 1 0, 1 1, 0 0)))",
+            "plane": "x,y,z=0:10",
+            "inside": true,
             "objects": [1, "5-9", 7, -3],
             "groups": ["AF_left", 2],
             "where": "fa > 0.5",
@@ -405,7 +430,10 @@ mod tests {
         let spec = QuerySpec::from_json(&all).unwrap();
         assert_eq!(spec.to_json(), all);
         let members = all.as_object().unwrap();
-        for member in MEMBERS.iter().filter(|member| **member != "limit") {
+        let others = [
+            "limit", "sphere", "near", "polygon", "touching", "starting", "ending",
+        ];
+        for member in MEMBERS.iter().filter(|member| !others.contains(member)) {
             assert!(members.contains_key(*member), "{member}");
         }
         assert_eq!(QuerySpec::default().to_json(), json!({}));
@@ -498,6 +526,63 @@ mod tests {
             (
                 json!({ "split": "1/4", "limit": 1 }),
                 "split: found one with a limit",
+            ),
+            (
+                json!({ "sphere": [1, "x"] }),
+                "sphere[1]: found \"x\", expected a number",
+            ),
+            (
+                json!({ "sphere": "1,2,-3" }),
+                "sphere: found the radius -3, expected one that is not negative",
+            ),
+            (
+                json!({ "sphere": {} }),
+                "sphere: found {}, expected the centre",
+            ),
+            (
+                json!({ "near": "x=0" }),
+                "near, at byte 3: expected `,`, found the end",
+            ),
+            (json!({ "near": 3 }), "near: found 3, expected a text"),
+            (
+                json!({ "polygon": "POLYGON ((0 0, 1 1))" }),
+                "polygon, at byte 0: polygon 0, ring 0: found 2 vertices, expected at least 4",
+            ),
+            (
+                json!({ "polygon": { "type": "Point" } }),
+                "polygon: type: found \"Point\", expected Polygon",
+            ),
+            (
+                json!({ "polygon": 1 }),
+                "polygon: found 1, expected GeoJSON",
+            ),
+            (
+                json!({ "region": "cube(1)" }),
+                "region, at byte 0: expected sphere",
+            ),
+            (
+                json!({ "plane": "xyz" }),
+                "plane, at byte 0: expected two axes",
+            ),
+            (
+                json!({ "plane": "xy", "sphere": "1,2,3" }),
+                "plane: found it without a polygon",
+            ),
+            (
+                json!({ "inside": true, "touching": true, "sphere": "1,2,3" }),
+                "touching: found it beside inside, expected one of",
+            ),
+            (
+                json!({ "inside": true }),
+                "inside: found neither a box nor a region",
+            ),
+            (
+                json!({ "inside": true, "sphere": "1,2,3", "select": "chunks" }),
+                "inside: found it with select chunks",
+            ),
+            (
+                json!({ "ending": 1 }),
+                "ending: found 1, expected true or false",
             ),
             (json!({ "batch_rows": 0 }), "batch_rows: found 0"),
             (json!({ "where": "a >" }), "where, at byte 3: expected"),

@@ -2,6 +2,7 @@
 
 mod ids;
 mod member;
+mod place;
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,8 +13,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zvf_store::{Names, Store};
 
+use crate::region::Plane;
 use crate::{
-    Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, group_numbers,
+    Answer, BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, Query, QueryError, Region,
+    Select, group_numbers,
 };
 
 pub use ids::parse_ids;
@@ -28,6 +31,12 @@ pub use ids::parse_ids;
 /// |---|---|---|
 /// | `level` | `0` | number |
 /// | `bbox` | `0,0,0:10,10,10` | `[[0, 0, 0], [10, 10, 10]]` |
+/// | `region` | `sphere(1,2,3,4) and not near(x=0,1)`: see [`Region`] | |
+/// | `sphere` | `1,2,3,4`: the centre, then the radius | `[1, 2, 3, 4]` |
+/// | `near` | `x=0,1`: an axis, a coordinate and a distance | |
+/// | `polygon` | well-known text, or GeoJSON | GeoJSON |
+/// | `plane` | `xz`, `lon,lat`, `xy,z=0:10`: of the polygons that state none | |
+/// | `touching`, `inside`, `starting`, `ending` | `true`, `false`: whole objects by how they lie; one of them | boolean |
 /// | `objects` | `1,5-9` | `[1, "5-9"]` |
 /// | `groups` | `AF_left,2`: names or numbers | `["AF_left", 2]` |
 /// | `where` | `fa > 0.5` | |
@@ -40,6 +49,8 @@ pub use ids::parse_ids;
 /// | `split` | `3/16` | |
 /// | `chunks` | | `{"from": [0, 0], "until": [1, 0]}` |
 /// | `batch_rows`, `memory_budget` | `65536` | number |
+///
+/// Box, region, sphere, slab and polygon combine by intersection; in JSON that is written they are one `region`, beside the box.
 ///
 /// ```
 /// use zvf_query::QuerySpec;
@@ -60,6 +71,12 @@ pub struct QuerySpec {
     pub level: u32,
     /// Box in world coordinates, inclusive on both sides.
     pub bbox: Option<BBox>,
+    /// A part of space; together with a box their intersection.
+    pub region: Option<Region>,
+    /// The plane of the polygons of the region that state none.
+    pub(crate) plane: Option<Plane>,
+    /// Whole objects by how they lie to box and region; the member has the name of the relation.
+    pub relation: Option<ObjectRelation>,
     /// Object ids, in the order the answer shall have.
     pub objects: Option<Vec<i64>>,
     /// Groups by name or number.
@@ -110,6 +127,9 @@ impl Default for QuerySpec {
         Self {
             level,
             bbox: None,
+            region: None,
+            plane: None,
+            relation: None,
             objects: None,
             groups: None,
             condition: None,
@@ -188,6 +208,20 @@ impl QuerySpec {
     #[must_use]
     pub fn with_bbox(mut self, bbox: BBox) -> Self {
         self.bbox = Some(bbox);
+        self
+    }
+
+    /// Asks for the inside of a region.
+    #[must_use]
+    pub fn with_region(mut self, region: Region) -> Self {
+        self.region = Some(region);
+        self
+    }
+
+    /// Asks for whole objects by how they lie to box and region.
+    #[must_use]
+    pub fn with_relation(mut self, relation: ObjectRelation) -> Self {
+        self.relation = Some(relation);
         self
     }
 
@@ -272,7 +306,7 @@ impl QuerySpec {
                 "split: found one with a limit, expected none: which rows come first is known when they are read",
             );
         }
-        Ok(())
+        self.check_place()
     }
 
     /// The query, if groups are given by number and no split is requested.
@@ -314,6 +348,8 @@ impl QuerySpec {
         Query {
             level: self.level,
             bbox: self.bbox.clone(),
+            region: self.placed_region(),
+            relation: self.relation,
             objects: self.objects.clone(),
             groups,
             filter: self.condition.clone(),
@@ -389,6 +425,9 @@ impl Query {
         QuerySpec {
             level: self.level,
             bbox: self.bbox.clone(),
+            region: self.region.clone(),
+            plane: None,
+            relation: self.relation,
             objects: self.objects.clone(),
             groups: groups.map(|numbers| numbers.iter().copied().map(GroupRef::Number).collect()),
             condition: self.filter.clone(),

@@ -1,4 +1,4 @@
-//! `zvf edit STORE delete --where --bbox`: points, or whole objects, by what they are.
+//! `zvf edit STORE delete --where --bbox --region`: points, or whole objects, by what they are.
 
 use std::collections::BTreeSet;
 
@@ -39,10 +39,11 @@ pub(super) fn run(
     for (member, text) in terms {
         select::member(&mut spec, member, text.as_deref())?;
     }
+    select::region(&args.region, &mut spec)?;
     spec.attributes = Names::None;
     spec.own_level_only = true;
     let query = spec.plain()?;
-    let whole = args.select.is_some();
+    let whole = args.select.is_some() || spec.relation.is_some();
     if args.dry_run {
         let hits = find(store, query, whole, context)?;
         dry(store, &hits, whole, context)?;
@@ -99,7 +100,7 @@ fn find(store: &str, mut query: Query, whole: bool, context: &mut Context<'_>) -
     let level = level.map_err(|e| failed(e.into()))?;
     if level.object_index().is_some() != whole {
         let (found, expected) = match whole {
-            true => ("--select objects", "none: this store has no objects"),
+            true => ("whole objects", "vertices: this store has no objects"),
             false => (
                 "vertices that belong to objects",
                 "ids of objects, or --select objects, which deletes every object with such a vertex as a whole",

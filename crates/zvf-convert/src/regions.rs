@@ -1,0 +1,161 @@
+//! Regions of queries from files: polygons and closed meshes.
+
+use std::io::Read;
+use std::path::Path;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use zvf_query::numbers::floats;
+use zvf_query::{QueryError, Region};
+use zvf_write::Kind;
+
+use crate::{ConvertError, Import, Imported, Options};
+
+/// Largest file of polygons.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A region from its text, in which `polygon(@FILE)` and `mesh(@FILE)` stand for the contents of files.
+///
+/// # Errors
+///
+/// Those of [`Region::parse`]; of the files as [`polygon_region`] and [`mesh_region`].
+pub fn region(text: &str) -> Result<Region, ConvertError> {
+    let mut failed = None;
+    let mut file = |shape: &str, file: &str| {
+        let found = match shape {
+            "mesh" => mesh_region(Path::new(file)),
+            _ => polygon_region(file),
+        };
+        found.map_err(|error| {
+            let what = error.to_string();
+            failed = Some(error);
+            what
+        })
+    };
+    let found = Region::parse_with(text, &mut file);
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(found?),
+    }
+}
+
+/// The prism over polygons: of well-known text or GeoJSON, or of a file with either.
+///
+/// # Errors
+///
+/// Those of [`Region::polygon`]; I/O; usage: a file above 64 MiB.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let triangle = "POLYGON ((0 0, 4 0, 4 4, 0 0))";
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("triangle.wkt");
+/// std::fs::write(&file, triangle)?;
+/// let file = file.to_string_lossy();
+/// assert_eq!(zvf_convert::polygon_region(&file)?, zvf_convert::polygon_region(triangle)?);
+/// # Ok(())
+/// # }
+/// ```
+pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
+    let path = Path::new(text);
+    let start = text.trim_start().to_ascii_lowercase();
+    let inline = ["polygon", "multipolygon", "{"];
+    if inline.iter().any(|word| start.starts_with(word)) && !path.exists() {
+        return Ok(Region::polygon(text)?);
+    }
+    let failed = |error| ConvertError::io(path, error);
+    let file = zvf_store::open_file(path).map_err(failed)?;
+    let mut content = String::new();
+    let mut file = file.take(MOST_BYTES.saturating_add(1));
+    let read = file.read_to_string(&mut content).map_err(failed)?;
+    if read as u64 > MOST_BYTES {
+        let found = format!("more than {MOST_BYTES} bytes");
+        return Err(ConvertError::usage(text, found, "a file of polygons"));
+    }
+    Region::polygon(&content).map_err(|error| refused(text, &error))
+}
+
+/// An error of what a file holds.
+fn refused(file: &str, error: &QueryError) -> ConvertError {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or("");
+    let place = |place: &str| format!("{file}: {place}");
+    let of_found = line.split_once(": found ");
+    if let Some((at, rest)) = of_found {
+        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "a region"));
+        return ConvertError::usage(place(at), found, expected);
+    }
+    let (at, rest) = line.split_once(": expected ").unwrap_or(("", line));
+    let (expected, found) = rest
+        .split_once(", found ")
+        .unwrap_or((rest, "something else"));
+    ConvertError::usage(place(at), found, expected)
+}
+
+/// The inside of the closed mesh of a file (`.obj`, `.ply`, `.stl`); faces of more than three corners are cut into triangles.
+///
+/// # Cost
+///
+/// The mesh in memory, some two hundred bytes for each of its triangles.
+///
+/// # Errors
+///
+/// Usage: a file that is no mesh, a mesh that is not closed (with the number of its open edges) or too large. Those of [`Import`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("tetrahedron.obj");
+/// std::fs::write(&file, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")?;
+/// let region = zvf_convert::mesh_region(&file)?;
+/// assert_eq!(zvf_query::Region::parse(&region.to_string())?, region);
+/// # Ok(())
+/// # }
+/// ```
+pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
+    let import = Import::open(&[file.to_owned()], &Options::default())?;
+    let name = file.display().to_string();
+    if import.spec().kind != Kind::Mesh {
+        let found = import.spec().kind.name();
+        return Err(ConvertError::usage(name, found, "a closed mesh"));
+    }
+    let dims = import.spec().axes.len();
+    let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+    import.record_batches(|part| {
+        let Imported::Vertices(rows, faces) = part else {
+            return Ok(());
+        };
+        if let Some(positions) = rows.column_by_name("position") {
+            for row in floats(positions).values.chunks_exact(dims.max(1)) {
+                let at = |axis: usize| row.get(axis).copied().unwrap_or(0.0);
+                vertices.push([at(0), at(1), at(2)]);
+            }
+        }
+        for faces in faces
+            .iter()
+            .filter_map(|faces| faces.column_by_name("vertices"))
+        {
+            let Some(list) = faces.as_fixed_size_list_opt() else {
+                continue;
+            };
+            let Some(ends) = list.values().as_primitive_opt::<UInt64Type>() else {
+                continue;
+            };
+            let corner = |end: &u64| u32::try_from(*end).unwrap_or(u32::MAX);
+            let corners = list.len().max(1);
+            for face in ends.values().chunks_exact((ends.len() / corners).max(1)) {
+                let face: Vec<u32> = face.iter().map(corner).collect();
+                // A fan around the first corner.
+                if let Some((first, rest)) = face.split_first() {
+                    triangles.extend(
+                        rest.windows(2)
+                            .filter_map(|pair| Some([*first, *pair.first()?, *pair.last()?])),
+                    );
+                }
+            }
+        }
+        Ok::<_, ConvertError>(())
+    })?;
+    Region::mesh(&vertices, &triangles).map_err(|error| refused(&name, &error))
+}

@@ -1,0 +1,170 @@
+//! Whole objects by how they lie to a box and a region.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use zvf_store::Store;
+
+use crate::axes::bound_region;
+use crate::error::OrBug;
+use crate::numbers::floats;
+use crate::region::BoundRegion;
+use crate::{
+    BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, object_terms,
+};
+
+/// Replaces conditions on objects, and the relation of objects to a box and a region, by the ids of the objects.
+///
+/// # Cost
+///
+/// Nothing without them. That of conditions on objects; for a relation but touching, the vertices of every object that touches the region, of which a bit each is kept.
+///
+/// # Errors
+///
+/// Misuse, as of a query; no object index. I/O; malformed data.
+pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
+    let query = object_terms::resolve(store, query).await?;
+    let Some(relation) = query.relation else {
+        return Ok(query);
+    };
+    let touching = Query {
+        relation: None,
+        select: Select::Objects,
+        ..query
+    };
+    if relation == ObjectRelation::Touching {
+        return Ok(touching);
+    }
+    let ids = Box::pin(related(store, &touching, relation)).await?;
+    Ok(Query {
+        objects: Some(ids),
+        groups: None,
+        bbox: None,
+        region: None,
+        ..touching
+    })
+}
+
+/// The objects of which the vertices that count are inside, in the order of the answer.
+async fn related(
+    store: &Store,
+    touching: &Query,
+    relation: ObjectRelation,
+) -> Result<Vec<i64>, QueryError> {
+    let asked = Query {
+        filter: None,
+        limit: None,
+        attributes: Names::None,
+        columns: vec![Column::Position],
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: true,
+        },
+        chunks: None,
+        within: None,
+        ..touching.clone()
+    };
+    let test = PlaceTest::new(store, &asked)?;
+    let dims = store.root().dims().max(1);
+    let mut answer = crate::query(store, asked).await?;
+    let mut inside = Bits::default();
+    let mut ids = Vec::new();
+    while let Some((table, batch)) = answer.next().await? {
+        match table {
+            Table::Vertices => {
+                let column = batch.column_by_name("position");
+                let column = column.or_bug("vertices without positions")?;
+                let rows = floats(column).values;
+                for row in rows.chunks_exact(dims) {
+                    inside.push(test.contains(row));
+                }
+            }
+            Table::Objects => {
+                let numbers = |name: &str| {
+                    let column = batch.column_by_name(name);
+                    column.and_then(|column| column.as_primitive_opt::<UInt64Type>())
+                };
+                let (starts, lengths) = numbers("start")
+                    .zip(numbers("length"))
+                    .or_bug("objects without rows")?;
+                let own = batch.column_by_name("object_id");
+                let own = own.and_then(|own| own.as_primitive_opt::<Int64Type>());
+                let own = own.or_bug("objects without ids")?;
+                let rows = starts.values().iter().zip(lengths.values());
+                for ((start, length), id) in rows.zip(own.values()) {
+                    let (start, length) =
+                        (usize::try_from(*start).ok(), usize::try_from(*length).ok());
+                    let rows = start
+                        .zip(length)
+                        .map(|(start, length)| start..start.saturating_add(length));
+                    let mut rows = rows.or_bug("more rows than there is memory")?;
+                    let holds = match relation {
+                        ObjectRelation::Inside => {
+                            !rows.is_empty() && rows.all(|row| inside.get(row))
+                        }
+                        ObjectRelation::Starting => rows.next().is_some_and(|row| inside.get(row)),
+                        ObjectRelation::Ending => {
+                            rows.next_back().is_some_and(|row| inside.get(row))
+                        }
+                        ObjectRelation::Touching => rows.any(|row| inside.get(row)),
+                    };
+                    if holds {
+                        ids.push(*id);
+                    }
+                }
+            }
+            Table::Links => {}
+        }
+    }
+    Ok(ids)
+}
+
+/// Where vertices have to be.
+struct PlaceTest {
+    bbox: Option<BBox>,
+    region: Option<BoundRegion>,
+}
+
+impl PlaceTest {
+    fn new(store: &Store, query: &Query) -> Result<Self, QueryError> {
+        Ok(Self {
+            bbox: query.bbox.clone(),
+            region: bound_region(store, query)?,
+        })
+    }
+
+    fn contains(&self, position: &[f64]) -> bool {
+        self.bbox
+            .as_ref()
+            .is_none_or(|bbox| bbox.contains(position))
+            && position.iter().all(|one| !one.is_nan())
+            && self
+                .region
+                .as_ref()
+                .is_none_or(|region| region.contains(position))
+    }
+}
+
+/// A list of bits.
+#[derive(Debug, Default)]
+struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    fn push(&mut self, bit: bool) {
+        if self.len.is_multiple_of(64) {
+            self.words.push(0);
+        }
+        if let Some(word) = self.words.last_mut() {
+            *word |= u64::from(bit) << (self.len % 64);
+        }
+        self.len += 1;
+    }
+
+    fn get(&self, at: usize) -> bool {
+        let word = self.words.get(at / 64);
+        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}

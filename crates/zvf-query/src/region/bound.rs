@@ -1,0 +1,345 @@
+//! A region tied to the axes of a store: which positions and boxes are in it.
+
+use std::sync::Arc;
+
+use super::mesh::{Block, Mesh};
+use super::polygon::{Polygons, Rectangle};
+use super::{AxisRange, Overlap, Region, Shape};
+use crate::error::existing;
+use crate::{BBox, QueryError};
+
+/// A region of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundRegion {
+    shape: BoundShape,
+    dims: usize,
+}
+
+#[derive(Debug, Clone)]
+enum BoundShape {
+    All(Vec<BoundShape>),
+    Any(Vec<BoundShape>),
+    Not(Box<BoundShape>),
+    Sphere {
+        center: Vec<f64>,
+        square: f64,
+        radius: f64,
+    },
+    Near {
+        axis: usize,
+        value: f64,
+        distance: f64,
+    },
+    Box(Vec<(usize, f64, f64)>),
+    Polygon {
+        polygons: Arc<Polygons>,
+        plane: [usize; 2],
+    },
+    Mesh {
+        mesh: Arc<Mesh>,
+        space: [usize; 3],
+    },
+}
+
+impl Region {
+    /// Ties the region to the axes of a store.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a sphere of other dimensions, names of axes that the store does not have, a polygon in a store of one axis.
+    pub(crate) fn bind(&self, axes: &[&str]) -> Result<BoundRegion, QueryError> {
+        let shape = bind(&self.shape, axes)?;
+        Ok(BoundRegion {
+            shape,
+            dims: axes.len(),
+        })
+    }
+}
+
+fn axis_of(member: &str, name: &str, axes: &[&str]) -> Result<usize, QueryError> {
+    let found = axes.iter().position(|axis| *axis == name);
+    found.ok_or_else(|| {
+        let names = existing(axes.iter().copied());
+        QueryError::misuse(format!("{member}: no axis {name:?}: {names}"))
+    })
+}
+
+fn bind(shape: &Shape, axes: &[&str]) -> Result<BoundShape, QueryError> {
+    let each = |parts: &[Shape]| -> Result<Vec<BoundShape>, QueryError> {
+        parts.iter().map(|part| bind(part, axes)).collect()
+    };
+    Ok(match shape {
+        Shape::All(parts) => BoundShape::All(each(parts)?),
+        Shape::Any(parts) => BoundShape::Any(each(parts)?),
+        Shape::Not(part) => BoundShape::Not(Box::new(bind(part, axes)?)),
+        Shape::Sphere { center, radius } => {
+            if center.len() != axes.len() {
+                return Err(QueryError::misuse(format!(
+                    "sphere: found a centre of {} numbers, expected {}, one for each axis of the store, then the radius",
+                    center.len(),
+                    axes.len()
+                )));
+            }
+            BoundShape::Sphere {
+                center: center.clone(),
+                square: radius * radius,
+                radius: *radius,
+            }
+        }
+        Shape::Near {
+            axis,
+            value,
+            distance,
+        } => BoundShape::Near {
+            axis: axis_of("near", axis, axes)?,
+            value: *value,
+            distance: *distance,
+        },
+        Shape::Box(ranges) => {
+            let range =
+                |(axis, low, high): &AxisRange| Ok((axis_of("box", axis, axes)?, *low, *high));
+            BoundShape::Box(
+                ranges
+                    .iter()
+                    .map(range)
+                    .collect::<Result<_, QueryError>>()?,
+            )
+        }
+        Shape::Mesh(mesh) => {
+            let named = |name: &str| axes.iter().position(|axis| *axis == name);
+            let named = [named("x"), named("y"), named("z")];
+            let space = match named {
+                [Some(x), Some(y), Some(z)] => [x, y, z],
+                _ if axes.len() < 3 => {
+                    return Err(QueryError::misuse(format!(
+                        "mesh: found a store of {} axes, expected three or more",
+                        axes.len()
+                    )));
+                }
+                _ => [0, 1, 2],
+            };
+            let mesh = Arc::clone(mesh);
+            BoundShape::Mesh { mesh, space }
+        }
+        Shape::Polygon { polygons, plane } => {
+            let named = |name: &str| axes.iter().position(|axis| *axis == name);
+            let plane = match plane {
+                Some([first, second]) => [
+                    axis_of("plane", first, axes)?,
+                    axis_of("plane", second, axes)?,
+                ],
+                None if axes.len() < 2 => {
+                    return Err(QueryError::misuse(
+                        "polygon: found a store of one axis, expected two or more",
+                    ));
+                }
+                None => named("x").zip(named("y")).map_or([0, 1], |(x, y)| [x, y]),
+            };
+            BoundShape::Polygon {
+                polygons: Arc::clone(polygons),
+                plane,
+            }
+        }
+    })
+}
+
+impl BoundRegion {
+    /// Whether a position is in the region; its coordinates are numbers.
+    pub(crate) fn contains(&self, position: &[f64]) -> bool {
+        self.shape.contains(position)
+    }
+
+    /// How the box between two corners lies.
+    pub(crate) fn overlap(&self, low: &[f64], high: &[f64]) -> Overlap {
+        self.shape.overlap(low, high)
+    }
+
+    /// A box around the region that is in another one; where nothing is in both, some box.
+    pub(crate) fn bounds(&self, within: Option<&BBox>) -> Result<BBox, QueryError> {
+        let all = || vec![(f64::NEG_INFINITY, f64::INFINITY); self.dims];
+        let mut found = all();
+        self.shape.bound(&mut found);
+        if let Some(bbox) = within {
+            for ((low, high), (lo, hi)) in found.iter_mut().zip(bbox.lo().iter().zip(bbox.hi())) {
+                (*low, *high) = (low.max(*lo), high.min(*hi));
+            }
+        }
+        if found.iter().any(|(low, high)| low > high) {
+            // Region and box are both tested as they are.
+            if let Some(bbox) = within {
+                return Ok(bbox.clone());
+            }
+            found = all();
+        }
+        let (low, high) = found.into_iter().unzip();
+        BBox::new(low, high)
+    }
+}
+
+/// The coordinate of an axis. Positions and corners have all axes of the store.
+fn at(position: &[f64], axis: usize) -> f64 {
+    position.get(axis).copied().unwrap_or(f64::NAN)
+}
+
+impl BoundShape {
+    fn contains(&self, position: &[f64]) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().all(|part| part.contains(position)),
+            Self::Any(parts) => parts.iter().any(|part| part.contains(position)),
+            Self::Not(part) => !part.contains(position),
+            Self::Sphere { center, square, .. } => {
+                distance(position.iter().zip(center).map(|(a, b)| a - b)) <= *square
+            }
+            Self::Near {
+                axis,
+                value,
+                distance,
+            } => (at(position, *axis) - value).abs() <= *distance,
+            Self::Box(ranges) => ranges.iter().all(|(axis, low, high)| {
+                let one = at(position, *axis);
+                *low <= one && one <= *high
+            }),
+            Self::Polygon { polygons, plane } => {
+                polygons.covers(plane.map(|axis| at(position, axis)))
+            }
+            Self::Mesh { mesh, space } => mesh.covers(space.map(|axis| at(position, axis))),
+        }
+    }
+
+    fn overlap(&self, low: &[f64], high: &[f64]) -> Overlap {
+        let part = |part: &Self| part.overlap(low, high);
+        match self {
+            // Outside of one is inside of the opposite of one.
+            Self::All(parts) => {
+                Overlap::any(parts.iter().map(|one| part(one).inverted())).inverted()
+            }
+            Self::Any(parts) => Overlap::any(parts.iter().map(part)),
+            Self::Not(one) => part(one).inverted(),
+            // Rounding never changes an order, so that the nearest and the farthest corner have the least and the largest distance
+            // that any position in between is computed to have.
+            Self::Sphere { center, square, .. } => {
+                let axes = || low.iter().zip(high).zip(center);
+                let nearest = axes().map(|((low, high), one)| (low - one).max(one - high).max(0.0));
+                let farthest = axes().map(|((low, high), one)| (high - one).max(one - low));
+                if distance(nearest) > *square {
+                    Overlap::Outside
+                } else if distance(farthest) <= *square {
+                    Overlap::Inside
+                } else {
+                    Overlap::Crosses
+                }
+            }
+            Self::Near {
+                axis,
+                value,
+                distance,
+            } => {
+                let (low, high) = (at(low, *axis), at(high, *axis));
+                if (low - value).max(value - high) > *distance {
+                    Overlap::Outside
+                } else if (high - value).max(value - low) <= *distance {
+                    Overlap::Inside
+                } else {
+                    Overlap::Crosses
+                }
+            }
+            Self::Box(ranges) => {
+                let ranges = || {
+                    ranges
+                        .iter()
+                        .map(|(axis, lo, hi)| (at(low, *axis), at(high, *axis), lo, hi))
+                };
+                if ranges().any(|(low, high, lo, hi)| high < *lo || low > *hi) {
+                    Overlap::Outside
+                } else if ranges().all(|(low, high, lo, hi)| *lo <= low && high <= *hi) {
+                    Overlap::Inside
+                } else {
+                    Overlap::Crosses
+                }
+            }
+            Self::Polygon { polygons, plane } => {
+                let rectangle: Rectangle = plane.map(|axis| (at(low, axis), at(high, axis)));
+                polygons.overlap(&rectangle)
+            }
+            Self::Mesh { mesh, space } => {
+                let block: Block = space.map(|axis| (at(low, axis), at(high, axis)));
+                mesh.overlap(&block)
+            }
+        }
+    }
+
+    /// Narrows the ranges of axes to those of the region.
+    fn bound(&self, into: &mut [(f64, f64)]) {
+        let mut narrow = |axis: usize, low: f64, high: f64| {
+            if let Some(range) = into.get_mut(axis) {
+                *range = (range.0.max(low), range.1.min(high));
+            }
+        };
+        // A little wider than what rounding of a difference may accept.
+        let around = |value: f64, distance: f64| {
+            let slack = (value.abs() + distance) * 1e-15;
+            (value - distance - slack, value + distance + slack)
+        };
+        match self {
+            Self::All(parts) => parts.iter().for_each(|part| part.bound(into)),
+            Self::Any(parts) => {
+                let mut union: Option<Vec<(f64, f64)>> = None;
+                for part in parts {
+                    let mut own = into.to_vec();
+                    part.bound(&mut own);
+                    // A part of which nothing is left adds nothing.
+                    if own.iter().any(|(low, high)| low > high) {
+                        continue;
+                    }
+                    union = Some(match union {
+                        None => own,
+                        Some(union) => {
+                            let both = union.iter().zip(&own);
+                            both.map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect()
+                        }
+                    });
+                }
+                match union {
+                    Some(union) => into.copy_from_slice(&union),
+                    None => into.fill((f64::INFINITY, f64::NEG_INFINITY)),
+                }
+            }
+            Self::Not(_) => {}
+            Self::Sphere { center, radius, .. } => {
+                for (axis, one) in center.iter().enumerate() {
+                    let (low, high) = around(*one, *radius);
+                    narrow(axis, low, high);
+                }
+            }
+            Self::Near {
+                axis,
+                value,
+                distance,
+            } => {
+                let (low, high) = around(*value, *distance);
+                narrow(*axis, low, high);
+            }
+            Self::Box(ranges) => ranges
+                .iter()
+                .for_each(|(axis, low, high)| narrow(*axis, *low, *high)),
+            Self::Mesh { mesh, space } => {
+                for (axis, (low, high)) in space.iter().zip(mesh.bounds()) {
+                    narrow(*axis, low, high);
+                }
+            }
+            Self::Polygon { polygons, plane } => match polygons.bounds() {
+                Some(bounds) => {
+                    for (axis, (low, high)) in plane.iter().zip(bounds) {
+                        narrow(*axis, low, high);
+                    }
+                }
+                None => into.fill((f64::INFINITY, f64::NEG_INFINITY)),
+            },
+        }
+    }
+}
+
+/// The square of a distance.
+fn distance(differences: impl Iterator<Item = f64>) -> f64 {
+    differences.fold(0.0, |sum, one| sum + one * one)
+}

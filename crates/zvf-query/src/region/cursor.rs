@@ -1,0 +1,198 @@
+//! A place in a text that is parsed.
+
+use crate::filter::Wrong;
+
+/// Largest absolute value of a coordinate: products of three of them are finite.
+pub(super) const LARGEST: f64 = 1e100;
+
+/// The rest of a text, and how far it was read.
+#[derive(Debug)]
+pub(super) struct TextCursor<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> TextCursor<'t> {
+    /// At the start of a text.
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Byte that is read next.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    /// The next character that is not a blank.
+    pub(super) fn peek(&mut self) -> Option<char> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        self.rest().chars().next()
+    }
+
+    /// Skips a character, if it is next.
+    pub(super) fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += if found { wanted.len_utf8() } else { 0 };
+        found
+    }
+
+    /// Skips a character.
+    pub(super) fn expect(&mut self, wanted: char) -> Result<(), Wrong> {
+        match self.eat(wanted) {
+            true => Ok(()),
+            false => Err(self.expected(&format!("`{wanted}`"))),
+        }
+    }
+
+    /// Takes characters as long as they are wanted; none is fine.
+    fn run(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
+        self.peek();
+        let rest = self.rest();
+        let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or("")
+    }
+
+    /// Takes a word of letters, digits and underscores.
+    pub(super) fn word(&mut self) -> &'t str {
+        self.run(|c| c.is_alphanumeric() || c == '_')
+    }
+
+    /// Takes a word, if it is the next one, in letters of any case.
+    pub(super) fn eat_word(&mut self, wanted: &str) -> bool {
+        let before = self.at;
+        let found = self.word().eq_ignore_ascii_case(wanted);
+        if !found {
+            self.at = before;
+        }
+        found
+    }
+
+    /// Takes a name: in backquotes, or up to a blank or one of the signs of the language.
+    pub(super) fn name(&mut self, what: &str) -> Result<String, Wrong> {
+        if !self.eat('`') {
+            let start = self.at;
+            let name = self.run(is_plain);
+            return match name {
+                "" => Err(self.expected_at(start, what)),
+                name => Ok(name.to_owned()),
+            };
+        }
+        let mut name = String::new();
+        loop {
+            let rest = self.rest();
+            let Some(end) = rest.find('`') else {
+                return Err(self.expected("a backquote at the end of the name"));
+            };
+            name.push_str(rest.get(..end).unwrap_or(""));
+            self.at += end + 1;
+            if !self.rest().starts_with('`') {
+                return Ok(name);
+            }
+            name.push('`');
+            self.at += 1;
+        }
+    }
+
+    /// Takes a number; `inf` and `-inf` are numbers here.
+    pub(super) fn number(&mut self) -> Result<f64, Wrong> {
+        self.peek();
+        let start = self.at;
+        let text = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        let number = text.parse::<f64>().ok().filter(|number| !number.is_nan());
+        number.ok_or_else(|| self.expected_at(start, "a number"))
+    }
+
+    /// Takes a number that is not infinite, nor so large that products of it are.
+    pub(super) fn coordinate(&mut self) -> Result<f64, Wrong> {
+        self.peek();
+        let start = self.at;
+        let number = self.number()?;
+        match number.abs() <= LARGEST {
+            true => Ok(number),
+            false => Err(self.expected_at(start, "a number of at most 1e100")),
+        }
+    }
+
+    /// Takes the number of a vertex.
+    pub(super) fn whole(&mut self) -> Result<u32, Wrong> {
+        self.peek();
+        let start = self.at;
+        let number = self.run(|c| c.is_ascii_digit()).parse();
+        number.map_err(|_| self.expected_at(start, "the number of a vertex"))
+    }
+
+    /// Takes a range `LO:HI`, either end of which may be left out.
+    pub(super) fn range(&mut self) -> Result<(f64, f64), Wrong> {
+        let start = self.at;
+        let low = match self.peek() {
+            Some(':') => f64::NEG_INFINITY,
+            _ => self.number()?,
+        };
+        self.expect(':')?;
+        let high = match self.peek() {
+            Some(c) if c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.') => {
+                self.number()?
+            }
+            _ => f64::INFINITY,
+        };
+        match low <= high {
+            true => Ok((low, high)),
+            false => Err(Wrong {
+                at: start,
+                what: format!(
+                    "found {low}:{high}, expected a lower end that is not above the upper one"
+                ),
+            }),
+        }
+    }
+
+    /// An error at the byte that is read next.
+    pub(super) fn expected(&mut self, what: &str) -> Wrong {
+        self.peek();
+        self.expected_at(self.at, what)
+    }
+
+    /// An error at a byte before.
+    pub(super) fn expected_at(&self, at: usize, what: &str) -> Wrong {
+        const SHOWN: usize = 20;
+        let rest = self.text.get(at..).unwrap_or("").trim_start();
+        let found = match rest {
+            "" => "the end".to_owned(),
+            rest => match rest.char_indices().nth(SHOWN) {
+                Some((end, _)) => format!("{:?}..", rest.get(..end).unwrap_or("")),
+                None => format!("{rest:?}"),
+            },
+        };
+        Wrong {
+            at,
+            what: format!("expected {what}, found {found}"),
+        }
+    }
+}
+
+/// Whether a name needs no backquotes because of the character.
+fn is_plain(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '=' | ',' | '(' | ')' | ':' | ';' | '`' | '@')
+}
+
+/// A name as [`TextCursor::name`] takes it.
+pub(super) fn written_name(name: &str) -> String {
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("`{}`", name.replace('`', "``")),
+    }
+}
+
+/// A number as [`TextCursor::number`] takes it, in the fewest digits.
+pub(super) fn written(number: f64) -> String {
+    match number == 0.0 || (1e-5..1e16).contains(&number.abs()) || !number.is_finite() {
+        true => number.to_string(),
+        false => format!("{number:e}"),
+    }
+}

@@ -1,0 +1,542 @@
+//! Regions: parts of space other than boxes, for the rows and objects of a query.
+
+mod bound;
+mod cursor;
+mod mesh;
+mod parse;
+mod polygon;
+#[cfg(test)]
+mod tests;
+mod wkt;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::QueryError;
+use crate::filter::{Wrong, marked};
+pub(crate) use bound::BoundRegion;
+use cursor::{LARGEST, TextCursor, written, written_name};
+use mesh::Mesh;
+use polygon::Polygons;
+
+/// A part of space: a sphere, a slab, a polygon prism, a closed mesh, or several of these joined by `and`, `or` and `not`.
+///
+/// # Text
+///
+/// | text | meaning |
+/// |---|---|
+/// | `sphere(1,2,3,4)` | at most 4 from the centre (1, 2, 3); one number an axis, then the radius (two axes: a disc) |
+/// | `near(x=0,1)` | at most 1 from the plane x = 0 |
+/// | `box(x=0:10,z=5:)` | between the ends of these axes; an end that is left out is infinite |
+/// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or of the first two axes if the store has no such names |
+/// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; `, z=0:10` behind them is `and box(z=0:10)` |
+/// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes |
+///
+/// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes that are not plain words are written in backquotes. Parsing the
+/// output of `Display` gives the same region.
+///
+/// # Meaning
+///
+/// In world coordinates, as of a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
+/// `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are
+/// their union. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
+/// polygons and meshes decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
+///
+/// ```
+/// # fn main() -> Result<(), zvf_query::QueryError> {
+/// use zvf_query::Region;
+/// let region = Region::parse("sphere(1,2,3,4) and not near(x=0,1)")?;
+/// assert_eq!(region.to_string(), "sphere(1,2,3,4) and not near(x=0,1)");
+/// assert_eq!(region, Region::sphere(&[1.0, 2.0, 3.0], 4.0)?.and(!Region::near("x", 0.0, 1.0)?));
+/// assert!(Region::sphere(&[0.0, 0.0], -1.0).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    shape: Shape,
+}
+
+/// The tree of a region.
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    /// In all; two or more.
+    All(Vec<Shape>),
+    /// In one; two or more.
+    Any(Vec<Shape>),
+    Not(Box<Shape>),
+    Sphere {
+        center: Vec<f64>,
+        radius: f64,
+    },
+    Near {
+        axis: String,
+        value: f64,
+        distance: f64,
+    },
+    /// Ranges of axes.
+    Box(Vec<AxisRange>),
+    Polygon {
+        polygons: Arc<Polygons>,
+        /// The axes of the two coordinates; `None`: `x` and `y`, or the first two.
+        plane: Option<[String; 2]>,
+    },
+    Mesh(Arc<Mesh>),
+}
+
+/// An axis with its lower and upper end.
+type AxisRange = (String, f64, f64);
+
+/// The plane of polygons, and ranges of other axes.
+///
+/// As text `xy`, `lon,lat`, `xy,z=0:10`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plane {
+    axes: [String; 2],
+    ranges: Vec<AxisRange>,
+}
+
+/// How a region and a box around some rows lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overlap {
+    /// No point of the box is in the region.
+    Outside,
+    /// Every point of the box is in the region.
+    Inside,
+    /// Neither is known.
+    Crosses,
+}
+
+impl Overlap {
+    /// That of the union of regions.
+    fn any(parts: impl Iterator<Item = Self>) -> Self {
+        let mut found = Self::Outside;
+        for part in parts {
+            match part {
+                Self::Inside => return Self::Inside,
+                Self::Crosses => found = Self::Crosses,
+                Self::Outside => {}
+            }
+        }
+        found
+    }
+
+    /// That of what is not in the region.
+    fn inverted(self) -> Self {
+        match self {
+            Self::Outside => Self::Inside,
+            Self::Inside => Self::Outside,
+            Self::Crosses => Self::Crosses,
+        }
+    }
+}
+
+impl Region {
+    /// The points at most `radius` from `center`, which has a coordinate for each axis of the store.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: no axis, numbers that are not finite or above 1e100, a negative radius.
+    pub fn sphere(center: &[f64], radius: f64) -> Result<Self, QueryError> {
+        let center = center.to_vec();
+        Self::of(Shape::Sphere { center, radius }, "sphere")
+    }
+
+    /// The points at most `distance` from the plane where the coordinate of an axis is `value`.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: numbers that are not finite or above 1e100, a negative distance.
+    pub fn near(axis: &str, value: f64, distance: f64) -> Result<Self, QueryError> {
+        let axis = axis.to_owned();
+        let shape = Shape::Near {
+            axis,
+            value,
+            distance,
+        };
+        Self::of(shape, "near")
+    }
+
+    /// The prism over polygons of well-known text (`POLYGON`, `MULTIPOLYGON`) or GeoJSON (these, and features and collections of them), at most
+    /// 262,144 vertices. The plane is that of the axes `x` and `y`, or of the first two if the store lacks these names, unless
+    /// [`with_plane`](Self::with_plane) names another one.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: what is no polygon, with the byte or the member that is wrong.
+    pub fn polygon(text: &str) -> Result<Self, QueryError> {
+        if text.trim_start().starts_with('{') {
+            let json = serde_json::from_str(text);
+            let json = json.map_err(|error| {
+                QueryError::misuse(format!("polygon: expected GeoJSON: {error}"))
+            })?;
+            return Self::geojson(&json);
+        }
+        let mut cursor = TextCursor::new(text);
+        let polygons = wkt::polygons(&mut cursor).and_then(|polygons| match cursor.peek() {
+            None => Ok(polygons),
+            Some(_) => Err(cursor.expected("the end")),
+        });
+        let polygons = polygons.map_err(|wrong| misuse("polygon", text, wrong))?;
+        Ok(Self::of_polygons(polygons))
+    }
+
+    /// The prism over polygons of GeoJSON, as [`polygon`](Self::polygon).
+    ///
+    /// # Errors
+    ///
+    /// As [`polygon`](Self::polygon).
+    pub fn geojson(json: &Value) -> Result<Self, QueryError> {
+        let polygons = wkt::of_geojson(json);
+        let polygons = polygons.map_err(|what| QueryError::misuse(format!("polygon: {what}")))?;
+        Ok(Self::of_polygons(polygons))
+    }
+
+    /// The inside of a closed mesh: of its triangles, given by the numbers of their vertices. Vertices of the same coordinates are one. A point is inside if an odd
+    /// number of triangles lie above it, whichever way they turn.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: edges of an odd number of triangles (with their count: the mesh is open), numbers of vertices that do not exist, coordinates that are not
+    /// finite, no triangle, more than 2^20 vertices or 2^21 triangles.
+    pub fn mesh(vertices: &[[f64; 3]], triangles: &[[u32; 3]]) -> Result<Self, QueryError> {
+        let mesh = Mesh::new(vertices, triangles);
+        let mesh = mesh.map_err(|what| QueryError::misuse(format!("mesh: {what}")))?;
+        let shape = Shape::Mesh(Arc::new(mesh));
+        Ok(Self { shape })
+    }
+
+    fn of_polygons(polygons: Polygons) -> Self {
+        let shape = Shape::Polygon {
+            polygons: Arc::new(polygons),
+            plane: None,
+        };
+        Self { shape }
+    }
+
+    /// Parses the text form.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, with the byte at which the text goes wrong, and a mark under it.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let no_file = |_: &str, _: &str| {
+            let what = "found a file, expected the shape itself: files are read by the program and in Python";
+            Err(what.to_owned())
+        };
+        Self::parse_with(text, &mut { no_file })
+    }
+
+    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)` and `mesh(..)`: `file` returns the region of a shape's name and the name of the file, or
+    /// what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse); what is wrong with a file.
+    pub fn parse_with(
+        text: &str,
+        file: &mut dyn FnMut(&str, &str) -> Result<Self, String>,
+    ) -> Result<Self, QueryError> {
+        let shape = parse::parse(text, file).map_err(|wrong| misuse("region", text, wrong))?;
+        Ok(Self { shape })
+    }
+
+    /// The region of a member of a description: `sphere` (`1,2,3,4`), `near` (`x=0,1`), `polygon` or `region`.
+    pub(crate) fn of_member(member: &str, text: &str) -> Result<Self, QueryError> {
+        let mut cursor = TextCursor::new(text);
+        let shape = match member {
+            "polygon" => return Self::polygon(text),
+            "sphere" => parse::sphere(&mut cursor),
+            "near" => parse::near(&mut cursor),
+            _ => return Self::parse(text),
+        };
+        let shape = shape.and_then(|shape| match cursor.peek() {
+            None => Ok(shape),
+            Some(_) => Err(cursor.expected("the end")),
+        });
+        Self::of(shape.map_err(|wrong| misuse(member, text, wrong))?, member)
+    }
+
+    /// The part of space that is in both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let shape = match self.shape {
+            Shape::All(mut parts) => {
+                parts.push(other.shape);
+                Shape::All(parts)
+            }
+            one => Shape::All(vec![one, other.shape]),
+        };
+        Self { shape }
+    }
+
+    /// The part of space that is in one or both.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let shape = match self.shape {
+            Shape::Any(mut parts) => {
+                parts.push(other.shape);
+                Shape::Any(parts)
+            }
+            one => Shape::Any(vec![one, other.shape]),
+        };
+        Self { shape }
+    }
+
+    /// The region with a plane for the polygons that state none: two names of axes, and ranges of others, such as `xz`, `lon,lat` or `xy,z=0:10`.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a text of another form.
+    pub fn with_plane(self, plane: &str) -> Result<Self, QueryError> {
+        Ok(self.in_plane(&Plane::parse(plane)?))
+    }
+
+    /// The region with a plane for the polygons that state none.
+    pub(crate) fn in_plane(mut self, plane: &Plane) -> Self {
+        self.shape.each_mut(&mut |shape| {
+            if let Shape::Polygon {
+                plane: at @ None, ..
+            } = shape
+            {
+                *at = Some(plane.axes.clone());
+                if !plane.ranges.is_empty() {
+                    let inner = std::mem::replace(shape, Shape::Any(Vec::new()));
+                    *shape = Shape::All(vec![inner, Shape::Box(plane.ranges.clone())]);
+                }
+            }
+        });
+        self
+    }
+
+    /// Whether the plane of a polygon is not stated.
+    pub(crate) fn has_open_plane(&self) -> bool {
+        let mut found = false;
+        self.clone().shape.each_mut(&mut |shape| {
+            found |= matches!(shape, Shape::Polygon { plane: None, .. });
+        });
+        found
+    }
+
+    fn of(shape: Shape, name: &str) -> Result<Self, QueryError> {
+        let checked = shape.checked();
+        checked.map_err(|what| QueryError::misuse(format!("{name}: {what}")))?;
+        Ok(Self { shape })
+    }
+}
+
+impl std::ops::Not for Region {
+    type Output = Self;
+
+    /// All other points.
+    fn not(self) -> Self {
+        let shape = Shape::Not(Box::new(self.shape));
+        Self { shape }
+    }
+}
+
+impl std::str::FromStr for Region {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        Self::parse(text)
+    }
+}
+
+/// An error in the text of a member.
+fn misuse(member: &str, text: &str, wrong: Wrong) -> QueryError {
+    let Wrong { at, what } = wrong;
+    QueryError::misuse(format!(
+        "{member}, at byte {at}: {what}{}",
+        marked(text, at)
+    ))
+}
+
+impl Plane {
+    /// Parses `xy`, `lon,lat`, or these with ranges of other axes.
+    pub(crate) fn parse(text: &str) -> Result<Self, QueryError> {
+        let mut cursor = TextCursor::new(text);
+        parse::plane(&mut cursor)
+            .and_then(|plane| match cursor.peek() {
+                None => Ok(plane),
+                Some(_) => Err(cursor.expected("the end")),
+            })
+            .map_err(|wrong| misuse("plane", text, wrong))
+    }
+}
+
+impl fmt::Display for Plane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = &self.axes;
+        write!(f, "{},{}", written_name(first), written_name(second))?;
+        for range in &self.ranges {
+            write!(f, ",{}", written_range(range))?;
+        }
+        Ok(())
+    }
+}
+
+fn written_range((axis, low, high): &AxisRange) -> String {
+    let low = if *low == f64::NEG_INFINITY {
+        String::new()
+    } else {
+        written(*low)
+    };
+    let high = if *high == f64::INFINITY {
+        String::new()
+    } else {
+        written(*high)
+    };
+    format!("{}={low}:{high}", written_name(axis))
+}
+
+impl Shape {
+    /// Calls `f` with every part, the parts of one before itself.
+    fn each_mut(&mut self, f: &mut dyn FnMut(&mut Self)) {
+        match self {
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter_mut().for_each(|part| part.each_mut(f))
+            }
+            Self::Not(part) => part.each_mut(f),
+            Self::Sphere { .. }
+            | Self::Near { .. }
+            | Self::Box(_)
+            | Self::Polygon { .. }
+            | Self::Mesh(_) => {}
+        }
+        f(self);
+    }
+
+    /// Numbers that describe a shape.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    fn checked(&self) -> Result<(), String> {
+        let fine = |number: f64| number.abs() <= LARGEST;
+        let finite = "expected finite numbers of at most 1e100";
+        match self {
+            Self::Sphere { center, radius } => {
+                if center.is_empty() {
+                    return Err(
+                        "found no centre, expected a number for each axis, then the radius"
+                            .to_owned(),
+                    );
+                }
+                if !center.iter().chain([radius]).all(|number| fine(*number)) {
+                    return Err(finite.to_owned());
+                }
+                match *radius < 0.0 {
+                    true => Err(format!(
+                        "found the radius {radius}, expected one that is not negative"
+                    )),
+                    false => Ok(()),
+                }
+            }
+            Self::Near {
+                axis,
+                value,
+                distance,
+            } => {
+                if axis.is_empty() {
+                    return Err("found no axis, expected its name".to_owned());
+                }
+                if !fine(*value) || !fine(*distance) {
+                    return Err(finite.to_owned());
+                }
+                match *distance < 0.0 {
+                    true => Err(format!(
+                        "found the distance {distance}, expected one that is not negative"
+                    )),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Precedence: a part of lower precedence is put in parentheses.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Any(_) => 0,
+            Self::All(_) => 1,
+            Self::Not(_) => 2,
+            _ => 3,
+        }
+    }
+
+    fn part(&self, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rank() < least {
+            true => write!(f, "({self})"),
+            false => write!(f, "{self}"),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All(parts) | Self::Any(parts) => {
+                let (word, least) = match self {
+                    Self::All(_) => (" and ", 2),
+                    _ => (" or ", 1),
+                };
+                for (number, part) in parts.iter().enumerate() {
+                    f.write_str(if number == 0 { "" } else { word })?;
+                    part.part(least, f)?;
+                }
+                Ok(())
+            }
+            Self::Not(part) => {
+                f.write_str("not ")?;
+                part.part(2, f)
+            }
+            Self::Sphere { center, radius } => {
+                let numbers = center.iter().chain([radius]).map(|number| written(*number));
+                write!(f, "sphere({})", numbers.collect::<Vec<_>>().join(","))
+            }
+            Self::Near {
+                axis,
+                value,
+                distance,
+            } => {
+                write!(
+                    f,
+                    "near({}={},{})",
+                    written_name(axis),
+                    written(*value),
+                    written(*distance)
+                )
+            }
+            Self::Box(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(written_range).collect();
+                write!(f, "box({})", ranges.join(","))
+            }
+            Self::Mesh(mesh) => write!(f, "mesh({mesh})"),
+            Self::Polygon {
+                polygons,
+                plane: None,
+            } => write!(f, "polygon({polygons})"),
+            Self::Polygon {
+                polygons,
+                plane: Some([first, second]),
+            } => {
+                write!(
+                    f,
+                    "polygon({polygons}, {}, {})",
+                    written_name(first),
+                    written_name(second)
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Region {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shape)
+    }
+}

@@ -1,0 +1,130 @@
+//! The members that say where rows and objects lie, beside the box.
+
+use serde_json::Value;
+
+use super::QuerySpec;
+use super::member::{shown, truth, wrong};
+use crate::region::Plane;
+use crate::{ObjectRelation, QueryError, Region, Select};
+
+/// The shapes that are members of their own; in JSON that is written they are part of `region`.
+pub(super) const SHAPES: [&str; 3] = ["sphere", "near", "polygon"];
+
+impl QuerySpec {
+    /// Sets one of these members from its text; `false`: it is none of them.
+    pub(super) fn set_place(&mut self, member: &str, text: &str) -> Result<bool, QueryError> {
+        match member {
+            "region" => self.intersect(Region::of_member(member, text)?),
+            shape if SHAPES.contains(&shape) => self.intersect(Region::of_member(shape, text)?),
+            "plane" => self.plane = Some(Plane::parse(text)?),
+            other => {
+                let mut all = ObjectRelation::ALL.into_iter();
+                let Some(relation) = all.find(|relation| relation.name() == other) else {
+                    return Ok(false);
+                };
+                self.relate(relation, truth(member, text)?)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sets one of these members from JSON that is no text; `false`: it is none of them.
+    pub(super) fn set_place_json(
+        &mut self,
+        member: &str,
+        value: &Value,
+    ) -> Result<bool, QueryError> {
+        match (member, value) {
+            ("sphere", Value::Array(items)) => {
+                let number = |(at, item): (usize, &Value)| {
+                    let number = item.as_f64();
+                    number.ok_or_else(|| wrong(&format!("sphere[{at}]"), &shown(item), "a number"))
+                };
+                let numbers = items.iter().enumerate().map(number);
+                let numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
+                let Some((radius, center)) = numbers.split_last() else {
+                    return Err(wrong(member, "[]", "the centre, then the radius"));
+                };
+                self.intersect(Region::sphere(center, *radius)?);
+            }
+            ("polygon", Value::Object(_)) => self.intersect(Region::geojson(value)?),
+            ("region" | "near" | "plane", other) => {
+                return Err(wrong(member, &shown(other), "a text"));
+            }
+            ("sphere", other) => {
+                return Err(wrong(member, &shown(other), "the centre, then the radius"));
+            }
+            ("polygon", other) => {
+                let expected = "GeoJSON, or the text POLYGON ((..))";
+                return Err(wrong(member, &shown(other), expected));
+            }
+            (other, Value::Bool(truth)) => {
+                return self.set_place(other, if *truth { "true" } else { "false" });
+            }
+            (other, value) => {
+                if ObjectRelation::ALL.iter().any(|one| one.name() == other) {
+                    return Err(wrong(member, &shown(value), "true or false"));
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a region to the one that is there.
+    pub fn intersect(&mut self, region: Region) {
+        self.region = Some(match self.region.take() {
+            Some(before) => before.and(region),
+            None => region,
+        });
+    }
+
+    fn relate(&mut self, relation: ObjectRelation, wanted: bool) -> Result<(), QueryError> {
+        match self.relation {
+            Some(before) if before != relation && wanted => {
+                let found = format!("it beside {}", before.name());
+                let expected = "one of touching, inside, starting and ending";
+                return Err(wrong(relation.name(), &found, expected));
+            }
+            Some(before) if before == relation && !wanted => self.relation = None,
+            _ if wanted => self.relation = Some(relation),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The region, with the plane of its polygons.
+    pub(super) fn placed_region(&self) -> Option<Region> {
+        let region = self.region.clone();
+        match &self.plane {
+            Some(plane) => region.map(|region| region.in_plane(plane)),
+            None => region,
+        }
+    }
+
+    /// Checks that these members are compatible.
+    pub(super) fn check_place(&self) -> Result<(), QueryError> {
+        let open = self.region.as_ref().is_some_and(Region::has_open_plane);
+        if self.plane.is_some() && !open {
+            let found = "it without a polygon that states no plane itself";
+            return Err(wrong("plane", found, "polygon beside it"));
+        }
+        let Some(relation) = self.relation else {
+            return Ok(());
+        };
+        if self.region.is_none() && self.bbox.is_none() {
+            let found = "neither a box nor a region";
+            let expected = "bbox, sphere, near, polygon or region beside it";
+            return Err(wrong(relation.name(), found, expected));
+        }
+        if self.select == Select::Chunks {
+            let found = "it with select chunks";
+            return Err(wrong(
+                relation.name(),
+                found,
+                "whole objects: select objects, or none",
+            ));
+        }
+        Ok(())
+    }
+}
