@@ -42,6 +42,31 @@ fn lengths_are_those_of_conditions() -> Result<()> {
 }
 
 #[test]
+fn a_region_selects_the_objects_that_are_measured() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    let everything = objects(&home, &[])?.len();
+    for relation in ["--touching", "--inside", "--starting", "--ending"] {
+        let place = ["--near", "x=92,12", relation];
+        let measured = objects(&home, &place)?;
+        let asked = [
+            &["query", STORE, "--json", "--columns", "object_id"],
+            &place[..],
+        ]
+        .concat();
+        let count = home.json(&asked)?["objects"].as_u64().context("objects")?;
+        assert_eq!(measured.len() as u64, count, "{relation}");
+        assert!(
+            count > 0 && measured.len() < everything,
+            "{relation}: {count}"
+        );
+    }
+    let sphere = ["--sphere", "92,82,80,10"];
+    let boxed = ["--bbox", "82,72,70:102,92,90"];
+    assert!(objects(&home, &sphere)?.len() < objects(&home, &boxed)?.len());
+    Ok(())
+}
+
+#[test]
 fn a_streamline_is_measured_by_its_rows() -> Result<()> {
     let home = Home::new("real_tractogram")?;
     let all = objects(&home, &[])?;

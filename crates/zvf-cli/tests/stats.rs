@@ -14,6 +14,36 @@ fn column<'v>(document: &'v Value, name: &str) -> Result<&'v Value> {
 }
 
 #[test]
+fn statistics_of_a_region_are_those_of_its_rows() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    for place in [
+        &["--sphere", "92,82,80,10"][..],
+        &["--near", "x=92,2", "--ending"],
+        &["--region", "not near(x=92,5)", "--where", "y > 80"],
+    ] {
+        let stats = home.json(&[&["stats", STORE, "--json"], place].concat())?;
+        let asked = [
+            &["query", STORE, "--format", "csv", "--columns", "x"],
+            place,
+        ]
+        .concat();
+        let rows = home.text(&asked)?;
+        let rows: Vec<f64> = (rows.lines().skip(1))
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
+        assert!(!rows.is_empty());
+        assert_eq!(stats["vertices"], rows.len(), "{place:?}");
+        let mean = rows.iter().sum::<f64>() / rows.len() as f64;
+        let found = column(&stats, "x")?["mean"].as_f64().context("a mean")?;
+        assert!(
+            (found - mean).abs() < 1e-6 * mean.abs(),
+            "{place:?}: {found} {mean}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
 fn axes_attributes_and_objects() -> Result<()> {
     let home = Home::new("points_ids")?;
     let all = home.json(&["stats", STORE, "--json"])?;

@@ -247,6 +247,7 @@ fn parts_by_group_and_by_attribute() -> Result<()> {
         (&["attribute", "none"][..], "side"),
         (&["attribute"], "attribute NAME"),
         (&["count", "0"], "above 0"),
+        (&["count", "70000"], "1 to 65536 parts"),
         (&["region"], "attribute NAME"),
     ] {
         let ran = home.zvf(&[&["split", "t.zv", "x", "--by"], by].concat())?;
@@ -256,6 +257,36 @@ fn parts_by_group_and_by_attribute() -> Result<()> {
             "{}",
             ran.stderr
         );
+    }
+    Ok(())
+}
+
+#[test]
+fn parts_of_a_region_have_the_objects_of_a_query() -> Result<()> {
+    for place in [
+        &["--near", "x=92,12", "--ending"][..],
+        &["--sphere", "92,82,80,10"],
+    ] {
+        let home = Home::new("real_tractogram")?;
+        let everything = rows(&home, STORE)?.1.len();
+        let split = [
+            "split", STORE, "parts", "--by", "count", "3", "--json", "-q",
+        ];
+        let told = home.json(&[&split[..], place].concat())?;
+        let parts = told["parts"].as_array().context("parts")?;
+        let objects: u64 = parts.iter().filter_map(|one| one["objects"].as_u64()).sum();
+        let asked = [
+            "query",
+            STORE,
+            "--json",
+            "--columns",
+            "object_id",
+            "--select",
+            "objects",
+        ];
+        let count = home.json(&[&asked[..], place].concat())?["objects"].clone();
+        assert_eq!(json!(objects), count, "{place:?}: {told}");
+        assert!(objects > 0 && objects < everything as u64, "{told}");
     }
     Ok(())
 }

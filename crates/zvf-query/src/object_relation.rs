@@ -98,6 +98,9 @@ async fn related(
                         .zip(length)
                         .map(|(start, length)| start..start.saturating_add(length));
                     let mut rows = rows.or_bug("more rows than there is memory")?;
+                    (rows.end <= inside.len)
+                        .then_some(())
+                        .or_bug("an object before its vertices")?;
                     let holds = match relation {
                         ObjectRelation::Inside => {
                             !rows.is_empty() && rows.all(|row| inside.get(row))

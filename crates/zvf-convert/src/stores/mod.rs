@@ -205,15 +205,19 @@ impl Described {
         let has_objects = self.spec.has_objects();
         let all = || self.objects.iter().map(|(id, _)| *id).collect();
         let objects = base.objects.clone().unwrap_or_else(all);
+        let all = everything(&self.spec, has_objects, Some(objects));
         Query {
-            bbox: base.bbox.clone(),
-            filter: base.filter.clone(),
-            groups: base.groups.clone(),
-            chunks: base.chunks.clone(),
-            within: base.within.clone(),
-            ignore_missing: base.ignore_missing,
-            memory_budget: base.memory_budget,
-            ..everything(&self.spec, has_objects, Some(objects))
+            level: all.level,
+            objects: all.objects,
+            limit: all.limit,
+            select: all.select,
+            attributes: all.attributes,
+            columns: all.columns,
+            owners: all.owners,
+            own_level_only: all.own_level_only,
+            outputs: all.outputs,
+            batch_rows: all.batch_rows,
+            ..base.clone()
         }
     }
 }

@@ -58,7 +58,7 @@ const MOST: usize = 1 << 16;
 /// The list of objects, or the members of all groups, or one pass over an attribute of vertices. Memory: about 50 bytes an object.
 ///
 /// # Errors
-/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values. As the query.
+/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values or parts. As the query.
 pub fn split_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -66,6 +66,13 @@ pub fn split_parts<'a>(
 ) -> BoxFuture<'a, Result<SplitParts, ConvertError>> {
     Box::pin(async move {
         let mut notes = Vec::new();
+        if let SplitBy::Count(count) = by
+            && (*count == 0 || usize::try_from(*count).is_ok_and(|count| count > MOST))
+        {
+            let expected = format!("1 to {MOST} parts");
+            return Err(ConvertError::usage("count", count.to_string(), expected));
+        }
+        notes.extend(owned_by_none(store, selection).await?);
         let found = match by {
             SplitBy::Group => by_group(store, selection, &mut notes).await?,
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
@@ -262,6 +269,23 @@ fn wanted(selection: &Query) -> Option<BTreeSet<i64>> {
     Some(ids.iter().copied().collect())
 }
 
+/// The remark that parts of whole objects lack vertices, if the selection is all objects and some vertices belong to none.
+async fn owned_by_none(store: &Store, selection: &Query) -> Result<Option<String>, ConvertError> {
+    if selection.objects.is_some() || !has_objects(store).await? {
+        return Ok(None);
+    }
+    let mut held = 0_u64;
+    let mut list = list_objects(store, 0, false).await?;
+    while let Some((_, batch)) = list.next().await? {
+        held = counts_of(&batch)?
+            .iter()
+            .fold(held, |held, one| held.saturating_add(*one));
+    }
+    let level = store.level(0, &Need::nothing()).await?;
+    let left = level.doc().vertex_count.saturating_sub(held);
+    Ok((left > 0).then(|| format!("vertices of no object: {left} at least; they are in no part")))
+}
+
 async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
     let need = Need {
         objects: true,
@@ -453,9 +477,6 @@ async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found,
         let queries = splits.iter().enumerate();
         let queries = queries.map(|(number, split)| Ok((name(number), split.query()?)));
         return queries.collect();
-    }
-    if count == 0 {
-        return Err(ConvertError::usage("count", "0", "at least 1 part"));
     }
     let wanted = wanted(selection);
     let mut sizes = Vec::new();
