@@ -177,7 +177,7 @@ fn the_inside_of_a_mesh_is_selected() -> Result<()> {
 
 #[test]
 fn points_and_objects_in_a_region_are_deleted() -> Result<()> {
-    let home = Home::new("streamlines")?;
+    let home = Home::to_damage("streamlines")?;
     let inside = ["--near", "x=70,50", "--inside"];
     let dry = home.json(
         &[
@@ -204,7 +204,7 @@ fn points_and_objects_in_a_region_are_deleted() -> Result<()> {
 
 #[test]
 fn regions_that_cannot_be_are_usage() -> Result<()> {
-    let home = Home::new("streamlines")?;
+    let home = Home::to_damage("streamlines")?;
     let ran = home.zvf(&["edit", STORE, "delete", "1", "--inside"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     for (args, words) in [

@@ -17,7 +17,7 @@ fn column<'v>(document: &'v Value, name: &str) -> Result<&'v Value> {
 fn statistics_of_a_region_are_those_of_its_rows() -> Result<()> {
     let home = Home::new("real_tractogram")?;
     for place in [
-        &["--sphere", "92,82,80,10"][..],
+        &["--sphere", "96,87,86,8"][..],
         &["--near", "x=92,2", "--ending"],
         &["--region", "not near(x=92,5)", "--where", "y > 80"],
     ] {

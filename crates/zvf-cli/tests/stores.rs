@@ -264,8 +264,8 @@ fn parts_by_group_and_by_attribute() -> Result<()> {
 #[test]
 fn parts_of_a_region_have_the_objects_of_a_query() -> Result<()> {
     for place in [
-        &["--near", "x=92,12", "--ending"][..],
-        &["--sphere", "92,82,80,10"],
+        &["--near", "x=92,2", "--starting"][..],
+        &["--sphere", "96,87,86,8"],
     ] {
         let home = Home::new("real_tractogram")?;
         let everything = rows(&home, STORE)?.1.len();
