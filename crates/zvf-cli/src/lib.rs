@@ -20,7 +20,7 @@ use context::Context;
 pub use error::fold;
 use error::{Class, CliError, Result};
 
-/// Runs the program with a command line, whose first word is the program's own name, and returns its exit code.
+/// Runs the program with a command line that starts with the name of the program, and returns its exit code.
 ///
 /// Prints to stdout and stderr, answers interrupts from then on, and may end the process when one comes: it expects a process of
 /// its own.
@@ -48,7 +48,7 @@ fn carry_out(cli: &Cli) -> Result<()> {
     outcome.and(closed)
 }
 
-/// Prints what clap has to say: help and version on stdout, mistakes with usage line and suggestions on stderr.
+/// Prints the messages of clap: help and version on stdout, errors with the usage line and suggestions on stderr.
 fn usage(error: &clap::Error) -> u8 {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     if error.use_stderr() {
@@ -68,7 +68,7 @@ fn failed(error: &CliError) -> u8 {
     error.class().code()
 }
 
-/// Says one line on stderr. If stderr is closed, the exit code alone tells.
+/// Prints one line on stderr. With a closed stderr the exit code alone reports the error.
 fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "zvf: {line}");
 }

@@ -1,4 +1,4 @@
-//! The commands that `docs/plot.md` and `docs/serve.md` show, on bundled data.
+//! The commands that `docs/plot.md`, `docs/serve.md` and `docs/tutorials.md` show, on bundled data.
 
 use std::path::PathBuf;
 
@@ -83,6 +83,51 @@ fn the_pictures_are_drawn_as_shown() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// The words of a line, as a shell splits it at blanks and quotes.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in line.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if c == ' ' => words.push(std::mem::take(&mut word)),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(all(feature = "laz", feature = "parquet"))]
+#[test]
+fn the_walks_print_what_they_show() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let bundled = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    for folder in ["real", "las", "tables"] {
+        for entry in std::fs::read_dir(bundled.join(folder))? {
+            let entry = entry?;
+            std::fs::copy(entry.path(), home.path().join(entry.file_name()))?;
+        }
+    }
+    let page = page("tutorials.md")?;
+    let mut commands = 0;
+    for block in page.split("\n```\n").skip(1).step_by(2) {
+        for step in format!("\n{block}\n").split("\n$ zvf ").skip(1) {
+            // Nothing is shown of a command that prints nothing.
+            let (line, shown) = step.split_once('\n').unwrap_or((step, ""));
+            let words = shell_words(line);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let ran = zvf_in(home.path(), &words)?;
+            let said = String::from_utf8(ran.stdout)? + &ran.stderr;
+            assert_eq!(said.trim_end(), shown.trim_end(), "{line}");
+            commands += 1;
+        }
+    }
+    assert!(commands > 25, "{commands}");
     Ok(())
 }
 

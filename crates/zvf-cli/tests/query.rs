@@ -331,3 +331,28 @@ fn pieces_together_are_the_answer() -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn columns_of_axes_come_back_from_parquet() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let columns = ["--columns", "x,y,z,object_id"];
+    home.text(&[&["query", STORE, "-o", "t.parquet", "-q"], &columns[..]].concat())?;
+    home.text(&["import", "t.parquet", "t.zv", "-q"])?;
+    let rows = |store: &str| -> Result<Vec<String>> {
+        let text = home.text(&[&["query", store, "--format", "csv"], &columns[..]].concat())?;
+        let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
+        rows.sort();
+        Ok(rows)
+    };
+    let wanted = rows(STORE)?;
+    assert!(wanted.len() > 100 && wanted.contains(&"x,y,z,object_id".to_owned()));
+    assert_eq!(rows("t.zv")?, wanted);
+    // Tables of objects as well.
+    home.text(&["measure", STORE, "-o", "m.parquet", "-q"])?;
+    home.text(&["objects", STORE, "-o", "o.parquet", "-q"])?;
+    for file in ["m.parquet", "o.parquet"] {
+        assert!(fs::read(home.file(file))?.starts_with(b"PAR1"), "{file}");
+    }
+    Ok(())
+}

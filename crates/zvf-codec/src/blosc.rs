@@ -79,12 +79,12 @@ fn check_streams(header: &Header, block: usize, bytes: &[u8]) -> Result<(), Code
     Ok(())
 }
 
-/// A frame whose blocks are decoded one by one.
+/// A frame with blocks that decode one by one.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     header: Header,
     pipeline: Option<Pipeline>,
-    /// As of [`extents`]; of none where the frame stores plain bytes.
+    /// As from [`extents`]; empty if the frame stores plain bytes.
     extents: Vec<Range<usize>>,
     /// Number and decoded bytes of the block that was decoded last.
     last: Option<(usize, Vec<u8>)>,
@@ -289,12 +289,12 @@ fn check_claim(frame: &[u8], limit: u64) -> Result<(), CodecError> {
     }
 }
 
-/// Bytes of a block where the configuration leaves them open: the block and what is made of it stay in the cache of a core.
+/// Bytes of a block if the configuration does not state them: a block and its decoded bytes stay in the cache of a core.
 #[cfg(feature = "encode")]
 const BLOCK: usize = 16 << 10;
 
 /// How frames are written, by the configuration of the codec in documents. The effort of `lz4` and `blosclz` is one of this crate's:
-/// `clevel` 0 stores the bytes, all others are the same. `lz4hc` is written as `lz4`, which readers do not tell apart.
+/// `clevel` 0 stores the bytes, all other levels are equal. `lz4hc` is written as `lz4`; readers do not distinguish them.
 ///
 /// # Errors
 /// A member that is missing or has a value that the codec does not take.

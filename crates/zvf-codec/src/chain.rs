@@ -43,7 +43,7 @@ impl Chain {
     /// The chain of a codec list without its first, array-to-bytes entry.
     ///
     /// # Errors
-    /// The name of the codec that is not decoded here, and why where there is a reason.
+    /// The name of the codec that cannot be decoded, and the reason if there is one.
     pub fn new(codecs: &[Codec]) -> Result<Self, String> {
         let mut steps = Vec::with_capacity(codecs.len());
         for codec in codecs {
@@ -162,7 +162,7 @@ impl Chain {
     }
 }
 
-/// Decodes the first `keep` of the `whole` bytes of a stream, within a limit where it has to decode all of them.
+/// Decodes the first `keep` of the `whole` bytes of a stream; within a limit if all of them have to be decoded.
 type DecodeFirst = fn(&[u8], usize, u64, u64) -> Result<Vec<u8>, CodecError>;
 
 /// Most bytes of a chunk that are decoded for the sake of the first of them: bounds the time that a hostile chunk takes.

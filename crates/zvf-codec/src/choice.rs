@@ -32,7 +32,7 @@ const DOCUMENT: usize = 128;
 /// Bytes of the header of a frame.
 const HEAD: usize = 16;
 
-/// By how many percent frames of zstd must be smaller than those of LZ4, which decode twice as fast.
+/// Percent by which frames of zstd must be smaller than those of LZ4, which decode twice as fast.
 const SLOWER: usize = 4;
 /// By how many percent frames of large blocks must be smaller.
 const LARGER_BLOCKS: usize = 10;

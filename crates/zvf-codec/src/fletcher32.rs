@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(sum(&bytes).to_le_bytes(), wanted, "{count}");
         }
         assert_eq!(sum(&[]), 0);
-        // By definition: sums modulo 2^16 - 1, of which that number stands for 0.
+        // By definition: sums modulo 2^16 - 1, where 2^16 - 1 itself represents 0.
         for length in [719, 720, 721, 5000, 70_001] {
             let bytes: Vec<u8> = (0..length).map(|n| u8::MAX - (n % 7) as u8).collect();
             let (mut low, mut high) = (0_u64, 0_u64);

@@ -15,7 +15,7 @@ pub enum BloscLibrary {
     Zstd,
 }
 
-/// Settings of Blosc-1 frames whose blocks decode independently, with a byte shuffle.
+/// Settings of Blosc-1 frames with independent blocks and a byte shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BloscFrames {
     /// The compressor of the blocks.

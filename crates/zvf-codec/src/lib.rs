@@ -14,7 +14,7 @@
 //! assert!(chunk.len() < 100);
 //! let chain = Chain::new(&compression.codecs()).map_err(zvf_codec::CodecError::Unsupported)?;
 //! assert_eq!(chain.decode(Data::Borrowed(&chunk), 1 << 20)?.as_slice(), vec![7; 10_000]);
-//! // What a chunk may become is decided by the caller, before it is decoded.
+//! // The caller limits the decoded size of a chunk before it is decoded.
 //! assert!(chain.decode(Data::Borrowed(&chunk), 1000).is_err());
 //! # Ok(())
 //! # }

@@ -122,7 +122,7 @@ impl RangeDecoder {
     /// Appends the decoded bytes of a range to `out`. The block that was decoded last is kept for the next range.
     ///
     /// # Errors
-    /// Malformed: a range that ends behind the bytes, a damaged frame. I/O.
+    /// Malformed: a range beyond the end, a damaged frame. I/O.
     pub fn read(&mut self, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), CodecError> {
         let length = self.len();
         if range.start > range.end || wide(range.end) > length {

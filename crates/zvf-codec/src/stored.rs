@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::CodecError;
 
-/// Reads a range of the stored bytes of a chunk; fewer bytes only where they end.
+/// Reads a range of the stored bytes of a chunk; fewer bytes only at their end.
 pub type ReadStored = Box<dyn Fn(Range<u64>) -> Result<Bytes, CodecError> + Send + Sync>;
 
 /// The stored bytes of one chunk.
@@ -39,7 +39,7 @@ impl StoredBytes {
         self.len() == 0
     }
 
-    /// A range; one that ends behind the bytes is cut short.
+    /// A range, cut at the end of the bytes.
     pub(crate) fn get(&self, range: Range<usize>) -> Result<Bytes, CodecError> {
         match self {
             Self::Memory(bytes) => {

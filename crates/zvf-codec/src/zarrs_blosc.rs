@@ -20,7 +20,7 @@ use crate::blosc;
 /// The name of the codec in documents of both versions of Zarr.
 const NAME: &str = "blosc";
 
-/// The limit for a chunk whose size `zarrs` does not know: the largest size of a frame.
+/// The limit for a chunk of a size that `zarrs` does not know: the largest size of a frame.
 const MOST: u64 = i32::MAX as u64;
 
 /// Registers the codec `blosc` of `zvf-blosc` with `zarrs`, for reading and, with the feature `encode`, writing. Call it before arrays are opened; further calls have no

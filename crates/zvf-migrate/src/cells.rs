@@ -40,7 +40,7 @@ pub(super) struct Sink<'s> {
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
 
-/// Rows whose positions are checked together.
+/// Rows with positions that are checked together.
 const ROWS: usize = 4096;
 
 /// Bytes, and chunks, that are read to choose compressions.
@@ -235,7 +235,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Lists the lengths of the shards that an earlier run wrote: the documents are those of a copy in one run.
+    /// Lists the lengths of the shards of an earlier run, so that the documents equal those of an uninterrupted copy.
     fn list_earlier(&self, chunks: &[ChunkCoord]) -> Result<(), WriteError> {
         if self.cells.shards.is_none() || !self.journal.is_some_and(Journal::goes_on) {
             return Ok(());
@@ -257,7 +257,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Chooses compressions from the payloads of some chunks, for arrays whose codecs follow the data.
+    /// Chooses compressions from the payloads of some chunks, for arrays with a codec that follows the data.
     pub(super) fn choose(&self, columns: &[(&ArrayPath, Payloads<'_>)]) -> Result<(), WriteError> {
         let mut columns = columns.iter();
         columns.try_for_each(|((path, items), column)| {

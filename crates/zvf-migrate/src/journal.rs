@@ -198,7 +198,7 @@ impl<'t> Journal<'t> {
             .collect()
     }
 
-    /// Records chunks whose cells were written, and notes about them.
+    /// Records chunks with written cells, and notes about them.
     pub(super) fn keep<'d>(
         &self,
         level: u32,

@@ -24,7 +24,7 @@ pub(super) struct Done {
     pub(super) tiles: bool,
     pub(super) extent: Option<Corners>,
     pub(super) misplaced: u64,
-    /// Which columns have a cell in this chunk, those of fragments last.
+    /// The columns that have a cell in this chunk, those of fragments last.
     pub(super) present: Vec<bool>,
 }
 

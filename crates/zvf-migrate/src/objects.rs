@@ -24,11 +24,11 @@ use zvf_format::int::index;
 /// Where the parts of a level go that are no cells, and how.
 #[derive(Clone, Copy)]
 pub(super) struct Out<'o> {
-    /// What the id of an object is.
+    /// The id of an object.
     pub(super) ids: IdsIn,
     pub(super) compression: &'o Compression,
     pub(super) target: &'o Below<'o>,
-    /// Where the cells of the level lie, and what collecting owners may use.
+    /// Location of the cells of the level, and the limits for collecting owners.
     pub(super) cells: &'o Cells,
     pub(super) budget: usize,
     pub(super) folder: &'o Path,

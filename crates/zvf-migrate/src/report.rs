@@ -1,4 +1,4 @@
-//! The report of a copy: what was copied, what was repaired, what could not be copied.
+//! The report of a copy: copied, repaired and lost content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub struct Loss {
     pub what: String,
 }
 
-/// Counts of what the verification of a copy compared.
+/// Counts of the compared content of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verified {

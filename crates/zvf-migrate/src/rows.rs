@@ -1,4 +1,4 @@
-//! The rows of objects: those of the old index, or one for each row number.
+//! The rows of objects: the rows of the old index, or one for each row number.
 
 use std::sync::Arc;
 

@@ -136,7 +136,7 @@ pub(crate) struct Source {
     reader: ChunkReader,
 }
 
-/// Cells that are asked for together.
+/// Cells that are requested together.
 pub(crate) const BATCH: usize = 32;
 
 /// Bytes of chunks that are read together, about.
@@ -168,7 +168,7 @@ impl Source {
         let attributes = level.vertex_attributes().iter();
         for attribute in attributes.chain(&columns) {
             if attribute.dtype.kind == DTypeKind::Object {
-                // Trap T14: there is no value behind an address of another process.
+                // Trap T14: an address of another process has no value.
                 notes.lost(attribute.array.path(), "holds memory addresses, no values");
             }
         }
@@ -226,12 +226,12 @@ impl Source {
         })
     }
 
-    /// The attributes of vertices whose values can be carried.
+    /// The attributes of vertices that can be copied.
     pub(crate) fn columns(&self) -> &[ChunkColumn] {
         self.reader.columns()
     }
 
-    /// The attributes of fragments whose values can be carried.
+    /// The attributes of fragments that can be copied.
     pub(crate) fn fragment_columns(&self) -> &[ChunkColumn] {
         self.reader.fragment_columns()
     }

@@ -30,7 +30,7 @@ use zvf_format::int::wide;
 use zvf_store::writing::is_part_of_store;
 use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore};
 
-/// Called with the bytes that are there by now, and those of the whole store.
+/// Called with the number of bytes copied so far, and of all bytes of the store.
 pub type CopyProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// How a store is copied verbatim.
@@ -41,7 +41,7 @@ pub struct CopyOptions {
     pub write: WriteOptions,
     /// The backend of the source, if it is another one. Default: that of the copy.
     pub source: Option<OpenOptions>,
-    /// Whether every object of the copy is read once more, and compared with the checksum of what was read from the source.
+    /// Whether every object of the copy is read back and compared with the checksum of the bytes that were read from the source.
     pub read_back: bool,
     /// Reports the progress.
     pub progress: Option<CopyProgress>,
@@ -97,7 +97,7 @@ impl CopyOptions {
     }
 }
 
-/// What a verbatim copy did.
+/// The result of a verbatim copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CopyReport {
@@ -205,7 +205,7 @@ const PART: u64 = 16 << 20;
 /// Memory of an object that is uploaded from a file.
 const UPLOAD: u64 = 2 * PART;
 
-/// Bytes that one permit stands for.
+/// Bytes of one permit.
 const UNIT: u64 = 1024;
 
 /// How long copied objects may wait for their record, which costs a sync of the file system.
@@ -303,13 +303,13 @@ struct Record {
 /// Which objects are copied: recorded beside them, in objects of their own, once they are durable.
 #[derive(Debug, Default)]
 struct Records {
-    /// By key: those of earlier runs that still hold, and of this one.
+    /// By key: valid records of earlier runs, and of this one.
     all: std::sync::Mutex<HashMap<String, Record>>,
     waiting: std::sync::Mutex<Vec<Record>>,
 }
 
 impl Records {
-    /// Those of earlier runs. A record that cannot be read is ignored: its objects are copied again.
+    /// Records of earlier runs. A record that cannot be read is ignored, and its objects are copied again.
     fn read(target: &Target) -> Result<Vec<Record>, WriteError> {
         let mut found = Vec::new();
         for key in target.keys_below(COPIED)? {
@@ -327,7 +327,7 @@ impl Records {
         lock(&self.all).insert(record.key.clone(), record);
     }
 
-    /// Makes what was copied durable, and records it.
+    /// Makes the copied objects durable, and records them.
     fn flush(&self, target: &Target) -> Result<(), WriteError> {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         if waiting.is_empty() {
@@ -398,7 +398,7 @@ impl Job {
         }
     }
 
-    /// The report of a copy whose root was there.
+    /// The report of a copy that has its root.
     fn whole(&self) -> CopyReport {
         CopyReport {
             files: wide(self.listed.len()),

@@ -27,27 +27,27 @@ pub enum Table {
     Objects,
 }
 
-/// What an answer was, complete after its last batch.
+/// A summary of an answer, complete after its last batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Rows of the vertex table, also where it was not asked for.
+    /// Rows of the vertex table, even if the table was not requested.
     pub vertices: u64,
     /// Rows of the link table.
     pub links: u64,
     /// Rows of the object table.
     pub objects: u64,
-    /// The levels that were read: the one that was asked for, then those that complete it where it is additive.
+    /// The levels that were read: the requested one, then the levels that complete an additive one.
     pub levels: Vec<u32>,
     /// Chunks whose vertices were read.
     pub chunks_read: u64,
-    /// Cells that were asked for, of all arrays.
+    /// Cells that were requested, of all arrays.
     pub cells_read: u64,
     /// Rows of links that were decoded, in the answer or not.
     pub link_rows_read: u64,
     /// Whether [`Query::limit`](crate::Query::limit) left something out: exact.
     pub truncated: bool,
-    /// What the store got wrong without making an answer impossible.
+    /// Defects of the store that did not prevent an answer.
     pub warnings: Vec<String>,
 }
 
@@ -57,11 +57,11 @@ pub(crate) struct Schemas {
     pub(crate) vertices: Option<SchemaRef>,
     pub(crate) links: Option<SchemaRef>,
     pub(crate) objects: Option<SchemaRef>,
-    /// Columns of the vertex table whose type is a guess, since no cell told how wide a row is: all values are null.
+    /// Columns of the vertex table with an assumed type: no cell told the width of a row, so all values are null.
     pub(crate) guessed: Vec<bool>,
 }
 
-/// What a running query says.
+/// An event of a running query.
 #[derive(Debug)]
 pub(crate) enum Item {
     Schemas(Schemas),
@@ -100,7 +100,7 @@ impl Answer {
     where
         F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
     {
-        // Nothing happens before the first item is asked for.
+        // Nothing happens until the first item is polled.
         let (sender, receiver) = mpsc::channel(0);
         let run: BoxFuture<'static, _> = run(Emit {
             sender,
@@ -157,7 +157,7 @@ impl Answer {
         StreamExt::next(self).await.transpose()
     }
 
-    /// What the answer was. Counts grow with the batches; everything is final after the last one.
+    /// The summary so far. Counts grow with the batches and are final after the last one.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -245,7 +245,7 @@ pub struct Collected {
     pub links: Vec<RecordBatch>,
     /// The object table.
     pub objects: Vec<RecordBatch>,
-    /// What the answer was.
+    /// The summary of the answer.
     pub summary: Summary,
 }
 
@@ -285,7 +285,7 @@ impl Collected {
 #[derive(Debug)]
 pub(crate) struct Emit {
     sender: mpsc::Sender<Item>,
-    /// Whether the query is so small that all of it runs on the thread that polls the answer, where the store is a local folder.
+    /// Whether the query is small enough to run on the thread that polls the answer; only for stores in a local folder.
     pub(crate) here: bool,
     /// The last batch waits until it is known that the store did not change.
     last: Option<(Table, RecordBatch)>,

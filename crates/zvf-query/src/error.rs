@@ -89,7 +89,7 @@ pub enum QueryError {
     Malformed {
         /// Where the contradiction was met.
         place: Box<Place>,
-        /// What was found and what was expected.
+        /// The value that was found, and the expected one.
         what: String,
     },
     /// The bytes are legal, and this crate does not read them.
@@ -290,7 +290,7 @@ pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> O
     (near.0 * 2 <= word.chars().count().max(near.1.chars().count())).then_some(near.1)
 }
 
-/// A warning if a count in a document differs from the count of what was read.
+/// A warning if a count in a document differs from the actual one.
 pub(crate) fn count_warning(
     place: &str,
     (member, stated): (&str, u64),

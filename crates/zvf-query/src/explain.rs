@@ -1,4 +1,4 @@
-//! What a query will read, before it reads it.
+//! The reads of a query, before it is executed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::scan::plan::{Ask, OfObjects, Pass, plan_pass};
 use crate::{Query, QueryError, Select, gather, object_relation, owner_cells, scan};
 use zvf_store::format::int;
 
-/// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
+/// The reads of a query on one level, as known from its documents. Made by [`Query::plan`]; a query carries out the same steps.
 #[derive(Debug)]
 pub struct LevelPlan {
     prepared: Prepared,
@@ -25,7 +25,7 @@ pub struct LevelPlan {
 }
 
 impl Query {
-    /// What the query will read: one plan for each level that takes part, finest first.
+    /// Plans the query: one plan for each level that takes part, finest first.
     ///
     /// # Cost
     ///
@@ -148,7 +148,7 @@ impl LevelPlan {
         int::wide(self.prepared.level.vertices().presence().len())
     }
 
-    /// Whether the answer is grouped by object: cells of these objects are read after what the plan names.
+    /// Whether the answer is grouped by object: the cells of these objects are read after those of the plan.
     #[must_use]
     pub const fn by_object(&self) -> bool {
         self.by_object
@@ -160,7 +160,7 @@ impl LevelPlan {
         self.manifests
     }
 
-    /// Rows of the chunks, as far as documents tell, before any condition is tested.
+    /// Rows of the chunks, as known from documents, before any condition is tested.
     ///
     /// # Units
     ///

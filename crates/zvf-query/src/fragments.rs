@@ -55,7 +55,7 @@ impl Fragments {
     ///
     /// # Errors
     ///
-    /// What a reader must refuse: a damaged blob, a row outside the buffer.
+    /// Errors that every reader has to report: a damaged blob, a row outside the buffer.
     pub(crate) fn decode(blob: &[u8], rows: u32) -> Result<Self, DecodeError> {
         Ok(CheckedFragments::decode(blob, Some(rows))?.into())
     }
@@ -80,7 +80,7 @@ impl Fragments {
         (0_u32..).zip(self.stored.iter().map(Rows::from))
     }
 
-    /// The rows of some fragments, given by first number and count, and of `more`. Fragments that are not there have none.
+    /// The rows of some fragments, given by first number and count, and of `more`. Fragments that do not exist have none.
     pub(crate) fn rows_of(&self, fragments: &[(u32, u32)], more: Range<u32>) -> RowSet {
         let mut ranges = vec![more];
         for (first, count) in fragments {
@@ -97,7 +97,7 @@ impl Fragments {
         RowSet::new(ranges)
     }
 
-    /// For every kept row the lowest fragment that contains it; `u32::MAX` where none does.
+    /// For every kept row the lowest fragment that contains it, or `u32::MAX`.
     pub(crate) fn of_rows(&self, rows: u32, kept: &Kept) -> Vec<u32> {
         let mut of = vec![u32::MAX; int::index(rows)];
         for (fragment, rows) in self.iter() {

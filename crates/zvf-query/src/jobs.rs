@@ -100,7 +100,7 @@ impl<T: Send + 'static> Jobs<T> {
     ///
     /// # Errors
     ///
-    /// I/O; malformed cells; those of `check`.
+    /// I/O; malformed cells; errors of `check`.
     pub(crate) async fn all_links(
         &mut self,
         check: impl Fn(&RecordCell) -> Result<(), QueryError>,

@@ -51,7 +51,7 @@ pub(crate) async fn send_stored<T: Send + 'static>(
 ///
 /// # Errors
 ///
-/// Those of `make`.
+/// Errors of `make`.
 pub(crate) async fn send_ranges(
     ranges: Vec<Range<usize>>,
     workers: &Workers,

@@ -93,7 +93,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
         return Ok(summary);
     };
     let round = levels.iter().map(Level::next_round).max().unwrap_or(0);
-    // The objects of one level are sent as they are counted, those of several when all are known.
+    // Objects of one level are sent as they are counted, those of several levels at the end.
     let streamed = levels.len() == 1;
     let mut sums = Sums::default();
     for (at, level) in levels.iter().enumerate() {

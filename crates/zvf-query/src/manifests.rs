@@ -22,7 +22,7 @@ const AHEAD_FIRST: usize = 4;
 /// Bytes of manifests on their way at once, where chunks are not larger.
 const AHEAD_BYTES: u64 = 32 << 20;
 
-/// Manifests of chosen rows that are asked for together.
+/// Manifests of the chosen rows that are requested together.
 const TOGETHER: usize = 1 << 14;
 
 /// Consecutive fragments of one chunk, as a manifest names them.
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The slot of what the query does not see.
+    /// The slot of chunks that the query does not read.
     pub(crate) const GAP: Slot = Slot::MAX;
 
     /// The fragments in order; none of a gap.
@@ -124,7 +124,7 @@ impl Walk {
             .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
-    /// The same of objects whose fragments are known without their manifests: object row, chunk, fragment.
+    /// The same for objects whose fragments are known without their manifests: object row, chunk, fragment.
     pub(crate) fn of_fragments(mut all: Vec<(u32, Slot, u32)>) -> Self {
         all.sort_unstable();
         let mut walk = Self::default();
@@ -253,7 +253,7 @@ pub(crate) async fn walk_rows(
     Ok(walk)
 }
 
-/// What is wrong with the manifest of a row.
+/// The error for the manifest of a row.
 struct Fault {
     row: u64,
     error: QueryError,
@@ -454,7 +454,7 @@ pub(crate) struct Chooser<V> {
 }
 
 impl<V: Fn(&[i64]) -> bool> Chooser<V> {
-    /// Nothing read yet. Chunks that are `listed` are looked up faster; that pays where there are many manifests.
+    /// No manifests yet. Chunks that are `listed` are found faster, which pays for many manifests.
     pub(crate) fn new(level: u32, rank: usize, visible: V, listed: Option<ChunkTable>) -> Self {
         Self {
             level,
@@ -510,7 +510,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
     pub(crate) fn reserve(&mut self, more: usize, first: usize) {
         let entries = int::wide(self.entries.len()).saturating_mul(int::wide(more));
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
-        // A guess never asks for much more than what was read would grow to.
+        // An estimate never requests much more than what was read would grow to.
         let room = room.saturating_add(room / 16).min(1 << 26);
         self.entries
             .places

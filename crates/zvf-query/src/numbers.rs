@@ -97,7 +97,7 @@ fn from_u64(value: u64) -> f64 {
     value as f64
 }
 
-/// The elements of a column, and how many a row has: those of a list of fixed size, or the rows themselves.
+/// The elements of a column and their number in a row: the items of a list of fixed size, or the rows themselves.
 #[must_use]
 pub fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
     let DataType::FixedSizeList(_, width) = column.data_type() else {
@@ -107,7 +107,7 @@ pub fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
     (ArrayRef::clone(column.as_fixed_size_list().values()), width)
 }
 
-/// The numbers of a column of decimal ones, NaN where one is missing; and whether float64 shows all digits of each.
+/// The numbers of a decimal column, with NaN for missing ones; and whether float64 holds all digits of each.
 #[must_use]
 pub fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
     macro_rules! decimals {

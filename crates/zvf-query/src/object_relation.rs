@@ -1,4 +1,4 @@
-//! Whole objects by how they lie to a box and a region.
+//! Selects whole objects by their relation to a box and a region.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -44,7 +44,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The objects of which the vertices that count are inside, in the order of the answer.
+/// The objects whose decisive vertices are inside, in the order of the answer.
 async fn related(
     store: &Store,
     touching: &Query,

@@ -25,7 +25,7 @@ pub(crate) struct OwnerCells {
     chunks: Vec<Box<[i64]>>,
 }
 
-/// The cells of the column of a level that hold the owners of some chunks; `None` where there is no column that can be used.
+/// The cells of the owner column that hold the owners of some chunks; `None` without a usable column.
 pub(crate) fn wants(level: &Level, table: &ChunkTable) -> Option<Vec<(Slot, CellWant)>> {
     let array = &level.owner_column().current()?.array;
     let listed = (0..).zip(table.iter());

@@ -32,7 +32,7 @@ use zvf_store::format::int;
 pub(crate) struct Prepared {
     pub(crate) query: Query,
     pub(crate) level: Level,
-    /// Level 0 with its groups, where groups are asked of a level above it.
+    /// Level 0 with its groups, if groups of a coarser level are requested.
     pub(crate) base: Option<Level>,
     /// The reader of every chunk table of this query; its own table is empty.
     pub(crate) reader: Reader,
@@ -42,7 +42,7 @@ pub(crate) struct Prepared {
     pub(crate) warnings: Vec<String>,
     /// Round of the first requests for data.
     pub(crate) round: u32,
-    /// Set where the level is one of a chain.
+    /// Set if the level is part of a chain.
     pub(crate) part: Option<Part>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Part {
 }
 
 impl Prepared {
-    /// The cells that are read of each chunk for a table of vertices, and for the filter where rows are `tested`.
+    /// The cells of each chunk to read for a table of vertices, and for the filter if rows are `tested`.
     pub(crate) fn what(&self, table: &TablePlan, fragments: bool, tested: bool) -> What {
         let filter = self.query.filter.as_ref().filter(|_| tested);
         let names = filter.map_or_else(Vec::new, crate::Filter::names);
@@ -110,7 +110,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        // Its groups stand in for those of a coarse level.
+        // Its groups are those of a coarse level.
         let groups = Need {
             groups: true,
             ..Need::default()
@@ -184,14 +184,14 @@ pub(crate) async fn chain(
     own_level_only: bool,
     need: &Need,
 ) -> Result<Vec<Level>, QueryError> {
-    // Boxed: what loads a level is large, and callers keep it on the stack.
+    // Boxed: the future that loads a level is large, and callers keep it on the stack.
     let first = Box::pin(store.level(number, need)).await?;
     let additive = |level: &Level| level.doc().refinement == Refinement::Add;
     let mut levels = vec![first];
     if own_level_only || !levels.last().is_some_and(additive) {
         return Ok(levels);
     }
-    // Asked for together. What fails here fails the query only where it is needed, and is not asked for once more.
+    // Requested together. An error fails the query only if the result is needed, and the request is not repeated.
     let coarser = store.levels().iter().filter(|level| **level > number);
     let ahead = coarser
         .take(8)
@@ -231,7 +231,7 @@ pub(crate) async fn chain(
 }
 
 impl Query {
-    /// Whether the answer depends on the objects of rows that are found by where they lie.
+    /// Whether the answer depends on the objects of rows that are selected by position.
     fn asks_for_owners(&self) -> bool {
         let owned = match self.columns.is_empty() {
             true => self.owners,
@@ -267,7 +267,7 @@ impl Query {
                 Names::None
             },
             objects: true,
-            // Ids of rows that are found by where they lie are in the owner column; else they are read beside the manifests.
+            // The owner column has the ids of rows that are selected by position; without it, ids are read beside the manifests.
             skip_ids: self.objects.is_none() && self.groups.is_none(),
             groups: self.groups.is_some(),
             ..Need::default()
@@ -275,7 +275,7 @@ impl Query {
     }
 }
 
-/// Gives all levels of a chain the same columns in the same order: what a level lacks is absent there.
+/// Gives all levels of a chain the same columns in the same order; columns that a level lacks are absent in it.
 fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
     let mut all: Vec<ColumnSpec> = Vec::new();
     for column in levels.iter().flat_map(|(columns, _)| columns) {
@@ -321,7 +321,7 @@ fn tie(
     }
     let region = bound_region(store, &query)?;
     if let Some(region) = &region {
-        // What a box does for chunks and rows is done first for the box around the region.
+        // Chunks and rows are first tested against the box around the region.
         query.bbox = Some(region.bounds(query.bbox.as_ref())?);
     }
     let filter = match &query.filter {
@@ -377,7 +377,7 @@ fn tie(
     let family = level
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)
-        // Records whose rows are made up are no links: the objects of such stores say what is joined.
+        // Records with made-up rows are not links: in such stores the objects define the links.
         .filter(|links| links.rows_trusted())
         // Without arrays there is nothing to read: they were left out, as the order of the rows implies the links.
         .filter(|links| rule != Rule::Sequential || !links.arrays().is_empty());
@@ -540,7 +540,7 @@ fn check_presence(
     Ok(())
 }
 
-/// What contradicts the chunk shape by which a box is looked up: the chunks of another shape may hold rows that are not read.
+/// Contradictions to the chunk shape that locates a box: with another shape, chunks with matching rows would not be read.
 fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
     let name = level.number().to_string();
     let at = LevelAt {
@@ -666,7 +666,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     let declared = attribute
         .declared_width
         .and_then(|width| usize::try_from(width).ok());
-    // Writers of graphs, meshes and polylines state one value also where there are several (trap T8).
+    // Writers of graphs, meshes and polylines state one value even for several (trap T8).
     let states_one = declared.is_none()
         && (attribute.array.attributes().row_shape.as_ref()).is_some_and(Vec::is_empty);
     let mut metadata = HashMap::new();
@@ -697,7 +697,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     }
 }
 
-/// The attribute that the first component of the keys stands for.
+/// The attribute that the first component of the keys encodes.
 fn key_column(level: &Level) -> Option<ColumnSpec> {
     let doc = level.doc();
     let (name, values) = (
@@ -763,7 +763,7 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
     once
 }
 
-/// What every table says about where it comes from.
+/// The metadata of every table: where it comes from.
 fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
     let root = store.root();
     let axes: Vec<_> = root

@@ -130,14 +130,14 @@ impl FromStr for Select {
     }
 }
 
-/// How a whole object lies to the box and the region of a query.
+/// The relation of a whole object to the box and the region of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectRelation {
     /// At least one vertex is inside.
     Touching,
     /// Every vertex is inside, and there is one.
     Inside,
-    /// The first vertex is inside, in the order of the object's rows; of a line where it starts.
+    /// The first vertex is inside, in the order of the object's rows: where a line starts.
     Starting,
     /// The last vertex is inside.
     Ending,
@@ -160,7 +160,7 @@ impl ObjectRelation {
 }
 
 impl Query {
-    /// Whether rows or objects are selected by where they lie: by a box or a region.
+    /// Whether rows or objects are selected by position: by a box or a region.
     #[must_use]
     pub fn is_spatial(&self) -> bool {
         self.bbox.is_some() || self.region.is_some()

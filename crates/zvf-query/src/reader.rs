@@ -1,4 +1,4 @@
-//! One level as one query sees it: which cells a chunk has, and what they say once they are read.
+//! One level in the view of one query: the cells of its chunks, and their decoded content.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct RowTest {
     pub(crate) region: Option<Arc<BoundRegion>>,
     /// A chunk is kept whole as soon as one row passes.
     pub(crate) whole_chunks: bool,
-    /// Chunk keys say nothing about where rows lie: a chunk meets the box when a row of it does.
+    /// Chunk keys do not tell where rows are: a chunk meets the box if one of its rows does.
     pub(crate) worthless_keys: bool,
     /// Whether the rows of a chunk must be where its key says: boxes that leave chunks out depend on it.
     pub(crate) placed: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Reader {
     pub(crate) columns: Vec<ColumnSpec>,
     /// Reads the chunks of the level.
     pub(crate) chunks: ChunkReader,
-    /// For each column its number in `chunks`; `None` where no array has it.
+    /// The index of each column in `chunks`; `None` for columns without an array.
     pub(crate) stored: Vec<Option<usize>>,
     /// For each column whether the filter tests it.
     pub(crate) tested: Vec<bool>,
@@ -71,16 +71,16 @@ pub(crate) struct Reader {
     pub(crate) test: RowTest,
     /// Set once the fragments of a chunk are far from reaching over its rows.
     pub(crate) short: Arc<AtomicBool>,
-    /// The chunk of the table of which some rows are compared with its key, where no box compares them all.
+    /// The chunk whose rows are compared with its key if no box compares those of all chunks.
     pub(crate) probe: Option<Slot>,
-    /// Set where none of these rows lies in the chunk.
+    /// Set if none of these rows is in the chunk.
     pub(crate) displaced: Arc<AtomicBool>,
 }
 
-/// Most rows of a chunk that are compared with its key where no box is asked for.
+/// Most rows of a chunk that are compared with its key without a box.
 const PROBED: usize = 1024;
 
-/// What the cells of one chunk say.
+/// The decoded cells of one chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoded {
     pub(crate) slot: Slot,
@@ -95,7 +95,7 @@ pub(crate) struct Decoded {
     pub(crate) cells: Vec<Cell>,
     /// The rows that satisfy the query.
     pub(crate) kept: Kept,
-    /// Whether the rows are where the chunk's key says.
+    /// Whether the rows are inside the chunk of the key.
     pub(crate) in_place: bool,
 }
 
@@ -115,7 +115,7 @@ impl Decoded {
 }
 
 impl Decoded {
-    /// Drops the values of the rows; what is known about the cells stays.
+    /// Drops the values of the rows and keeps what is known about the cells.
     pub(crate) fn forget_values(&mut self) {
         self.positions = RowValues::default();
         self.kept = Kept::Rows(Vec::new());
@@ -137,7 +137,7 @@ impl Reader {
         self.table = table;
     }
 
-    /// Whether none of the first rows of a chunk, as they are stored, lies in it.
+    /// Whether none of the first rows of a chunk, as stored, is inside it.
     fn is_displaced(&self, chunk: &[i64], rows: &[u8]) -> bool {
         let most = PROBED.saturating_mul(self.position.row_bytes());
         let extent = self.position.extent(rows.get(..most).unwrap_or(rows));
@@ -173,7 +173,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// I/O; those of `work`.
+    /// I/O; errors of `work`.
     pub(crate) fn open<R: Send + 'static>(
         &self,
         round: u32,
@@ -189,7 +189,7 @@ impl Reader {
         Box::pin(async move { done.await? })
     }
 
-    /// What is wrong with a cell of an array, with its place. Errors of stored objects have their keys.
+    /// The error for a cell of an array, with its place. Errors of stored objects have their keys.
     fn placed(&self, path: &str, chunk: &[i64], error: StoreError) -> QueryError {
         let is_cell = |key: &str| {
             key.strip_prefix(path)
@@ -362,7 +362,7 @@ impl Reader {
         rows: u32,
         open: &mut OpenChunk,
     ) -> Result<Fragments, QueryError> {
-        // Listed vertices that are not there have no rows, regardless of what their fragments say.
+        // Listed vertices that do not exist have no rows, regardless of their fragments.
         if rows == 0 {
             return Ok(Fragments::default());
         }
@@ -438,7 +438,7 @@ impl Reader {
         Ok(kept)
     }
 
-    /// The rows inside of the box and the region; `extent` is that of all rows, where it is known already.
+    /// The rows inside the box and the region; `extent` is that of all rows, if known.
     fn inside(&self, positions: &[u8], bbox: &BBox, extent: Option<&Extent>) -> Kept {
         let Some(region) = &self.test.region else {
             return self.position.inside(positions, bbox, extent);
@@ -473,7 +473,7 @@ impl Reader {
         low.len() != dims || region.overlap(&low, &high) != Overlap::Outside
     }
 
-    /// What the filter says of every row.
+    /// The result of the filter for every row.
     fn truths(
         &self,
         filter: &BoundFilter,
@@ -551,7 +551,7 @@ impl Reader {
         self.table.iter().any(|chunk| presence.contains(chunk))
     }
 
-    /// Whether a chunk lies inside the grid of `vertices`.
+    /// Whether a chunk is inside the grid of `vertices`.
     pub(crate) fn in_grid(&self, chunk: &[i64]) -> bool {
         self.level.vertices().in_grid(chunk)
     }

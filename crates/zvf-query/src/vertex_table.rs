@@ -86,7 +86,7 @@ impl TablePlan {
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// For each column whether its type is a guess: nothing told how wide a row is, and all values are missing.
+    /// For each column whether its type is assumed: nothing told the width, and all values are missing.
     pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
         let guessed = |out: &Out| match out {
             Out::Attribute(index) => {
@@ -99,7 +99,7 @@ impl TablePlan {
         self.outs.iter().map(guessed).collect()
     }
 
-    /// Whether the width of a column is not known, and chunks that are not read yet may tell it.
+    /// Whether the width of a column is unknown, and chunks that were not read yet may tell it.
     pub(crate) fn is_open(&self, reader: &Reader, widths: &[Option<usize>]) -> bool {
         let columns = reader.columns.iter().zip(widths).enumerate();
         columns.into_iter().any(|(index, (column, width))| {
@@ -165,7 +165,7 @@ impl TablePlan {
     }
 }
 
-/// Width of a column: what cells said, else what the document says, else 1.
+/// Width of a column: as the cells have it, else as the document states it, else 1.
 pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) -> usize {
     let told = widths.get(index).copied().flatten();
     told.or_else(|| reader.columns.get(index).and_then(|column| column.declared))
@@ -177,7 +177,7 @@ pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) 
 pub(crate) struct Gathered {
     pub(crate) rows: usize,
     pub(crate) position: MutableBuffer,
-    /// One for each column of the reader; empty where the table does not have it.
+    /// One for each column of the reader; empty for columns that the table does not have.
     pub(crate) columns: Vec<Column>,
     pub(crate) chunk: Vec<i64>,
     pub(crate) row: Vec<u64>,
@@ -185,10 +185,10 @@ pub(crate) struct Gathered {
     pub(crate) fragment: Vec<u64>,
 }
 
-/// Number of the fragment of rows that lie in none.
+/// Number of the fragment of rows that are in none.
 pub(crate) const NO_FRAGMENT: u64 = u64::MAX;
 
-/// Owners of the rows of a batch, where the table has such columns.
+/// Owners of the rows of a batch, if the table has such columns.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerColumns {
     pub(crate) first: Vec<Option<i64>>,
@@ -295,7 +295,7 @@ impl Gathered {
         self.position.len() + columns + 8 * numbers
     }
 
-    /// Widths that the gathered cells told.
+    /// Widths of columns, as gathered cells have them.
     pub(crate) fn widths(&self, into: &mut [Option<usize>]) {
         for (into, column) in into.iter_mut().zip(&self.columns) {
             *into = into.or(column.width);

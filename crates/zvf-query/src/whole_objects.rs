@@ -16,7 +16,7 @@ pub(crate) struct WholeObjects {
     positions: Vec<f64>,
     /// The first row of each object, and how many it has.
     pub(crate) rows: Vec<(usize, usize)>,
-    /// Vertices of a link, and the rows of all links; `None`: the store has none, or they were not asked for.
+    /// Vertices of a link, and the rows of all links; `None`: the store has none, or they were not requested.
     pub(crate) links: Option<(usize, Vec<usize>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,
@@ -102,7 +102,7 @@ impl WholeObjects {
     /// The object of a row.
     pub(crate) fn object_of(&self, row: usize) -> Option<usize> {
         let after = self.rows.partition_point(|(start, _)| *start <= row);
-        // Objects without rows begin where the next one does.
+        // Objects without rows begin at the next object.
         (0..after)
             .rev()
             .find(|object| self.rows.get(*object).is_some_and(|(_, count)| *count > 0))

@@ -10,7 +10,7 @@
 //! | `/stores`, `/state.json` | the list of stores, and a state of Neuroglancer that shows all of them |
 //! | `/` | with the feature `viewer` Neuroglancer in that state, else as `/stores` |
 //!
-//! What the views show is made by `zvf-neuroglancer`.
+//! The content of views is made by `zvf-neuroglancer`.
 //!
 //! ```
 //! use zvf_serve::{ServeOptions, Server};

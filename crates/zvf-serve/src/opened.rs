@@ -1,4 +1,4 @@
-//! An open store, and the tag of what is made of it.
+//! An open store, and the tag of everything derived from it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn new(store: Store) -> Self {
-        // Of this opening: what views show follows from the documents that were read now.
+        // A tag of this opening: views follow from the documents that were read now.
         let mut nonce = [0u8; 8];
         let tag = getrandom::fill(&mut nonce).ok().and_then(|()| {
             HeaderValue::from_str(&format!("\"{:016x}\"", u64::from_le_bytes(nonce))).ok()

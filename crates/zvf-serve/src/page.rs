@@ -224,7 +224,7 @@ fn shown(store: &ViewedStore, number: usize, dimension: &Dimension) -> Dimension
 /// The space of all stores: the axes of the first ones, and the box around all.
 #[derive(Debug, Default)]
 struct Space {
-    /// Those of space first.
+    /// Axes of space first.
     axes: Vec<(Dimension, f64, f64)>,
     /// How many are of space.
     of_space: usize,

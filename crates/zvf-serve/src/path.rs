@@ -101,7 +101,7 @@ mod tests {
             names("/store/a%20b/%C3%BC"),
             Some(vec!["a b".into(), "ü".into()])
         );
-        // Decoded once: what comes out is a name with a percent sign.
+        // Decoded once: the result is a name with a percent sign.
         assert_eq!(names("/store/%252e%252e"), Some(vec!["%2e%2e".into()]));
         for wrong in [
             "/store/",

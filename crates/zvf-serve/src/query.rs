@@ -244,7 +244,7 @@ async fn begin(opened: &Opened, asked: &Asked) -> Answer<Begun> {
     Ok(Begun::Part(Box::new((answer, text))))
 }
 
-/// Sends the text that was made, then that of each batch. The next batch is read when the client has received the last one.
+/// Sends the text so far, then each batch. The next batch is read when the client has received the last one.
 async fn send(
     answer: &mut zvf_query::Answer,
     table: Table,

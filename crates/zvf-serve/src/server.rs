@@ -264,7 +264,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
     }
 }
 
-/// Answers requests whose path begins with the token, without it.
+/// Answers requests with the token at the beginning of their path, which is removed.
 async fn behind(token: &Token, routes: Router, mut request: Request) -> Response {
     let refused = || HttpError::not_found("no such page").into_response();
     if token.is_whole(request.uri().path()) {

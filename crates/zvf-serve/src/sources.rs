@@ -18,7 +18,7 @@ const UNIT: u64 = 1 << 20;
 /// Largest number of units of the semaphore.
 const MOST_UNITS: u32 = 1 << 20;
 
-/// Bytes of the list or the object of an answer, in addition to what a query decodes.
+/// Bytes of the list or the object of an answer, besides the decoded bytes of a query.
 const LIST: u64 = 8 << 20;
 
 /// One store.
@@ -165,7 +165,7 @@ fn estimate(work: Work, budget: u64) -> u32 {
     let bytes = match work {
         Work::Query => budget.saturating_add(LIST),
         Work::Mesh => budget.saturating_add(4 * LIST),
-        // Manifests of all objects, decoded beside what was decoded before.
+        // Manifests of all objects, decoded besides the rest.
         Work::Scan => budget.saturating_mul(3).saturating_add(2 * LIST),
     };
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)

@@ -24,7 +24,7 @@ const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/viewer.rs"));
 /// The page.
 const INDEX: &str = "/index.html";
 
-/// The folder whose files have a hash of their content in their names.
+/// The folder of files with a hash of their content in their names.
 const HASHED: &str = "/assets/";
 
 /// Scripts only from this server, which generate functions for the properties of annotations; data and images from any source that a

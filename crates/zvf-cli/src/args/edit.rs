@@ -236,7 +236,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) dry_run: bool,
 }
 
-/// What is deleted with a selected vertex.
+/// The unit of deletion for a selected vertex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeleteSelect {
     /// Its whole object

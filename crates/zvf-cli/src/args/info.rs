@@ -41,7 +41,7 @@ pub(crate) struct ObjectsArgs {
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct LinksArgs {
     /// At most this many records
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }

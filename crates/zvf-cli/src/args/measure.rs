@@ -37,7 +37,7 @@ pub(crate) struct MeasureArgs {
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -11,7 +11,8 @@ use zvf_query::{ObjectRelation, PieceOf, Select};
 Selections combine with AND. Without -o and --format a summary is printed.
 
 OUT with an ending is a file, which replaces one of that name: .arrow, .csv, .ndjson or .npy get the vertex table (npy: positions
-only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .trk ..), written as that does. OUT without an ending,
+only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .trk ..), written as that does; with --columns, .parquet is a
+vertex table, too. OUT without an ending,
 or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an
 object index, and groups.arrow with the groups of these objects; `zvf append` takes it back. OUT may be a URL of any backend that stores
 may have. Of a store with objects every table of vertices has a column object_id, for which all manifests are read; --columns says otherwise.
@@ -200,7 +201,7 @@ pub(crate) struct RegionArgs {
 }
 
 impl RegionArgs {
-    /// The relation of whole objects that is asked for.
+    /// The requested relation of whole objects.
     pub(crate) fn relation(&self) -> Option<ObjectRelation> {
         let all = [
             (self.touching, ObjectRelation::Touching),
@@ -279,4 +280,7 @@ pub(crate) enum FormatArg {
     Arrow,
     /// NumPy array of the positions, (N, D), stored dtype
     Npy,
+    /// Parquet file
+    #[cfg(feature = "parquet")]
+    Parquet,
 }

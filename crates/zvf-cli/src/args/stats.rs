@@ -15,7 +15,7 @@ deviation (of a sample), quantiles; of texts and categories, how often each occu
 exact up to 65,536 values of a column; above that the column `rank_error` has the largest number of places by which the rank of a
 quantile may be wrong. Bins of histograms are a power of two wide, and their counts are exact.
 
-With --by each object or group has a row for each column of the vertices. -o writes these rows as .csv, .ndjson or .arrow.
+With --by each object or group has a row for each column of the vertices. -o writes these rows as .csv, .ndjson, .arrow or .parquet.
 
 Examples:
   zvf stats brain.zarrvectors
@@ -47,7 +47,7 @@ pub(crate) struct StatsArgs {
     /// Probabilities of the quantiles [default: 0.05,0.25,0.5,0.75,0.95]
     #[arg(long, value_name = "P,..", value_delimiter = ',')]
     pub(crate) quantiles: Option<Vec<f64>>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -67,7 +67,7 @@ pub(super) fn run(
     }
 }
 
-/// What keeps the objects of parts apart.
+/// The ways to keep the objects of parts apart.
 const NUMBERED: &str = "objects of files that name none are numbered from 0 in each part, and no two parts can have the same: a column \
     object_id (--object-column), files named by numbers, --id-from-file or --id-offset with another number in each part keep them apart";
 
@@ -244,7 +244,7 @@ pub(super) fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option
 ///
 /// # Errors
 ///
-/// Usage, where no store in parts was begun; as the storage says.
+/// Usage: no store in parts was begun; errors of the storage.
 pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
     match status_of(store, context)? {
         Some(status) => print_status(store, &status, context),
@@ -335,7 +335,7 @@ fn attempt(one: &Attempt) -> String {
 ///
 /// # Errors
 ///
-/// Usage, where no store in parts was begun; as the storage says.
+/// Usage: no store in parts was begun; errors of the storage.
 pub(super) fn discard(store: &str, context: &mut Context<'_>) -> Result<()> {
     if let Some(status) = status_of(store, context)? {
         let names = status.names("finished");

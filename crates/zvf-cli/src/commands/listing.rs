@@ -13,7 +13,7 @@ use crate::args::FormatArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{TextTable, count};
-use crate::output::{FileSink, format_of};
+use crate::output::{FileSink, table_format};
 
 /// A table that was read.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ impl Listing {
 /// Usage, when the ending is none of a table.
 pub(crate) fn format(output: Option<&Path>) -> Result<Option<(&Path, FormatArg)>> {
     let Some(path) = output else { return Ok(None) };
-    match format_of(path).filter(|format| *format != FormatArg::Npy) {
+    match table_format(path) {
         Some(format) => Ok(Some((path, format))),
         None => Err(CliError::usage(format!(
-            "{}: expected a name that ends in .csv, .ndjson or .arrow",
+            "{}: expected a name that ends in .csv, .ndjson, .arrow or .parquet",
             path.display()
         ))),
     }

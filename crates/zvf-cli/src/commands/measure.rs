@@ -77,7 +77,7 @@ pub(crate) fn run(args: &MeasureArgs, context: &mut Context<'_>) -> Result<()> {
     }
     let mut table = TextTable::new(schema.fields().iter().map(|field| field.name().clone()));
     for batch in &batches {
-        table.batch(batch);
+        table.computed(batch);
     }
     let mut out = table.render(0);
     let left = measures.len().saturating_sub(rows);

@@ -14,6 +14,8 @@ use super::listing;
 use super::select;
 use super::splits;
 use super::summary::{Digest, Report};
+#[cfg(feature = "parquet")]
+use crate::args::FormatArg;
 use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -75,7 +77,11 @@ fn output(store: &str, args: &ResultArgs, context: &Context<'_>) -> Result<Optio
 }
 
 fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> Result<Target> {
-    let target = Target::of(output.map(Output::path), args.format)?;
+    let mut target = Target::of(output.map(Output::path), args.format)?;
+    #[cfg(feature = "parquet")]
+    if let (Target::Export(file, Format::Parquet), false) = (&target, args.columns.is_empty()) {
+        target = Target::File(file.clone(), FormatArg::Parquet);
+    }
     if context.common.json && matches!(target, Target::Stdout(_)) {
         return Err(CliError::usage(
             "--json and --format both want stdout: give -o OUT for the table",
@@ -83,7 +89,7 @@ fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> 
     }
     if let (Target::Export(file, _), false) = (&target, args.columns.is_empty()) {
         return Err(CliError::usage(format!(
-            "--columns: found some for {}, expected none: they are for .arrow, .csv, .ndjson and directories; --attributes chooses \
+            "--columns: found some for {}, expected none: they are for .arrow, .csv, .ndjson, .parquet and directories; --attributes chooses \
              attributes",
             file.display()
         )));

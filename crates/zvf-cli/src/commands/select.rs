@@ -86,7 +86,7 @@ pub(crate) fn region(args: &RegionArgs, spec: &mut QuerySpec) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a relation of whole objects is not asked of anything else.
+/// Checks that a relation is requested of whole objects only.
 ///
 /// # Errors
 ///

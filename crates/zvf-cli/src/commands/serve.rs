@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     interrupt::leave_first_to_command();
     let stop = interrupt::stop();
     context.wait(server.run(async move {
-        // Ends with the only possible error: the program was told to stop.
+        // Ends only when the program is told to stop, which is an error here.
         let _ = stop.or(std::future::pending::<()>()).await;
     }))
 }

@@ -96,6 +96,10 @@ pub(crate) fn each_object(args: &ExportArgs, context: &mut Context<'_>) -> Resul
     let mut written = Written::default();
     for part in &parts {
         let path = PathBuf::from(&part.name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| CliError::file("create the directory", folder, &error))?;
+        }
         written.keep_frame = args.keep_frame;
         written.file(&store, &path, part, format, context)?;
     }
@@ -163,7 +167,7 @@ impl Written {
         Ok(())
     }
 
-    /// Says what was not said yet.
+    /// Prints new notes.
     fn notes(&mut self, notes: &[String], context: &mut Context<'_>) {
         let new = notes.iter().filter(|note| !self.notes.contains(note));
         let new: Vec<String> = new.cloned().collect();

@@ -20,7 +20,7 @@ use super::select;
 use crate::args::StatsArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::table::{TextTable, count, counted};
+use crate::output::table::{TextTable, count, counted, digits};
 use crate::output::{FileSink, print_json, print_text};
 
 /// Sections of objects that become one batch.
@@ -247,12 +247,6 @@ fn histogram(column: &ColumnStatistics, edges: &[f64], counts: &[u64]) -> String
         ]);
     }
     format!("\n{}\n{}", column.name, table.render(2))
-}
-
-/// Eight significant digits of a number.
-fn digits(number: f64) -> String {
-    let rounded = format!("{number:.7e}").parse::<f64>();
-    rounded.map_or_else(|_| number.to_string(), |number| number.to_string())
 }
 
 /// A number that was computed, as one of a column: dates are rounded to their unit.

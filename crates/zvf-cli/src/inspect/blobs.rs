@@ -62,7 +62,7 @@ pub(super) fn is_blob(path: &str, doc: &ArrayDoc) -> bool {
     doc.data_type.name == "uint8" && doc.shape.len() == 1 && role(path).is_some()
 }
 
-/// The blob at `path`, whose document is `doc`; `element` is a key of a packed chunk or a row of a table.
+/// Shows the blob at `path`, which `doc` describes; `element` is a key of a packed chunk or a row of a table.
 ///
 /// # Errors
 ///
@@ -287,7 +287,7 @@ fn rows(
         .or_else(|| by_division(reader, family, leaf, length, known.dtype));
 }
 
-/// Columns of a vertex attribute whose number is not stored (spec 0.7 §8.2).
+/// Columns of a vertex attribute with an unstated number of columns (spec 0.7 §8.2).
 fn by_division(
     reader: &mut Reader<'_, '_>,
     family: &str,

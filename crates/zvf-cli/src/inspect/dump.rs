@@ -1,4 +1,4 @@
-//! What a dump is made of, and the cursor that makes it.
+//! The parts of a dump, and the cursor that writes them.
 
 use zvf_format::DecodeError;
 use zvf_format::layout::{self, Layout, Wire};
@@ -16,7 +16,7 @@ pub(crate) struct Field {
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: String,
-    /// What the value means.
+    /// The meaning of the value.
     pub(crate) meaning: String,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Dump {
     pub(crate) rows: usize,
 }
 
-/// A field could not be read; the fault stands in the dump.
+/// A field could not be read; the dump names the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
@@ -120,7 +120,7 @@ impl Dump {
     }
 }
 
-/// A cursor over the bytes of one blob that writes down what it reads.
+/// A cursor over the bytes of one blob that records the fields it reads.
 #[derive(Debug)]
 pub(crate) struct Walk<'d, 'a> {
     dump: &'d mut Dump,
@@ -128,7 +128,7 @@ pub(crate) struct Walk<'d, 'a> {
     at: usize,
     /// Where the bytes taken last begin.
     from: usize,
-    /// What the blob's decoder refuses.
+    /// The error of the blob's decoder.
     error: Option<DecodeError>,
 }
 
@@ -173,7 +173,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump
     }
 
-    /// Where the cursor stands.
+    /// The position of the cursor.
     pub(crate) fn at(&self) -> u64 {
         self.at as u64
     }
@@ -203,14 +203,14 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.section(title);
     }
 
-    /// Says what is wrong at the cursor.
+    /// Records an error at the cursor.
     #[cold]
     pub(crate) fn fault_here(&mut self, message: impl Into<String>) -> Stopped {
         let at = self.at();
         self.dump.fault(at, message)
     }
 
-    /// Says what is wrong with the bytes taken last.
+    /// Records an error in the bytes that were read last.
     #[cold]
     pub(crate) fn fault_last(&mut self, message: impl Into<String>) -> Stopped {
         self.dump.fault(self.from as u64, message)
@@ -298,7 +298,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.skip_rows(rest.saturating_mul(row_bytes), rest, "rows")
     }
 
-    /// Says what is wrong where less than a row is left behind `count` rows of a table.
+    /// Records that less than a row is left after `count` rows of a table.
     pub(crate) fn whole(
         &mut self,
         table: &str,
@@ -411,7 +411,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    /// Writes down bytes after the end of what the format describes.
+    /// Records bytes beyond the end of the format.
     pub(crate) fn trailing(&mut self, meaning: &str) -> Result<(), Stopped> {
         let left = self.left();
         self.take(left, "trailing bytes")?;
@@ -422,7 +422,7 @@ impl<'d, 'a> Walk<'d, 'a> {
     }
 }
 
-/// What a decoder found, without the byte.
+/// The value that a decoder found, without its byte offset.
 pub(crate) fn reason(error: &DecodeError) -> String {
     let at = format!(" at byte {}", error.at());
     error.to_string().replacen(&at, "", 1)

@@ -1,4 +1,4 @@
-//! What a file is, by its magic or its structure.
+//! Recognises a file by its magic or its structure.
 
 use zvf_format::fragments::MAGIC_BYTES;
 use zvf_format::ragged::RaggedBlob;
@@ -27,7 +27,7 @@ impl Compression {
     }
 }
 
-/// The compression whose magic the bytes begin with.
+/// The compression with the magic of these bytes.
 pub(crate) fn compression(bytes: &[u8]) -> Option<Compression> {
     if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         Some(Compression::Zstd)

@@ -1,4 +1,4 @@
-//! A `zarr.json` document: its members, and what those of Zarr and of this format mean.
+//! A `zarr.json` document: its members, and the meaning of those of Zarr and of this format.
 
 use serde_json::Value;
 
@@ -277,7 +277,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Members whose own members are not shown one by one.
+/// Members that are shown as a whole.
 const WHOLE: &[&str] = &[
     "shape",
     "codecs",
@@ -339,7 +339,7 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     }
 }
 
-/// Shows one member, and its own members below it where that explains more.
+/// Shows one member, and its own members below it if they explain more.
 fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
     let name = path.rsplit('.').next().unwrap_or(path);
     let meaning = MEANINGS

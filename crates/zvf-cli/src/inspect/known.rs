@@ -1,4 +1,4 @@
-//! What the documents around a cell say about it: types, widths, names, where the endpoints of links lie.
+//! Facts about a cell from the documents around it: types, widths, names, chunks of the endpoints of links.
 
 use serde_json::Value;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
@@ -8,7 +8,7 @@ use super::place::{Known, Reader, key, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
-/// What is known about the cell of an element from documents around it.
+/// Facts about the cell of an element from the documents around it.
 pub(super) fn known(
     reader: &mut Reader<'_, '_>,
     path: &str,
@@ -65,13 +65,13 @@ pub(super) fn known(
     known
 }
 
-/// Names of the axes, which are those of the columns of positions.
+/// Names of the axes: the columns of positions.
 pub(super) fn axes(reader: &mut Reader<'_, '_>) -> Option<Vec<String>> {
     let root = reader.document("zarr.json", RootDoc::parse)?;
     Some(root.axes().iter().map(|axis| axis.name.clone()).collect())
 }
 
-/// JSON values as texts; those of texts without quotes.
+/// JSON values as texts, without the quotes of strings.
 pub(super) fn texts<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<String> {
     let text = |value: &Value| {
         value
@@ -81,7 +81,7 @@ pub(super) fn texts<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<String> 
     values.map(text).collect()
 }
 
-/// Levels of the first and of the other endpoints of links at a path, where they differ.
+/// Levels of the first and of the other endpoints of links at a path, if they differ.
 pub(super) fn levels(path: &str, delta: i32) -> Option<(i64, i64)> {
     let level: i64 = path.split('/').next()?.parse().ok()?;
     (delta != 0).then(|| (level, level.saturating_add(i64::from(delta))))
@@ -172,7 +172,7 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
     }
 }
 
-/// The chunk of another level from which offsets count: where the source chunk begins in that level's grid.
+/// The chunk of another level from which offsets count: the one at the origin of the source chunk.
 fn anchor(reader: &mut Reader<'_, '_>, path: &str, delta: i32, source: &[i64]) -> Option<Vec<i64>> {
     let level: i64 = path.split('/').next()?.parse().ok()?;
     let root = reader.document("zarr.json", RootDoc::parse)?;
@@ -254,7 +254,7 @@ pub(super) fn typed(
     Ok(())
 }
 
-/// What the payload of an array's cells is, by its discriminator, else by its path.
+/// The payload of an array's cells, by its discriminator, else by its path.
 pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
     let attributes = &doc.attributes;
     let family = path.split('/').nth(1).unwrap_or_default();

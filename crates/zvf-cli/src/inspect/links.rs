@@ -1,4 +1,4 @@
-//! Link rows: which rows of which chunks a record joins.
+//! Link rows: the rows and chunks that a record joins.
 
 use zvf_format::DecodeError;
 use zvf_format::links::{CellForm, LinkCell, lehmer};
@@ -7,7 +7,7 @@ use super::dump::{Dump, Stopped, Walk};
 use super::place::Known;
 use crate::output::table::counted;
 
-/// Takes a link cell apart: rows and nothing else, or groups of rows behind a table of offsets.
+/// Takes a link cell apart: rows alone, or groups of rows after a table of offsets.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
     let dtype = known.dtype.unwrap_or_else(|| super::rows::known("int64"));
     if !dtype.is_integer() {
@@ -98,7 +98,7 @@ fn rows(
                 .unwrap_or_default();
             let place = order.as_ref().and_then(|order| order.get(k));
             let place = place.map_or(k, |place| usize::from(*place));
-            // Which level a chunk is of depends on which endpoint lies in it (spec 0.8 §13).
+            // The level of a chunk follows from the endpoint that is in it (spec 0.8 §13).
             let level = match known.levels.filter(|_| form.has_perm) {
                 Some((near, _)) if place == 0 => format!(" of level {near}"),
                 Some((_, far)) => format!(" of level {far}"),
@@ -119,7 +119,7 @@ fn rows(
     Ok(count)
 }
 
-/// The order that a Lehmer code stands for: the column at place i is endpoint `order[i]` of the record.
+/// The order of a Lehmer code: the column at place i is endpoint `order[i]` of the record.
 fn permutation(code: i64, width: usize) -> Result<Vec<u8>, DecodeError> {
     let mut order = vec![0; width];
     lehmer::decode(code, &mut order)?;

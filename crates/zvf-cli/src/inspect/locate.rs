@@ -158,7 +158,7 @@ fn object_index(path: &str, doc: &ArrayDoc, rest: &str) -> Result<Vec<u64>> {
         .collect())
 }
 
-/// Puts together what is known about the element `index` of an array.
+/// Collects the facts about the element `index` of an array.
 fn place(
     reader: &mut Reader<'_, '_>,
     path: &str,

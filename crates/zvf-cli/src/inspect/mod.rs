@@ -58,7 +58,7 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, known: &K
         BlobArg::Offsets => drop(tables::offsets(&mut Walk::new(dump, bytes), known)),
         BlobArg::Mask => drop(tables::mask(&mut Walk::new(dump, bytes), known)),
         BlobArg::Names => drop(tables::names(&mut Walk::new(dump, bytes))),
-        // The index of packed chunks stands in their document.
+        // The index of packed chunks is in their document.
         BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),
         #[cfg(feature = "volumes")]

@@ -1,4 +1,4 @@
-//! What a path inside a store names, and the reader that finds it out.
+//! Resolves a path inside a store.
 
 use bytes::Bytes;
 use zvf_format::dtype::DType;
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What a path names.
+/// The object of a path.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// A document.
@@ -66,7 +66,7 @@ pub(crate) enum Place {
     Object(Box<ObjectPlace>),
 }
 
-/// An object of an array, and the element of it that is asked for.
+/// An object of an array, and the requested element of it.
 #[derive(Debug)]
 pub(crate) struct ObjectPlace {
     /// The array.
@@ -75,23 +75,23 @@ pub(crate) struct ObjectPlace {
     pub(crate) doc: ArrayDoc,
     /// The key of the object.
     pub(crate) key: String,
-    /// The inner chunk of a shard that is asked for, in C order.
+    /// The index of the requested inner chunk of a shard, in C order.
     pub(crate) inner: Option<u64>,
     /// Entries of the shard's index; none when the array is not sharded.
     pub(crate) entries: Option<u64>,
-    /// Whether the index stands at the end of the shard.
+    /// Whether the index is at the end of the shard.
     pub(crate) index_at_end: bool,
     /// Codecs of the object, or of an inner chunk of the shard.
     pub(crate) codecs: Vec<Codec>,
-    /// What the payload is.
+    /// The kind of the payload.
     pub(crate) blob: BlobArg,
-    /// What is known about it.
+    /// Facts about it.
     pub(crate) known: Known,
-    /// What the document says about a blob that is an array of its own.
+    /// The document of a blob that is an array of its own.
     pub(crate) child: Option<Child>,
 }
 
-/// What is known about a blob besides its bytes.
+/// Facts about a blob besides its bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Components of a chunk key.
@@ -104,21 +104,21 @@ pub(crate) struct Known {
     pub(crate) perm: Option<bool>,
     /// Names of the columns: axes, channels.
     pub(crate) columns: Vec<String>,
-    /// Values that dictionary codes stand for.
+    /// Values of dictionary codes.
     pub(crate) categories: Vec<String>,
     /// The chunk that the blob belongs to.
     pub(crate) chunk: Option<Vec<i64>>,
-    /// Where the endpoints of a link row lie, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
+    /// Chunks of the endpoints of a link row, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
     pub(crate) endpoints: Vec<String>,
-    /// Levels of the first and of the other endpoints, where they differ.
+    /// Levels of the first and of the other endpoints, if they differ.
     pub(crate) levels: Option<(i64, i64)>,
     /// Byte offsets of the rows of a blob, from the table beside it.
     pub(crate) offsets: Vec<u64>,
     /// Elements of a vlen chunk, when its array says so.
     pub(crate) elements: Option<u64>,
-    /// The element of a vlen chunk or the entry of a shard that is asked for.
+    /// The requested element of a vlen chunk, or entry of a shard.
     pub(crate) element: Option<u64>,
-    /// Rows before the one that is asked for.
+    /// Rows before the requested one.
     pub(crate) first_row: u64,
     /// Rows of this chunk that the array has; the others are padding.
     pub(crate) real_rows: Option<u64>,
@@ -137,14 +137,14 @@ pub(crate) struct Packed {
     pub(crate) length: u64,
 }
 
-/// What is known of a blob child besides the bytes.
+/// Facts about the child of a blob besides its bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Child {
     /// Bytes that the child's document states.
     pub(crate) stated: u64,
     /// The index of a packed chunk.
     pub(crate) packed: Option<Vec<Packed>>,
-    /// The entry of it that is asked for.
+    /// The requested entry of it.
     pub(crate) wanted: Option<Packed>,
 }
 

@@ -1,4 +1,4 @@
-//! A ragged blob: groups of bytes behind a table of byte offsets.
+//! A ragged blob: a table of byte offsets, then groups of bytes.
 
 use zvf_format::I64;
 use zvf_format::ragged::{RaggedBlob, RaggedHead};
@@ -21,7 +21,7 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     });
 }
 
-/// Walks count and offsets; gives the length of every group. The cursor stands at the data afterwards.
+/// Reads count and offsets; returns the length of every group. Leaves the cursor at the data.
 pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
     walk.section("ragged blob: Gn groups, the byte offset of each inside the data, the data");
     let left = walk.left();

@@ -91,7 +91,7 @@ pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stoppe
     });
     let item = size_of::<I64>() as u64;
     let count = walk.left() / item;
-    // The first member of the group that is asked for.
+    // The first member of the requested group.
     let start = usize::try_from(known.first_row)
         .ok()
         .and_then(|group| known.offsets.get(group))
@@ -125,7 +125,7 @@ pub(crate) fn item_bytes(dtype: DType) -> u64 {
     dtype.size() as u64
 }
 
-/// The value a dictionary code stands for.
+/// The value of a dictionary code.
 fn category(known: &Known, bytes: &[u8], dtype: DType) -> Option<String> {
     if known.categories.is_empty() {
         return None;

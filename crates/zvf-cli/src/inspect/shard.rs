@@ -1,4 +1,4 @@
-//! A shard: inner chunks back to back, and at its end the index that says where each lies.
+//! A shard: inner chunks back to back, then the index with their places.
 
 use bytes::Bytes;
 use zvf_format::shard::{ShardEntry, ShardIndex, ShardTail};
@@ -8,7 +8,7 @@ use zvf_store::{Limits, undo_codecs};
 use super::dump::{Dump, Stopped, Walk};
 use super::place::Known;
 
-/// Takes a shard apart; the inner chunks stay bytes. Gives the bytes of the inner chunk asked for, if it is there.
+/// Takes a shard apart, but not its inner chunks. Returns the bytes of the requested inner chunk, if it exists.
 pub(crate) fn walk<'a>(
     dump: &mut Dump,
     bytes: &'a [u8],
@@ -79,7 +79,7 @@ fn table(walk: &mut Walk<'_, '_>, index: &ShardIndex<'_>, known: &Known) -> Resu
     Ok(())
 }
 
-/// Compares the checksum behind the index.
+/// Compares the checksum after the index.
 fn sum(index: &ShardIndex<'_>) -> Result<(), String> {
     let bytes = Bytes::copy_from_slice(index.bytes());
     let codecs = [Codec::named("crc32c")];
@@ -92,7 +92,7 @@ fn sum(index: &ShardIndex<'_>) -> Result<(), String> {
 /// The number of entries for which the checksum at the end is right.
 pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
     (1..=4096).find(|entries| {
-        // Only numbers of entries whose first entry can be one are worth a checksum.
+        // A checksum is computed only for counts of entries with a possible first entry.
         ShardIndex::parse(bytes, *entries).is_ok_and(|index| {
             let first = index.entries().first();
             first.is_some_and(|first| first.is_absent() || index.get(0).is_some())

@@ -199,7 +199,7 @@ pub(crate) fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Takes a packed chunk apart; gives the bytes of the key that is asked for.
+/// Takes a packed chunk apart; returns the bytes of the requested key.
 pub(crate) fn packed<'a>(
     walk: &mut Walk<'_, 'a>,
     child: &Child,

@@ -5,7 +5,7 @@ use zvf_format::vlen::{ElementHead, VlenChunk, VlenHead};
 use super::dump::{Dump, Stopped, Walk};
 use super::place::Known;
 
-/// Takes the framing apart; the elements stay bytes. Gives the element asked for, the first when none is, if there is such an element.
+/// Takes the framing apart, but not the elements. Returns the requested element, by default the first, if it exists.
 pub(crate) fn walk<'a>(
     dump: &mut Dump,
     bytes: &'a [u8],

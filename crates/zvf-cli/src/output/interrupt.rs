@@ -1,4 +1,4 @@
-//! What is half written when the program is interrupted is removed.
+//! Removes half-written files when the program is interrupted.
 //!
 //! Destructors do not run when a signal ends a program, so everything under a temporary name is also on a list. On the first
 //! interrupt (Ctrl-C, or a polite kill) what is on the list is removed. A command that changes a store is asked to stop,
@@ -19,7 +19,7 @@ use crate::error::Class;
 /// How long a command that changes a store has to clean up: with what comes before and after, less than a second.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// What lies under a temporary name now.
+/// Files and folders under temporary names.
 static PARTIAL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The changes of stores that are under way.
@@ -54,12 +54,12 @@ pub(super) fn watch(path: &Path) {
     partial().insert(path.to_owned());
 }
 
-/// What is asked on the first interrupt.
+/// The request to stop that the first interrupt makes.
 pub(crate) fn stop() -> Stop {
     STOP.clone()
 }
 
-/// A change of a store, and what cleans up behind it.
+/// A change of a store, and the command that cleans up after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unfinished {
     store: String,
@@ -67,7 +67,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// What to say when the change did not end in time; nothing where a local store shows that nothing is left.
+    /// The message for a change that did not end in time; `None` if a local store shows that nothing is left.
     fn said(&self) -> Option<String> {
         let Self { store, remedy } = self;
         let local = !store.contains("://");
@@ -84,7 +84,7 @@ impl Unfinished {
 pub(crate) struct Changing(Unfinished);
 
 impl Changing {
-    /// Begins a change of `store`; `remedy` says what cleans up when it is interrupted and cannot do so itself.
+    /// Begins a change of `store`; `remedy` names the command that cleans up if an interrupted change cannot.
     pub(crate) fn begin(store: &str, remedy: String) -> Self {
         let change = Unfinished {
             store: store.to_owned(),
@@ -94,7 +94,7 @@ impl Changing {
         Self(change)
     }
 
-    /// What is to be said of the change where it was interrupted.
+    /// The message about a change that was interrupted.
     pub(crate) fn left(&self) -> Option<String> {
         self.0.said()
     }
@@ -110,11 +110,11 @@ impl Drop for Changing {
     }
 }
 
-/// Answers interrupts from now on, also where the program was started with them ignored.
+/// Handles interrupts from now on, even if the program was started with interrupts ignored.
 pub(crate) fn answer() {
     static ANSWERED: Once = Once::new();
     ANSWERED.call_once(|| {
-        // Without an answer the program ends at once and a file stays behind: no reason to refuse the work.
+        // Without a handler, an interrupted program leaves a file behind, which is no reason to refuse the work.
         let _ = ctrlc::set_handler(interrupted);
     });
 }
@@ -136,7 +136,7 @@ fn interrupted() {
     }
     let changes = lock(&CHANGES);
     if !changes.is_empty() {
-        // What is taken off the list on the way out must not be waited for.
+        // Released first: a change that ends meanwhile must not wait for this list.
         drop(partial);
         let waited = ENDED.wait_timeout_while(changes, GRACE, |changes| !changes.is_empty());
         let (changes, timeout) = waited.unwrap_or_else(PoisonError::into_inner);

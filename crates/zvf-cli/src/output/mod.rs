@@ -104,7 +104,7 @@ fn is_directory_name(path: &Path) -> bool {
     slash || path.extension().is_none()
 }
 
-/// The format of `zvf export` that the ending of a name stands for.
+/// The format of `zvf export` for an ending.
 fn export_format(path: &Path) -> Result<Format> {
     Format::of(path).map_err(|_| {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
@@ -117,8 +117,8 @@ fn export_format(path: &Path) -> Result<Format> {
     })
 }
 
-/// The format that the ending of a file name stands for.
-pub(crate) fn format_of(path: &Path) -> Option<FormatArg> {
+/// The format for the ending of a file name.
+fn format_of(path: &Path) -> Option<FormatArg> {
     match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "arrow" => Some(FormatArg::Arrow),
         "csv" => Some(FormatArg::Csv),
@@ -128,7 +128,19 @@ pub(crate) fn format_of(path: &Path) -> Option<FormatArg> {
     }
 }
 
-/// Takes the batches of a result and puts them where they belong.
+/// The format of a table of anything but vertices, for the ending of a file name.
+pub(crate) fn table_format(path: &Path) -> Option<FormatArg> {
+    #[cfg(feature = "parquet")]
+    if path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
+    {
+        return Some(FormatArg::Parquet);
+    }
+    format_of(path).filter(|format| *format != FormatArg::Npy)
+}
+
+/// Writes the batches of a result to their targets.
 pub(crate) enum Sink {
     /// Nowhere.
     Nothing,
@@ -190,7 +202,7 @@ impl Sink {
         }
     }
 
-    /// Writes a table of groups, where the target holds one.
+    /// Writes a table of groups, if the target has one.
     ///
     /// # Errors
     ///
@@ -225,12 +237,12 @@ pub(crate) struct FileSink {
     // Closed before the file is renamed or removed.
     writer: Box<dyn TableWriter>,
     target: PathBuf,
-    /// The temporary name; none where the target is a device or a pipe.
+    /// The temporary name; `None` for devices and pipes.
     staged: Option<Staged>,
 }
 
 impl FileSink {
-    /// Begins a table that will be the file `path`, or goes into it where it is a device or a pipe.
+    /// Begins a table for the file `path`; devices and pipes are written to directly.
     ///
     /// # Errors
     ///
@@ -303,7 +315,7 @@ impl FileSink {
 }
 
 /// A writer of the formats that need no rewinding.
-fn plain_writer<W: Write + 'static>(
+fn plain_writer<W: Write + Send + 'static>(
     format: FormatArg,
     out: W,
     schema: &Schema,
@@ -316,6 +328,8 @@ fn plain_writer<W: Write + 'static>(
             out,
             Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?,
         )?),
+        #[cfg(feature = "parquet")]
+        FormatArg::Parquet => Box::new(zvf_convert::output::ParquetWriter::new(out, schema)?),
     })
 }
 

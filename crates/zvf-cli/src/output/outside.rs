@@ -1,4 +1,4 @@
-//! Results, reports and journals do not lie inside of stores, where they would replace cells and documents.
+//! Refuses results, reports and journals inside stores, where they would replace cells and documents.
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::interrupt::{partial, remove, watch};
 use crate::error::{CliError, Result};
 
-/// What lies under a temporary name beside its target until it is committed; dropped or interrupted, it is removed.
+/// A file or folder under a temporary name beside its target, until it is committed; removed if it is dropped or the program is interrupted.
 #[derive(Debug)]
 pub(crate) struct Staged {
     target: PathBuf,

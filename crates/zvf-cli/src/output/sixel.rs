@@ -78,7 +78,7 @@ fn runs(columns: &[u8], out: &mut String) {
     }
 }
 
-/// At most [`COLORS`] colours, and the number of the one that stands for each colour of the pixels.
+/// At most [`COLORS`] colours, and the index of the replacement for each colour of the pixels.
 ///
 /// Median cut: the colours of the picture are one group, and the group of the largest weight is cut until there are enough.
 fn palette(pixels: &[Option<Color>]) -> (Vec<Color>, BTreeMap<Color, u8>) {
@@ -103,7 +103,7 @@ fn palette(pixels: &[Option<Color>]) -> (Vec<Color>, BTreeMap<Color, u8>) {
     (palette, registers)
 }
 
-/// Colours that one stands for, with how many pixels each has.
+/// Colours with one replacement, and the number of pixels of each.
 struct Group {
     colors: Vec<(Color, u64)>,
     /// The channel in which they differ most, and by how much.

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, RecordBatch};
 use zvf_convert::output::{Style, batch_with_times, write_value};
 
 /// Longest text of one value in a table.
@@ -40,6 +42,21 @@ impl TextTable {
         let batch = &batch_with_times(batch).unwrap_or_else(|_| batch.clone());
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| {
+                let mut text = String::new();
+                write_value(&mut text, column.as_ref(), row, Style::Text);
+                text
+            }));
+        }
+    }
+
+    /// Adds the rows of a batch of computed numbers, in [`digits`].
+    pub(crate) fn computed(&mut self, batch: &RecordBatch) {
+        for row in 0..batch.num_rows() {
+            self.row(batch.columns().iter().map(|column| {
+                if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
+                    let number = numbers.is_valid(row).then(|| numbers.value(row));
+                    return number.map_or_else(String::new, digits);
+                }
                 let mut text = String::new();
                 write_value(&mut text, column.as_ref(), row, Style::Text);
                 text
@@ -111,7 +128,7 @@ fn is_number(text: &str) -> bool {
             .all(|part| part.replace(',', "").parse::<f64>().is_ok())
 }
 
-/// A value cut to what a table can hold.
+/// A value, cut to the width of a table.
 fn shorten(text: &str) -> String {
     let clean: String = text
         .chars()
@@ -121,6 +138,12 @@ fn shorten(text: &str) -> String {
         return clean;
     }
     clean.chars().take(WIDEST - 1).chain(['…']).collect()
+}
+
+/// Eight significant digits of a number.
+pub(crate) fn digits(number: f64) -> String {
+    let rounded = format!("{number:.7e}").parse::<f64>();
+    rounded.map_or_else(|_| number.to_string(), |number| number.to_string())
 }
 
 /// A count with its digits in groups of three: `1 234 567`.

@@ -1,4 +1,4 @@
-//! Pictures in a terminal: as images where it draws them, else as half blocks in colour, else as letters.
+//! Pictures in a terminal: as images if it supports them, else as coloured half blocks, else as letters.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ const SIXEL: &[&str] = &[
     "yaft-256color",
 ];
 
-/// Columns, where the environment does not say.
+/// Columns, if the environment does not state them.
 const COLUMNS: u32 = 80;
 
 /// Darkness of letters, from empty to full.
@@ -58,7 +58,7 @@ fn chosen(how: ShowArg) -> ShowArg {
     }
 }
 
-/// What the terminal can draw, by what it says of itself.
+/// The capabilities that the terminal states.
 fn detected(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
     use std::io::IsTerminal;
     if !std::io::stdout().is_terminal() {
@@ -137,7 +137,7 @@ fn small(picture: &Picture, rows: u32) -> Picture {
     picture.shrunk(columns, height.max(1))
 }
 
-/// Half blocks: the upper half has the colour of the letter, the lower one that of the ground.
+/// Half blocks: the upper half has the foreground colour, the lower half the background colour.
 fn blocks(picture: &Picture) -> String {
     let row = picture.width() as usize * 4;
     let mut out = String::new();

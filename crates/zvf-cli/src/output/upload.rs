@@ -8,7 +8,7 @@ use zvf_store::writing::{Place, put_file};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 
-/// Where the files of a result are made, and where they belong.
+/// The folder in which the files of a result are made, and their target.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 struct Upload {
-    /// What the names of files are appended to.
+    /// The address to which names of files are appended.
     above: String,
     /// Removed with everything in it.
     folder: TempDir,
@@ -82,7 +82,7 @@ impl Output {
         &self.path
     }
 
-    /// Sends the files that were made, in their order, to where they belong; the paths or URLs that they have there.
+    /// Sends the files to their target in the order in which they were made; returns their paths or URLs there.
     ///
     /// # Errors
     ///

@@ -88,9 +88,9 @@ pub(super) struct Side {
     counts: Vec<(u32, u32)>,
     /// The vertices of the fragments of each chunk; empty where fragments are identified by their places.
     sequences: Vec<Vec<Sequence>>,
-    /// First and last row of fragments, by chunk and fragment, where links follow from them.
+    /// First and last row of fragments, by chunk and fragment, if links follow from them.
     ends: HashMap<(u32, u32), (u32, u32)>,
-    /// The edges of trees that the order of rows implies, by what their nodes hold.
+    /// The edges of trees that the order of rows implies, by the hashes of their nodes.
     pub(super) edges: Sum,
 }
 
@@ -180,7 +180,7 @@ impl Side {
             let batch: Vec<&[i64]> = batch.iter().map(ChunkCoord::as_slice).collect();
             for mut chunk in self.handle.block_on(reader.read(&batch))? {
                 if chunk.rows == 0 {
-                    // A chunk that is not stored may have fragments, of rows that are not there.
+                    // A chunk that is not stored may have fragments, of rows that do not exist.
                     chunk.fragments = CheckedFragments::default();
                 }
                 let slot = narrow("chunks", self.counts.len())?;
@@ -228,7 +228,7 @@ impl Side {
         Ok(names.into_iter().zip(sums).collect())
     }
 
-    /// Adds the positions, the columns, those of fragments, and the fragments of a chunk to their sums.
+    /// Adds the positions, columns, fragments and columns of fragments of a chunk to their sums.
     fn add_chunk(&self, chunk: &DecodedChunk, sums: &mut [Sum]) {
         let coord = chunk.coord.as_slice();
         let vertices = self.reader.columns().iter().zip(&chunk.columns);
@@ -322,7 +322,7 @@ impl Side {
 
     /// Whether a row of a chunk has its place in another one, further away than rounding explains (trap T13).
     fn is_displaced(&self, chunk: &DecodedChunk) -> Result<bool, WriteError> {
-        /// Rows whose positions are converted together.
+        /// Rows with positions that are converted together.
         const ROWS: usize = 4096;
         let dtype = self.level.vertices().dtype();
         let number = NumberType::from_kind(dtype.kind).ok_or_else(|| {

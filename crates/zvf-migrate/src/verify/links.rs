@@ -11,19 +11,19 @@ use super::super::report::Verified;
 use super::level::{Side, Sum, hash, join, place};
 use super::{Pair, Sums};
 
-/// Most rows whose hashes are cached, and a chunk: 16 MiB of them.
+/// Most rows with cached hashes, besides those of one chunk: 16 MiB.
 const MOST_ROWS: usize = 1 << 21;
 
-/// Most chunks whose hashes are cached.
+/// Most chunks with cached hashes.
 const MOST_CHUNKS: usize = 512;
 
-/// What identifies the ends of links: their places, or what the vertices hold.
+/// The identity of the ends of links: their places, or the hashes of their vertices.
 struct Ends<'s> {
     side: &'s Side,
     /// The level that the links lead to.
     other: &'s Side,
     by_place: bool,
-    /// The links are those of the source, of which some without an end were reported and left out.
+    /// The links are those of the source; links without an end were reported and left out.
     of_source: bool,
     /// Hashes of rows by chunk, and whether it is one of the other level.
     cached: HashMap<(bool, u32), Vec<u64>>,
@@ -51,7 +51,7 @@ impl Ends<'_> {
     fn end(&mut self, far: bool, chunk: &[i64], row: u32) -> Result<Option<u64>, WriteError> {
         let side = if far { self.other } else { self.side };
         if self.by_place {
-            // Of a copy, whose places are those of the source, this is not looked up.
+            // Places of a copy are those of the source and need no lookup.
             let there = !self.of_source || side.has(chunk, row);
             return Ok(there.then(|| place(chunk, row)));
         }

@@ -23,7 +23,7 @@ use super::reading::each_manifest;
 use super::report::Verified;
 use level::{Side, Sum};
 
-/// Sums of hashes by the names of what was summed up.
+/// Sums of hashes by name.
 type Sums = BTreeMap<String, Sum>;
 
 /// One level of both stores.
@@ -53,7 +53,7 @@ impl Ids {
     }
 }
 
-/// Compares a store with what it was copied from.
+/// Compares a store with its source.
 pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verified, WriteError> {
     if new.levels() != old.levels() {
         let what = format!("levels {:?}, expected {:?}", new.levels(), old.levels());

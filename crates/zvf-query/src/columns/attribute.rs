@@ -1,4 +1,4 @@
-//! Vertex attributes: what is known before reading, what one cell holds, and the finished column.
+//! Vertex attributes: what the documents state, the content of one cell, and the finished column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::error::QueryError;
 use crate::filter::{Operand, OperandType};
 use zvf_store::format::int;
 
-/// Most bytes that stand for missing values in one batch: a declared width is only a claim.
+/// Most bytes for missing values in one batch: a declared width may be wrong.
 const MOST: usize = 1 << 30;
 
-/// One attribute of a level, as far as its documents tell.
+/// One attribute of a level, as its documents describe it.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnSpec {
     pub(crate) name: String,
@@ -31,18 +31,18 @@ pub(crate) struct ColumnSpec {
     /// Other levels of the chain have the attribute, this one has not: every value is missing.
     pub(crate) absent: bool,
     pub(crate) dtype: DType,
-    /// Values a row, where the document declares them.
+    /// Values in a row, if the document declares them.
     pub(crate) declared: Option<usize>,
     pub(crate) categories: Option<Arc<Vec<Value>>>,
     /// The same as an array, made once.
     pub(crate) dictionary: Option<ArrayRef>,
     pub(crate) fill_code: Option<i64>,
     pub(crate) metadata: HashMap<String, String>,
-    /// Set once a cell has several values a row although the document states one (trap T8); `None` where it states none.
+    /// Set once a cell has several values in a row although the document states one (trap T8); `None` if the document states none.
     pub(crate) wider: Option<Arc<AtomicBool>>,
 }
 
-/// What one cell holds.
+/// The content of one cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     /// Not read.
@@ -111,12 +111,12 @@ impl ColumnSpec {
         }
     }
 
-    /// Bytes of a row, as far as the document tells.
+    /// Bytes of a row, if the document states them.
     pub(crate) fn row_bytes(&self) -> usize {
         self.dtype.size().saturating_mul(self.declared.unwrap_or(1))
     }
 
-    /// What a filter needs to know.
+    /// The type for a filter.
     pub(crate) fn operand_type(&self) -> OperandType {
         OperandType {
             dtype: self.dtype,
@@ -273,12 +273,12 @@ impl ColumnSpec {
     }
 }
 
-/// Gathered values of one attribute: the bytes of the rows that have some, and where rows have none.
+/// Gathered values of one attribute: the bytes of rows with values, and the rows without.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     /// Values of the rows that have one.
     pub(super) bytes: MutableBuffer,
-    /// Values a row, once a cell has told.
+    /// Values in a row, once a cell was decoded.
     pub(crate) width: Option<usize>,
     /// Start and count of rows without value.
     pub(super) missing: Vec<(usize, usize)>,
@@ -396,7 +396,7 @@ impl Column {
         self.bytes.len().saturating_add(missing)
     }
 
-    /// The bytes with zeros where rows have no value.
+    /// The bytes, with zeros for rows without a value.
     fn filled(self, row_bytes: usize, rows: usize) -> MutableBuffer {
         if self.missing.is_empty() {
             return self.bytes;

@@ -33,7 +33,7 @@ impl Kept {
         all.chain(some.iter().copied())
     }
 
-    /// Where a row stands among the kept ones.
+    /// The index of a row among the kept ones.
     pub(crate) fn rank(&self, row: u32) -> Option<u32> {
         match self {
             Self::All(rows) => (row < *rows).then_some(row),
@@ -44,7 +44,7 @@ impl Kept {
         }
     }
 
-    /// How many kept rows lie in `start .. start + count`.
+    /// The number of kept rows in `start .. start + count`.
     pub(crate) fn count_in(&self, start: u32, count: u32) -> u32 {
         let end = start.saturating_add(count);
         match self {
@@ -84,7 +84,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// First and last row; `None` where there is none.
+    /// First and last row; `None` without rows.
     pub(crate) fn ends(self) -> Option<(u32, u32)> {
         match self {
             Self::Range { start, count } => Some((start, start + count.checked_sub(1)?)),

@@ -11,7 +11,7 @@ use crate::BBox;
 use crate::plan::candidates::World;
 use zvf_store::format::int;
 
-/// How positions lie in a `vertices` cell.
+/// The layout of positions in a `vertices` cell.
 #[derive(Debug, Clone)]
 pub(crate) struct PositionSpec {
     /// Stored number type.
@@ -140,7 +140,7 @@ macro_rules! with_type {
 }
 
 impl PositionSpec {
-    /// Positions of a dtype, or `None` where it is no number type.
+    /// Positions of a dtype; `None` for dtypes that are not numbers.
     pub(crate) fn new(dtype: DType, dims: usize, offset: &[f64]) -> Option<Self> {
         let moved = offset.iter().any(|part| *part != 0.0);
         let (epsilon, step) = match dtype.kind {
@@ -274,7 +274,7 @@ impl PositionSpec {
 }
 
 impl PositionSpec {
-    /// Those of some rows of little-endian world positions that pass a test.
+    /// The given rows of little-endian world positions that pass a test.
     pub(crate) fn retained(&self, rows: &[u8], kept: &Kept, test: impl Fn(&[f64]) -> bool) -> Kept {
         let mut position = vec![0.0; self.dims];
         let mut passing = Vec::new();

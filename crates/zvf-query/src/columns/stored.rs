@@ -8,7 +8,7 @@ use crate::error::OrBug;
 use crate::spool::{put, put_bytes, take, take_bytes};
 use zvf_store::format::int;
 
-/// What stands for a width that no cell told.
+/// The width of a row that no cell told.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Writes a column: rows, width, which rows have a value (a byte a row; none where all have), and the values of those that have one.
@@ -32,7 +32,7 @@ const VALUED: u8 = 1;
 /// A column that [`write`] wrote.
 #[derive(Debug)]
 pub(crate) struct StoredColumn<'a> {
-    /// Zero where the table does not have the column.
+    /// Zero if the table does not have the column.
     rows: usize,
     width: Option<usize>,
     /// Which rows have a value; empty where all have.
@@ -83,7 +83,7 @@ impl<'a> StoredColumn<'a> {
     ///
     /// # Errors
     ///
-    /// Bug: rows that are not there.
+    /// Bug: rows beyond the end.
     pub(crate) fn push_to(
         &self,
         range: Range<usize>,

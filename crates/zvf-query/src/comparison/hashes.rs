@@ -166,13 +166,13 @@ pub(super) enum Of {
     New,
 }
 
-/// Rows of both stores: first all of them as sums, then those in parts whose sums differ.
+/// Rows of both stores: in the first pass as sums of hashes, in the second one by row in the parts that differ.
 #[derive(Debug)]
 pub(super) struct RowSets {
     /// Rows of the old store less those of the new one, and the same of the sums of their hashes.
     parts: Vec<(i64, u64)>,
     counts: [u64; 2],
-    /// What is left of the rows of the parts that differ, by their hashes; `None` in the first pass.
+    /// Unmatched rows of the parts that differ, by their hashes; `None` in the first pass.
     left: Option<HashMap<u64, Left>>,
     /// Not all of them fitted.
     overflowed: bool,

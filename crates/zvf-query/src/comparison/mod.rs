@@ -23,11 +23,11 @@ use hashes::{Left, Of, RowSets, hash};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The first differences, at most as many as were asked for.
+    /// The first differences, up to the requested number.
     pub differences: Vec<Difference>,
     /// The number of all differences.
     pub total: u64,
-    /// Whether there are more than were counted: of one table at most 262,144 rows that only one store has are told apart.
+    /// Whether differences were left uncounted: the rows of one table that only one store has are counted up to 262,144.
     pub more: bool,
     /// Rows of the vertex tables of all levels, in the first and in the second store.
     pub vertices: [u64; 2],
@@ -197,7 +197,7 @@ struct Pair<'a> {
     progress: &'a mut (dyn FnMut(u64) + Send),
 }
 
-/// A column by what has to be the same of it.
+/// The properties of a column that have to be equal.
 fn described(field: &Field) -> String {
     let unit = field.metadata().get("zvf.unit");
     let unit = unit.map_or_else(String::new, |unit| format!(" in {unit}"));

@@ -1,4 +1,4 @@
-//! Chunks and link cells of a result by object, asked for together.
+//! Chunks and link cells of a result by object, requested together.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ pub(crate) const INLINE: u64 = 20_000;
 /// Most fragments of one answer: each is remembered for the links.
 const MOST_PIECES: usize = 1 << 26;
 
-/// What is remembered of the rows that went out.
+/// State about the rows that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Nothing: there are no links.
@@ -46,7 +46,7 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
-    /// What the links of a query need. A limit cuts at fragments.
+    /// What the links of a query need. A limit cuts at fragment boundaries.
     pub(crate) fn of(p: &Prepared, links: Option<&LinkTable>) -> Self {
         let Some(links) = links.filter(|_| p.query.limit.is_none()) else {
             return if p.query.limit.is_some() {
@@ -123,7 +123,7 @@ impl Sent {
         }
     }
 
-    /// Appends rows that follow each other, and the row before them where they are joined to it.
+    /// Appends consecutive rows, and the row before them if it is joined to the first.
     fn link(&mut self, rows: Range<u64>, joined: bool) {
         if let Some(last) = self.chains.last_mut() {
             if joined && last.end == rows.start {
@@ -261,7 +261,7 @@ impl Outlet {
         }
     }
 
-    /// Takes the widths of columns that cells told.
+    /// Takes the widths of columns from decoded cells.
     pub(crate) fn widths(&mut self, told: &[Option<usize>]) {
         for (width, told) in self.widths.iter_mut().zip(told) {
             *width = width.or(*told);
@@ -429,7 +429,7 @@ impl Outlet {
         sent.picks = int::index(crossing) + usize::from(started);
     }
 
-    /// Sends held rows up to a row of the answer; drops nothing but what the limit cut off.
+    /// Sends held rows up to a row of the answer; drops only what the limit cut off.
     async fn release(&mut self, until: u64, emit: &mut Emit) {
         while let Some(batch) = self.held.pop_front() {
             let rows = int::wide(batch.num_rows());
@@ -450,7 +450,7 @@ impl Outlet {
         }
     }
 
-    /// The object of every row, and all its owners where they are asked for.
+    /// The object of every row, and all its owners if requested.
     ///
     /// # Errors
     ///

@@ -28,13 +28,13 @@ use crate::workers::Workers;
 use crate::{QueryError, Select};
 use zvf_store::format::int;
 
-/// Manifests that are asked for together.
+/// Manifests that are requested together.
 const MANIFESTS: usize = 1 << 14;
 
 /// Bytes of memory budget for each manifest of the stored chunks that are decoded together.
 const MANIFEST: u64 = 1 << 10;
 
-/// Chunks of which rows are decoded alone on the calling thread: some 20 µs each.
+/// Chunks whose rows are decoded on the calling thread: about 20 µs each.
 const FEW_CHUNKS: usize = 16;
 
 /// Manifests that are worth a table of the listed chunks.
@@ -65,7 +65,7 @@ pub(super) struct Run {
     /// Begins with a pass over the chunks.
     pub(super) sorted: bool,
     pub(super) pruned: bool,
-    /// What of the vertex table the links need.
+    /// The parts of the vertex table that links need.
     pub(super) keep: Keep,
     /// Fragment indexes are needed after their chunks.
     pub(super) fragments: bool,
@@ -239,7 +239,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Plans to gather object after object, or where that would read many chunks again, in one pass over the chunks.
+    /// Plans to gather object after object, or, if that would read many chunks again, in one pass over the chunks.
     fn plan_batches(&mut self, p: &Prepared) {
         let batches = self.batches(0);
         let chunks = self.reader.table.len();

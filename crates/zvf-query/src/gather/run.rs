@@ -41,12 +41,12 @@ use zvf_store::format::int;
 pub(crate) struct Choice {
     pub(crate) ids: Arc<IdTable>,
     pub(crate) picks: Vec<Pick>,
-    /// What was read to choose them.
+    /// Chunks that were read to choose them.
     pub(crate) held: HashMap<Vec<i64>, Decoded>,
     pub(crate) summary: Summary,
 }
 
-/// Runs a query whose result is by object.
+/// Runs a query that is answered by object.
 ///
 /// # Errors
 ///
@@ -154,7 +154,7 @@ pub(crate) async fn deliver(
 enum Ended {
     /// Everything is out that is wanted.
     Done,
-    /// Rows lie outside their chunks.
+    /// Some rows are outside their chunks.
     Misplaced,
     /// Too many chunks are read again: the entries from this one on are better sorted.
     Sort(usize),
@@ -163,7 +163,7 @@ enum Ended {
 }
 
 impl Run {
-    /// Sends the vertex table. `None`: rows lie outside their chunks, and nothing was sent.
+    /// Sends the vertex table. `None`: some rows are outside their chunks, and nothing was sent.
     async fn vertices(
         &mut self,
         p: &Prepared,
@@ -307,7 +307,7 @@ impl Run {
     }
 
     /// Reads all chunks of the entries from one on once, in their order, and sends the rows in the order of the entries.
-    /// The rows lie in a temporary file between. Nothing was sent of entries from this one on.
+    /// The rows are in a temporary file. Nothing was sent of entries from this one on.
     async fn sort(
         &mut self,
         p: &Prepared,
@@ -397,7 +397,7 @@ impl Run {
         Ok(Ended::Done)
     }
 
-    /// Owners of every row, where all of them are asked for.
+    /// Owners of every row, if all of them are requested.
     async fn all_owners(&mut self, p: &Prepared) -> Result<Option<Owners>, QueryError> {
         if !p.table.has(Out::ObjectIds) {
             return Ok(None);

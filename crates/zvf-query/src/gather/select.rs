@@ -1,4 +1,4 @@
-//! Which objects are asked for.
+//! The requested objects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Pick {
 ///
 /// # Errors
 ///
-/// Misuse where the level has none.
+/// Misuse: the level has none.
 pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     p.level.object_index().ok_or_else(|| {
         QueryError::misuse(format!(
@@ -53,7 +53,7 @@ pub(crate) async fn picks(
     for id in named(p, members, &|id| ids.slot(id).is_some())? {
         picks.extend(ids.slot(id).map(|row| Pick { id, row }));
     }
-    // What all tries did not bring is not asked for once more.
+    // An id that all attempts did not find is not requested again.
     let needed = |chunk| picks.iter().any(|pick| index.chunk_of(pick.row) == chunk);
     if let Some((_, error)) = failed.into_iter().find(|(chunk, _)| needed(*chunk)) {
         return Err(error.into());
@@ -102,7 +102,7 @@ pub(crate) fn named(
 ///
 /// # Errors
 ///
-/// Misuse where there is no object index. I/O.
+/// Misuse: no object index. I/O.
 pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
     let index = index(p)?;
     let ids = index.ids_in(p.round).await?;
@@ -110,7 +110,7 @@ pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), Query
     Ok((ids, picks))
 }
 
-/// Members of the groups asked for. A coarse level that keeps object ids has the groups of level 0 (trap T21).
+/// Members of the requested groups. A coarse level that keeps object ids has the groups of level 0 (trap T21).
 pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
     let Some(groups) = &p.query.groups else {
         return Ok(None);

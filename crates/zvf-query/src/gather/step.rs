@@ -89,7 +89,7 @@ impl GatherPlan {
         })
     }
 
-    /// Number of the object of an entry, given that of an entry before it, or 0.
+    /// The index of the object of an entry, searched from that of an earlier entry, or from 0.
     pub(super) fn pick(&self, entry: usize, before: u32) -> u32 {
         // Most objects have a few entries, so that the next entry belongs to one of the next objects. A short linear search reads memory in
         // order; a binary search would miss the cache.

@@ -41,7 +41,7 @@ impl Parents {
     ///
     /// # Errors
     ///
-    /// Malformed: a family whose records are not pairs.
+    /// Malformed: a family with records that are not pairs.
     pub(crate) fn new(family: Option<&Family>, cells: Vec<RecordCell>) -> Result<Self, QueryError> {
         let mut records = Vec::new();
         let Some(family) = family else {

@@ -378,7 +378,7 @@ impl Family {
         Ok(attributes.into_iter().map(|one| (one, records)).collect())
     }
 
-    /// Takes the attributes of a cell with `rows` rows, of which `records` count.
+    /// Takes the attributes of a cell with `rows` rows; `records` of them are used.
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Errors
 ///
-/// Misuse: no object index, an unknown attribute, one that has no numbers. Those of [`query`](crate::query).
+/// Misuse: no object index, an unknown attribute, an attribute without numbers. Errors of [`query`](crate::query).
 ///
 /// # Examples
 ///
@@ -103,12 +103,12 @@ pub struct Measures {
     next: usize,
     attributes: Names,
     table: MeasureTable,
-    /// The vertices of objects whose links follow from the order of rows, and the object that is being read.
+    /// The vertices of objects whose links follow from the order of rows, and the current object.
     paths: Option<(Answer, PathMeter)>,
 }
 
 impl Measures {
-    /// Selects the objects by a query, as [`Select::Objects`] does, and the attributes whose means are wanted.
+    /// Selects the objects by a query, as [`Select::Objects`] does, and the attributes to average.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryEr
     Ok(all.filter(|(id, _)| known.insert(*id)).collect())
 }
 
-/// The values of a column of the vertices, NaN where one is missing, and how many a row has.
+/// The values of a column of the vertices, with NaN for missing ones, and the number of values in a row.
 fn column(batch: &RecordBatch, name: &str) -> Result<(Vec<f64>, usize), QueryError> {
     let column = batch
         .column_by_name(name)

@@ -100,7 +100,7 @@ impl Rows {
             .or_bug("a row without a position")
     }
 
-    /// The values of a row whose means are wanted.
+    /// The values of a row that are averaged.
     fn values(&self, row: usize) -> impl Iterator<Item = f64> {
         self.attributes.iter().flat_map(move |(values, width)| {
             let start = row.saturating_mul(*width);

@@ -16,12 +16,12 @@ use crate::numbers;
 pub(super) struct MeasureTable {
     schema: SchemaRef,
     kinds: Vec<Measure>,
-    /// Columns of the vertices whose means are wanted.
+    /// Columns of the vertices to average.
     columns: Vec<String>,
     means: usize,
 }
 
-/// What a column has.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
     ObjectId,
@@ -134,7 +134,7 @@ impl MeasureTable {
         &self.schema
     }
 
-    /// The columns of the vertices whose means are wanted.
+    /// The columns of the vertices to average.
     pub(super) fn columns(&self) -> &[String] {
         &self.columns
     }

@@ -149,7 +149,7 @@ impl BoundRegion {
         self.shape.contains(position)
     }
 
-    /// How the box between two corners lies.
+    /// The overlap with the box between two corners.
     pub(crate) fn overlap(&self, low: &[f64], high: &[f64]) -> Overlap {
         self.shape.overlap(low, high)
     }
@@ -268,14 +268,14 @@ impl BoundShape {
         }
     }
 
-    /// Narrows the ranges of axes to those of the region.
+    /// Narrows the ranges of axes to the bounds of the region.
     fn bound(&self, into: &mut [(f64, f64)]) {
         let mut narrow = |axis: usize, low: f64, high: f64| {
             if let Some(range) = into.get_mut(axis) {
                 *range = (range.0.max(low), range.1.min(high));
             }
         };
-        // A little wider than what rounding of a difference may accept.
+        // Slightly wider, since a rounded difference may accept more.
         let around = |value: f64, distance: f64| {
             let slack = (value.abs() + distance) * 1e-15;
             (value - distance - slack, value + distance + slack)
@@ -287,7 +287,7 @@ impl BoundShape {
                 for part in parts {
                     let mut own = into.to_vec();
                     part.bound(&mut own);
-                    // A part of which nothing is left adds nothing.
+                    // An empty part adds nothing.
                     if own.iter().any(|(low, high)| low > high) {
                         continue;
                     }

@@ -127,7 +127,7 @@ impl<'t> TextCursor<'t> {
         number.map_err(|_| self.expected_at(start, "the number of a vertex"))
     }
 
-    /// Takes a range `LO:HI`, either end of which may be left out.
+    /// Takes a range `LO:HI`; either end may be left out.
     pub(super) fn range(&mut self) -> Result<(f64, f64), Wrong> {
         let start = self.at;
         let low = match self.peek() {

@@ -200,7 +200,7 @@ impl Mesh {
         })
     }
 
-    /// Whether a point lies inside or on a triangle.
+    /// Whether a point is inside a triangle or on it.
     pub(super) fn covers(&self, point: Point) -> bool {
         let mut bounds = self.bounds.iter().zip(point);
         if !bounds.all(|((low, high), one)| *low <= one && one <= *high) {
@@ -215,7 +215,7 @@ impl Mesh {
                 continue;
             }
             let below = point[2] < block[2].0;
-            // Positive where the point is on the side from which the corners turn right.
+            // Positive if the corners turn right as seen from the point.
             let side = match below {
                 true => 0.0,
                 false => side_of(corners, point),
@@ -235,7 +235,7 @@ impl Mesh {
         odd
     }
 
-    /// How a block lies; it may be infinite. Near the surface `Crosses` may be said of a block that the mesh does not meet.
+    /// The overlap with a block, which may be infinite. Near the surface it may be `Crosses` for blocks that the mesh does not meet.
     pub(super) fn overlap(&self, block: &Block) -> Overlap {
         let mut clipped = *block;
         for ((low, high), (least, most)) in clipped.iter_mut().zip(self.bounds) {
@@ -250,7 +250,7 @@ impl Mesh {
         {
             return Overlap::Crosses;
         }
-        // No triangle meets it, so that one point stands for all.
+        // No triangle meets the block, so one point decides for all.
         match self.covers(clipped.map(|(low, _)| low)) {
             true if clipped == *block => Overlap::Inside,
             true => Overlap::Crosses,
@@ -274,7 +274,7 @@ fn block_around(points: impl Iterator<Item = Point>) -> Block {
     block
 }
 
-/// On which side of the plane of a triangle a point lies: positive below, if the corners turn left as seen from above.
+/// The side of the plane of a triangle on which a point is: positive below, if the corners turn left as seen from above.
 fn side_of([a, b, c]: [Point; 3], point: Point) -> f64 {
     let coord = |[x, y, z]: Point| Coord3D { x, y, z };
     orient3d(coord(a), coord(b), coord(c), coord(point))
@@ -301,7 +301,7 @@ fn passes(a: Point, b: Point, point: Point) -> f64 {
     }
 }
 
-/// Whether a point of the plane of a triangle lies in the triangle.
+/// Whether a point in the plane of a triangle is in the triangle.
 fn on_triangle([a, b, c]: [Point; 3], point: Point) -> bool {
     // In one of the planes of the axes the triangle has an area, unless its corners are on a line; then its edges are those of others.
     let planes = [[0, 1], [1, 2], [2, 0]];

@@ -98,7 +98,7 @@ pub(crate) struct Plane {
     ranges: Vec<AxisRange>,
 }
 
-/// How a region and a box around some rows lie.
+/// The overlap of a region with a box around some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overlap {
     /// No point of the box is in the region.
@@ -110,7 +110,7 @@ pub(crate) enum Overlap {
 }
 
 impl Overlap {
-    /// That of the union of regions.
+    /// The overlap with the union of regions.
     fn any(parts: impl Iterator<Item = Self>) -> Self {
         let mut found = Self::Outside;
         for part in parts {
@@ -123,7 +123,7 @@ impl Overlap {
         found
     }
 
-    /// That of what is not in the region.
+    /// The overlap with the complement.
     fn inverted(self) -> Self {
         match self {
             Self::Outside => Self::Inside,
@@ -234,7 +234,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse); what is wrong with a file.
+    /// As [`parse`](Self::parse); errors of the file.
     pub fn parse_with(
         text: &str,
         file: &mut dyn FnMut(&str, &str) -> Result<Self, String>,

@@ -52,7 +52,7 @@ pub(super) fn plane(text: &mut TextCursor<'_>) -> Result<Plane, Wrong> {
     let first = text.name(WANTED)?;
     let mut letters = first.chars();
     let letters = (letters.next(), letters.next(), letters.next());
-    // `x,y` has a second name behind the comma, `xy,z=0:1` a range.
+    // `x,y` has a second name after the comma, `xy,z=0:1` a range.
     let mut axes = None;
     let mut ranges = Vec::new();
     while text.eat(',') {
@@ -190,14 +190,14 @@ impl Parser<'_, '_> {
         Ok(shape)
     }
 
-    /// The region of a file, the name of which is next.
+    /// The region of a file, whose name is next.
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
         (self.file)(shape, &name).map_err(|what| Wrong { at, what })
     }
 
-    /// Takes the plane behind polygons, and the end.
+    /// Takes the plane after polygons, and the end.
     fn prism(&mut self, polygons: Shape) -> Result<Shape, Wrong> {
         let mut region = Region { shape: polygons };
         if self.text.eat(',') {
@@ -208,7 +208,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Takes the coordinates of a centre and the radius behind them.
+/// Takes the coordinates of a centre, then the radius.
 pub(super) fn sphere(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     let mut radius = text.coordinate()?;
     let mut center = Vec::new();

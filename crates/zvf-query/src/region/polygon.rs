@@ -1,4 +1,4 @@
-//! Polygons with holes and several parts: which points and rectangles lie in them.
+//! Polygons with holes and several parts: tests of points and rectangles.
 //!
 //! The position of a point beside an edge is decided by the exact sign of a determinant (crate `robust`), so that no point is missed or counted twice
 //! near an edge or a vertex. A point on an edge, also of a hole, is inside.
@@ -95,12 +95,12 @@ impl Polygons {
         })
     }
 
-    /// Whether a point lies inside or on an edge.
+    /// Whether a point is inside or on an edge.
     pub(super) fn covers(&self, point: [f64; 2]) -> bool {
         self.parts.iter().any(|part| part.covers(point))
     }
 
-    /// How a rectangle lies; it may be infinite.
+    /// The overlap with a rectangle, which may be infinite.
     pub(super) fn overlap(&self, rectangle: &Rectangle) -> Overlap {
         let parts = self.parts.iter().map(|part| part.overlap(rectangle));
         Overlap::any(parts)
@@ -250,7 +250,7 @@ impl Part {
     }
 }
 
-/// On which side of the line from `a` to `b` a point lies: positive on the left.
+/// The side of the line from `a` to `b` on which a point is: positive on the left.
 fn side(a: [f64; 2], b: [f64; 2], point: [f64; 2]) -> f64 {
     let coord = |[x, y]: [f64; 2]| Coord { x, y };
     orient2d(coord(a), coord(b), coord(point))

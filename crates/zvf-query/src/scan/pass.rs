@@ -122,7 +122,7 @@ impl Scan {
         Ok((scan, placed))
     }
 
-    /// The objects of fragments, where they are known.
+    /// The objects of fragments, if known.
     pub(crate) fn owners(&self) -> Option<Owners> {
         let side = &self.side;
         match (&side.cells, &side.walk, &side.ids) {
@@ -134,7 +134,7 @@ impl Scan {
         }
     }
 
-    /// The objects of kept rows with their fragments, once all groups were taken; in their order where that is asked for.
+    /// The objects of kept rows with their fragments, after all groups; in their order if requested.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl Scan {
         Ok(Some((group, taken)))
     }
 
-    /// What the chunks got wrong, once all are read.
+    /// Defects of the chunks, after all are read.
     pub(crate) fn remarks(&mut self) {
         let shown = |index| self.table.has(Out::Attribute(index));
         let found = self.gaps.warnings(&self.reader, shown);

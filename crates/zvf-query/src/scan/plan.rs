@@ -73,7 +73,7 @@ fn plan_chunks(
     Ok((table, scope, pruned))
 }
 
-/// What a pass needs to know of objects, each with what comes before.
+/// The knowledge of objects that a pass needs; each variant includes the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OfObjects {
     Nothing,
@@ -85,7 +85,7 @@ pub(crate) enum OfObjects {
     Order,
 }
 
-/// What a pass needs beside vertices.
+/// What a pass reads besides vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) fragments: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Ask {
     pub(crate) links: Option<Touch>,
     /// The object table, when its attributes are wanted.
     pub(crate) objects: Option<ObjectTable>,
-    /// Keep what was decoded, up to this many bytes.
+    /// Keep decoded chunks, up to this many bytes.
     pub(crate) hold: u64,
     /// Rows that are wanted at most.
     pub(crate) limit: Option<u64>,
@@ -111,7 +111,7 @@ pub(crate) struct VertexPlan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) what: What,
     pub(crate) table: TablePlan,
-    /// Keep what was decoded, for a second pass.
+    /// Keep decoded chunks for a second pass.
     pub(crate) hold: bool,
     /// Whether chunks are read on the calling thread.
     pub(crate) here: bool,
@@ -133,7 +133,7 @@ pub(crate) struct Pass {
     pub(crate) links: Vec<LinkCellRef>,
     /// The region that the chunks were taken from; `None`: all of the level.
     pub(crate) scope: Option<Candidates>,
-    /// Whether chunks were left out by where their rows lie.
+    /// Whether chunks were left out because of the positions of their rows.
     pub(crate) pruned: bool,
 }
 
@@ -191,7 +191,7 @@ fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryEr
     Ok(())
 }
 
-/// What documents say about the size of the cells of a query.
+/// The sizes of the cells of a query, as documents state them.
 pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
     let chunks = int::wide(p.level.vertices().presence().len()).max(1);
     let rows_per_chunk = match p.level.doc().vertex_count {
@@ -289,10 +289,10 @@ pub(crate) struct Pace {
     pub(crate) window: usize,
 }
 
-/// What is known about a level before reading it.
+/// Facts about a level that are known before it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// Rows that a chunk has on average, as far as documents tell.
+    /// Average rows of a chunk, as documents state them.
     pub(crate) rows_per_chunk: u64,
     /// Decoded bytes of a row.
     pub(crate) row_bytes: u64,

@@ -22,12 +22,12 @@ use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
 
-/// What came beside the cells.
+/// What was read besides the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,
     pub(crate) walk: Option<Arc<Walk>>,
-    /// The objects of fragments by the owner column, where no manifest was read.
+    /// The objects of fragments by the owner column, without manifests.
     pub(crate) cells: Option<Arc<OwnerCells>>,
     /// What manifests may name that are read after the pass.
     pub(crate) scope: Option<Scope>,
@@ -119,7 +119,7 @@ async fn of_objects(
     Ok(side)
 }
 
-/// Whether the rows of the chunk that a plan is in doubt about lie where its key says.
+/// Whether the rows of the chunk that the plan doubts are inside the chunk of its key.
 ///
 /// # Errors
 ///
@@ -156,7 +156,7 @@ pub(crate) struct GroupOut {
     pub(crate) gathered: Gathered,
     pub(crate) held: Vec<Decoded>,
     pub(crate) gaps: Gaps,
-    /// A chunk whose rows lie elsewhere than its key says.
+    /// A chunk whose rows are outside the chunk of its key.
     pub(crate) misplaced: Option<Slot>,
     pub(crate) cells: u64,
 }

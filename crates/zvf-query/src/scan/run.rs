@@ -23,7 +23,7 @@ use crate::row_map::RowMap;
 use crate::vertex_table::{Gathered, Out, OwnerColumns};
 use zvf_store::format::int;
 
-/// Runs a query whose result is in chunk order.
+/// Runs a query that is answered in chunk order.
 ///
 /// # Errors
 ///
@@ -157,12 +157,12 @@ fn counted(p: &Prepared) -> bool {
     p.query.outputs.objects && p.level.object_index().is_some()
 }
 
-/// Whether rows are told with their objects.
+/// Whether rows are sent with their objects.
 fn owned(p: &Prepared) -> bool {
     p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds)
 }
 
-/// What the pass needs beside vertices.
+/// What the pass reads besides vertices.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ fn owned(p: &Prepared) -> bool {
 pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
     let (counted, owned) = (counted(p), owned(p));
     let objects = counted.then(|| {
-        // Attributes are those of the chain, where the level is part of one.
+        // The attributes of the chain, if the level is part of one.
         let attributes = match p.part {
             Some(_) => &[],
             None => p.level.object_attributes(),
@@ -207,13 +207,13 @@ pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
     })
 }
 
-/// The link table of a query, where there can be links.
+/// The link table of a query, if there can be links.
 pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> {
     let implied = p.rule != Rule::Stored;
     if !p.query.outputs.links || !(implied || p.family.is_some()) {
         return Ok(None);
     }
-    // Implied links have two ends, regardless of what a stray family says.
+    // Implied links have two ends, regardless of an unrelated family.
     let family = p
         .family
         .clone()

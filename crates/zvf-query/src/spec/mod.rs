@@ -75,7 +75,7 @@ pub struct QuerySpec {
     pub region: Option<Region>,
     /// The plane of the polygons of the region that state none.
     pub(crate) plane: Option<Plane>,
-    /// Whole objects by how they lie to box and region; the member has the name of the relation.
+    /// Whole objects by their relation to box and region; the member has the name of the relation.
     pub relation: Option<ObjectRelation>,
     /// Object ids, in the order the answer shall have.
     pub objects: Option<Vec<i64>>,
@@ -218,7 +218,7 @@ impl QuerySpec {
         self
     }
 
-    /// Asks for whole objects by how they lie to box and region.
+    /// Requests whole objects by their relation to box and region.
     #[must_use]
     pub fn with_relation(mut self, relation: ObjectRelation) -> Self {
         self.relation = Some(relation);

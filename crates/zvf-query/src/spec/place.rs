@@ -1,4 +1,4 @@
-//! The members that say where rows and objects lie, beside the box.
+//! The members that select rows and objects by position, besides the box.
 
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ impl QuerySpec {
         Ok(true)
     }
 
-    /// Adds a region to the one that is there.
+    /// Intersects the region with another one.
     pub fn intersect(&mut self, region: Region) {
         self.region = Some(match self.region.take() {
             Some(before) => before.and(region),

@@ -29,7 +29,7 @@ pub(super) struct Extent {
     pub(super) probabilities: Vec<f64>,
     /// Bins of histograms; 0: there are none.
     pub(super) bins: usize,
-    /// Numbers of which quantiles are exact.
+    /// Up to this many numbers, quantiles are exact.
     pub(super) exact: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Histograms of numbers whose range is not known before: counts are exact, and bins widen as the range does.
+//! Histograms of numbers with an unknown range: counts are exact, and bins widen with the range.
 //!
 //! The width of the bins is a power of two, and their edges are multiples of it. A number outside of all bins doubles the width until all numbers are
 //! within the requested number of bins; two bins become one then, so that no number has to be counted again.
@@ -185,7 +185,7 @@ fn exponent_of(number: f64) -> i32 {
 mod tests {
     use super::*;
 
-    /// Counts all numbers anew for the final edges.
+    /// Counts all numbers again for the final edges.
     fn check(batches: &[&[f64]], most: usize) {
         let mut histogram = Histogram::new(most);
         for batch in batches {

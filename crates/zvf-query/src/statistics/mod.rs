@@ -81,7 +81,7 @@ impl FromStr for StatisticsBy {
     }
 }
 
-/// The statistics of all rows, or of those of one object or group.
+/// The statistics of all rows, or of one object or group.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsSection {
@@ -115,9 +115,9 @@ pub struct ColumnStatistics {
     pub count: u64,
     /// Missing values (null).
     pub missing: u64,
-    /// Floats that are not a number, which is what an import stores for a float that a file lacks.
+    /// Floats that are NaN; an import stores NaN for a missing float.
     pub nan: u64,
-    /// What is known of the values.
+    /// The statistics of the values.
     pub values: StatisticsOf,
 }
 
@@ -174,7 +174,7 @@ pub enum StatisticValue {
 }
 
 impl StatisticValue {
-    /// The number as a float, rounded where that is necessary.
+    /// The number as a float, rounded if necessary.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "as it says")]
     pub fn real(self) -> f64 {

@@ -82,7 +82,7 @@ impl QuantileSketch {
         Ok(())
     }
 
-    /// By how many places a returned number may differ from the one that was asked for, if all were sorted. 0: they are exact.
+    /// The largest possible difference in rank between a returned number and the exact quantile; 0 if quantiles are exact.
     pub(super) fn error(&self) -> u64 {
         self.error
     }
@@ -174,7 +174,7 @@ pub(super) fn float_of_key(key: u64) -> f64 {
 }
 
 impl Between {
-    /// The quantile, of the numbers that the keys stand for, computed as NumPy does.
+    /// The quantile of the numbers behind the keys, computed as NumPy does.
     pub(super) fn value(self, number: impl Fn(u64) -> f64) -> f64 {
         let (low, high) = (number(self.low), number(self.high));
         if self.fraction == 0.0 || self.low == self.high {

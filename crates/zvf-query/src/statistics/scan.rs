@@ -19,7 +19,7 @@ use crate::object_terms::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
 
-/// Numbers of which quantiles are exact, in statistics of groups: each group has some for each column.
+/// Up to this many numbers, quantiles are exact in statistics of groups: each group has so many for each column.
 const EXACT_OF_GROUPS: usize = 1 << 12;
 
 /// The same in all other statistics.
@@ -232,7 +232,7 @@ impl StatisticsScan {
                         None if query.is_by_object() => None,
                         None => Some(object_ids(store, query.level, query.own_level_only).await?),
                     };
-                    // An object has one section, however often it is asked for.
+                    // An object has one section, even if it is requested twice.
                     let mut known = HashSet::new();
                     ids.iter_mut()
                         .for_each(|ids| ids.retain(|id| known.insert(*id)));
@@ -373,7 +373,7 @@ impl StatisticsScan {
         })
     }
 
-    /// What the answer was.
+    /// The summary of the answer.
     pub fn summary(&self) -> &Summary {
         self.answer.summary()
     }

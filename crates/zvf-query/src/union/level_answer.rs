@@ -21,7 +21,7 @@ impl LevelAnswer {
     ///
     /// # Errors
     ///
-    /// Those of the level's query.
+    /// Errors of the query of the level.
     pub(super) async fn start<F>(
         level: u32,
         run: impl FnOnce(Emit) -> F,
@@ -41,7 +41,7 @@ impl LevelAnswer {
     ///
     /// # Errors
     ///
-    /// Those of the level's query.
+    /// Errors of the query of the level.
     pub(super) async fn next(&mut self, table: Table) -> Result<Option<RecordBatch>, QueryError> {
         loop {
             let next = match self.later.take() {
@@ -64,7 +64,7 @@ impl LevelAnswer {
     ///
     /// # Errors
     ///
-    /// Those of the level's query.
+    /// Errors of the query of the level.
     pub(super) async fn finish(&mut self, summary: &mut Summary) -> Result<(), QueryError> {
         while self.answer.next().await?.is_some() {}
         let own = self.answer.summary();

@@ -74,7 +74,7 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// Those of the level's query.
+    /// Errors of the query of the level.
     pub(super) async fn send_links(
         &self,
         of: &mut LevelAnswer,
@@ -117,7 +117,7 @@ pub(super) fn plain(levels: &[Prepared]) -> Vec<bool> {
 ///
 /// # Errors
 ///
-/// Those of [`ObjectUnion::new`].
+/// Errors of [`ObjectUnion::new`].
 pub(super) fn object_table(
     levels: &[Prepared],
     form: Form,

@@ -38,7 +38,7 @@ pub(super) struct Table {
     object: Option<usize>,
     /// The columns of positions, if they were named.
     position: Vec<usize>,
-    /// The columns of the ends of links, where they were named.
+    /// The columns of the ends of links, if named.
     link_columns: Option<Vec<String>>,
     /// How positions are brought into the store.
     placed: Option<Placed>,
@@ -116,7 +116,7 @@ impl Table {
         })
     }
 
-    /// Reads the values of an attribute: a table, or a file of these values alone; `along` if a line of a text has those of one object.
+    /// Reads the values of an attribute: a table, or a file of values alone; `along` if a line of a text has those of one object.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether the file states which rows are those of one object.
+    /// Whether the file states the number of values of each object.
     pub(super) fn is_divided(&self) -> bool {
         self.lengths.is_some()
     }
@@ -265,7 +265,7 @@ impl Table {
         )))
     }
 
-    /// Attributes of an answer besides those of the store.
+    /// Attributes of a table that the store does not have.
     fn besides(&self, own: &[&str], known: &[AttributeSpec]) -> BTreeSet<String> {
         let fields = self.batch.schema_ref().fields().iter();
         let names = fields.map(|field| field.name().as_str());
@@ -325,7 +325,7 @@ impl Table {
         if !own.is_empty() {
             return own;
         }
-        // As an import names what a store cannot hold, such as `gene/name`.
+        // Names that a store cannot hold, such as `gene/name`, are changed as an import does.
         let names: Vec<&str> = self
             .columns
             .iter()
@@ -397,7 +397,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Usage, where there is no column; malformed, what is no such value.
+    /// Usage: a missing column; malformed: another value.
     fn array(
         &self,
         one: &AttributeSpec,
@@ -569,7 +569,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Usage, where there is no column; malformed, what is no such value.
+    /// Usage: a missing column; malformed: another value.
     fn attribute(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
         let name = match OF_EDITS.contains(&&*one.name) {
             true => format!("attribute:{}", one.name),
@@ -593,7 +593,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Usage, where there is no column; malformed, what is no such value.
+    /// Usage: a missing column; malformed: another value.
     pub(super) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
         let values = self.array(one, &self.channels(&one.name), None, fill)?;
         Ok((format!("attribute:{}", one.name), values))
