@@ -329,7 +329,7 @@ def test_values_beside_a_tractogram_go_along_its_streamlines(tmp_path: Path) -> 
     assert (np.diff(found["place"]) < 0).any()
     np.testing.assert_array_equal(found["fa"], found["place"] * 0.5)
     for how, message in [
-        ({"on": "objects", "by_object_order": True}, "order of objects, for objects"),
+        ({"on": "objects", "by_object_order": True, "type": "float64"}, "order of objects, for objects"),
         ({"by_order": True, "by_object_order": True}, "the order and the order of objects"),
     ]:
         with pytest.raises(zvf.MisuseError, match=message), zvf.edit(url) as change:
