@@ -77,11 +77,14 @@ fn output(store: &str, args: &ResultArgs, context: &Context<'_>) -> Result<Optio
 }
 
 fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> Result<Target> {
-    let mut target = Target::of(output.map(Output::path), args.format)?;
+    let target = Target::of(output.map(Output::path), args.format)?;
     #[cfg(feature = "parquet")]
-    if let (Target::Export(file, Format::Parquet), false) = (&target, args.columns.is_empty()) {
-        target = Target::File(file.clone(), FormatArg::Parquet);
-    }
+    let target = match target {
+        Target::Export(file, Format::Parquet) if !args.columns.is_empty() => {
+            Target::File(file, FormatArg::Parquet)
+        }
+        other => other,
+    };
     if context.common.json && matches!(target, Target::Stdout(_)) {
         return Err(CliError::usage(
             "--json and --format both want stdout: give -o OUT for the table",
