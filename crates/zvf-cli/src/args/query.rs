@@ -15,7 +15,7 @@ only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .t
 vertex table, too. OUT without an ending,
 or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an
 object index, and groups.arrow with the groups of these objects; `zvf append` takes it back. OUT may be a URL of any backend that stores
-may have. Of a store with objects every table of vertices has a column object_id, for which all manifests are read; --columns says otherwise.
+may have. Of a store with objects every table of vertices has a column object_id, unless --columns names others.
 CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
 the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
 
