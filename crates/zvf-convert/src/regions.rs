@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
+use zvf_encode::error::{OrBug, internal};
 use zvf_query::numbers::floats;
 use zvf_query::{QueryError, Region};
 use zvf_write::Kind;
@@ -120,40 +120,44 @@ pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
         let found = import.spec().kind.name();
         return Err(ConvertError::usage(name, found, "a closed mesh"));
     }
-    let dims = import.spec().axes.len();
+    if import.vertices() > Region::MOST_MESH_VERTICES {
+        let found = format!("{} vertices", import.vertices());
+        let expected = format!("at most {}", Region::MOST_MESH_VERTICES);
+        return Err(ConvertError::usage(name, found, expected));
+    }
+    if import.spec().axes.len() != 3 {
+        let found = format!("{} axes", import.spec().axes.len());
+        return Err(ConvertError::usage(name, found, "a mesh of three axes"));
+    }
     let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
     import.record_batches(|part| {
         let Imported::Vertices(rows, faces) = part else {
             return Ok(());
         };
-        if let Some(positions) = rows.column_by_name("position") {
-            for row in floats(positions).values.chunks_exact(dims.max(1)) {
-                let at = |axis: usize| row.get(axis).copied().unwrap_or(0.0);
-                vertices.push([at(0), at(1), at(2)]);
-            }
-        }
-        for faces in faces
-            .iter()
-            .filter_map(|faces| faces.column_by_name("vertices"))
-        {
-            let Some(list) = faces.as_fixed_size_list_opt() else {
+        let positions = rows.column_by_name("position");
+        let positions = floats(positions.or_bug("vertices without positions")?).values;
+        let (points, rest) = positions.as_chunks::<3>();
+        internal!(rest.is_empty(), "positions of three axes");
+        vertices.extend_from_slice(points);
+        let Some(faces) = faces else {
+            return Ok(());
+        };
+        let list = faces.column_by_name("vertices");
+        let list = list.and_then(|list| list.as_fixed_size_list_opt());
+        let list = list.or_bug("faces without a list of vertices")?;
+        let ends = list.values().as_primitive_opt::<UInt64Type>();
+        let ends = ends.or_bug("vertices of faces that are no numbers")?;
+        let width = usize::try_from(list.value_length()).or_bug("faces of a negative length")?;
+        for face in ends.values().chunks_exact(width.max(1)) {
+            let corner =
+                |end: &u64| u32::try_from(*end).or_bug("a vertex beyond the limit of a mesh");
+            let face = face.iter().map(corner).collect::<Result<Vec<u32>, _>>()?;
+            // A fan around the first corner.
+            let [first, rest @ ..] = face.as_slice() else {
                 continue;
             };
-            let Some(ends) = list.values().as_primitive_opt::<UInt64Type>() else {
-                continue;
-            };
-            let corner = |end: &u64| u32::try_from(*end).unwrap_or(u32::MAX);
-            let corners = list.len().max(1);
-            for face in ends.values().chunks_exact((ends.len() / corners).max(1)) {
-                let face: Vec<u32> = face.iter().map(corner).collect();
-                // A fan around the first corner.
-                if let Some((first, rest)) = face.split_first() {
-                    triangles.extend(
-                        rest.windows(2)
-                            .filter_map(|pair| Some([*first, *pair.first()?, *pair.last()?])),
-                    );
-                }
-            }
+            let pairs = rest.iter().zip(rest.iter().skip(1));
+            triangles.extend(pairs.map(|(a, b)| [*first, *a, *b]));
         }
         Ok::<_, ConvertError>(())
     })?;

@@ -14,6 +14,7 @@ mod frames;
 mod imported;
 mod las;
 mod linked;
+mod mesh_regions;
 mod meshes;
 #[cfg(feature = "parquet")]
 mod parquet;

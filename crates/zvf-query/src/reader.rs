@@ -403,8 +403,8 @@ impl Reader {
         cells: &[Cell],
     ) -> Result<Kept, QueryError> {
         let mut kept = match &self.test.bbox {
-            Some(bbox) if !self.test.whole_chunks => self.inside(positions, bbox, extent),
-            Some(bbox) if self.test.worthless_keys => match self.inside(positions, bbox, extent) {
+            Some(bbox) if !self.test.whole_chunks => self.inside(positions, bbox, extent)?,
+            Some(bbox) if self.test.worthless_keys => match self.inside(positions, bbox, extent)? {
                 none @ Kept::Rows(_) if none.len() == 0 => none,
                 _ => Kept::All(rows),
             },
@@ -439,9 +439,14 @@ impl Reader {
     }
 
     /// The rows inside the box and the region; `extent` is that of all rows, if known.
-    fn inside(&self, positions: &[u8], bbox: &BBox, extent: Option<&Extent>) -> Kept {
+    fn inside(
+        &self,
+        positions: &[u8],
+        bbox: &BBox,
+        extent: Option<&Extent>,
+    ) -> Result<Kept, QueryError> {
         let Some(region) = &self.test.region else {
-            return self.position.inside(positions, bbox, extent);
+            return Ok(self.position.inside(positions, bbox, extent));
         };
         let extent = match extent {
             Some(extent) => Cow::Borrowed(extent),
@@ -449,15 +454,15 @@ impl Reader {
         };
         let kept = self.position.inside(positions, bbox, Some(&extent));
         if kept.len() == 0 {
-            return kept;
+            return Ok(kept);
         }
-        match region.overlap(&extent.min, &extent.max) {
+        Ok(match region.overlap(&extent.min, &extent.max) {
             Overlap::Inside => kept,
             Overlap::Outside => Kept::Rows(Vec::new()),
             Overlap::Crosses => self
                 .position
-                .retained(positions, &kept, |position| region.contains(position)),
-        }
+                .retained(positions, &kept, |position| region.contains(position))?,
+        })
     }
 
     /// Whether a chunk can have rows of the region, by the place that its key says.

@@ -287,7 +287,7 @@ pub(crate) async fn pass(
         return Ok(passed);
     }
     let sizes: BTreeMap<i64, u64> = described.objects.iter().copied().collect();
-    let ids = asked.objects.clone().unwrap_or_default();
+    let ids = asked.objects.clone().or_bug("skeletons without objects")?;
     let mut left = ids.as_slice();
     while !left.is_empty() {
         let mut held = 0u64;

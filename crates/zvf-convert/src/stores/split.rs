@@ -6,6 +6,7 @@ use arrow_array::{Array, RecordBatch};
 use futures::future::BoxFuture;
 use zvf_encode::arrow::{texts, values};
 use zvf_encode::error::OrBug;
+use zvf_format::int::index;
 use zvf_query::{Filter, Outputs, Query, Select, Table, Target, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Values;
@@ -216,19 +217,18 @@ fn words(
     }
     let plain = column.to_data().into_builder().nulls(None).build();
     let plain = arrow_array::make_array(plain.or_bug("a column without its gaps")?);
-    let list: Vec<String> = match values(name, &plain)? {
-        numbers if numbers.len() != batch.num_rows() => Vec::new(),
-        Values::Bool(list) => list.iter().map(ToString::to_string).collect(),
-        numbers => whole(&numbers).unwrap_or_default(),
+    let list: Option<Vec<String>> = match values(name, &plain)? {
+        Values::Bool(list) => Some(list.iter().map(ToString::to_string).collect()),
+        numbers => whole(&numbers),
     };
-    if list.len() != batch.num_rows() {
+    let Some(list) = list.filter(|list| list.len() == batch.num_rows()) else {
         let found = format!(
             "{}, which has floats or several values an object",
             shown(name)
         );
         let expected = "an attribute of texts, truth values or whole numbers";
         return Err(ConvertError::usage(store.url(), found, expected));
-    }
+    };
     let rows = list.into_iter().enumerate();
     Ok(rows
         .map(|(row, word)| column.is_valid(row).then_some(word))
@@ -487,7 +487,7 @@ async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found,
         sizes.extend(all.map(|(id, size)| (*id, *size)));
     }
     let total: u128 = sizes.iter().map(|(_, size)| u128::from(*size)).sum();
-    let mut parts: Vec<Vec<i64>> = vec![Vec::new(); usize::try_from(count).unwrap_or(usize::MAX)];
+    let mut parts: Vec<Vec<i64>> = vec![Vec::new(); index(count)];
     let mut before = 0u128;
     for (id, size) in sizes {
         // The part in which the middle of the object is.

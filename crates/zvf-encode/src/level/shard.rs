@@ -392,17 +392,22 @@ fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<(Vec<u8>, Option<String
     Ok((bytes, lengths))
 }
 
-/// The lengths of the inner chunks of a shard with these bytes before its index, if they are listed.
+/// The lengths of the inner chunks of a shard with these bytes before its index, if they are listed: an index of another shape has no list.
 fn lengths_of(shape: &[u64], data: &[u8], index: &[ShardEntry]) -> Option<String> {
     if data.len() <= LISTED {
         return None;
     }
     let order = stored_order(shape)?;
-    let entries = order.into_iter().filter_map(|place| index.get(place));
-    Some(to_text(entries.map(|entry| match entry.is_absent() {
-        true => 0,
-        false => entry.nbytes.get(),
-    })))
+    let length = |place: usize| {
+        let entry = index.get(place)?;
+        Some(if entry.is_absent() {
+            0
+        } else {
+            entry.nbytes.get()
+        })
+    };
+    let lengths: Option<Vec<u64>> = order.into_iter().map(length).collect();
+    lengths.map(to_text)
 }
 
 #[cfg(test)]

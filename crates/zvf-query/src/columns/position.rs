@@ -7,8 +7,9 @@ use zvf_store::format::dtype::{DType, DTypeKind};
 
 use super::gather::Kept;
 use super::scalar::narrow;
-use crate::BBox;
+use crate::error::OrBug;
 use crate::plan::candidates::World;
+use crate::{BBox, QueryError};
 use zvf_store::format::int;
 
 /// The layout of positions in a `vertices` cell.
@@ -275,26 +276,36 @@ impl PositionSpec {
 
 impl PositionSpec {
     /// The given rows of little-endian world positions that pass a test.
-    pub(crate) fn retained(&self, rows: &[u8], kept: &Kept, test: impl Fn(&[f64]) -> bool) -> Kept {
+    ///
+    /// # Errors
+    ///
+    /// Bug: a row that has no position.
+    pub(crate) fn retained(
+        &self,
+        rows: &[u8],
+        kept: &Kept,
+        test: impl Fn(&[f64]) -> bool,
+    ) -> Result<Kept, QueryError> {
         let mut position = vec![0.0; self.dims];
         let mut passing = Vec::new();
         with_type!(self.dtype, T => {
             let (items, _) = rows.as_chunks::<{ size_of::<T>() }>();
             for row in kept.iter() {
                 let start = int::index(row).saturating_mul(self.dims);
-                let items = items.get(start..start.saturating_add(self.dims)).unwrap_or(&[]);
+                let items = items.get(start..start.saturating_add(self.dims));
+                let items = items.or_bug("a kept row without a position")?;
                 for (into, item) in position.iter_mut().zip(items) {
                     *into = T::from_le_bytes(*item).double();
                 }
-                if items.len() == self.dims && test(&position) {
+                if test(&position) {
                     passing.push(row);
                 }
             }
-        }, ());
-        match kept {
+        }, None::<()>.or_bug("positions of no number type")?);
+        Ok(match kept {
             Kept::All(all) if passing.len() == kept.len() => Kept::All(*all),
             _ => Kept::Rows(passing),
-        }
+        })
     }
 }
 

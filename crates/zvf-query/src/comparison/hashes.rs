@@ -117,10 +117,15 @@ fn column_hashes(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
                 false => all.normalized_keys(),
             };
             let one = |(row, key): (usize, &usize)| match column.is_null(row) {
-                true => 0,
-                false => words.get(*key).copied().unwrap_or(0),
+                true => Ok(0),
+                false => words.get(*key).copied().or_bug("a key without a word"),
             };
-            Some(keys.iter().enumerate().map(one).collect())
+            Some(
+                keys.iter()
+                    .enumerate()
+                    .map(one)
+                    .collect::<Result<_, QueryError>>()?,
+            )
         }
         _ => of_numbers!(column, of_number),
     };

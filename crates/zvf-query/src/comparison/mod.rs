@@ -264,11 +264,9 @@ impl Pair<'_> {
                     let ids = ids(&batch)?;
                     let hashes = hashes::rows(&batch, &columns)?;
                     for (row, (hash, id)) in hashes.into_iter().zip(ids).enumerate() {
+                        let id = id.or_bug("an object without an id")?;
                         sets.add(of, hash, || {
-                            (
-                                format!("object {}", id.unwrap_or(0)),
-                                text(&batch, row, &columns),
-                            )
+                            (format!("object {id}"), text(&batch, row, &columns))
                         })?;
                     }
                 }

@@ -246,9 +246,19 @@ pub(crate) fn is_word(c: char) -> bool {
 }
 
 fn list(parts: &[Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write_joined(parts, ", ", f, |part, f| part.part(4, f))
+}
+
+/// Writes parts one after another, with a text between.
+pub(crate) fn write_joined<T>(
+    parts: &[T],
+    between: &str,
+    f: &mut fmt::Formatter<'_>,
+    write: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
     for (number, part) in parts.iter().enumerate() {
-        f.write_str(if number == 0 { "" } else { ", " })?;
-        part.part(4, f)?;
+        f.write_str(if number == 0 { "" } else { between })?;
+        write(part, f)?;
     }
     Ok(())
 }
@@ -256,17 +266,8 @@ fn list(parts: &[Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::All(parts) | Self::Any(parts) => {
-                let (word, least) = match self {
-                    Self::All(_) => (" and ", 2),
-                    _ => (" or ", 1),
-                };
-                for (number, part) in parts.iter().enumerate() {
-                    f.write_str(if number == 0 { "" } else { word })?;
-                    part.part(least, f)?;
-                }
-                Ok(())
-            }
+            Self::All(parts) => write_joined(parts, " and ", f, |part, f| part.part(2, f)),
+            Self::Any(parts) => write_joined(parts, " or ", f, |part, f| part.part(1, f)),
             Self::Not(part) => {
                 f.write_str("not ")?;
                 part.part(2, f)

@@ -16,7 +16,7 @@ use std::fmt;
 use crate::QueryError;
 
 pub(crate) use bind::BoundFilter;
-pub(crate) use expr::{Expr, Function};
+pub(crate) use expr::{Expr, Function, write_joined};
 use expr::{Literal, Op};
 pub(crate) use lex::Wrong;
 pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};

@@ -10,9 +10,8 @@ use crate::whole_objects::WholeObjects;
 /// The faces of an object as triangles. Vertices with the same position are one.
 #[derive(Debug)]
 pub(super) struct Mesh<'o> {
-    /// Positions by the number of a vertex.
-    positions: Vec<&'o [f64]>,
-    triangles: Vec<[usize; 3]>,
+    /// The positions of the corners.
+    triangles: Vec<[&'o [f64]; 3]>,
     /// Edges of faces, with the numbers of faces on one side and on the other.
     edges: HashMap<(usize, usize), (u32, u32)>,
 }
@@ -25,13 +24,12 @@ impl<'o> Mesh<'o> {
         width: usize,
     ) -> Result<Self, QueryError> {
         let mut mesh = Self {
-            positions: Vec::new(),
             triangles: Vec::new(),
             edges: HashMap::new(),
         };
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
         for face in links.chunks_exact(width.max(1)) {
-            let mut numbers = Vec::with_capacity(width);
+            let mut corners: Vec<(usize, &[f64])> = Vec::with_capacity(width);
             for row in face {
                 let position = objects.position(*row);
                 let position = position.or_bug("a link of rows that are not returned")?;
@@ -40,51 +38,38 @@ impl<'o> Mesh<'o> {
                     .iter()
                     .map(|value| (value + 0.0).to_bits())
                     .collect();
-                let next = mesh.positions.len();
-                let number = *known.entry(key).or_insert(next);
-                if number == next {
-                    mesh.positions.push(position);
-                }
-                numbers.push(number);
+                let next = known.len();
+                corners.push((*known.entry(key).or_insert(next), position));
             }
             // A vertex that follows itself is no corner.
-            numbers.dedup();
-            if numbers.len() > 1 && numbers.first() == numbers.last() {
-                numbers.pop();
+            corners.dedup_by_key(|(number, _)| *number);
+            let ends = corners.first().zip(corners.last());
+            if corners.len() > 1 && ends.is_some_and(|(first, last)| first.0 == last.0) {
+                corners.pop();
             }
-            if numbers.len() < 3 {
+            let [(first, origin), rest @ ..] = corners.as_slice() else {
+                continue;
+            };
+            if rest.len() < 2 {
                 continue;
             }
-            for (at, from) in numbers.iter().enumerate() {
-                let to = numbers
-                    .get(at + 1)
-                    .or(numbers.first())
-                    .or_bug("a face without vertices")?;
+            let after = rest.iter().map(|(number, _)| number).chain([first]);
+            for ((from, _), to) in corners.iter().zip(after) {
                 let (low, high) = (*from.min(to), *from.max(to));
                 let (forward, backward) = mesh.edges.entry((low, high)).or_default();
                 *(if *from == low { forward } else { backward }) += 1;
             }
-            let mut rest = numbers.iter().skip(1).zip(numbers.iter().skip(2));
-            if let Some(first) = numbers.first() {
-                mesh.triangles
-                    .extend(rest.by_ref().map(|(a, b)| [*first, *a, *b]));
-            }
+            let pairs = rest.iter().zip(rest.iter().skip(1));
+            mesh.triangles
+                .extend(pairs.map(|((_, a), (_, b))| [*origin, *a, *b]));
         }
         Ok(mesh)
-    }
-
-    /// The corners of the triangles.
-    fn corners(&self) -> impl Iterator<Item = [&'o [f64]; 3]> {
-        let corner = |number: &usize| self.positions.get(*number).copied();
-        self.triangles
-            .iter()
-            .filter_map(move |[a, b, c]| Some([corner(a)?, corner(b)?, corner(c)?]))
     }
 
     /// The area of all faces.
     pub(super) fn surface(&self) -> f64 {
         let mut sum = CompensatedSum::default();
-        for [a, b, c] in self.corners() {
+        for [a, b, c] in &self.triangles {
             let (u, v) = (difference(b, a), difference(c, a));
             // Of any number of axes.
             let (uu, vv, uv) = (dot(&u, &u), dot(&v, &v), dot(&u, &v));
@@ -103,12 +88,12 @@ impl<'o> Mesh<'o> {
     /// The enclosed volume; `None` unless each edge has one face on either side, in three dimensions.
     pub(super) fn volume(&self) -> Option<f64> {
         let closed = self.edges.values().all(|sides| *sides == (1, 1));
-        let origin = *self
-            .positions
-            .first()
-            .filter(|first| closed && first.len() == 3)?;
+        let [origin, ..] = self.triangles.first()?;
+        if !closed || origin.len() != 3 {
+            return None;
+        }
         let mut sum = CompensatedSum::default();
-        for [a, b, c] in self.corners() {
+        for [a, b, c] in &self.triangles {
             let corner = |corner| <[f64; 3]>::try_from(difference(corner, origin)).ok();
             let (a, b, c) = (corner(a)?, corner(b)?, corner(c)?);
             sum.add(dot(&a, &cross(b, c)));

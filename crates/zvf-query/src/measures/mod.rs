@@ -204,9 +204,9 @@ impl Measures {
                     Some((answer, meter)) => {
                         let Some((table, batch)) = answer.next().await? else {
                             done.extend(meter.end());
-                            let rest = self.objects.get(self.next..).unwrap_or_default();
+                            let rest = self.objects.get(self.next..);
+                            done = in_order(rest.or_bug("objects beyond the last")?, done)?;
                             self.next = self.objects.len();
-                            done = in_order(rest, done)?;
                             break;
                         };
                         if table == Table::Vertices {
@@ -214,17 +214,20 @@ impl Measures {
                         }
                         // Objects without vertices are between those that have some.
                         let last = done.last().map(|object| object.id);
-                        let rest = self.objects.get(self.next..).unwrap_or_default();
+                        let rest = self.objects.get(self.next..);
+                        let rest = rest.or_bug("objects beyond the last")?;
                         let end = last.and_then(|last| rest.iter().position(|(id, _)| *id == last));
                         if let Some(end) = end {
                             self.next += end + 1;
-                            done = in_order(rest.get(..=end).unwrap_or_default(), done)?;
+                            let until = rest.get(..=end).or_bug("an object that is not there")?;
+                            done = in_order(until, done)?;
                         }
                     }
                     None => {
                         let batch = self.batch();
                         self.next = batch.end;
-                        let ids = self.objects.get(batch).unwrap_or_default();
+                        let ids = self.objects.get(batch);
+                        let ids = ids.or_bug("objects beyond the last")?;
                         let ids: Vec<i64> = ids.iter().map(|(id, _)| *id).collect();
                         let found = WholeObjects::read(
                             &self.store,

@@ -101,11 +101,11 @@ impl Rows {
     }
 
     /// The values of a row that are averaged.
-    fn values(&self, row: usize) -> impl Iterator<Item = f64> {
+    fn values(&self, row: usize) -> impl Iterator<Item = Result<f64, QueryError>> {
         self.attributes.iter().flat_map(move |(values, width)| {
             let start = row.saturating_mul(*width);
-            let all = values.get(start..start.saturating_add(*width));
-            all.unwrap_or_default().iter().copied()
+            let places = start..start.saturating_add(*width);
+            places.map(|at| values.get(at).copied().or_bug("a row without a value"))
         })
     }
 }
@@ -136,7 +136,8 @@ impl Path {
         }
         let mut means = self.means.iter_mut();
         for value in rows.values(row) {
-            let (sum, count) = means.next().or_bug("more attributes than means")?;
+            let (value, (sum, count)) =
+                (value?, means.next().or_bug("more attributes than means")?);
             if !value.is_nan() {
                 sum.add(value);
                 *count += 1;
@@ -187,7 +188,9 @@ pub(super) fn measure(
         let (first, last) = (path.first.clone(), path.last.clone());
         let mut measured = path.measured(false);
         if let Some((width, links)) = &links {
-            let own = links.get(number).map(Vec::as_slice).unwrap_or_default();
+            let own = links
+                .get(number)
+                .or_bug("an object without a list of links")?;
             match (kind, *width) {
                 (Kind::Mesh, _) => {
                     let mesh = Mesh::of(objects, own, *width)?;

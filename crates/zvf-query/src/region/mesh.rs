@@ -14,7 +14,7 @@ use super::Overlap;
 use super::cursor::{LARGEST, written};
 
 /// Most vertices of a mesh.
-pub(super) const MOST_VERTICES: usize = 1 << 20;
+pub(super) const MOST_VERTICES: u64 = 1 << 20;
 
 /// Most triangles of a mesh.
 pub(super) const MOST_TRIANGLES: usize = 1 << 21;
@@ -58,7 +58,7 @@ impl Mesh {
     ///
     /// What is wrong: no triangles or too many, numbers of vertices that do not exist, coordinates that are not finite, edges that do not belong to an even number of triangles.
     pub(super) fn new(vertices: &[Point], triangles: &[[u32; 3]]) -> Result<Self, String> {
-        if vertices.len() > MOST_VERTICES || triangles.len() > MOST_TRIANGLES {
+        if int::wide(vertices.len()) > MOST_VERTICES || triangles.len() > MOST_TRIANGLES {
             return Err(format!(
                 "found {} vertices and {} triangles, expected at most {MOST_VERTICES} and {MOST_TRIANGLES}",
                 vertices.len(),

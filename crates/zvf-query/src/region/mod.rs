@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::QueryError;
-use crate::filter::{Wrong, marked};
+use crate::filter::{Wrong, marked, write_joined};
 pub(crate) use bound::BoundRegion;
 use cursor::{LARGEST, TextCursor, written, written_name};
 use mesh::Mesh;
@@ -134,6 +134,9 @@ impl Overlap {
 }
 
 impl Region {
+    /// Most vertices of a closed mesh: [`mesh`](Self::mesh).
+    pub const MOST_MESH_VERTICES: u64 = mesh::MOST_VERTICES;
+
     /// The points at most `radius` from `center`, which has a coordinate for each axis of the store.
     ///
     /// # Errors
@@ -478,17 +481,8 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::All(parts) | Self::Any(parts) => {
-                let (word, least) = match self {
-                    Self::All(_) => (" and ", 2),
-                    _ => (" or ", 1),
-                };
-                for (number, part) in parts.iter().enumerate() {
-                    f.write_str(if number == 0 { "" } else { word })?;
-                    part.part(least, f)?;
-                }
-                Ok(())
-            }
+            Self::All(parts) => write_joined(parts, " and ", f, |part, f| part.part(2, f)),
+            Self::Any(parts) => write_joined(parts, " or ", f, |part, f| part.part(1, f)),
             Self::Not(part) => {
                 f.write_str("not ")?;
                 part.part(2, f)

@@ -194,6 +194,9 @@ fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..) | DataType::Duration(_))
 }
 
+/// A broken invariant of the places in an array.
+const BEYOND: &str = "a place beyond the end of its array";
+
 /// The numbers at some places of an array.
 fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, QueryError> {
     macro_rules! integers {
@@ -203,9 +206,8 @@ fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, Q
                 .or_bug("an array of another type")?
                 .values();
             Values::Integers(
-                at.filter_map(|at| all.get(at))
-                    .map(|number| i128::from(*number))
-                    .collect(),
+                at.map(|at| Ok(i128::from(*all.get(at).or_bug(BEYOND)?)))
+                    .collect::<Result<_, QueryError>>()?,
             )
         }};
     }
@@ -228,7 +230,8 @@ fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, Q
         DataType::Duration(TimeUnit::Nanosecond) => integers!(DurationNanosecondType),
         _ => {
             let all = numbers::floats(items).values;
-            Values::Floats(at.filter_map(|at| all.get(at)).copied().collect())
+            let all = at.map(|at| all.get(at).copied().or_bug(BEYOND));
+            Values::Floats(all.collect::<Result<_, QueryError>>()?)
         }
     })
 }
