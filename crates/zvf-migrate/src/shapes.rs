@@ -75,10 +75,10 @@ impl Job {
         let all = source
             .chunk_bytes()
             .saturating_mul(wide(source.chunks.len()));
-        let bytes = all.checked_div(wide(chunks.len())).unwrap_or_default();
+        // Without chunks there is no mean, and no shard.
+        let bytes = all.checked_div(wide(chunks.len())).unwrap_or(0);
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        let lead = grid.shape.len().saturating_sub(dims);
-        self.rules().shards(&ShardShape::Auto, grid, lead, chunks)
+        self.rules().shards(&ShardShape::Auto, grid, dims, chunks)
     }
 
     /// The shards of a level: the requested ones, or those of the old one if the new one can have them.

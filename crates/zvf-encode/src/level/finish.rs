@@ -98,10 +98,9 @@ pub fn write_arrays(
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let form = spec.target.rules();
     let grid = Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?);
-    let lead = grid.shape.len().saturating_sub(spec.dims());
     let sizes = buckets.iter().map(Bucket::size);
     let sizes = chunks.iter().copied().zip(sizes);
-    let shards = form.shards(&spec.shard_shape, &grid, lead, sizes);
+    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), sizes);
     let cells = form.cells(
         grid,
         shards,

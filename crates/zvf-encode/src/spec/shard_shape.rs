@@ -43,8 +43,8 @@ impl ShardShape {
         }
     }
 
-    /// Returns the cells of a shard of a level with these chunks, which have so many bytes of rows; `lead` components in front of the axes are not put
-    /// together.
+    /// Returns the cells of a shard of a level with these chunks, which have so many bytes of rows. Only the last `dims` components of their coordinates
+    /// are axes; the component of an attribute in front of them is not put together.
     ///
     /// A chosen shard doubles along one axis after the other until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows.
     /// Nothing is chosen below 1000 chunks.
@@ -55,12 +55,12 @@ impl ShardShape {
     pub fn of_level<'c>(
         &self,
         grid: &Grid,
-        lead: usize,
+        dims: usize,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match self {
             Self::None => None,
-            Self::Auto => choose(grid, lead, chunks),
+            Self::Auto => choose(grid, dims, chunks),
             Self::Cells(cells) => Some(cells.clone()),
         }
     }
@@ -68,7 +68,7 @@ impl ShardShape {
 
 fn choose<'c>(
     grid: &Grid,
-    lead: usize,
+    dims: usize,
     chunks: impl Iterator<Item = (&'c [i64], u64)>,
 ) -> Option<Vec<u64>> {
     let chunks: Vec<(Vec<u64>, u64)> = chunks
@@ -80,11 +80,10 @@ fn choose<'c>(
     let mut shape = vec![1_u64; grid.shape.len()];
     let mut count = chunks.len();
     while count > FEW_SHARDS {
-        let axes = shape.iter().zip(&grid.shape).enumerate().skip(lead);
+        // From the last axis on, which is the one of equally short ones.
+        let axes = shape.iter().zip(&grid.shape).enumerate().rev().take(dims);
         let short = axes.filter(|(_, (cells, extent))| cells < extent);
-        // Of equally short ones the last.
-        let Some((axis, _)) = short.min_by_key(|(axis, (cells, _))| (**cells, shape.len() - axis))
-        else {
+        let Some((axis, _)) = short.min_by_key(|(_, (cells, _))| **cells) else {
             break;
         };
         let mut next = shape.clone();
@@ -186,7 +185,7 @@ mod tests {
     use super::{MOST_BYTES, ShardShape};
 
     /// The choice for a full grid whose chunks have so many bytes.
-    fn chosen(shape: &[u64], lead: usize, bytes: u64) -> Option<Vec<u64>> {
+    fn chosen(shape: &[u64], dims: usize, bytes: u64) -> Option<Vec<u64>> {
         let grid = Grid {
             origin: vec![-2; shape.len()],
             shape: shape.to_vec(),
@@ -200,19 +199,19 @@ mod tests {
             chunks = chunks.iter().flat_map(one).collect();
         }
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        ShardShape::Auto.of_level(&grid, lead, chunks)
+        ShardShape::Auto.of_level(&grid, dims, chunks)
     }
 
     #[test]
     fn shards_are_chosen_where_chunks_are_many() {
-        assert_eq!(chosen(&[9, 10, 11], 0, 1), None);
-        assert_eq!(chosen(&[10, 10, 10], 0, 1), Some(vec![2, 2, 2]));
-        assert_eq!(chosen(&[16, 16, 16], 0, 1), Some(vec![2, 4, 4]));
-        assert_eq!(chosen(&[34, 34, 34], 0, 1), Some(vec![8, 8, 8]));
-        assert_eq!(chosen(&[5000], 0, 1), Some(vec![64]));
+        assert_eq!(chosen(&[9, 10, 11], 3, 1), None);
+        assert_eq!(chosen(&[10, 10, 10], 3, 1), Some(vec![2, 2, 2]));
+        assert_eq!(chosen(&[16, 16, 16], 3, 1), Some(vec![2, 4, 4]));
+        assert_eq!(chosen(&[34, 34, 34], 3, 1), Some(vec![8, 8, 8]));
+        assert_eq!(chosen(&[5000], 1, 1), Some(vec![64]));
         // One chunk on the first axis, which cannot grow; an attribute in front, which must not.
-        assert_eq!(chosen(&[1, 40, 40], 0, 1), Some(vec![1, 4, 4]));
-        assert_eq!(chosen(&[4, 40, 40], 1, 1), Some(vec![1, 8, 8]));
+        assert_eq!(chosen(&[1, 40, 40], 3, 1), Some(vec![1, 4, 4]));
+        assert_eq!(chosen(&[4, 40, 40], 2, 1), Some(vec![1, 8, 8]));
     }
 
     #[test]
@@ -223,21 +222,21 @@ mod tests {
         };
         let chunks: Vec<[i64; 1]> = (0..1500).map(|at| [at * 1000]).collect();
         let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
-        let chosen = ShardShape::Auto.of_level(&grid, 0, chunks);
+        let chosen = ShardShape::Auto.of_level(&grid, 1, chunks);
         assert_eq!(chosen, Some(vec![4096]));
     }
 
     #[test]
     fn shards_stay_small_where_chunks_are_large() {
         assert_eq!(
-            chosen(&[16, 16, 16], 0, MOST_BYTES / 8),
+            chosen(&[16, 16, 16], 3, MOST_BYTES / 8),
             Some(vec![2, 2, 2])
         );
         assert_eq!(
-            chosen(&[16, 16, 16], 0, MOST_BYTES / 8 + 1),
+            chosen(&[16, 16, 16], 3, MOST_BYTES / 8 + 1),
             Some(vec![1, 2, 2])
         );
-        assert_eq!(chosen(&[16, 16, 16], 0, MOST_BYTES), None);
+        assert_eq!(chosen(&[16, 16, 16], 3, MOST_BYTES), None);
     }
 
     #[test]

@@ -93,12 +93,12 @@ impl VersionRules {
         self,
         asked: &ShardShape,
         grid: &Grid,
-        lead: usize,
+        dims: usize,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match asked {
             ShardShape::Auto if self.begins_at_zero() => None,
-            asked => asked.of_level(grid, lead, chunks),
+            asked => asked.of_level(grid, dims, chunks),
         }
     }
 
