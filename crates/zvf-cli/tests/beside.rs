@@ -64,6 +64,21 @@ fn tsf(lengths: &[usize], count: usize) -> Vec<u8> {
     bytes
 }
 
+/// Sets an attribute of a new type from a file.
+fn set(home: &Home, name: &str, file: &str, more: &[&str]) -> Result<crate::run::Ran> {
+    let args = [
+        "edit",
+        "s.zv",
+        "set-attribute",
+        name,
+        "--type",
+        "float32",
+        "--from",
+        file,
+    ];
+    home.zvf(&[&args[..], more].concat())
+}
+
 /// Lines of values: one for each streamline.
 fn lines(lengths: &[usize]) -> String {
     let (mut text, mut values) = (
@@ -84,13 +99,16 @@ fn lines(lengths: &[usize]) -> String {
 /// Asserts that each point has the value of its number.
 fn check(home: &Home) -> Result<()> {
     let text = home.text(&["query", "s.zv", "--format", "csv", "--columns", "number,fa"])?;
-    let mut seen = 0;
+    let mut seen = Vec::new();
     for row in text.lines().skip(1) {
         let (number, found) = row.split_once(',').context("a row of one column")?;
-        assert_eq!(found.parse::<f32>()?, value(number.parse()?), "{row}");
-        seen += 1;
+        let number = number.parse()?;
+        assert_eq!(found.parse::<f32>()?, value(number), "{row}");
+        seen.push(number);
     }
-    assert_eq!(seen, LENGTHS.iter().sum::<usize>());
+    // Rows are in the order of chunks, not of the file.
+    assert!(!seen.is_sorted());
+    assert_eq!(seen.len(), LENGTHS.iter().sum::<usize>());
     home.text(&["validate", "s.zv", "--level", "5"])?;
     Ok(())
 }
@@ -114,17 +132,7 @@ fn values_of_points_go_along_their_streamlines() -> Result<()> {
     ] {
         let home = streamlines()?;
         std::fs::write(home.file(name), bytes)?;
-        let args = [
-            "edit",
-            "s.zv",
-            "set-attribute",
-            "fa",
-            "--type",
-            "float32",
-            "--from",
-            name,
-        ];
-        let ran = home.zvf(&[&args[..], &[more]].concat())?;
+        let ran = set(&home, "fa", name, &[more])?;
         assert_eq!((ran.code, &*ran.stderr), (0, ""), "{name}");
         check(&home).with_context(|| name.to_owned())?;
     }
@@ -145,23 +153,13 @@ fn values_of_streamlines_are_those_of_objects() -> Result<()> {
     ] {
         let home = streamlines()?;
         std::fs::write(home.file(name), bytes)?;
-        let args = [
-            "edit",
-            "s.zv",
-            "set-attribute",
-            "w",
-            "--type",
-            "float32",
-            "--object",
-            "--from",
-            name,
-        ];
-        let refused = home.zvf(&args)?;
+        let refused = set(&home, "w", name, &["--object"])?;
         assert!(
             refused.code == 2 && refused.stderr.contains("--by-order"),
             "{refused:?}"
         );
-        home.text(&[&args[..], &["--by-order"]].concat())?;
+        let ran = set(&home, "w", name, &["--object", "--by-order"])?;
+        assert_eq!(ran.code, 0, "{ran:?}");
         let text = home.text(&["objects", "s.zv", "--json"])?;
         let text: Value = serde_json::from_str(&text)?;
         let objects = text["objects"].as_array().context("no objects")?;
@@ -239,17 +237,7 @@ fn files_of_another_tractogram_are_refused() -> Result<()> {
         ),
     ] {
         std::fs::write(home.file(name), bytes)?;
-        let args = [
-            "edit",
-            "s.zv",
-            "set-attribute",
-            "fa",
-            "--type",
-            "float32",
-            "--from",
-            name,
-        ];
-        let ran = home.zvf(&[&args[..], more].concat())?;
+        let ran = set(&home, "fa", name, more)?;
         assert!(
             ran.code != 0 && ran.stderr.contains(wanted),
             "{name}: {ran:?}"

@@ -128,7 +128,7 @@ fn the_default_follows_the_data_and_is_shown_by_array() -> Result<()> {
     assert!(ratio.is_some(), "{info}");
     let text = home.text(&["info", "chosen", "--sizes"])?;
     assert!(text.contains("sizes of level 0"), "{text}");
-    // Copies and coarse levels keep a codec that the user stated, and choose anew if it was chosen.
+    // Copies and coarse levels keep a codec from the command line; a codec chosen from the data is chosen again.
     home.text(&["rechunk", "zstd", "copy", "--chunk-shape", "100,100,100"])?;
     home.text(&["rechunk", "chosen", "other", "--chunk-shape", "100,100,100"])?;
     home.text(&["rechunk", "zstd", "anew", "--codec", "auto"])?;

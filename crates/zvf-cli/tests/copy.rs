@@ -33,7 +33,7 @@ fn a_copy_has_the_same_files() -> Result<()> {
         "{text}"
     );
 
-    // A store that somebody is changing.
+    // Another program is writing the source.
     std::fs::write(home.file(STORE).join("zvf-unfinished.json"), "{}")?;
     let busy = home.zvf(&["copy", STORE, "other.zv"])?;
     assert_eq!(

@@ -153,7 +153,7 @@ fn a_closed_mesh_has_a_volume_and_an_open_one_has_none() -> Result<()> {
 #[test]
 fn branches_of_a_neuron_and_means() -> Result<()> {
     let home = Home::new("points_ids")?;
-    // A stem with two tips, one of which has a side branch.
+    // Nodes 1 and 2 are the stem; 3 and 4 branch from 2; 5 and 6 branch from 3.
     let lines = "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n3 3 2 1 0 1 2\n4 3 2 -1 0 1 2\n5 3 3 1 0 1 3\n6 3 2 2 0 4 3\n";
     fs::write(home.file("neuron.swc"), lines)?;
     home.text(&["import", "neuron.swc", "neuron.zarrvectors", "-q"])?;

@@ -81,7 +81,7 @@ fn objects_are_selected_by_how_they_lie() -> Result<()> {
     );
     let inside = objects(&["--inside"])?;
     assert!(inside <= starting && starting <= touching && touching > 0);
-    // `get` keeps those of the ids, exports and splits take the same flags.
+    // `get`, `export` and `splits` take the same flags.
     let all = home.json(&[
         "get",
         STORE,

@@ -32,9 +32,9 @@ const DOCUMENT: usize = 128;
 /// Bytes of the header of a frame.
 const HEAD: usize = 16;
 
-/// Percent by which frames of zstd must be smaller than those of LZ4, which decode twice as fast.
+/// Zstd is chosen if its frames are at least this many percent smaller than those of LZ4, which decode twice as fast.
 const SLOWER: usize = 4;
-/// By how many percent frames of large blocks must be smaller.
+/// Large blocks are chosen if their frames are at least this many percent smaller.
 const LARGER_BLOCKS: usize = 10;
 /// By how many percent plain zstd must be smaller than frames, for cells of several blocks.
 const WITHOUT_BLOCKS: usize = 1;

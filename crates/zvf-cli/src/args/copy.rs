@@ -28,7 +28,7 @@ pub(crate) struct CopyArgs {
     /// Path or URL of the copy; nothing is there, or what an interrupted copy left
     #[arg(value_name = "DST")]
     pub(crate) target: String,
-    /// Reads every file of the copy once more, and compares it with what was read from SRC
+    /// Reads every file of the copy back, and compares its checksum with that of SRC
     #[arg(long)]
     pub(crate) verify: bool,
     /// Removes what an interrupted writer left at DST, instead of continuing or refusing; a finished store is never touched

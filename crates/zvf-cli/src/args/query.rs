@@ -133,7 +133,7 @@ pub(crate) struct GetArgs {
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
-    /// Vertices of these objects in a part of space, or those of the objects that lie so
+    /// Restricts the objects to their vertices in a part of space, or to those that touch it, are inside, start or end there
     #[command(flatten)]
     pub(crate) region: RegionArgs,
     /// What is written and how

@@ -18,8 +18,8 @@ vertices if the store has no objects: texts, whole numbers, truth values. --by c
 them. What is in no part is named in a warning. The other options select what is split.
 
 Parts have whole objects if the store has objects, attributes, units, groups of their objects, headers, and links inside the part; level 0 alone. \
-A part is there as a whole or not at all, and one that is there already is left as it is: after an interruption the same command goes on \
-(with --clear-leftovers, if a store was begun).
+Each part is written completely or not at all, and existing parts are kept. After an interruption the same command continues; add \
+--clear-leftovers if it stopped while it wrote a store.
 
 Examples:
   zvf split tracts.zarrvectors bundles --by group

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     interrupt::leave_first_to_command();
     let stop = interrupt::stop();
     context.wait(server.run(async move {
-        // Ends only when the program is told to stop, which is an error here.
+        // The interrupt is reported as an error, which only ends the server.
         let _ = stop.or(std::future::pending::<()>()).await;
     }))
 }

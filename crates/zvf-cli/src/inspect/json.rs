@@ -1,4 +1,4 @@
-//! A `zarr.json` document: its members, and the meaning of those of Zarr and of this format.
+//! The members of a `zarr.json` document, with the meaning of those that Zarr and this format define.
 
 use serde_json::Value;
 

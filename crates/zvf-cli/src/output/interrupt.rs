@@ -114,7 +114,7 @@ impl Drop for Changing {
 pub(crate) fn answer() {
     static ANSWERED: Once = Once::new();
     ANSWERED.call_once(|| {
-        // Without a handler, an interrupted program leaves a file behind, which is no reason to refuse the work.
+        // Failing to install the handler is ignored: then an interrupt may leave a temporary file.
         let _ = ctrlc::set_handler(interrupted);
     });
 }

@@ -116,7 +116,7 @@ impl Table {
         })
     }
 
-    /// Reads the values of an attribute: a table, or a file of values alone; `along` if a line of a text has those of one object.
+    /// Reads the values of an attribute from a table or from a file of values alone. With `along`, a line of a text has the values of one object.
     ///
     /// # Errors
     ///
