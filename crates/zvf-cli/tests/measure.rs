@@ -193,3 +193,36 @@ fn what_cannot_be_measured() -> Result<()> {
     assert!(ran.stderr.contains("no_such"), "{}", ran.stderr);
     Ok(())
 }
+
+#[test]
+fn links_between_objects_are_of_neither() -> Result<()> {
+    let nodes = "id,x,y,z,object_id\n0,0,0,0,1\n1,1,0,0,1\n2,4,0,0,2\n3,4,2,0,2\n";
+    let edges = "source,target\n0,1\n1,2\n2,3\n";
+    let files = [("../n.csv", nodes.into()), ("../e.csv", edges.into())];
+    let home = Home::made(&files)?;
+    home.text(&[
+        "import", "n.csv", "g.zv", "--edges", "e.csv", "--kind", "graph", "-q",
+    ])?;
+    let found = home.json(&["measure", "g.zv", "--json"])?;
+    let found = found["objects"].as_array().context("objects")?;
+    let measured: Vec<(f64, u64, u64)> = found
+        .iter()
+        .filter_map(|one| {
+            Some((
+                one["length"].as_f64()?,
+                one["tips"].as_u64()?,
+                one["branches"].as_u64()?,
+            ))
+        })
+        .collect();
+    assert_eq!(measured, [(1.0, 2, 0), (2.0, 2, 0)]);
+    for (condition, count) in [
+        ("length() > 1.5", 2),
+        ("length() >= 1", 4),
+        ("length() > 2", 0),
+    ] {
+        let found = home.json(&["query", "g.zv", "--where", condition, "--json"])?;
+        assert_eq!(found["vertices"], count, "{condition}");
+    }
+    Ok(())
+}

@@ -103,6 +103,8 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
         ("graph", "--edges"),
         ("points_bins", ""),
         ("0.7/streamlines", ""),
+        // A part without a group.
+        ("0.7/zeros", ""),
     ] {
         let home = Home::new(case)?;
         let told = home.json(&[
@@ -144,6 +146,39 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
             "{case}: {}",
             String::from_utf8_lossy(&report.stdout)
         );
+    }
+    Ok(())
+}
+
+#[test]
+fn shared_vertices_and_values_of_unstated_width_are_those_of_each_object() -> Result<()> {
+    // The documents do not state that a normal has three values, and both objects have most vertices.
+    let home = Home::new("0.7/quads")?;
+    let ran = home.zvf(&["split", STORE, "parts", "--by", "count", "2"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("share: each object gets its own, 89 more"),
+        "{}",
+        ran.stderr
+    );
+    for (id, count) in [(0, 89), (1, 98)] {
+        let sorted = |args: &[&str]| -> Result<Vec<String>> {
+            let columns = ["--format", "csv", "--columns", "position,normal"];
+            let text = home.text(&[args, &columns[..]].concat())?;
+            let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
+            rows.sort();
+            Ok(rows)
+        };
+        let (number, part) = (id.to_string(), format!("parts/{id}.zarrvectors"));
+        let wanted = sorted(&["get", STORE, &number])?;
+        assert_eq!(wanted.len(), count + 1);
+        assert!(
+            wanted
+                .iter()
+                .any(|row| row == "x,y,z,normal_0,normal_1,normal_2")
+        );
+        assert_eq!(sorted(&["query", &part])?, wanted);
     }
     Ok(())
 }

@@ -374,14 +374,19 @@ async fn geometry(
                 "where: length() is of links of 2 vertices, and those of the store have {width}"
             )));
         }
-        let mut sums = vec![0.0_f64; found.rows.len()];
-        for pair in links.chunks_exact(2) {
-            let [a, b] = *pair else { continue };
-            let (from, to) = found.ends(a, b)?;
-            let sum = found.object_of(a).and_then(|object| sums.get_mut(object));
-            *sum.or_bug("a link of no object")? += distance(from, to);
-        }
-        let lengths = sums.into_iter().map(Val::F64).collect();
+        let length = |own: &Vec<usize>| {
+            let mut sum = 0.0;
+            let (pairs, _) = own.as_chunks::<2>();
+            for [a, b] in pairs {
+                let (from, to) = found.ends(*a, *b)?;
+                sum += distance(from, to);
+            }
+            Ok(Val::F64(sum))
+        };
+        let lengths = links
+            .iter()
+            .map(length)
+            .collect::<Result<_, QueryError>>()?;
         into.insert("length()".to_owned(), floats(lengths));
     }
     Ok(())

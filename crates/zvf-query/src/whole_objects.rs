@@ -16,8 +16,9 @@ pub(crate) struct WholeObjects {
     positions: Vec<f64>,
     /// The first row of each object, and how many it has.
     pub(crate) rows: Vec<(usize, usize)>,
-    /// Vertices of a link, and the rows of all links; `None`: the store has none, or they were not requested.
-    pub(crate) links: Option<(usize, Vec<usize>)>,
+    /// Vertices of a link, and for each object the rows of its links; `None`: the store has none, or they were not requested. A link between two objects
+    /// is of neither, since whether it is returned depends on which objects are read together.
+    pub(crate) links: Option<(usize, Vec<Vec<usize>>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,
 }
@@ -69,6 +70,7 @@ impl WholeObjects {
         (starts.len() == ids.len())
             .then_some(())
             .or_bug("objects that were asked for are missing")?;
+        let rows: Vec<(usize, usize)> = starts.into_iter().zip(counts).collect();
         let links = match answer.table(Table::Links)? {
             None => None,
             Some(links) => {
@@ -76,13 +78,14 @@ impl WholeObjects {
                     .column_by_name("vertices")
                     .or_bug("links without vertices")?;
                 let (items, width) = numbers::elements(ends);
-                Some((width.max(1), whole(Some(&items))?))
+                let width = width.max(1);
+                Some((width, by_object(&rows, width, &whole(Some(&items))?)?))
             }
         };
         Ok(Self {
             dims: store.root().dims().max(1),
             positions: numbers::floats(positions).values,
-            rows: starts.into_iter().zip(counts).collect(),
+            rows,
             links,
             vertices,
         })
@@ -99,20 +102,41 @@ impl WholeObjects {
         self.positions.get(start..start.checked_add(self.dims)?)
     }
 
-    /// The object of a row.
-    pub(crate) fn object_of(&self, row: usize) -> Option<usize> {
-        let after = self.rows.partition_point(|(start, _)| *start <= row);
-        // Objects without rows begin at the next object.
-        (0..after)
-            .rev()
-            .find(|object| self.rows.get(*object).is_some_and(|(_, count)| *count > 0))
-    }
-
     /// Links of two vertices, as the positions of both; one of a row that is not returned is a bug.
     pub(crate) fn ends(&self, a: usize, b: usize) -> Result<(&[f64], &[f64]), QueryError> {
         let ends = self.position(a).zip(self.position(b));
         ends.or_bug("a link of rows that are not returned")
     }
+}
+
+/// The rows of the links of each object, of all links.
+fn by_object(
+    rows: &[(usize, usize)],
+    width: usize,
+    links: &[usize],
+) -> Result<Vec<Vec<usize>>, QueryError> {
+    let object_of = |row: &usize| {
+        let after = rows.partition_point(|(start, _)| start <= row);
+        // Objects without rows begin at the next object.
+        let mut before = rows.iter().enumerate().take(after).rev();
+        let found = before.find(|(_, (_, count))| *count > 0);
+        let (object, (start, count)) = found.or_bug("a link of no object")?;
+        (row - start < *count)
+            .then_some(object)
+            .or_bug("a link of rows that are not returned")
+    };
+    let mut of_objects = vec![Vec::new(); rows.len()];
+    for link in links.chunks_exact(width) {
+        let objects = link.iter().map(object_of);
+        let objects = objects.collect::<Result<Vec<usize>, QueryError>>()?;
+        if let [first, rest @ ..] = objects.as_slice()
+            && rest.iter().all(|other| other == first)
+        {
+            let own = of_objects.get_mut(*first);
+            own.or_bug("a link of no object")?.extend_from_slice(link);
+        }
+    }
+    Ok(of_objects)
 }
 
 /// The distance of two positions.

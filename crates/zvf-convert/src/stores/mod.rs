@@ -75,9 +75,12 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
     spec = spec.with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
     let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
-    let answer = query(store, everything(&spec, has_objects, Some(Vec::new()))).await?;
-    let schemas = Schemas::of(&answer);
-    drop(answer);
+    // Older documents do not state how many values a row has: the query reads cells until it knows.
+    let columns = Query {
+        owners: has_objects,
+        ..everything(&spec, false, None)
+    };
+    let schemas = Schemas::of(&query(store, columns).await?);
     spec = spec.with_vertex_records(&schemas.vertices)?;
     spec.objects = has_objects;
     if has_objects {
@@ -126,6 +129,12 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
         })
         .collect();
     beside(store, &level, &mut spec, &mut notes).await?;
+    let held: u64 = objects.iter().map(|(_, size)| size).sum();
+    if let Some(shared @ 1..) = held.checked_sub(level.doc().vertex_count) {
+        notes.push(format!(
+            "vertices that several objects share: each object gets its own, {shared} more in all"
+        ));
+    }
     Ok(Described {
         spec,
         notes,
@@ -485,7 +494,10 @@ pub fn write_selection<'a>(
             && let Some((groups, left)) = groups_of(store, 0, Some(&passed.ids)).await?
         {
             notes.extend(left);
-            writer.set_groups(&groups)?;
+            // Attributes of no group are no attributes.
+            if !groups.members().is_empty() {
+                writer.set_groups(&groups)?;
+            }
         }
         let done = writer.finish().await?;
         Ok(SelectionWritten {

@@ -173,7 +173,6 @@ pub(super) fn measure(
     table: &MeasureTable,
 ) -> Result<Vec<Measured>, QueryError> {
     let rows = Rows::of(&objects.vertices, table)?;
-    let links = by_object(objects)?;
     let mut done = Vec::with_capacity(ids.len());
     for (number, (id, (start, count))) in ids.iter().zip(&objects.rows).enumerate() {
         if *count == 0 {
@@ -187,7 +186,7 @@ pub(super) fn measure(
         }
         let (first, last) = (path.first.clone(), path.last.clone());
         let mut measured = path.measured(false);
-        if let Some((width, links)) = &links {
+        if let Some((width, links)) = &objects.links {
             let own = links
                 .get(number)
                 .or_bug("an object without a list of links")?;
@@ -227,20 +226,4 @@ pub(super) fn measure(
         done.push(measured);
     }
     Ok(done)
-}
-
-/// Vertices of a link, and the links of each object.
-type ObjectLinks = (usize, Vec<Vec<usize>>);
-
-fn by_object(objects: &WholeObjects) -> Result<Option<ObjectLinks>, QueryError> {
-    let Some((width, links)) = &objects.links else {
-        return Ok(None);
-    };
-    let mut all = vec![Vec::new(); objects.rows.len()];
-    for link in links.chunks_exact(*width) {
-        let object = link.first().and_then(|row| objects.object_of(*row));
-        let own = object.and_then(|object| all.get_mut(object));
-        own.or_bug("a link of no object")?.extend_from_slice(link);
-    }
-    Ok(Some((*width, all)))
 }
