@@ -67,8 +67,16 @@ pub(super) async fn make(journal: Transaction, plan: Plan) -> Result<EditSummary
         for array in &arrays {
             old.extend(array.old().iter().cloned());
         }
-        let arrays = arrays.into_iter().map(GridEdit::finish);
-        let written = journal.commit(arrays.chain(std::iter::once(Ok(objects))), old, &root)?;
+        let target = journal.target();
+        let changed = arrays.into_iter().flat_map(|array| {
+            // An array that cannot be packed ends the commit with its error.
+            let (objects, error) = match array.objects(Arc::clone(&target)) {
+                Ok(objects) => (Some(objects), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            objects.into_iter().flatten().chain(error)
+        });
+        let written = journal.commit(changed.chain(std::iter::once(Ok(objects))), old, &root)?;
         summary.put = written.put;
         summary.removed = written.removed;
         Ok(summary)
@@ -171,9 +179,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     for array in arrays.values_mut() {
         // Other levels have grids of their own.
         let own = array.path().starts_with("0/");
-        array
-            .prepare(&edit.state.level, grid.as_ref().filter(|_| own))
-            .await?;
+        array.prepare(grid.as_ref().filter(|_| own))?;
     }
     let mut owners = 0_u64;
     if let Some(index) = &edit.index {

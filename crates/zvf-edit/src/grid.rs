@@ -1,17 +1,18 @@
 //! Some cells of an array change, and nothing else of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use zvf_meta::space::Grid;
 use zvf_meta::{ArrayDoc, Codec, KeyEncoding};
-use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
+use zvf_store::{ChunkCoord, GridArray, Level};
 
 use zvf_codec::{Compression, names};
 use zvf_encode::WriteError;
 use zvf_encode::documents::presence;
-use zvf_encode::level::{Cells, Container, object_key};
-use zvf_encode::target::{Object, node};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{Cells, Container, EncodedCells, object_key};
+use zvf_encode::target::{Object, Target, node};
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct GridEdit {
     stored: Option<Arc<GridArray>>,
     /// New payloads; an empty one is no cell.
     cells: BTreeMap<ChunkCoord, Vec<u8>>,
+    /// Chunks whose cells stay as they are, in objects that are written again.
+    kept: Vec<ChunkCoord>,
     /// Keys of objects that hold cells now and may not afterwards.
     old: BTreeSet<String>,
     grid: Grid,
@@ -138,6 +141,7 @@ impl GridEdit {
             doc: doc.clone(),
             stored: Some(Arc::clone(array)),
             cells: BTreeMap::new(),
+            kept: Vec::new(),
             old: BTreeSet::new(),
             grid: cells.grid,
         })
@@ -151,6 +155,7 @@ impl GridEdit {
             doc,
             stored: None,
             cells: BTreeMap::new(),
+            kept: Vec::new(),
             old: BTreeSet::new(),
             grid,
         })
@@ -176,13 +181,9 @@ impl GridEdit {
         Ok(some || union(&self.grid, grid)? != self.grid)
     }
 
-    /// Grows the array to hold `grid` and every new cell, and reads the cells that must be written again with their neighbours:
+    /// Grows the array to hold `grid` and every new cell, and finds the cells that must be written again with their neighbours:
     /// those of a changed shard, or all cells if the first cell of the grid moves.
-    pub(crate) async fn prepare(
-        &mut self,
-        level: &Level,
-        grid: Option<&Grid>,
-    ) -> Result<(), WriteError> {
+    pub(crate) fn prepare(&mut self, grid: Option<&Grid>) -> Result<(), WriteError> {
         let mut new = match grid {
             Some(grid) => union(&self.grid, grid)?,
             None => self.grid.clone(),
@@ -205,7 +206,6 @@ impl GridEdit {
             // A shard may reach beyond the grid as it was.
             packed.grid = new.clone();
         }
-        let mut wanted: Vec<ChunkCoord> = Vec::new();
         let mut changed = BTreeSet::new();
         for chunk in self.cells.keys() {
             if packed.grid.index(chunk).is_some() {
@@ -221,18 +221,9 @@ impl GridEdit {
             if moved || changed.contains(&index) {
                 self.old.insert(object_key(&self.path, &index));
                 if !self.cells.contains_key(chunk) {
-                    wanted.push(ChunkCoord::new(chunk));
+                    self.kept.push(ChunkCoord::new(chunk));
                 }
             }
-        }
-        let wants = wanted
-            .iter()
-            .map(|chunk| CellWant::new(&array, chunk.as_slice()))
-            .collect();
-        let found = level.store().fetch(level.next_round(), wants).await?;
-        for (chunk, cell) in wanted.into_iter().zip(found) {
-            self.cells
-                .insert(chunk, cell.map_or_else(Vec::new, |cell| cell.to_vec()));
         }
         self.grid = new;
         Ok(())
@@ -243,8 +234,11 @@ impl GridEdit {
         &self.old
     }
 
-    /// The objects of the change.
-    pub(crate) fn finish(mut self) -> Result<Vec<Object>, WriteError> {
+    /// The objects of the change, some at a time, and the document of the array at last. Cells that stay are read from `target`.
+    pub(crate) fn objects(mut self, target: Arc<Target>) -> Result<GridObjects, WriteError> {
+        let mut cells = packing(&self.path, &self.doc)?;
+        let stored = cells.clone();
+        cells.grid = self.grid.clone();
         let mut present: BTreeSet<ChunkCoord> = BTreeSet::new();
         if let Some(array) = &self.stored {
             present.extend(array.presence().iter().map(ChunkCoord::new));
@@ -256,16 +250,29 @@ impl GridEdit {
                 present.insert(chunk.clone());
             }
         }
-        let mut cells = packing(&self.path, &self.doc)?;
-        cells.grid = self.grid.clone();
         self.doc.shape.clone_from(&self.grid.shape);
         let attributes = &mut self.doc.attributes;
         attributes.nonempty_chunks = Some(presence(present.iter().map(ChunkCoord::as_slice))?);
         let origin = self.grid.origin.iter().any(|&o| o != 0);
         attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
-        let given = self.cells.iter_mut();
-        let given = given.map(|(chunk, payload)| (chunk.as_slice(), std::mem::take(payload)));
-        let mut objects = cells.objects(&self.path, given.collect())?;
+        let mut objects: BTreeMap<Vec<u64>, Vec<ChunkCoord>> = BTreeMap::new();
+        let new = self.cells.iter().filter(|(_, payload)| !payload.is_empty());
+        for chunk in new.map(|(chunk, _)| chunk).chain(&self.kept) {
+            let chunks = objects.entry(cells.object_index(chunk)?).or_default();
+            chunks.push(chunk.clone());
+        }
+        Ok(GridObjects {
+            read: VecDeque::new(),
+            objects: objects.into_values(),
+            edit: Some(self),
+            cells,
+            stored,
+            target,
+        })
+    }
+
+    /// The document of the array, when all its objects are encoded.
+    fn document(mut self, cells: &Cells) -> Object {
         let attributes = &mut self.doc.attributes;
         let mut lengths = attributes.shard_lengths.take().unwrap_or_default();
         let new = cells.shard_lengths(&self.path);
@@ -273,7 +280,98 @@ impl GridEdit {
         lengths.retain(|key, _| new.contains_key(key) || !is_old(key));
         lengths.extend(new);
         attributes.shard_lengths = (!lengths.is_empty()).then_some(lengths);
-        objects.push(node(&self.path, self.doc.to_json()));
-        Ok(objects)
+        node(&self.path, self.doc.to_json())
+    }
+}
+
+/// Shards that are written at a time: so many are in memory, as they are and as they become.
+const SHARDS: usize = 4;
+
+/// Objects of single cells that are written at a time.
+const CELLS: usize = 64;
+
+/// The objects of a [`GridEdit`], some at a time.
+pub(crate) struct GridObjects {
+    /// None: its document was given.
+    edit: Option<GridEdit>,
+    /// How cells are packed after the edit.
+    cells: Cells,
+    /// How they are packed now.
+    stored: Cells,
+    /// The chunks of each object, new and kept ones.
+    objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
+    /// Stored objects that were read last, by key; none: there is no such object.
+    read: VecDeque<(String, Option<EncodedCells>)>,
+    target: Arc<Target>,
+}
+
+impl GridObjects {
+    fn some(&mut self) -> Result<Option<Vec<Object>>, WriteError> {
+        let Some(mut edit) = self.edit.take() else {
+            return Ok(None);
+        };
+        let most = match self.cells.shards {
+            // The cells of a shard were in several before.
+            Some(_) if self.cells.grid.origin != self.stored.grid.origin => 1,
+            Some(_) => SHARDS,
+            None => CELLS,
+        };
+        let chunks: Vec<ChunkCoord> = self.objects.by_ref().take(most).flatten().collect();
+        if chunks.is_empty() {
+            return Ok(Some(vec![edit.document(&self.cells)]));
+        }
+        let path = edit.path.clone();
+        let (mut new, mut kept) = (Vec::new(), Vec::new());
+        for chunk in &chunks {
+            match edit.cells.get_mut(chunk) {
+                Some(payload) => new.push((chunk.as_slice(), std::mem::take(payload))),
+                None => kept.push(chunk.as_slice()),
+            }
+        }
+        self.read(&path, &kept)?;
+        let mut encoded = Vec::with_capacity(kept.len());
+        for chunk in kept {
+            let key = self.stored.key(&path, chunk)?;
+            let found = self.read.iter().find(|(read, _)| *read == key);
+            let (_, object) = found.or_bug(format_args!("{key} was not read"))?;
+            let bytes = match object {
+                Some(object) => self.stored.encoded_cell(object, chunk)?,
+                None => None,
+            };
+            // A lost cell stays an error: the new object would hide that it was there.
+            let lost = || {
+                let place = format!("{key} at chunk {chunk:?}");
+                WriteError::source(place, "the chunk is listed, and its cell is not stored")
+            };
+            encoded.push((chunk, bytes.ok_or_else(lost)?));
+        }
+        let objects = self.cells.objects_with(&path, new, &encoded)?;
+        self.edit = Some(edit);
+        Ok(Some(objects))
+    }
+
+    /// Reads the stored objects of some chunks, and forgets those of others.
+    fn read(&mut self, path: &str, chunks: &[&[i64]]) -> Result<(), WriteError> {
+        let mut wanted: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for chunk in chunks {
+            let index = self.stored.object_index(chunk)?;
+            wanted.insert(object_key(path, &index), index);
+        }
+        self.read.retain(|(key, _)| wanted.remove(key).is_some());
+        let keys: Vec<String> = wanted.keys().cloned().collect();
+        let found = self.target.read_all(&keys)?;
+        for ((key, index), bytes) in wanted.into_iter().zip(found) {
+            let encoded = bytes.map(|bytes| self.stored.encoded(path, &index, bytes));
+            self.read.push_back((key, encoded.transpose()?));
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for GridObjects {
+    type Item = Result<Vec<Object>, WriteError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.some().transpose()
     }
 }

@@ -289,3 +289,122 @@ async fn shards_are_chosen_from_a_thousand_chunks_on() {
     assert_eq!(edited.len(), 980);
     chosen.check_clean().await;
 }
+
+/// The cells of an array in shards as they are stored, by chunk.
+fn stored_cells(files: &BTreeMap<String, Vec<u8>>, path: &str) -> BTreeMap<Vec<i64>, Vec<u8>> {
+    let docs = sharded(files);
+    let (_, doc) = docs.iter().find(|(of, _)| *of == path).unwrap();
+    let shape = &doc.chunk_shape;
+    let origin = doc.attributes.chunk_grid_origin.clone();
+    let origin = origin.unwrap_or_else(|| vec![0; shape.len()]);
+    let mut cells = BTreeMap::new();
+    for (key, bytes) in files {
+        let Some(shard) = key.strip_prefix(&format!("{path}/c/")) else {
+            continue;
+        };
+        let shard: Vec<u64> = shard.split('/').map(|at| at.parse().unwrap()).collect();
+        let count: u64 = shape.iter().product();
+        let index = ShardIndex::parse(bytes, count).unwrap();
+        for place in 0..count {
+            let Some(cell) = index.get(place as usize) else {
+                continue;
+            };
+            let mut rest = place;
+            let mut chunk = vec![0; shape.len()];
+            for axis in (0..shape.len()).rev() {
+                let at = shard[axis] * shape[axis] + rest % shape[axis];
+                chunk[axis] = at as i64 + origin[axis];
+                rest /= shape[axis];
+            }
+            cells.insert(chunk, cell.to_vec());
+        }
+    }
+    cells
+}
+
+async fn replace(memory: &Memory, key: &str, bytes: Vec<u8>) {
+    let path = Path::from(key);
+    memory.0.put(&path, bytes.into()).await.unwrap();
+}
+
+/// Appends one point.
+async fn append(memory: &Memory, at: [f64; 3]) -> Result<(), zvf_write::WriteError> {
+    let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    let point = Batch::new(at.to_vec())
+        .with_attribute("n", vec![-1_i32])
+        .with_object_ids(vec![7]);
+    edit.append(&point).await.unwrap();
+    edit.commit().await.map(|_| ())
+}
+
+#[tokio::test]
+async fn cells_that_stay_in_a_changed_shard_keep_their_bytes() {
+    const PATH: &str = "0/vertices";
+    let spec = spec()
+        .with_shard_shape([2, 2, 2])
+        .with_compression(Compression::Zstd);
+    let memory = points(spec, 4, 5000).await;
+    // Damage that the index does not show, in a neighbour of the chunk that changes: it must be found afterwards, too.
+    let files = memory.files().await;
+    let key = format!("{PATH}/c/0/0/0");
+    let mut shard = files[&key].clone();
+    let index = ShardIndex::parse(&shard, 8).unwrap();
+    let [chunk, neighbour] = [0, 1].map(|place: usize| index.entries()[place].offset.get());
+    assert_ne!(chunk, neighbour);
+    shard[neighbour as usize + 2] ^= 0xff;
+    replace(&memory, &key, shard).await;
+    let before = stored_cells(&memory.files().await, PATH);
+    append(&memory, [5.0, 5.0, 5.0]).await.unwrap();
+    let mut after = stored_cells(&memory.files().await, PATH);
+    assert_ne!(
+        after.insert(vec![0, 0, 0], before[&vec![0, 0, 0]].clone()),
+        None
+    );
+    assert_eq!(after, before);
+    // The grid begins elsewhere: the same cells, in other shards.
+    append(&memory, [-25.0, 5.0, 5.0]).await.unwrap();
+    let mut moved = stored_cells(&memory.files().await, PATH);
+    assert!(moved.remove(&vec![-3, 0, 0]).is_some());
+    moved.insert(vec![0, 0, 0], before[&vec![0, 0, 0]].clone());
+    assert_eq!(moved, before);
+    let store = memory.open().await;
+    let error = zvf_query::query(&store, Query::default()).await;
+    let error = match error {
+        Ok(answer) => answer.collect().await.err(),
+        Err(error) => Some(error),
+    };
+    let error = error.expect("the damage is still there").to_string();
+    assert!(error.contains(PATH), "{error}");
+}
+
+/// A new shard without a listed cell would look as if it never had one.
+#[tokio::test]
+async fn a_lost_cell_in_a_changed_shard_is_an_error() {
+    let memory = points(spec().with_shard_shape([2, 2, 2]), 4, 5000).await;
+    let key = "0/vertices/c/0/0/0";
+    let whole = memory.files().await[key].clone();
+    let mut shard = whole.clone();
+    let index = shard.len() - 8 * 16 - 4;
+    // The cell of chunk (0, 0, 1), with a checksum that says so.
+    shard[index + 16..index + 32].fill(0xff);
+    let end = shard.len() - 4;
+    let sum = crc32c::crc32c(&shard[index..end]);
+    shard[end..].copy_from_slice(&sum.to_le_bytes());
+    replace(&memory, key, shard.clone()).await;
+    let error = append(&memory, [5.0, 5.0, 5.0])
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(key) && error.contains("[0, 0, 1]"),
+        "{error}"
+    );
+    assert_eq!(memory.files().await[key], shard, "nothing was written");
+    // An index that was damaged.
+    shard[end] ^= 1;
+    replace(&memory, key, shard).await;
+    assert!(append(&memory, [5.0, 5.0, 5.0]).await.is_err());
+    replace(&memory, key, whole).await;
+    append(&memory, [5.0, 5.0, 5.0]).await.unwrap();
+    memory.check_clean().await;
+}

@@ -21,4 +21,4 @@ pub use finish::{
 };
 pub use objects::{ManifestArray, Tables, check_chain, checked_groups, index_doc, index_of_rows};
 pub use progress::{Progress, Step, Steps, Watch};
-pub use shard::{Cells, Container, ShardTexts, object_key, stored_as};
+pub use shard::{Cells, Container, EncodedCells, ShardTexts, object_key, stored_as};

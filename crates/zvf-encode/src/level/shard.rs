@@ -1,6 +1,7 @@
 //! Cells to objects: one object a cell, shards (0.9 §4.2 and §4.4), or an array a cell (0.8 §3.1).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
@@ -22,6 +23,13 @@ use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);
+
+/// The cells of one stored object as they are encoded, by their place in it.
+#[derive(Debug)]
+pub struct EncodedCells {
+    bytes: Vec<u8>,
+    cells: Vec<Option<Range<usize>>>,
+}
 
 /// The container of the cells of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,19 +217,40 @@ impl Cells {
         if self.container == Container::Blobs {
             return blobs::objects(path, cells, &self.compression);
         }
+        self.objects_with(path, cells, &[])
+    }
+
+    /// As [`objects`](Self::objects), with cells that are [encoded](Self::encoded) as this array's are.
+    ///
+    /// # Errors
+    /// As [`objects`](Self::objects). Bug: cells of [`Container::Blobs`].
+    pub fn objects_with(
+        &self,
+        path: &str,
+        cells: Payloads<'_>,
+        encoded: &[(&[i64], &[u8])],
+    ) -> Result<Vec<Object>, WriteError> {
+        internal!(
+            self.container == Container::Grid,
+            "cells of {path} without a grid"
+        );
         self.choose(path, &cells)?;
         let compression = self.compression_of(path);
         let failed =
             |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
         let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
+        let mut add = |chunk: &[i64], bytes: Vec<u8>| -> Result<(), WriteError> {
+            let (curve, place) = self.inside(chunk)?;
+            let cells = together.entry(self.object_index(chunk)?).or_default();
+            cells.push((curve, place, bytes));
+            Ok(())
+        };
         for (chunk, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
             let bytes = VlenBuilder::cell(&payload).map_err(|source| failed(chunk, source))?;
-            let bytes = compression.encode(bytes)?;
-            let (curve, place) = self.inside(chunk)?;
-            together
-                .entry(self.object_index(chunk)?)
-                .or_default()
-                .push((curve, place, bytes));
+            add(chunk, compression.encode(bytes)?)?;
+        }
+        for (chunk, bytes) in encoded {
+            add(chunk, bytes.to_vec())?;
         }
         let objects = together
             .into_iter()
@@ -242,6 +271,69 @@ impl Cells {
                 }
             });
         objects.collect()
+    }
+
+    /// Splits a stored object of the array at `path` into its encoded cells. The cells themselves are not decoded or checked.
+    ///
+    /// # Errors
+    /// Malformed: a shard without a valid index.
+    pub fn encoded(
+        &self,
+        path: &str,
+        index: &[u64],
+        bytes: Vec<u8>,
+    ) -> Result<EncodedCells, WriteError> {
+        let Some(shape) = &self.shards else {
+            let cells = vec![Some(0..bytes.len())];
+            return Ok(EncodedCells { bytes, cells });
+        };
+        let malformed = |found: String| WriteError::source(object_key(path, index), found);
+        let count = shape.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
+        let found = ShardIndex::parse(&bytes, count.or_bug("more than 2^64 cells")?);
+        let found = found.map_err(|error| malformed(error.to_string()))?;
+        found
+            .check()
+            .map_err(|error| malformed(error.to_string()))?;
+        let (table, tail) = found
+            .bytes()
+            .split_at_checked(found.bytes().len() - size_of::<u32>())
+            .or_bug("an index without a checksum")?;
+        if crc32c::crc32c(table).to_le_bytes() != *tail {
+            return Err(malformed("the checksum of its index is wrong".to_owned()));
+        }
+        let range = |entry: &ShardEntry| -> Result<Option<Range<usize>>, WriteError> {
+            if entry.is_absent() {
+                return Ok(None);
+            }
+            let start = to_index("bytes of a shard", entry.offset.get())?;
+            let length = to_index("bytes of a cell", entry.nbytes.get())?;
+            Ok(Some(start..start + length))
+        };
+        let cells = found.entries().iter().map(range);
+        let cells = cells.collect::<Result<_, _>>()?;
+        Ok(EncodedCells { bytes, cells })
+    }
+
+    /// The cell of a chunk among those of the object that holds it.
+    ///
+    /// # Errors
+    /// Misuse: a chunk outside of the grid.
+    pub fn encoded_cell<'e>(
+        &self,
+        object: &'e EncodedCells,
+        chunk: &[i64],
+    ) -> Result<Option<&'e [u8]>, WriteError> {
+        self.object_index(chunk)?;
+        let (_, place) = self.inside(chunk)?;
+        let range = object.cells.get(place).cloned().flatten();
+        range
+            .map(|range| {
+                object
+                    .bytes
+                    .get(range)
+                    .or_bug("a cell outside of its shard")
+            })
+            .transpose()
     }
 
     /// A cell's place in its shard: along the Morton curve, which gives the order of bytes, and in C order, which gives

@@ -429,6 +429,17 @@ impl Target {
         }
     }
 
+    /// Reads objects, from a server several at a time; `None` for those that are not there.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn read_all(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, WriteError> {
+        match &self.place {
+            Where::Local(local) => keys.iter().map(|key| local.read(key)).collect(),
+            Where::Remote(remote) => remote.read_all(keys),
+        }
+    }
+
     /// The keys of all objects, and of temporary files.
     pub fn keys(&self) -> Result<Vec<String>, WriteError> {
         match &self.place {

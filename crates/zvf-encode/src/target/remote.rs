@@ -262,6 +262,14 @@ impl Remote {
         Ok(found.map(|(_, bytes)| bytes.to_vec()))
     }
 
+    pub(crate) fn read_all(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, WriteError> {
+        let reads = keys.iter().map(|key| self.get(key));
+        let reads = futures::stream::iter(reads).buffered(self.concurrency);
+        let found: Vec<_> = self.handle.block_on(reads.try_collect())?;
+        let bytes = |found: Option<(_, bytes::Bytes)>| found.map(|(_, bytes)| bytes.to_vec());
+        Ok(found.into_iter().map(bytes).collect())
+    }
+
     /// Keys below a group; below the store itself, if it has no name.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let prefix = self.path(group)?;

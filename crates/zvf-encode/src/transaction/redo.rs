@@ -111,6 +111,11 @@ impl Transaction {
         self.change.root()
     }
 
+    /// The store that the edit changes.
+    pub fn target(&self) -> Arc<Target> {
+        Arc::clone(&self.target)
+    }
+
     /// The id of the edit.
     pub fn id(&self) -> &str {
         &self.id
