@@ -85,6 +85,7 @@ mod import;
 mod imported;
 mod isolate;
 mod las;
+mod masks;
 mod names;
 mod npy;
 mod npz;
@@ -113,7 +114,7 @@ mod transform;
 mod trk;
 mod trx;
 
-pub use affine::{parse_affine, read_affine};
+pub use affine::{parse_affine, read_affine, stated_affine};
 pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};
@@ -129,7 +130,10 @@ pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;
 pub use records::rename::held_names;
-pub use regions::{mesh_region, polygon_region, region};
+#[cfg(feature = "volumes")]
+pub use masks::{mask_of_runs, mask_region};
+pub use masks::MaskSource;
+pub use regions::{hull_region, mesh_region, object_places, polygon_region, region};
 pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
