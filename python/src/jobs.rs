@@ -18,8 +18,8 @@ use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError};
 
 use crate::errors::{Failure, IoError, misuse};
-use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::masks::Masks;
+use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
 

@@ -64,7 +64,11 @@ impl Masks<'_> {
     fn of_json(&self, text: &str) -> PyResult<Region> {
         let json: Value = serde_json::from_str(text)
             .map_err(|error| misuse(format!("mask: found {text:?}: {error}")))?;
-        let wrong = || misuse(format!("mask: found {text:?}, expected a volume or an array"));
+        let wrong = || {
+            misuse(format!(
+                "mask: found {text:?}, expected a volume or an array"
+            ))
+        };
         let affine = json.get("affine").and_then(Value::as_str);
         if let Some(volume) = json.get("volume").and_then(Value::as_str) {
             let labels = json.get("labels").and_then(Value::as_array);
@@ -80,7 +84,9 @@ impl Masks<'_> {
             numbers.iter().map(Value::as_u64).collect()
         };
         let shape = numbers("shape").ok_or_else(wrong)?;
-        let (starts, lengths) = numbers("starts").zip(numbers("lengths")).ok_or_else(wrong)?;
+        let (starts, lengths) = numbers("starts")
+            .zip(numbers("lengths"))
+            .ok_or_else(wrong)?;
         if starts.len() != lengths.len() {
             return Err(wrong());
         }

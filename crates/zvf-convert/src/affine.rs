@@ -118,7 +118,11 @@ pub fn stated_affine(text: &str, rank: usize) -> Result<StatedAffine, ConvertErr
     }
     let affine = parse_affine(text, rank).map_err(|why| {
         let found = format!("{text:?}, which is no file, and {why}");
-        ConvertError::usage("affine", found, "numbers by rows, or a file with them or an image")
+        ConvertError::usage(
+            "affine",
+            found,
+            "numbers by rows, or a file with them or an image",
+        )
     })?;
     Ok(StatedAffine::of_numbers(affine))
 }

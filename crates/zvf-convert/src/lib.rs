@@ -123,6 +123,9 @@ pub use frame::{Frame, Space};
 pub use ids::{IdMap, ObjectIds};
 pub use import::Import;
 pub use imported::Imported;
+pub use masks::MaskSource;
+#[cfg(feature = "volumes")]
+pub use masks::{mask_of_runs, mask_region};
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::alone::AttributeFile;
@@ -130,9 +133,6 @@ pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;
 pub use records::rename::held_names;
-#[cfg(feature = "volumes")]
-pub use masks::{mask_of_runs, mask_region};
-pub use masks::MaskSource;
 pub use regions::{hull_region, mesh_region, object_places, polygon_region, region};
 pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};

@@ -58,7 +58,9 @@ pub fn mask_region<'a>(
                 "a volume of one to three",
             );
         }
-        let count = shape.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let count = shape
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
         let most = Region::MOST_MASK_ELEMENTS;
         if count.is_none_or(|count| count > most) {
             return wrong(
@@ -108,7 +110,12 @@ pub fn mask_of_runs<'a>(
             return Err(ConvertError::usage("mask", found, expected));
         }
         let to_world = in_frame(store, to_world, &picked, &mut Vec::new()).await?;
-        Ok(Region::mask(&names(world, &picked), shape, &to_world, runs)?)
+        Ok(Region::mask(
+            &names(world, &picked),
+            shape,
+            &to_world,
+            runs,
+        )?)
     })
 }
 
@@ -152,6 +159,7 @@ async fn in_frame(
             .to_owned(),
     );
     let back = to_rasmm.inverse();
-    let back = back.map_err(|error| ConvertError::usage(PLACE, error.what, "a map with an inverse"))?;
+    let back =
+        back.map_err(|error| ConvertError::usage(PLACE, error.what, "a map with an inverse"))?;
     Ok(back.after(&to_world))
 }

@@ -44,7 +44,9 @@ pub fn object_places<E: From<ConvertError> + Display>(
 /// Parses a text that may name files. The first error of a file is the error.
 fn with_files<T, E: From<ConvertError> + Display>(
     mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
-    parse: impl FnOnce(&mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>) -> Result<T, QueryError>,
+    parse: impl FnOnce(
+        &mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>,
+    ) -> Result<T, QueryError>,
 ) -> Result<T, E> {
     let mut failed = None;
     let mut file = |file: &RegionFile<'_>| {

@@ -50,7 +50,8 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         found.push(bits);
     }
     let is_unknown = |id: &i64| query.objects.is_some() && !known.contains(id);
-    let holds = |at: usize| places.holds(&|number| found.get(number).is_some_and(|bits| bits.get(at)));
+    let holds =
+        |at: usize| places.holds(&|number| found.get(number).is_some_and(|bits| bits.get(at)));
     let chosen = candidates.iter().enumerate();
     let chosen = chosen.filter(|(at, id)| is_unknown(id) || holds(*at));
     Ok(Query {

@@ -51,7 +51,9 @@ impl Volume {
                 return Err(VolumeError::misuse("axes of another volume"));
             }
             let extents = of_space(axes, info.shape.iter());
-            let count = extents.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+            let count = extents
+                .iter()
+                .try_fold(1_u64, |all, one| all.checked_mul(*one));
             if count.is_none() {
                 return Err(VolumeError::misuse("more elements than can be counted"));
             }
@@ -62,7 +64,9 @@ impl Volume {
             let mut low = vec![0_u64; extents.len()];
             loop {
                 let ends = low.iter().zip(&window).zip(&extents);
-                let high: Vec<u64> = ends.map(|((low, window), extent)| low.saturating_add(*window).min(*extent)).collect();
+                let high: Vec<u64> = ends
+                    .map(|((low, window), extent)| low.saturating_add(*window).min(*extent))
+                    .collect();
                 if low.iter().zip(&high).all(|(low, high)| low < high) {
                     let mut space = low.iter().zip(&high);
                     let mut selected = Vec::with_capacity(axes.len());
@@ -70,7 +74,9 @@ impl Volume {
                         selected.push(match one {
                             AxisUse::Index(index) => Axis::at(*index),
                             AxisUse::Space => {
-                                let (low, high) = space.next().ok_or_else(|| VolumeError::bug("fewer axes of space than before"))?;
+                                let (low, high) = space.next().ok_or_else(|| {
+                                    VolumeError::bug("fewer axes of space than before")
+                                })?;
                                 Axis::new(*low, *high, 1)
                             }
                         });
@@ -86,7 +92,9 @@ impl Volume {
                         return found.finish();
                     };
                     axis = before;
-                    if let (Some(at), Some(end), Some(extent)) = (low.get_mut(axis), high.get(axis), extents.get(axis)) {
+                    if let (Some(at), Some(end), Some(extent)) =
+                        (low.get_mut(axis), high.get(axis), extents.get(axis))
+                    {
                         if end < extent {
                             *at = *end;
                             break;
@@ -113,9 +121,15 @@ fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
     for (window, extent) in window.iter_mut().zip(extents) {
         *window = (*window).clamp(1, (*extent).max(1));
     }
-    let bytes = |window: &[u64]| window.iter().fold(size, |all, one| all.saturating_mul(*one));
+    let bytes = |window: &[u64]| {
+        window
+            .iter()
+            .fold(size, |all, one| all.saturating_mul(*one))
+    };
     while bytes(window) > LARGEST {
-        let Some(longest) = window.iter_mut().max() else { return };
+        let Some(longest) = window.iter_mut().max() else {
+            return;
+        };
         *longest = longest.div_ceil(2);
     }
     let mut order: Vec<usize> = (0..window.len()).collect();
@@ -159,17 +173,25 @@ impl Found {
     }
 
     /// Takes the elements of a box.
-    fn take(&mut self, bytes: &[u8], (low, high): (&[u64], &[u64]), extents: &[u64]) -> Result<(), VolumeError> {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        (low, high): (&[u64], &[u64]),
+        extents: &[u64],
+    ) -> Result<(), VolumeError> {
         let size = self.dtype.size().max(1);
         let (Some((first, rest)), Some(last)) = (low.split_last(), high.last()) else {
             return Ok(());
         };
-        let width = usize::try_from(last - first).map_err(|_| VolumeError::bug("a row longer than memory"))?;
+        let width = usize::try_from(last - first)
+            .map_err(|_| VolumeError::bug("a row longer than memory"))?;
         let mut at = [0; MAX_RANK];
         at.iter_mut().zip(rest).for_each(|(at, low)| *at = *low);
         for row in bytes.chunks_exact(width.saturating_mul(size)) {
             let places = at.iter().take(rest.len()).chain([first]);
-            let start = places.zip(extents).fold(0, |all: u64, (at, extent)| all * extent + at);
+            let start = places
+                .zip(extents)
+                .fold(0, |all: u64, (at, extent)| all * extent + at);
             self.row(row, size, start)?;
             for axis in (0..rest.len()).rev() {
                 at[axis] += 1;
@@ -231,7 +253,8 @@ impl Found {
     }
 
     fn too_many(&self) -> VolumeError {
-        let bytes = |runs: usize| u64::try_from(runs.saturating_mul(size_of::<Run>())).unwrap_or(u64::MAX);
+        let bytes =
+            |runs: usize| u64::try_from(runs.saturating_mul(size_of::<Run>())).unwrap_or(u64::MAX);
         VolumeError::Limit {
             what: "runs of neighbouring elements with these labels (a coarser level of the image has fewer)".to_owned(),
             found: bytes(self.runs.len()),
@@ -241,9 +264,18 @@ impl Found {
 
     fn finish(mut self) -> Result<Vec<Run>, VolumeError> {
         let missing = self.labels.iter().zip(&self.seen);
-        let missing: Vec<String> = missing.filter(|(_, seen)| !**seen).map(|(label, _)| label.to_string()).take(LISTED).collect();
+        let missing: Vec<String> = missing
+            .filter(|(_, seen)| !**seen)
+            .map(|(label, _)| label.to_string())
+            .take(LISTED)
+            .collect();
         if !missing.is_empty() {
-            let mut others: Vec<String> = self.others.iter().take(LISTED).map(ToString::to_string).collect();
+            let mut others: Vec<String> = self
+                .others
+                .iter()
+                .take(LISTED)
+                .map(ToString::to_string)
+                .collect();
             if self.others.len() > LISTED {
                 others.push("others".to_owned());
             }
@@ -274,7 +306,10 @@ impl EqualElements for [u8] {
         let mut rest = self;
         std::iter::from_fn(move || {
             let first = rest.get(..size).filter(|first| !first.is_empty())?;
-            let same = rest.chunks_exact(size).take_while(|one| *one == first).count();
+            let same = rest
+                .chunks_exact(size)
+                .take_while(|one| *one == first)
+                .count();
             let (run, after) = rest.split_at_checked(same * size)?;
             rest = after;
             Some(run)

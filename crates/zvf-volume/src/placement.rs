@@ -139,7 +139,10 @@ impl VolumePlacement {
                 let order: Vec<usize> = found.iter().map(place).collect();
                 (picked, order)
             }
-            None => (Self::in_order(world, space.len()), (0..space.len()).collect()),
+            None => (
+                Self::in_order(world, space.len()),
+                (0..space.len()).collect(),
+            ),
         };
         if picked.len() != space.len() {
             return Err(VolumeError::misuse(format!(
@@ -160,9 +163,7 @@ impl VolumePlacement {
             Some(stated) => {
                 let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
                 match stated.source {
-                    Some(_) => {
-                        converted("the affine", &stated.affine, units, &to, &mut remarks)?
-                    }
+                    Some(_) => converted("the affine", &stated.affine, units, &to, &mut remarks)?,
                     None => stated.affine.clone(),
                 }
             }
@@ -254,4 +255,3 @@ fn converted(
     }
     Ok(map.clone())
 }
-

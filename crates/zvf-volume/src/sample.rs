@@ -224,10 +224,13 @@ impl Sampler {
         reason = "extents of volumes are far below 2^53"
     )]
     fn is_inside(&self, voxel: &[f64], extents: &[u64]) -> bool {
-        voxel.iter().zip(extents).all(|(&v, &extent)| match self.order {
-            Order::Nearest => element_at(v, extent).is_some(),
-            Order::Linear => v >= -VOXEL_SLACK && v <= extent as f64 - 1.0 + VOXEL_SLACK,
-        })
+        voxel
+            .iter()
+            .zip(extents)
+            .all(|(&v, &extent)| match self.order {
+                Order::Nearest => element_at(v, extent).is_some(),
+                Order::Linear => v >= -VOXEL_SLACK && v <= extent as f64 - 1.0 + VOXEL_SLACK,
+            })
     }
 
     /// The first element that a place needs on an axis, and its share of the next one.

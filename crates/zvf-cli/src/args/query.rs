@@ -197,11 +197,21 @@ pub(crate) struct RegionArgs {
     #[arg(long, value_name = "VOLUME")]
     pub(crate) mask: Option<String>,
     /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]
-    #[arg(long, value_name = "N,..", requires = "mask", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "N,..",
+        requires = "mask",
+        allow_hyphen_values = true
+    )]
     pub(crate) labels: Option<String>,
     /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
     /// [default: as the volume states]
-    #[arg(long, value_name = "NUMBERS|FILE", requires = "mask", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "NUMBERS|FILE",
+        requires = "mask",
+        allow_hyphen_values = true
+    )]
     pub(crate) mask_affine: Option<String>,
     /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
     #[arg(long, value_name = "REGION")]

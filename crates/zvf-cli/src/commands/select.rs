@@ -103,7 +103,9 @@ pub(crate) fn region(
             ))
         })?;
         if labels.as_ref().is_some_and(Vec::is_empty) {
-            return Err(CliError::usage("--labels: found none, expected at least one"));
+            return Err(CliError::usage(
+                "--labels: found none, expected at least one",
+            ));
         }
         spec.intersect(mask(&MaskSource {
             volume: volume.clone(),

@@ -59,7 +59,9 @@ pub(super) fn hull(points: &[Point]) -> Result<Mesh, String> {
 
 /// The numbers of four points that are not in one plane.
 fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
-    let few = |what: &str| format!("found {what}, expected at least four points that are not in one plane");
+    let few = |what: &str| {
+        format!("found {what}, expected at least four points that are not in one plane")
+    };
     let count = points.len();
     let (Some(a), 4..) = (points.first().copied(), count) else {
         return Err(few(&format!("{count} points")));
@@ -70,13 +72,27 @@ fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
         let found = numbered().filter(|(_, point)| is(*point));
         found.max_by(|(_, one), (_, other)| measure(*one).total_cmp(&measure(*other)))
     };
-    let length = |point: Point| point.iter().zip(a).map(|(one, other)| (one - other).abs()).sum();
-    let (second, b) = farthest(&length, &|point| point != a).ok_or_else(|| few("one point, repeated"))?;
+    let length = |point: Point| {
+        point
+            .iter()
+            .zip(a)
+            .map(|(one, other)| (one - other).abs())
+            .sum()
+    };
+    let (second, b) =
+        farthest(&length, &|point| point != a).ok_or_else(|| few("one point, repeated"))?;
     const PLANES: [[usize; 2]; 3] = [[0, 1], [1, 2], [2, 0]];
-    let area = |point: Point| PLANES.iter().map(|plane| turn(a, b, point, *plane).abs()).sum();
-    let (third, c) = farthest(&area, &|point| area(point) > 0.0).ok_or_else(|| few("points on one line"))?;
+    let area = |point: Point| {
+        PLANES
+            .iter()
+            .map(|plane| turn(a, b, point, *plane).abs())
+            .sum()
+    };
+    let (third, c) =
+        farthest(&area, &|point| area(point) > 0.0).ok_or_else(|| few("points on one line"))?;
     let volume = |point: Point| side_of([a, b, c], point).abs();
-    let (fourth, _) = farthest(&volume, &|point| volume(point) > 0.0).ok_or_else(|| few("points in one plane"))?;
+    let (fourth, _) = farthest(&volume, &|point| volume(point) > 0.0)
+        .ok_or_else(|| few("points in one plane"))?;
     Ok([0, second, third, fourth])
 }
 
@@ -94,7 +110,10 @@ fn broken() -> String {
 
 impl Hull<'_> {
     fn point(&self, number: u32) -> Point {
-        self.points.get(int::index(number)).copied().unwrap_or([f64::NAN; 3])
+        self.points
+            .get(int::index(number))
+            .copied()
+            .unwrap_or([f64::NAN; 3])
     }
 
     /// The height of a point above a face, times its area: the sign is exact.
@@ -105,10 +124,23 @@ impl Hull<'_> {
     /// Begins with the tetrahedron of four points.
     fn begin(&mut self, [a, b, c, d]: [u32; 4]) {
         // From outside of each face the opposite corner is below.
-        let [b, c] = if self.height([a, b, c], d) < 0.0 { [b, c] } else { [c, b] };
-        let faces = [([a, b, c], [1, 2, 3]), ([b, a, d], [0, 3, 2]), ([c, b, d], [0, 1, 3]), ([a, c, d], [0, 2, 1])];
+        let [b, c] = if self.height([a, b, c], d) < 0.0 {
+            [b, c]
+        } else {
+            [c, b]
+        };
+        let faces = [
+            ([a, b, c], [1, 2, 3]),
+            ([b, a, d], [0, 3, 2]),
+            ([c, b, d], [0, 1, 3]),
+            ([a, c, d], [0, 2, 1]),
+        ];
         for (corners, beyond) in faces {
-            self.faces.push(Face { corners, beyond, ..Face::default() });
+            self.faces.push(Face {
+                corners,
+                beyond,
+                ..Face::default()
+            });
         }
         let every: Vec<usize> = (0..self.faces.len()).collect();
         let all = (0..).zip(self.points).map(|(number, _)| number).collect();
@@ -119,7 +151,9 @@ impl Hull<'_> {
     fn assign(&mut self, points: Vec<u32>, faces: &[usize]) {
         for point in points {
             let corners = |face: &usize| self.faces.get(*face).map(|face| face.corners);
-            let above = faces.iter().copied().find(|face| corners(face).is_some_and(|corners| self.height(corners, point) > 0.0));
+            let above = faces.iter().copied().find(|face| {
+                corners(face).is_some_and(|corners| self.height(corners, point) > 0.0)
+            });
             if let Some(face) = above.and_then(|face| self.faces.get_mut(face)) {
                 face.above.push(point);
             }
@@ -129,9 +163,16 @@ impl Hull<'_> {
     /// Takes the highest point above a face.
     fn take_farthest(&mut self, face: usize) -> Option<u32> {
         let found = self.faces.get(face).filter(|face| !face.is_gone)?;
-        let heights = found.above.iter().map(|point| self.height(found.corners, *point));
-        let (at, _) = heights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        self.faces.get_mut(face).map(|face| face.above.swap_remove(at))
+        let heights = found
+            .above
+            .iter()
+            .map(|point| self.height(found.corners, *point));
+        let (at, _) = heights
+            .enumerate()
+            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        self.faces
+            .get_mut(face)
+            .map(|face| face.above.swap_remove(at))
     }
 
     /// Adds a point that is above a face, and returns the new faces.
@@ -169,7 +210,11 @@ impl Hull<'_> {
         let mut made = Vec::with_capacity(ring.len());
         for (from, to, other) in &ring {
             let number = self.free.pop().unwrap_or(self.faces.len());
-            let face = Face { corners: [*from, *to, point], beyond: [*other; 3], ..Face::default() };
+            let face = Face {
+                corners: [*from, *to, point],
+                beyond: [*other; 3],
+                ..Face::default()
+            };
             match self.faces.get_mut(number) {
                 Some(gone) => *gone = face,
                 None => self.faces.push(face),
@@ -184,7 +229,11 @@ impl Hull<'_> {
             *edge.ok_or_else(broken)? = number;
             made.push(number);
         }
-        let starts: HashMap<u32, usize> = ring.iter().zip(&made).map(|((from, ..), face)| (*from, *face)).collect();
+        let starts: HashMap<u32, usize> = ring
+            .iter()
+            .zip(&made)
+            .map(|((from, ..), face)| (*from, *face))
+            .collect();
         if starts.len() != ring.len() {
             return Err(broken());
         }
@@ -211,7 +260,10 @@ impl Hull<'_> {
                 next
             })
         };
-        let triangles: Vec<[u32; 3]> = triangles.iter().map(|corners| corners.map(&mut number)).collect();
+        let triangles: Vec<[u32; 3]> = triangles
+            .iter()
+            .map(|corners| corners.map(&mut number))
+            .collect();
         Mesh::new(&vertices, &triangles)
     }
 }

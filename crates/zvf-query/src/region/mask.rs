@@ -91,7 +91,9 @@ impl Mask {
         for (slot, extent) in extents.iter_mut().skip(pad).zip(&shape) {
             *slot = *extent;
         }
-        let count = extents.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let count = extents
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
         let count = count.filter(|count| (1..=MOST_ELEMENTS).contains(count));
         let is_long = u32::try_from(extents[2]).is_err();
         let Some(count) = count.filter(|_| !is_long) else {
@@ -112,11 +114,14 @@ impl Mask {
         let numbers = to_world.rows();
         let mut numbers = numbers.iter().flatten();
         if numbers.any(|one| !one.is_finite() || one.abs() > LARGEST) {
-            return Err("found a number in the affine that is not finite or above 1e100".to_owned());
+            return Err(
+                "found a number in the affine that is not finite or above 1e100".to_owned(),
+            );
         }
         let to_element = to_world.inverse().map_err(|error| error.what)?;
         check_inverse(&to_world, &to_element, extents)?;
-        let is_skew = (0..3).any(|row| (0..3).filter(|at| to_element.at(row, *at) != 0.0).count() > 1);
+        let is_skew =
+            (0..3).any(|row| (0..3).filter(|at| to_element.at(row, *at) != 0.0).count() > 1);
         let mut mask = Self {
             axes,
             shape,
@@ -233,7 +238,10 @@ impl Mask {
             }
         }
         let within = |axis: usize| (self.low[axis]..=self.high[axis]).contains(&element[axis]);
-        (0..3).all(within) && self.row(element[0], element[1]).is_some_and(|runs| first_run(runs, element[2]).is_some_and(|run| u64::from(run[0]) <= element[2]))
+        (0..3).all(within)
+            && self.row(element[0], element[1]).is_some_and(|runs| {
+                first_run(runs, element[2]).is_some_and(|run| u64::from(run[0]) <= element[2])
+            })
     }
 
     /// The runs of a row in the box.
@@ -285,9 +293,12 @@ impl Mask {
 
     /// Whether all elements of a box belong, which is in the box around them.
     fn has_all(&self, low: Element, high: Element) -> bool {
-        let mut rows = (low[0]..=high[0]).flat_map(|plane| (low[1]..=high[1]).map(move |row| (plane, row)));
+        let mut rows =
+            (low[0]..=high[0]).flat_map(|plane| (low[1]..=high[1]).map(move |row| (plane, row)));
         rows.all(|(plane, row)| {
-            let run = self.row(plane, row).and_then(|runs| first_run(runs, low[2]));
+            let run = self
+                .row(plane, row)
+                .and_then(|runs| first_run(runs, low[2]));
             run.is_some_and(|run| u64::from(run[0]) <= low[2] && high[2] <= u64::from(run[1]))
         })
     }
@@ -311,7 +322,10 @@ impl Mask {
                 let runs = self.row(plane, row).unwrap_or(&[]);
                 let from = runs.partition_point(|run| u64::from(run[1]) < low[2]);
                 for run in runs.iter().skip(from) {
-                    let (first, last) = (u64::from(run[0]).max(low[2]), u64::from(run[1]).min(high[2]));
+                    let (first, last) = (
+                        u64::from(run[0]).max(low[2]),
+                        u64::from(run[1]).min(high[2]),
+                    );
                     if first > last {
                         break;
                     }
@@ -327,7 +341,10 @@ impl Mask {
     /// A box around all positions that belong.
     pub(super) fn bounds(&self) -> Block {
         let ends = [0, 1, 2].map(|axis| (lower(self.low[axis]), upper(self.high[axis])));
-        span(&self.to_world, &ends.map(|(low, high)| (low - SLACK, high + SLACK)))
+        span(
+            &self.to_world,
+            &ends.map(|(low, high)| (low - SLACK, high + SLACK)),
+        )
     }
 }
 
@@ -418,11 +435,17 @@ impl Turned {
         const UNITS: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let [a, b, c] = self.edges;
         let faces = [cross(a, b), cross(b, c), cross(c, a)];
-        let pairs = UNITS.iter().flat_map(|unit| self.edges.iter().map(|edge| cross(*unit, *edge)));
+        let pairs = UNITS
+            .iter()
+            .flat_map(|unit| self.edges.iter().map(|edge| cross(*unit, *edge)));
         let mut axes = UNITS.into_iter().chain(faces).chain(pairs);
         axes.all(|axis| {
             let own: f64 = self.edges.iter().map(|edge| dot(axis, *edge).abs()).sum();
-            let other: f64 = axis.iter().zip(half).map(|(one, half)| one.abs() * half).sum();
+            let other: f64 = axis
+                .iter()
+                .zip(half)
+                .map(|(one, half)| one.abs() * half)
+                .sum();
             dot(axis, from).abs() <= own + other
         })
     }
@@ -445,21 +468,35 @@ impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pad = 3 - self.axes.len();
         for (at, name) in self.axes.iter().enumerate() {
-            write!(f, "{}{}", if at == 0 { "" } else { " " }, written_name(name))?;
+            write!(
+                f,
+                "{}{}",
+                if at == 0 { "" } else { " " },
+                written_name(name)
+            )?;
         }
         for (at, extent) in self.shape.iter().enumerate() {
             write!(f, "{}{extent}", if at == 0 { "; " } else { " " })?;
         }
         for (at, row) in self.to_world.rows().iter().take(3).skip(pad).enumerate() {
             let numbers: Vec<String> = row.iter().skip(pad).map(|one| written(*one)).collect();
-            write!(f, "{}{}", if at == 0 { "; " } else { ", " }, numbers.join(" "))?;
+            write!(
+                f,
+                "{}{}",
+                if at == 0 { "; " } else { ", " },
+                numbers.join(" ")
+            )?;
         }
         let [_, rows, columns] = self.extents;
         let (mut end, mut open): (u64, Option<u64>) = (0, None);
         let mut first = true;
         // Runs that meet at the end of a row are one.
         let mut put = |f: &mut fmt::Formatter<'_>, gap: u64, length: u64| {
-            let comma = if std::mem::take(&mut first) { "; " } else { "," };
+            let comma = if std::mem::take(&mut first) {
+                "; "
+            } else {
+                ","
+            };
             write!(f, "{comma}{gap} {length}")
         };
         let mut gap = 0;

@@ -312,11 +312,9 @@ impl Region {
     /// # Errors
     ///
     /// As [`parse`](Self::parse); errors of the file.
-    pub fn parse_with(
-        text: &str,
-        file: OfFile<'_>,
-    ) -> Result<Self, QueryError> {
-        let shape = parse::parse(text, file, false).map_err(|wrong| misuse("region", text, wrong))?;
+    pub fn parse_with(text: &str, file: OfFile<'_>) -> Result<Self, QueryError> {
+        let shape =
+            parse::parse(text, file, false).map_err(|wrong| misuse("region", text, wrong))?;
         Ok(Self { shape })
     }
 

@@ -22,9 +22,7 @@ const MOST_SHAPES: usize = 4096;
 /// Longest text.
 const MOST_BYTES: usize = 1 << 26;
 
-const SHAPES: [&str; 7] = [
-    "sphere", "near", "box", "polygon", "mesh", "hull", "mask",
-];
+const SHAPES: [&str; 7] = ["sphere", "near", "box", "polygon", "mesh", "hull", "mask"];
 
 /// Parses a whole text: of places, or of what objects have to do with them.
 ///
@@ -147,10 +145,7 @@ impl Parser<'_, '_> {
         let mut all = ObjectRelation::ALL.into_iter();
         let Some(relation) = all.find(|relation| self.text.eat_word(relation.name())) else {
             let touched = self.shape()?;
-            return Ok(Shape::Objects(
-                ObjectRelation::Touching,
-                Box::new(touched),
-            ));
+            return Ok(Shape::Objects(ObjectRelation::Touching, Box::new(touched)));
         };
         self.text.expect('(')?;
         self.of_objects = false;

@@ -113,8 +113,12 @@ impl ObjectPlaces {
         fn of(shape: &Shape, next: &mut usize, holds: &dyn Fn(usize) -> bool) -> bool {
             match shape {
                 // All parts are counted.
-                Shape::All(parts) => (parts.iter()).fold(true, |all, part| all & of(part, next, holds)),
-                Shape::Any(parts) => (parts.iter()).fold(false, |any, part| any | of(part, next, holds)),
+                Shape::All(parts) => {
+                    (parts.iter()).fold(true, |all, part| all & of(part, next, holds))
+                }
+                Shape::Any(parts) => {
+                    (parts.iter()).fold(false, |any, part| any | of(part, next, holds))
+                }
                 Shape::Not(part) => !of(part, next, holds),
                 _ => {
                     *next += 1;

@@ -546,9 +546,18 @@ fn hulls_of_many_points_and_of_none() {
         (&[][..], "0 points"),
         (&[[0.0; 3], [1.0; 3], [2.0; 3]], "3 points"),
         (&[[1.0; 3]; 5], "one point, repeated"),
-        (&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]], "points on one line"),
         (
-            &[[0.0; 3], [1.0, 0.0, 0.1], [0.0, 1.0, 0.2], [2.0, 0.0, 0.2], [0.0, 2.0, 0.4]],
+            &[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]],
+            "points on one line",
+        ),
+        (
+            &[
+                [0.0; 3],
+                [1.0, 0.0, 0.1],
+                [0.0, 1.0, 0.2],
+                [2.0, 0.0, 0.2],
+                [0.0, 2.0, 0.4],
+            ],
             "points in one plane",
         ),
     ] {
@@ -556,7 +565,10 @@ fn hulls_of_many_points_and_of_none() {
         assert_eq!(error, format!("hull: found {found}, {few}"));
     }
     let error = Region::hull(&[[f64::NAN; 3]; 4]).unwrap_err().to_string();
-    assert!(error.starts_with("hull: found the coordinate NaN"), "{error}");
+    assert!(
+        error.starts_with("hull: found the coordinate NaN"),
+        "{error}"
+    );
     let error = Region::parse("hull(0 0 0, 1 1 1)").unwrap_err().to_string();
     assert!(error.contains("found 2 points"), "{error}");
 }

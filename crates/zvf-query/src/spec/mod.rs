@@ -15,8 +15,8 @@ use zvf_store::{Names, Store};
 
 use crate::region::Plane;
 use crate::{
-    Answer, BBox, ChunkRange, Column, Filter, ObjectPlaces, ObjectRelation, Outputs, Query, QueryError, Region,
-    Select, group_numbers,
+    Answer, BBox, ChunkRange, Column, Filter, ObjectPlaces, ObjectRelation, Outputs, Query,
+    QueryError, Region, Select, group_numbers,
 };
 
 pub use ids::parse_ids;
