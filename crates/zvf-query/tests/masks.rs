@@ -312,8 +312,8 @@ fn masks_far_away_and_around_everything() {
                 100,
                 10,
             ),
-            // Elements 3, 4 and 50 along x, whose voxels begin a half before them.
-            ("mask(x; 100; 1 0; 3 2,45 1)", 3, 2),
+            // Elements 3, 4 and 55 along x, whose voxels begin a half before them.
+            ("mask(x; 100; 1 0; 3 2,50 1)", 3, 2),
             ("mask(y x; 1 100; 0 4 0, 4 0 0; 4 3)", 0, 0),
             ("mask(x y; 100 1; 1 0 0, 0 9 0; 3 2)", 2, 1),
         ] {
