@@ -18,8 +18,9 @@ use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError};
 
 use crate::errors::{Failure, IoError, misuse};
+use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
-use crate::store::{Access, set_place};
+use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
 
 /// A failure at an address.
@@ -279,7 +280,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    fn options(&self) -> PyResult<ExportOptions> {
+    fn options(&self, masks: &Masks<'_>) -> PyResult<ExportOptions> {
         let mut spec = QuerySpec::new();
         spec.level = self.level;
         spec.objects.clone_from(&self.objects);
@@ -287,7 +288,7 @@ impl Selection {
             spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
         }
         for (member, text) in &self.place {
-            set_place(&mut spec, member, text)?;
+            masks.set_place(&mut spec, member, text)?;
         }
         if let Some(text) = &self.r#where {
             spec.set("where", text).map_err(Failure::from)?;
@@ -380,7 +381,17 @@ pub(crate) fn export(
     access: Access,
 ) -> PyResult<String> {
     let format = Format::of(&file).map_err(Failure::from)?;
-    let mut options = selection.options()?;
+    let reach = || {
+        let open = access.options()?;
+        let io = open.io.clone();
+        let store = async {
+            let store = zvf_store::Store::open_with(&url, open).await;
+            store.map_err(at(&url))
+        };
+        Ok((wait(py, OnInterrupt::Drop, store)?, io))
+    };
+    let masks = Masks { py, open: &reach };
+    let mut options = selection.options(&masks)?;
     (options.delimiter, options.gzip) = separated(&file);
     let staged = Partial::beside(&file)?;
     let mut second = None;

@@ -10,6 +10,7 @@ mod errors;
 mod flat;
 mod info;
 mod jobs;
+mod masks;
 mod parts;
 mod run;
 mod splits;

@@ -13,12 +13,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
 use zvf_query::{BBox, Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
-use zvf_store::{Limits, OpenOptions, Retry};
+use zvf_store::{IoOptions, Limits, OpenOptions, Retry};
 
 use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
 use crate::flat::Flatten;
 use crate::info;
+use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, runtime, wait};
 use crate::splits;
 use crate::statistics;
@@ -105,6 +106,8 @@ pub(crate) struct Store {
     store: zvf_store::Store,
     memory_budget: Option<u64>,
     trace: Option<Arc<TraceFile>>,
+    /// How volumes of masks are read.
+    io: IoOptions,
 }
 
 /// Opens a store.
@@ -116,6 +119,7 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
     if let Some(trace) = &trace {
         options = options.with_trace(trace.record());
     }
+    let io = options.io.clone();
     let opened = async {
         let store = zvf_store::Store::open_with(&url, options).await;
         store.map_err(|error| Failure::from(error).at(&url))
@@ -128,6 +132,7 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
         store: opened?,
         memory_budget,
         trace,
+        io,
     })
 }
 
@@ -158,7 +163,11 @@ enum Group {
 
 impl Asked {
     /// The description that these arguments are.
-    fn spec(self, (vertices, links, objects): (bool, bool, bool)) -> PyResult<QuerySpec> {
+    fn spec(
+        self,
+        (vertices, links, objects): (bool, bool, bool),
+        masks: &Masks<'_>,
+    ) -> PyResult<QuerySpec> {
         let mut spec = QuerySpec::new();
         spec.level = self.level;
         spec.objects = self.objects;
@@ -175,7 +184,7 @@ impl Asked {
             spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
         }
         for (member, text) in &self.place {
-            set_place(&mut spec, member, text)?;
+            masks.set_place(&mut spec, member, text)?;
         }
         spec.select = self.select.parse().map_err(Failure::from)?;
         if let Some(text) = &self.r#where {
@@ -191,18 +200,6 @@ impl Asked {
         spec.check().map_err(Failure::from)?;
         Ok(spec)
     }
-}
-
-/// Sets a member that says where rows and objects lie; files are read here.
-pub(crate) fn set_place(spec: &mut QuerySpec, member: &str, text: &str) -> PyResult<()> {
-    let region = match member {
-        "polygon" => zvf_convert::polygon_region(text),
-        "mesh" if !text.starts_with("mesh(") => zvf_convert::mesh_region(text.as_ref()),
-        "mesh" | "region" => zvf_convert::region(text),
-        _ => return Ok(spec.set(member, text).map_err(Failure::from)?),
-    };
-    spec.intersect(region.map_err(Failure::from)?);
-    Ok(())
 }
 
 impl From<Group> for GroupRef {
@@ -247,7 +244,7 @@ impl Store {
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
     fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
-        let spec = self.asked(asked, outputs)?;
+        let spec = self.asked(py, asked, outputs)?;
         let start = async {
             let query = self.resolved(&spec).await?;
             let answer = zvf_query::query(&self.store, query).await;
@@ -259,7 +256,7 @@ impl Store {
 
     /// The flat table of a query.
     fn flat(&self, py: Python<'_>, asked: Asked) -> PyResult<Flat> {
-        let spec = self.asked(asked, (true, false, false))?;
+        let spec = self.asked(py, asked, (true, false, false))?;
         let query = wait(py, OnInterrupt::Drop, self.resolved(&spec))?;
         let flat = Flat::of(py, self, query)?;
         if let Some(trace) = &self.trace {
@@ -270,7 +267,7 @@ impl Store {
 
     /// What a query reads of each level, as JSON.
     fn plan(&self, py: Python<'_>, asked: Asked) -> PyResult<String> {
-        let spec = self.asked(asked, (true, true, true))?;
+        let spec = self.asked(py, asked, (true, true, true))?;
         let plan = async {
             let query = self.resolved(&spec).await?;
             let plan = query.plan(&self.store).await;
@@ -283,7 +280,7 @@ impl Store {
 
     /// Statistics of the rows of a query, as JSON: one section, or one for each object or group.
     fn stats(&self, py: Python<'_>, asked: Asked, wanted: statistics::Wanted) -> PyResult<String> {
-        let (spec, wanted) = (self.asked(asked, (true, false, true))?, wanted.spec()?);
+        let (spec, wanted) = (self.asked(py, asked, (true, false, true))?, wanted.spec()?);
         let work = async {
             let query = self.resolved(&spec).await?;
             let found = statistics::sections(&self.store, query, wanted).await;
@@ -294,7 +291,7 @@ impl Store {
 
     /// Measures the objects of a query, with the means of some attributes.
     fn measure(&self, py: Python<'_>, asked: Asked, means: Vec<String>) -> PyResult<Table> {
-        let spec = self.asked(asked, (true, true, true))?;
+        let spec = self.asked(py, asked, (true, true, true))?;
         let work = async {
             let query = self.resolved(&spec).await?;
             let found = statistics::measures(&self.store, query, &means).await;
@@ -306,7 +303,7 @@ impl Store {
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
     fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
         let target = splits::target(by, size)?;
-        let spec = self.asked(asked, (true, true, true))?;
+        let spec = self.asked(py, asked, (true, true, true))?;
         let cut = async {
             let query = self.resolved(&spec).await?;
             let splits = query.splits(&self.store, target).await;
@@ -346,8 +343,15 @@ impl Store {
     }
 
     /// The description with the store's budget.
-    fn asked(&self, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<QuerySpec> {
-        let mut spec = asked.spec(outputs)?;
+    fn asked(
+        &self,
+        py: Python<'_>,
+        asked: Asked,
+        outputs: (bool, bool, bool),
+    ) -> PyResult<QuerySpec> {
+        let open = || Ok((self.store.clone(), self.io.clone()));
+        let masks = Masks { py, open: &open };
+        let mut spec = asked.spec(outputs, &masks)?;
         if let Some(bytes) = self.memory_budget {
             spec.memory_budget = bytes;
         }

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _zvf
+from ._options import address
+from ._sample import _numbers as _affine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +30,19 @@ class Place(TypedDict, total=False):
     """The axes of `polygon`, which may be followed by ranges of others: `"xz"`, `"lon,lat"`, `"xy,z=0:10"`. Without it `x` and `y`, else the first two."""
     mesh: str | os.PathLike[str] | tuple[ArrayLike, ArrayLike]
     """The inside of a closed mesh: a file (`.obj`, `.ply`, `.stl`), or the positions and the triangles, such as those of trimesh."""
+    hull: str | os.PathLike[str] | ArrayLike
+    """The convex hull of points: their positions, or a mesh file, closed or not."""
+    mask: str | os.PathLike[str] | tuple[ArrayLike | str | os.PathLike[str], ArrayLike | str | os.PathLike[str]]
+    """The voxels of a volume with any value but 0 and NaN, or with one of `labels`: a file or URL that `zvf.sample` reads, which may be followed by an affine, or a NumPy
+    array and its affine, such as `(image.get_fdata(), image.affine)` of nibabel. An affine maps indices of elements to the axes of the store: an array of shape
+    `(n, n + 1)` or `(n + 1, n + 1)`, or a file. The voxel whose centre is nearest to a vertex counts, as in `zvf.sample(order="nearest")`."""
+    labels: int | Sequence[int]
+    """The values of the voxels of `mask` that belong; a label that no voxel has is an error."""
     region: str
     """Such as `"sphere(1,2,3,4) and not near(x=0,1)"`, with the forms of `zvf query --region`."""
+    passing: str | Sequence[str]
+    """Objects by several regions, each of which another vertex may meet, such as `"sphere(1,2,3,4) and ending(box(x=0:1)) and not mask(@labels.nii.gz, 12)"`: `touching(REGION)`,
+    `inside(REGION)`, `starting(REGION)`, `ending(REGION)`; a shape alone is touched. Of several all hold."""
     touching: bool
     """Whole objects with at least one vertex inside."""
     inside: bool
@@ -46,10 +59,16 @@ NAMES = tuple(Place.__annotations__)
 def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The members of a query for these terms, as texts."""
     found: list[tuple[str, str]] = []
+    labels = place.get("labels")
+    if labels is not None and place.get("mask") is None:
+        raise _zvf.MisuseError("labels: found them without a mask, expected mask beside them")
     for name, value in place.items():
         if name not in NAMES:
             raise TypeError(f"found the term {name!r}, expected bbox, where, objects, groups, {', '.join(NAMES)} or another one of Store.query")
-        if value is None or value is False:
+        if value is None or value is False or name == "labels":
+            continue
+        if name == "mask":
+            found.append((name, _mask(value, labels)))
             continue
         found.append((name, _text(name, value)))
     return tuple(found)
@@ -67,6 +86,10 @@ def _text(name: str, value: Any) -> str:
                 return _polygon(value)
             case "mesh":
                 return _mesh(value)
+            case "hull":
+                return os.fspath(value) if isinstance(value, str | os.PathLike) else f"hull({_rows(value)})"
+            case "passing" if not isinstance(value, str):
+                return " and ".join(f"({part})" for part in value)
             case "plane" if not isinstance(value, str):
                 first, second = value
                 return f"`{first}`,`{second}`"
@@ -88,7 +111,46 @@ def _mesh(value: Any) -> str:
     import numpy as np
 
     vertices, triangles = value
-    places = np.asarray(vertices, dtype=np.float64).reshape(-1, 3).tolist()
     corners = np.asarray(triangles, dtype=np.int64).reshape(-1, 3).tolist()
-    rows = (", ".join(" ".join(map(repr, row)) for row in table) for table in (places, corners))
-    return f"mesh({'; '.join(rows)})"
+    return f"mesh({_rows(vertices)}; {', '.join(' '.join(map(repr, row)) for row in corners)})"
+
+
+def _rows(points: Any) -> str:
+    import numpy as np
+
+    return ", ".join(" ".join(map(repr, row)) for row in np.asarray(points, dtype=np.float64).reshape(-1, 3).tolist())
+
+
+def _mask(value: Any, labels: Any) -> str:
+    """A mask as JSON: the file of a volume, or the runs of an array."""
+    if isinstance(value, str) and value.startswith("{"):
+        return value
+    try:
+        wanted = [] if labels is None else [int(label) for label in ([labels] if isinstance(labels, int) else labels)]
+        if labels is not None and not wanted:
+            raise ValueError("expected at least one label")
+        volume, affine = value if isinstance(value, tuple) else (value, None)
+        numbers = None if affine is None else _affine(affine)
+        if isinstance(volume, str | os.PathLike):
+            return json.dumps({"volume": address(volume), "labels": wanted, "affine": numbers})
+        if affine is None:
+            raise ValueError("expected an array and its affine")
+        return json.dumps({**_runs(volume, wanted), "affine": numbers})
+    except (TypeError, ValueError) as error:
+        raise _zvf.MisuseError(f"mask: {error}") from None
+
+
+def _runs(array: Any, labels: list[int]) -> dict[str, list[int]]:
+    """The elements of an array that belong to a mask, as runs of neighbours."""
+    import numpy as np
+
+    voxels = np.asarray(array)
+    missing = [label for label in labels if not (voxels == label).any()]
+    if missing:
+        raise ValueError(f"labels: no element is {missing[0]}")
+    belongs = np.isin(voxels, labels) if labels else (voxels != 0) & (voxels == voxels)
+    padded = np.zeros(belongs.size + 2, dtype=np.int8)
+    padded[1:-1] = belongs.ravel()
+    edges = np.flatnonzero(np.diff(padded))
+    starts, ends = edges[::2], edges[1::2]
+    return {"shape": list(voxels.shape), "starts": starts.tolist(), "lengths": (ends - starts).tolist()}

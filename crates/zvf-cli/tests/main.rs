@@ -36,6 +36,7 @@ mod killed;
 mod linked;
 mod links;
 mod lost;
+mod masks;
 mod matching;
 mod measure;
 mod migrate;

@@ -106,3 +106,23 @@ pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
         .collect();
     Affine::from_rows(&numbers?, rank).map_err(|error| error.what)
 }
+
+/// An affine of `rank` axes as numbers by rows, or that of a file: see [`parse_affine`] and [`read_affine`].
+///
+/// # Errors
+/// Misuse: neither; those of [`read_affine`].
+pub fn stated_affine(text: &str, rank: usize) -> Result<StatedAffine, ConvertError> {
+    let path = Path::new(text);
+    if path.exists() {
+        return read_affine(path, rank);
+    }
+    let affine = parse_affine(text, rank).map_err(|why| {
+        let found = format!("{text:?}, which is no file, and {why}");
+        ConvertError::usage(
+            "affine",
+            found,
+            "numbers by rows, or a file with them or an image",
+        )
+    })?;
+    Ok(StatedAffine::of_numbers(affine))
+}

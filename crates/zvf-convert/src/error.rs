@@ -86,6 +86,10 @@ pub enum ConvertError {
     /// The store refused the data.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The volume of a mask could not be read.
+    #[cfg(feature = "volumes")]
+    #[error(transparent)]
+    Volume(#[from] zvf_volume::VolumeError),
 }
 
 impl ConvertError {
@@ -101,6 +105,8 @@ impl ConvertError {
             Self::Store(source) => source.class(),
             Self::Query(source) => source.class(),
             Self::Write(source) => source.class(),
+            #[cfg(feature = "volumes")]
+            Self::Volume(source) => source.class(),
         }
     }
 

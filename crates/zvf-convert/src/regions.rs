@@ -1,5 +1,6 @@
-//! Regions of queries from files: polygons and closed meshes.
+//! Regions of queries from files: polygons, closed meshes and their convex hulls; texts that name files.
 
+use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 
@@ -7,25 +8,58 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_encode::error::{OrBug, internal};
 use zvf_query::numbers::floats;
-use zvf_query::{QueryError, Region};
+use zvf_query::{ObjectPlaces, QueryError, Region, RegionFile};
 use zvf_write::Kind;
 
-use crate::{ConvertError, Import, Imported, Options};
+use crate::{ConvertError, Import, Imported, MaskSource, Options};
 
 /// Largest file of polygons.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A region from its text, in which `polygon(@FILE)` and `mesh(@FILE)` stand for the contents of files.
+/// A region from its text, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; there labels may follow:
+/// `mask(@FILE, 12, 17)`. `mask` reads a mask, for which the store has to be known: see [`mask_region`](crate::MaskSource).
 ///
 /// # Errors
 ///
-/// Those of [`Region::parse`]; of the files as [`polygon_region`] and [`mesh_region`].
-pub fn region(text: &str) -> Result<Region, ConvertError> {
+/// Those of [`Region::parse`]; of the files as [`polygon_region`], [`mesh_region`] and [`hull_region`], and as `mask` says.
+pub fn region<E: From<ConvertError> + Display>(
+    text: &str,
+    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+) -> Result<Region, E> {
+    with_files(mask, |file| Region::parse_with(text, file))
+}
+
+/// A condition on objects from its text, as [`region`] of regions.
+///
+/// # Errors
+///
+/// As [`region`].
+pub fn object_places<E: From<ConvertError> + Display>(
+    text: &str,
+    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+) -> Result<ObjectPlaces, E> {
+    with_files(mask, |file| ObjectPlaces::parse_with(text, file))
+}
+
+/// Parses a text that may name files. The first error of a file is the error.
+fn with_files<T, E: From<ConvertError> + Display>(
+    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+    parse: impl FnOnce(
+        &mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>,
+    ) -> Result<T, QueryError>,
+) -> Result<T, E> {
     let mut failed = None;
-    let mut file = |shape: &str, file: &str| {
-        let found = match shape {
-            "mesh" => mesh_region(Path::new(file)),
-            _ => polygon_region(file),
+    let mut file = |file: &RegionFile<'_>| {
+        let path = Path::new(file.name);
+        let found = match file.shape {
+            "mesh" => mesh_region(path).map_err(E::from),
+            "hull" => hull_region(path).map_err(E::from),
+            "mask" => mask(&MaskSource {
+                volume: file.name.to_owned(),
+                labels: file.labels.to_vec(),
+                affine: None,
+            }),
+            _ => polygon_region(file.name).map_err(E::from),
         };
         found.map_err(|error| {
             let what = error.to_string();
@@ -33,10 +67,10 @@ pub fn region(text: &str) -> Result<Region, ConvertError> {
             what
         })
     };
-    let found = Region::parse_with(text, &mut file);
+    let found = parse(&mut file);
     match failed {
         Some(error) => Err(error),
-        None => Ok(found?),
+        None => found.map_err(|error| ConvertError::from(error).into()),
     }
 }
 
@@ -77,7 +111,7 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
 }
 
 /// An error of what a file holds.
-fn refused(file: &str, error: &QueryError) -> ConvertError {
+pub(crate) fn refused(file: &str, error: &QueryError) -> ConvertError {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or("");
     let place = |place: &str| format!("{file}: {place}");
@@ -114,11 +148,46 @@ fn refused(file: &str, error: &QueryError) -> ConvertError {
 /// # }
 /// ```
 pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
+    let (vertices, triangles) = read_mesh(file)?;
+    let region = Region::mesh(&vertices, &triangles);
+    region.map_err(|error| refused(&file.display().to_string(), &error))
+}
+
+/// The convex hull of the vertices of a mesh file (`.obj`, `.ply`, `.stl`), closed or not.
+///
+/// # Cost
+///
+/// As [`mesh_region`].
+///
+/// # Errors
+///
+/// Usage: a file that is no mesh, or whose vertices are in one plane. Those of [`Import`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("open.obj");
+/// std::fs::write(&file, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\n")?;
+/// let hull = zvf_query::Region::hull(&[[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.]])?;
+/// assert_eq!(zvf_convert::hull_region(&file)?, hull);
+/// # Ok(())
+/// # }
+/// ```
+pub fn hull_region(file: &Path) -> Result<Region, ConvertError> {
+    let (vertices, _) = read_mesh(file)?;
+    let region = Region::hull(&vertices);
+    region.map_err(|error| refused(&file.display().to_string(), &error))
+}
+
+/// The vertices and triangles of a mesh file.
+type MeshData = (Vec<[f64; 3]>, Vec<[u32; 3]>);
+
+fn read_mesh(file: &Path) -> Result<MeshData, ConvertError> {
     let import = Import::open(&[file.to_owned()], &Options::default())?;
     let name = file.display().to_string();
     if import.spec().kind != Kind::Mesh {
         let found = import.spec().kind.name();
-        return Err(ConvertError::usage(name, found, "a closed mesh"));
+        return Err(ConvertError::usage(name, found, "a mesh"));
     }
     if import.vertices() > Region::MOST_MESH_VERTICES {
         let found = format!("{} vertices", import.vertices());
@@ -161,5 +230,5 @@ pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
         }
         Ok::<_, ConvertError>(())
     })?;
-    Region::mesh(&vertices, &triangles).map_err(|error| refused(&name, &error))
+    Ok((vertices, triangles))
 }

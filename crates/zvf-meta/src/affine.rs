@@ -17,6 +17,29 @@ impl AffineError {
     }
 }
 
+/// By how much of an element a place may be before the first voxel of an axis, because maps round.
+pub const VOXEL_SLACK: f64 = 1e-6;
+
+/// The element of an axis of `extent` elements whose voxel contains a place, in elements: index `floor(place + 0.5)`. `None` where the place is outside, or not a number.
+///
+/// ```
+/// use zvf_meta::element_at;
+/// assert_eq!([-0.5, 0.49, 0.5, 2.4].map(|place| element_at(place, 3)), [Some(0), Some(0), Some(1), Some(2)]);
+/// assert_eq!([-0.6, 2.5, f64::NAN].map(|place| element_at(place, 3)), [None; 3]);
+/// ```
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "extents of volumes are far below 2^53, places inside are not negative and below the extent"
+)]
+pub fn element_at(place: f64, extent: u64) -> Option<u64> {
+    let inside = extent > 0 && place >= -0.5 - VOXEL_SLACK && place < extent as f64 - 0.5;
+    // A sum may round up to the extent.
+    inside.then(|| ((place.max(0.0) + 0.5).floor() as u64).min(extent.saturating_sub(1)))
+}
+
 /// `to = matrix * from + offset`, with the same number of axes on both sides, in float64.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Affine {

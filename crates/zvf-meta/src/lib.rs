@@ -94,7 +94,7 @@ mod text;
 pub mod units;
 pub mod version;
 
-pub use affine::{Affine, AffineError};
+pub use affine::{Affine, AffineError, VOXEL_SLACK, element_at};
 pub use array::{ArrayDoc, DataType};
 pub use attributes::{ArrayAttributes, GroupRange, odd_value};
 pub use axes::{AxesDiffer, map_of_axes};

@@ -316,6 +316,7 @@ impl Opened {
         let by_rows = asked.filter.is_some()
             || asked.region.is_some()
             || asked.relation.is_some()
+            || asked.passing.is_some()
             || asked.objects.is_some()
             || asked.groups.is_some();
         let by_box = asked.bbox.is_some() && self.shapes == Shapes::Chains;

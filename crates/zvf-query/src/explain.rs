@@ -85,6 +85,7 @@ impl Query {
             || self.groups.is_some()
             || self.select == Select::Objects
             || self.relation.is_some()
+            || self.passing.is_some()
     }
 }
 

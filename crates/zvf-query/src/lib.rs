@@ -118,6 +118,7 @@ mod object_relation;
 mod object_terms;
 mod objects;
 mod owner_cells;
+mod passing;
 mod plan;
 mod prepare;
 mod query;
@@ -146,7 +147,7 @@ pub use list::{largest_chunk, list_links, list_objects};
 pub use measures::Measures;
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, ObjectRelation, Outputs, Query, Select};
-pub use region::Region;
+pub use region::{ObjectPlaces, Region, RegionFile};
 pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
 pub use splits::{Split, Target};
 pub use statistics::{

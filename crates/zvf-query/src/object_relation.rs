@@ -10,9 +10,10 @@ use crate::numbers::floats;
 use crate::region::BoundRegion;
 use crate::{
     BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, object_terms,
+    passing,
 };
 
-/// Replaces conditions on objects, and the relation of objects to a box and a region, by the ids of the objects.
+/// Replaces conditions on objects, and the relations of objects to boxes and regions, by the ids of the objects.
 ///
 /// # Cost
 ///
@@ -23,6 +24,7 @@ use crate::{
 /// Misuse, as of a query; no object index. I/O; malformed data.
 pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
     let query = object_terms::resolve(store, query).await?;
+    let query = passing::resolve(store, query).await?;
     let Some(relation) = query.relation else {
         return Ok(query);
     };
@@ -150,13 +152,14 @@ impl PlaceTest {
 
 /// A list of bits.
 #[derive(Debug, Default)]
-struct Bits {
+pub(crate) struct Bits {
     words: Vec<u64>,
     len: usize,
 }
 
 impl Bits {
-    fn push(&mut self, bit: bool) {
+    /// Adds a bit.
+    pub(crate) fn push(&mut self, bit: bool) {
         if self.len.is_multiple_of(64) {
             self.words.push(0);
         }
@@ -166,7 +169,8 @@ impl Bits {
         self.len += 1;
     }
 
-    fn get(&self, at: usize) -> bool {
+    /// A bit; false behind the last one.
+    pub(crate) fn get(&self, at: usize) -> bool {
         let word = self.words.get(at / 64);
         word.is_some_and(|word| word >> (at % 64) & 1 == 1)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zvf_store::Names;
 
-use crate::{BBox, Filter, QueryError, Region};
+use crate::{BBox, Filter, ObjectPlaces, QueryError, Region};
 
 /// A question to one level of a store. All conditions combine with *and*; the default asks for the whole of level 0.
 ///
@@ -29,6 +29,8 @@ pub struct Query {
     /// Whole objects by how they lie to box and region, instead of what [`select`](Self::select) says. A condition on vertices then holds for at least one
     /// vertex of the object, anywhere; with [`ObjectRelation::Touching`] for one that is inside.
     pub relation: Option<ObjectRelation>,
+    /// A condition on objects by how they lie to several regions. Beside a box or a region: the rows there of the objects that satisfy it.
+    pub passing: Option<ObjectPlaces>,
     /// Object ids, in the order the answer shall have. A repeated id repeats its output.
     pub objects: Option<Vec<i64>>,
     /// Group numbers: the union of their members, ids ascending.
@@ -73,6 +75,7 @@ impl Default for Query {
             bbox: None,
             region: None,
             relation: None,
+            passing: None,
             objects: None,
             groups: None,
             filter: None,

@@ -145,7 +145,9 @@ impl Query {
     /// The query without conditions on objects and their relation to a region, if it has some.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
         let found = resolve(store, self.clone()).await?;
-        let changed = found.filter != self.filter || found.relation != self.relation;
+        let changed = found.filter != self.filter
+            || found.relation != self.relation
+            || found.passing != self.passing;
         Ok(changed.then_some(found))
     }
 

@@ -23,6 +23,7 @@ mod link_groups;
 mod made;
 mod make;
 mod make_legacy;
+mod masks;
 mod migrated;
 mod parts;
 mod plans;

@@ -3,12 +3,10 @@
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, MAX_RANK, Selection};
+use zvf_meta::{VOXEL_SLACK, element_at};
 
 use crate::element::number;
 use crate::{Affine, Counts, Volume, VolumeError};
-
-/// How far a place may be outside, in elements.
-const SLACK: f64 = 1e-6;
 
 /// How a value between elements is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,13 +224,13 @@ impl Sampler {
         reason = "extents of volumes are far below 2^53"
     )]
     fn is_inside(&self, voxel: &[f64], extents: &[u64]) -> bool {
-        voxel.iter().zip(extents).all(|(&v, &extent)| {
-            let extent = extent as f64;
-            match self.order {
-                Order::Nearest => v >= -0.5 - SLACK && v < extent - 0.5,
-                Order::Linear => v >= -SLACK && v <= extent - 1.0 + SLACK,
-            }
-        })
+        voxel
+            .iter()
+            .zip(extents)
+            .all(|(&v, &extent)| match self.order {
+                Order::Nearest => element_at(v, extent).is_some(),
+                Order::Linear => v >= -VOXEL_SLACK && v <= extent as f64 - 1.0 + VOXEL_SLACK,
+            })
     }
 
     /// The first element that a place needs on an axis, and its share of the next one.
@@ -245,7 +243,8 @@ impl Sampler {
         let last = extent.saturating_sub(1);
         let v = v.max(0.0);
         match self.order {
-            Order::Nearest => (((v + 0.5).floor() as u64).min(last), 0.0),
+            // Places inside have one.
+            Order::Nearest => (element_at(v, extent).unwrap_or(last), 0.0),
             Order::Linear => match (v.floor() as u64).min(last) {
                 first if first == last => (first, 0.0),
                 first => (first, v - v.floor()),

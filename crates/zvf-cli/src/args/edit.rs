@@ -14,7 +14,7 @@ Every edit is made at once: readers see all of it or nothing, whatever is interr
 stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`. Where chunks are cut by an attribute
 (`zvf import --chunk-by`), a table of new vertices has its column, too; setting it brings vertices to other chunks.
 
-Points that belong to no object are deleted by --where, --bbox and regions (--sphere, --near, --polygon, --mesh, --region, see `zvf query --help`), which
+Points that belong to no object are deleted by --where, --bbox and regions (--sphere, --near, --polygon, --mesh, --mask, --region, see `zvf query --help`), which
 combine with AND; --dry-run counts them. Where vertices belong to objects, --select objects deletes every object with such a vertex as a whole, and
 --inside, --starting or --ending every object that lies so.
 
@@ -67,9 +67,9 @@ pub(crate) enum EditWhat {
         /// Ids of objects
         #[arg(
             value_name = "ID",
-            required_unless_present_any = ["filter", "bbox", "sphere", "near", "polygon", "mesh", "region"],
+            required_unless_present_any = ["filter", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
             conflicts_with_all = [
-                "filter", "bbox", "sphere", "near", "polygon", "plane", "mesh", "region", "touching", "inside", "starting", "ending"
+                "filter", "bbox", "sphere", "near", "polygon", "plane", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending"
             ],
             allow_negative_numbers = true
         )]

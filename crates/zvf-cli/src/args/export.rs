@@ -86,7 +86,8 @@ pub(crate) struct ExportArgs {
     pub(crate) edges: Option<PathBuf>,
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
     #[arg(long, value_enum, conflicts_with_all = [
-        "bbox", "sphere", "near", "polygon", "mesh", "region", "touching", "inside", "starting", "ending", "objects", "groups", "filter",
+        "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending", "objects",
+        "groups", "filter",
         "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,

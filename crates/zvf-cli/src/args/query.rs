@@ -38,8 +38,13 @@ REGION is made of
   polygon(WKT, x, z)      the prism over POLYGON or MULTIPOLYGON of well-known text in the plane of two axes, x and y unless stated; a range of another
                           axis may follow: z=0:10; @FILE in place of WKT is a file of well-known text or GeoJSON
   mesh(@FILE)             inside of the closed mesh of an .obj, .ply or .stl file
-joined with and, or, not and parentheses; boundaries are inside. --sphere, --near, --polygon and --mesh are short forms, and all flags combine with AND.
+  hull(@FILE)             the convex hull of the vertices of such a file
+  mask(@VOLUME, 12, 17)   the voxels of a volume with these labels, or with any value but 0; the voxel whose centre is nearest to a vertex counts
+joined with and, or, not and parentheses; boundaries are inside. Names of files that hold one of the signs = , ( ) : ; stand in backquotes. --sphere, --near,
+--polygon, --mesh and --mask are short forms, and all flags combine with AND. Volumes are those of `zvf sample`, and placed as there.
 --touching, --inside, --starting and --ending select whole objects by their vertices: one, all, the first, or the last one inside.
+--passing selects objects by several regions, each of which another vertex may meet: touching(REGION), inside(REGION), starting(REGION) and ending(REGION), joined
+with and, or, not and parentheses; a shape without such a word is touched. Beside a box or a region it leaves the rows there of these objects.
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
@@ -47,6 +52,8 @@ Examples:
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
   zvf query tracts.zarrvectors --sphere 92,82,80,10 --ending -o ending
   zvf query tracts.zarrvectors --mesh thalamus.stl --touching -o thalamus
+  zvf query tracts.zarrvectors --mask aparc.nii.gz --labels 1022,1024 --ending -o precentral
+  zvf query tracts.zarrvectors --passing 'mask(@aparc.nii.gz, 1022) and mask(@aparc.nii.gz, 2022) and not mask(@ventricles.nii.gz)' -o callosal
   zvf query points.zarrvectors --polygon area.geojson --near z=5,1 -o part.parquet
   zvf query tracts.zarrvectors --region 'sphere(92,82,80,10) and not near(x=90,1)' --touching -o bundle
   zvf query tracts.zarrvectors --where 'length() > 40 and start.x < 0 and fa > 0.3' -o long.csv
@@ -183,9 +190,36 @@ pub(crate) struct RegionArgs {
     /// Vertices inside of the closed mesh of a file: .obj, .ply or .stl
     #[arg(long, value_name = "FILE")]
     pub(crate) mesh: Option<PathBuf>,
+    /// With --mesh: its convex hull, also of a mesh that is not closed
+    #[arg(long, requires = "mesh")]
+    pub(crate) hull: bool,
+    /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have --labels: what `zvf sample` reads; #NAME or #@N picks
+    #[arg(long, value_name = "VOLUME")]
+    pub(crate) mask: Option<String>,
+    /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]
+    #[arg(
+        long,
+        value_name = "N,..",
+        requires = "mask",
+        allow_hyphen_values = true
+    )]
+    pub(crate) labels: Option<String>,
+    /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
+    /// [default: as the volume states]
+    #[arg(
+        long,
+        value_name = "NUMBERS|FILE",
+        requires = "mask",
+        allow_hyphen_values = true
+    )]
+    pub(crate) mask_affine: Option<String>,
     /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of
+    /// them hold
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) passing: Vec<String>,
     /// Whole objects with at least one vertex inside
     #[arg(long, conflicts_with_all = ["inside", "starting", "ending"])]
     pub(crate) touching: bool,

@@ -200,7 +200,7 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
 /// As [`run`].
 pub(super) fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
     let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec)?;
+    select::terms(&args.terms, &mut spec, &args.store, context)?;
     select::related(args.select, &spec)?;
     select::level(&args.at, &mut spec);
     spec.limit = args.limit;

@@ -20,7 +20,7 @@ use crate::output::{print_json, print_text};
 pub(crate) fn run(args: &HeadArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let mut asked = QuerySpec::new();
-    select::terms(&args.terms, &mut asked)?;
+    select::terms(&args.terms, &mut asked, url, context)?;
     select::level(&args.at, &mut asked);
     asked.limit = Some(args.rows);
     asked.tables = Outputs {

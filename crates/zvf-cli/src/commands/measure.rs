@@ -21,7 +21,7 @@ pub(crate) fn run(args: &MeasureArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let target = listing::format(args.output.as_deref())?;
     let mut asked = QuerySpec::new();
-    select::terms(&args.terms, &mut asked)?;
+    select::terms(&args.terms, &mut asked, url, context)?;
     select::level(&args.at, &mut asked);
     let query = select::resolved(asked, url, context)?;
     let store = context.open(url, args.at.level, Need::nothing())?;

@@ -137,17 +137,17 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
             args.stores.len()
         )));
     }
-    let first = args.stores.first().map_or("", String::as_str);
-    let mut spec = QuerySpec::new();
-    select::terms(terms, &mut spec)?;
-    select::related(args.select, &spec)?;
-    spec.own_level_only = args.own_level_only;
-    let query = select::resolved(spec, first, context)?;
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
+        // Masks are placed among the positions of each store.
+        let mut spec = QuerySpec::new();
+        select::terms(terms, &mut spec, url, context)?;
+        select::related(args.select, &spec)?;
+        spec.own_level_only = args.own_level_only;
+        let query = select::resolved(spec, url, context)?;
         let store = context.open(url, 0, query.need())?;
         let mut layer = Layer::new(store, name_of(url));
-        layer.query = query.clone();
+        layer.query = query;
         layer.select = args.select.map(Select::from);
         layer.level = args.level;
         if let Some(color) = args.color.get(number).or(args.color.first()) {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use zvf_query::{Outputs, Query, QuerySpec, Select, parse_ids};
+use zvf_convert::MaskSource;
+use zvf_query::{Outputs, Query, QuerySpec, Region, Select, parse_ids};
 use zvf_store::Need;
 
 use crate::args::{GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, TermArgs};
@@ -21,7 +22,7 @@ pub(crate) fn of_query(
     context: &mut Context<'_>,
 ) -> Result<Query> {
     let mut spec = QuerySpec::new();
-    terms(&args.terms, &mut spec)?;
+    terms(&args.terms, &mut spec, &args.store, context)?;
     spec.select = args.select.map_or(Select::Vertices, Select::from);
     related(args.select, &spec)?;
     result(&args.result, target, &mut spec)?;
@@ -41,35 +42,45 @@ pub(crate) fn of_get(args: &GetArgs, target: &Target, context: &mut Context<'_>)
     }
     spec.objects = Some(objects);
     spec.ignore_missing = args.ignore_missing;
-    region(&args.region, &mut spec)?;
+    region(&args.region, &mut spec, &args.store, context)?;
     result(&args.result, target, &mut spec)?;
     resolved(spec, &args.store, context)
 }
 
-/// Adds the terms of a selection to a description.
+/// Adds the terms of a selection of a store to a description.
 ///
 /// # Errors
 ///
 /// As [`of_query`].
-pub(crate) fn terms(args: &TermArgs, spec: &mut QuerySpec) -> Result<()> {
+pub(crate) fn terms(
+    args: &TermArgs,
+    spec: &mut QuerySpec,
+    url: &str,
+    context: &mut Context<'_>,
+) -> Result<()> {
     if let Some(text) = &args.objects {
         spec.objects = Some(ids(text)?);
     }
     let groups = args.groups.as_ref().map(|words| words.join(","));
     member(spec, "bbox", args.bbox.as_deref())?;
-    region(&args.region, spec)?;
+    region(&args.region, spec, url, context)?;
     member(spec, "groups", groups.as_deref())?;
     member(spec, "where", args.filter.as_deref())?;
     spec.ignore_missing = args.ignore_missing;
     Ok(())
 }
 
-/// Adds parts of space to a description; reads the files that they name.
+/// Adds parts of space to a description of what is asked of a store; reads the files that they name.
 ///
 /// # Errors
 ///
 /// Usage; I/O.
-pub(crate) fn region(args: &RegionArgs, spec: &mut QuerySpec) -> Result<()> {
+pub(crate) fn region(
+    args: &RegionArgs,
+    spec: &mut QuerySpec,
+    url: &str,
+    context: &mut Context<'_>,
+) -> Result<()> {
     member(spec, "sphere", args.sphere.as_deref())?;
     member(spec, "near", args.near.as_deref())?;
     if let Some(text) = &args.polygon {
@@ -77,13 +88,61 @@ pub(crate) fn region(args: &RegionArgs, spec: &mut QuerySpec) -> Result<()> {
     }
     member(spec, "plane", args.plane.as_deref())?;
     if let Some(file) = &args.mesh {
-        spec.intersect(zvf_convert::mesh_region(file)?);
+        spec.intersect(match args.hull {
+            true => zvf_convert::hull_region(file)?,
+            false => zvf_convert::mesh_region(file)?,
+        });
+    }
+    let mut mask = |source: &MaskSource| mask(source, url, context);
+    if let Some(volume) = &args.mask {
+        let labels = args.labels.as_deref().map(parse_ids).transpose();
+        let labels = labels.map_err(|_| {
+            let found = args.labels.as_deref().unwrap_or_default();
+            CliError::usage(format!(
+                "--labels: found {found:?}, expected whole numbers and ranges such as 1-5"
+            ))
+        })?;
+        if labels.as_ref().is_some_and(Vec::is_empty) {
+            return Err(CliError::usage(
+                "--labels: found none, expected at least one",
+            ));
+        }
+        spec.intersect(mask(&MaskSource {
+            volume: volume.clone(),
+            labels: labels.unwrap_or_default(),
+            affine: args.mask_affine.clone(),
+        })?);
     }
     if let Some(text) = &args.region {
-        spec.intersect(zvf_convert::region(text)?);
+        spec.intersect(zvf_convert::region(text, &mut mask)?);
+    }
+    for text in &args.passing {
+        spec.pass(zvf_convert::object_places(text, &mut mask)?);
     }
     spec.relation = args.relation();
     Ok(())
+}
+
+/// Reads a mask for a store.
+#[cfg(feature = "volumes")]
+fn mask(source: &MaskSource, url: &str, context: &mut Context<'_>) -> Result<Region> {
+    let store = context.open(url, 0, Need::nothing())?;
+    let io = context.options().io;
+    let read = context.wait(zvf_convert::mask_region(&store, source, &io))?;
+    let (region, remarks) = read.map_err(|error| CliError::from(error).at(&source.volume))?;
+    for remark in &remarks {
+        context.remark(remark);
+    }
+    Ok(region)
+}
+
+/// Masks need a build that reads volumes.
+#[cfg(not(feature = "volumes"))]
+fn mask(source: &MaskSource, _: &str, _: &mut Context<'_>) -> Result<Region> {
+    Err(CliError::usage(format!(
+        "{}: this program was built without the feature `volumes`, which reads masks",
+        source.volume
+    )))
 }
 
 /// Checks that a relation is requested of whole objects only.

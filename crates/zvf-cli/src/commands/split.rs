@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
     });
     let format = format.transpose()?;
     let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec)?;
+    select::terms(&args.terms, &mut spec, &args.store, context)?;
     let base = select::resolved(spec, &args.store, context)?;
     let store = context.open(&args.store, 0, Need::all())?;
     let found = context.wait_at(&args.store, split_parts(&store, &base, &by))?;

@@ -24,7 +24,7 @@ const BYTES: u64 = 64 << 20;
 /// As the store and the query say.
 pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
     let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec)?;
+    select::terms(&args.terms, &mut spec, &args.store, context)?;
     select::level(&args.at, &mut spec);
     spec.select = args.select.map_or(Select::Vertices, Select::from);
     select::related(args.select, &spec)?;
@@ -83,7 +83,7 @@ pub(crate) fn of_file(
     let store = open(url, query, context)?;
     let kind = store.kind();
     let whole = match select {
-        _ if query.relation.is_some() => true,
+        _ if query.relation.is_some() || query.passing.is_some() => true,
         Some(select) => select == Select::Objects,
         None => {
             let objects = [

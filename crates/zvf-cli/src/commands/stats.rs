@@ -41,7 +41,7 @@ pub(crate) fn run(args: &StatsArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let target = listing::format(args.output.as_deref())?;
     let mut asked = QuerySpec::new();
-    select::terms(&args.terms, &mut asked)?;
+    select::terms(&args.terms, &mut asked, url, context)?;
     select::level(&args.at, &mut asked);
     asked.select = args.select.map_or(Select::Vertices, Select::from);
     let query = select::resolved(asked, url, context)?;

@@ -144,6 +144,7 @@ impl Objects {
         let asked = query.objects.as_ref().filter(|_| {
             !query.is_spatial()
                 && query.filter.is_none()
+                && query.passing.is_none()
                 && query.groups.is_none()
                 && query.limit.is_none()
         });

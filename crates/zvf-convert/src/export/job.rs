@@ -257,6 +257,7 @@ impl<'a> Job<'a> {
             || query.objects.is_some()
             || query.groups.is_some()
             || query.filter.is_some()
+            || query.passing.is_some()
     }
 
     /// The query for rows in chunk order, or for whole objects if ids are given.

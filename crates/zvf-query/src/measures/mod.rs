@@ -280,7 +280,10 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
 
 /// Ids and numbers of vertices of the selected objects, each once.
 async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryError> {
-    let whole = !query.is_spatial() && query.filter.is_none() && query.relation.is_none();
+    let whole = !query.is_spatial()
+        && query.filter.is_none()
+        && query.relation.is_none()
+        && query.passing.is_none();
     let (answer, counts) = if whole && !query.is_by_object() {
         let answer = list_objects(store, query.level, query.own_level_only).await?;
         (answer, "vertices")

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mask::Mask;
 use super::mesh::{Block, Mesh};
 use super::polygon::{Polygons, Rectangle};
 use super::{AxisRange, Overlap, Region, Shape};
@@ -38,6 +39,11 @@ enum BoundShape {
     Mesh {
         mesh: Arc<Mesh>,
         space: [usize; 3],
+    },
+    Mask {
+        mask: Arc<Mask>,
+        /// The axes of the store that the volume has; `None`: none, all are at 0.
+        space: [Option<usize>; 3],
     },
 }
 
@@ -121,6 +127,19 @@ fn bind(shape: &Shape, axes: &[&str]) -> Result<BoundShape, QueryError> {
             let mesh = Arc::clone(mesh);
             BoundShape::Mesh { mesh, space }
         }
+        Shape::Mask(mask) => {
+            let mut space = [None; 3];
+            for (place, name) in mask.axes() {
+                if let Some(slot) = space.get_mut(place) {
+                    *slot = Some(axis_of("mask", name, axes)?);
+                }
+            }
+            let mask = Arc::clone(mask);
+            BoundShape::Mask { mask, space }
+        }
+        Shape::Objects(..) => {
+            return Err(QueryError::bug("a relation of objects among places"));
+        }
         Shape::Polygon { polygons, plane } => {
             let named = |name: &str| axes.iter().position(|axis| *axis == name);
             let plane = match plane {
@@ -203,6 +222,9 @@ impl BoundShape {
                 polygons.covers(plane.map(|axis| at(position, axis)))
             }
             Self::Mesh { mesh, space } => mesh.covers(space.map(|axis| at(position, axis))),
+            Self::Mask { mask, space } => {
+                mask.covers(space.map(|axis| axis.map_or(0.0, |axis| at(position, axis))))
+            }
         }
     }
 
@@ -265,6 +287,10 @@ impl BoundShape {
                 let block: Block = space.map(|axis| (at(low, axis), at(high, axis)));
                 mesh.overlap(&block)
             }
+            Self::Mask { mask, space } => {
+                let ends = |axis: usize| (at(low, axis), at(high, axis));
+                mask.overlap(&space.map(|axis| axis.map_or((0.0, 0.0), ends)))
+            }
         }
     }
 
@@ -325,6 +351,13 @@ impl BoundShape {
             Self::Mesh { mesh, space } => {
                 for (axis, (low, high)) in space.iter().zip(mesh.bounds()) {
                     narrow(*axis, low, high);
+                }
+            }
+            Self::Mask { mask, space } => {
+                for (axis, (low, high)) in space.iter().zip(mask.bounds()) {
+                    if let Some(axis) = axis {
+                        narrow(*axis, low, high);
+                    }
                 }
             }
             Self::Polygon { polygons, plane } => match polygons.bounds() {

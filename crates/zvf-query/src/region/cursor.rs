@@ -121,10 +121,19 @@ impl<'t> TextCursor<'t> {
 
     /// Takes the number of a vertex.
     pub(super) fn whole(&mut self) -> Result<u32, Wrong> {
+        self.digits("the number of a vertex")
+    }
+
+    /// Takes a whole number.
+    pub(super) fn count(&mut self, what: &str) -> Result<u64, Wrong> {
+        self.digits(what)
+    }
+
+    fn digits<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Wrong> {
         self.peek();
         let start = self.at;
         let number = self.run(|c| c.is_ascii_digit()).parse();
-        number.map_err(|_| self.expected_at(start, "the number of a vertex"))
+        number.map_err(|_| self.expected_at(start, what))
     }
 
     /// Takes a range `LO:HI`; either end may be left out.

@@ -28,7 +28,8 @@ const MOST_COLUMNS: usize = 512;
 /// A box: the lower and upper end by axis.
 pub(super) type Block = [(f64, f64); 3];
 
-type Point = [f64; 3];
+/// A position.
+pub(super) type Point = [f64; 3];
 
 /// A closed mesh, with its triangles by columns of x and y.
 #[derive(Debug, Clone)]
@@ -275,13 +276,13 @@ fn block_around(points: impl Iterator<Item = Point>) -> Block {
 }
 
 /// The side of the plane of a triangle on which a point is: positive below, if the corners turn left as seen from above.
-fn side_of([a, b, c]: [Point; 3], point: Point) -> f64 {
+pub(super) fn side_of([a, b, c]: [Point; 3], point: Point) -> f64 {
     let coord = |[x, y, z]: Point| Coord3D { x, y, z };
     orient3d(coord(a), coord(b), coord(c), coord(point))
 }
 
 /// Whether the corners turn left, in the plane of two axes.
-fn turn(a: Point, b: Point, c: Point, [first, second]: [usize; 2]) -> f64 {
+pub(super) fn turn(a: Point, b: Point, c: Point, [first, second]: [usize; 2]) -> f64 {
     let coord = |point: Point| Coord {
         x: point[first],
         y: point[second],

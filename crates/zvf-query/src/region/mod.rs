@@ -2,8 +2,11 @@
 
 mod bound;
 mod cursor;
+mod hull;
+mod mask;
 mod mesh;
 mod parse;
+mod places;
 mod polygon;
 #[cfg(test)]
 mod tests;
@@ -13,15 +16,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use zvf_store::meta::Affine;
 
-use crate::QueryError;
 use crate::filter::{Wrong, marked, write_joined};
+use crate::{ObjectRelation, QueryError};
 pub(crate) use bound::BoundRegion;
 use cursor::{LARGEST, TextCursor, written, written_name};
+use mask::Mask;
 use mesh::Mesh;
+pub use places::ObjectPlaces;
 use polygon::Polygons;
 
-/// A part of space: a sphere, a slab, a polygon prism, a closed mesh, or several of these joined by `and`, `or` and `not`.
+/// A part of space: a sphere, a slab, a polygon prism, a closed mesh, voxels of a volume, or several of these joined by `and`, `or` and `not`.
 ///
 /// # Text
 ///
@@ -33,6 +39,8 @@ use polygon::Polygons;
 /// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or of the first two axes if the store has no such names |
 /// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; `, z=0:10` behind them is `and box(z=0:10)` |
 /// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes |
+/// | `hull(0 0 0, 1 0 0, 0 1 0, 0 0 1)` | the convex hull of points, which is a mesh |
+/// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then of each run of neighbouring elements the distance from the end of the one before, and its length; the last axis of the volume is the fastest |
 ///
 /// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes that are not plain words are written in backquotes. Parsing the
 /// output of `Display` gives the same region.
@@ -41,7 +49,8 @@ use polygon::Polygons;
 ///
 /// In world coordinates, as of a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
 /// `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are
-/// their union. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
+/// their union. An element of a mask contains the positions that are nearest to its centre: of the two borders of a voxel along an axis of the volume the lower
+/// one. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
 /// polygons and meshes decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
 ///
 /// ```
@@ -84,7 +93,25 @@ enum Shape {
         plane: Option<[String; 2]>,
     },
     Mesh(Arc<Mesh>),
+    Mask(Arc<Mask>),
+    /// The objects that lie so, not the places: only in [`ObjectPlaces`].
+    Objects(ObjectRelation, Box<Shape>),
 }
+
+/// A file that the text of a region names in the place of the contents of a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegionFile<'t> {
+    /// `polygon`, `mesh`, `hull` or `mask`.
+    pub shape: &'t str,
+    /// The name of the file.
+    pub name: &'t str,
+    /// The labels of a mask; none: all elements but zero.
+    pub labels: &'t [i64],
+}
+
+/// Reads the files that a text names; an error is what is wrong with one.
+type OfFile<'f> = &'f mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>;
 
 /// An axis with its lower and upper end.
 type AxisRange = (String, f64, f64);
@@ -136,6 +163,10 @@ impl Overlap {
 impl Region {
     /// Most vertices of a closed mesh: [`mesh`](Self::mesh).
     pub const MOST_MESH_VERTICES: u64 = mesh::MOST_VERTICES;
+    /// Most elements of the volume of a mask: [`mask`](Self::mask).
+    pub const MOST_MASK_ELEMENTS: u64 = mask::MOST_ELEMENTS;
+    /// Most runs of neighbouring elements of a mask: [`mask`](Self::mask).
+    pub const MOST_MASK_RUNS: usize = mask::MOST_RUNS;
 
     /// The points at most `radius` from `center`, which has a coordinate for each axis of the store.
     ///
@@ -211,6 +242,53 @@ impl Region {
         Ok(Self { shape })
     }
 
+    /// The convex hull of points.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: fewer than four points, or all of them in one plane; coordinates that are not finite or above 1e100, more than 2^20 points.
+    pub fn hull(points: &[[f64; 3]]) -> Result<Self, QueryError> {
+        let mesh = hull::hull(points);
+        let mesh = mesh.map_err(|what| QueryError::misuse(format!("hull: {what}")))?;
+        let shape = Shape::Mesh(Arc::new(mesh));
+        Ok(Self { shape })
+    }
+
+    /// The voxels of some elements of a volume. `shape` has its extents, the last axis being the fastest; `to_world` maps indices of elements to positions on `axes`
+    /// of the store; `runs` are the first element and the count of neighbouring ones, in rising order.
+    ///
+    /// # Cost
+    ///
+    /// Eight bytes for each run of a row, four for each row of the box around the elements; 224 MiB at most.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: more than three axes or 2^40 elements, more than 2^22 runs or 2^24 rows, runs that do not rise, no run; a map without a usable inverse.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use zvf_query::Region;
+    /// use zvf_store::meta::Affine;
+    /// let map = Affine::from_rows(&[2.0, 0.0, -3.0, 0.0, 2.0, -3.0], 2)?;
+    /// let region = Region::mask(&["x", "y"], &[4, 4], &map, &[(5, 2), (9, 1)])?;
+    /// assert_eq!(region.to_string(), "mask(x y; 4 4; 2 0 -3, 0 2 -3; 5 2,2 1)");
+    /// assert_eq!(Region::parse(&region.to_string())?, region);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn mask(
+        axes: &[&str],
+        shape: &[u64],
+        to_world: &Affine,
+        runs: &[(u64, u64)],
+    ) -> Result<Self, QueryError> {
+        let axes = axes.iter().map(|name| (*name).to_owned()).collect();
+        let mask = Mask::new(axes, shape.to_vec(), to_world, runs);
+        let mask = mask.map_err(|what| QueryError::misuse(format!("mask: {what}")))?;
+        let shape = Shape::Mask(Arc::new(mask));
+        Ok(Self { shape })
+    }
+
     fn of_polygons(polygons: Polygons) -> Self {
         let shape = Shape::Polygon {
             polygons: Arc::new(polygons),
@@ -225,24 +303,18 @@ impl Region {
     ///
     /// Misuse, with the byte at which the text goes wrong, and a mark under it.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let no_file = |_: &str, _: &str| {
-            let what = "found a file, expected the shape itself: files are read by the program and in Python";
-            Err(what.to_owned())
-        };
-        Self::parse_with(text, &mut { no_file })
+        Self::parse_with(text, &mut no_file)
     }
 
-    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)` and `mesh(..)`: `file` returns the region of a shape's name and the name of the file, or
-    /// what is wrong with it.
+    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`, there followed by labels: `file`
+    /// returns the region of a file, or what is wrong with it.
     ///
     /// # Errors
     ///
     /// As [`parse`](Self::parse); errors of the file.
-    pub fn parse_with(
-        text: &str,
-        file: &mut dyn FnMut(&str, &str) -> Result<Self, String>,
-    ) -> Result<Self, QueryError> {
-        let shape = parse::parse(text, file).map_err(|wrong| misuse("region", text, wrong))?;
+    pub fn parse_with(text: &str, file: OfFile<'_>) -> Result<Self, QueryError> {
+        let shape =
+            parse::parse(text, file, false).map_err(|wrong| misuse("region", text, wrong))?;
         Ok(Self { shape })
     }
 
@@ -299,28 +371,13 @@ impl Region {
 
     /// The region with a plane for the polygons that state none.
     pub(crate) fn in_plane(mut self, plane: &Plane) -> Self {
-        self.shape.each_mut(&mut |shape| {
-            if let Shape::Polygon {
-                plane: at @ None, ..
-            } = shape
-            {
-                *at = Some(plane.axes.clone());
-                if !plane.ranges.is_empty() {
-                    let inner = std::mem::replace(shape, Shape::Any(Vec::new()));
-                    *shape = Shape::All(vec![inner, Shape::Box(plane.ranges.clone())]);
-                }
-            }
-        });
+        self.shape.put_in(plane);
         self
     }
 
     /// Whether the plane of a polygon is not stated.
     pub(crate) fn has_open_plane(&self) -> bool {
-        let mut found = false;
-        self.clone().shape.each_mut(&mut |shape| {
-            found |= matches!(shape, Shape::Polygon { plane: None, .. });
-        });
-        found
+        self.shape.has_open_plane()
     }
 
     fn of(shape: Shape, name: &str) -> Result<Self, QueryError> {
@@ -346,6 +403,13 @@ impl std::str::FromStr for Region {
     fn from_str(text: &str) -> Result<Self, QueryError> {
         Self::parse(text)
     }
+}
+
+/// Refuses files, of texts from elsewhere.
+fn no_file(_: &RegionFile<'_>) -> Result<Region, String> {
+    let what =
+        "found a file, expected the shape itself: files are read by the program and in Python";
+    Err(what.to_owned())
 }
 
 /// An error in the text of a member.
@@ -402,14 +466,40 @@ impl Shape {
             Self::All(parts) | Self::Any(parts) => {
                 parts.iter_mut().for_each(|part| part.each_mut(f))
             }
-            Self::Not(part) => part.each_mut(f),
+            Self::Not(part) | Self::Objects(_, part) => part.each_mut(f),
             Self::Sphere { .. }
             | Self::Near { .. }
             | Self::Box(_)
             | Self::Polygon { .. }
-            | Self::Mesh(_) => {}
+            | Self::Mesh(_)
+            | Self::Mask(_) => {}
         }
         f(self);
+    }
+
+    /// States a plane for the polygons that state none.
+    fn put_in(&mut self, plane: &Plane) {
+        self.each_mut(&mut |shape| {
+            if let Self::Polygon {
+                plane: at @ None, ..
+            } = shape
+            {
+                *at = Some(plane.axes.clone());
+                if !plane.ranges.is_empty() {
+                    let inner = std::mem::replace(shape, Self::Any(Vec::new()));
+                    *shape = Self::All(vec![inner, Self::Box(plane.ranges.clone())]);
+                }
+            }
+        });
+    }
+
+    /// Whether the plane of a polygon is not stated.
+    fn has_open_plane(&self) -> bool {
+        let mut found = false;
+        self.clone().each_mut(&mut |shape| {
+            found |= matches!(shape, Self::Polygon { plane: None, .. });
+        });
+        found
     }
 
     /// Numbers that describe a shape.
@@ -509,6 +599,8 @@ impl fmt::Display for Shape {
                 write!(f, "box({})", ranges.join(","))
             }
             Self::Mesh(mesh) => write!(f, "mesh({mesh})"),
+            Self::Mask(mask) => write!(f, "mask({mask})"),
+            Self::Objects(relation, part) => write!(f, "{}({part})", relation.name()),
             Self::Polygon {
                 polygons,
                 plane: None,

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use zvf_store::meta::Affine;
+
 use super::cursor::TextCursor;
+use super::mask::{MOST_RUNS, Mask};
 use super::mesh::Mesh;
-use super::{AxisRange, Plane, Region, Shape, wkt};
+use super::{AxisRange, OfFile, Plane, Region, RegionFile, Shape, hull, wkt};
+use crate::ObjectRelation;
 use crate::error::nearest;
 use crate::filter::Wrong;
+use crate::parse_ids;
 
 /// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
 const DEPTH: usize = 100;
@@ -17,17 +22,14 @@ const MOST_SHAPES: usize = 4096;
 /// Longest text.
 const MOST_BYTES: usize = 1 << 26;
 
-const SHAPES: [&str; 5] = ["sphere", "near", "box", "polygon", "mesh"];
+const SHAPES: [&str; 7] = ["sphere", "near", "box", "polygon", "mesh", "hull", "mask"];
 
-/// Reads a file that the text names.
-type OfFile<'f> = &'f mut dyn FnMut(&str, &str) -> Result<Region, String>;
-
-/// Parses a whole text.
+/// Parses a whole text: of places, or of what objects have to do with them.
 ///
 /// # Errors
 ///
 /// The first byte that does not fit.
-pub(super) fn parse(text: &str, file: OfFile<'_>) -> Result<Shape, Wrong> {
+pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Shape, Wrong> {
     if text.len() > MOST_BYTES {
         let what = format!("found {} bytes, expected at most {MOST_BYTES}", text.len());
         return Err(Wrong { at: 0, what });
@@ -36,6 +38,7 @@ pub(super) fn parse(text: &str, file: OfFile<'_>) -> Result<Shape, Wrong> {
         text: TextCursor::new(text),
         shapes: 0,
         file,
+        of_objects,
     };
     let shape = parser.any(DEPTH)?;
     match parser.text.peek() {
@@ -81,6 +84,8 @@ struct Parser<'t, 'f> {
     text: TextCursor<'t>,
     shapes: usize,
     file: OfFile<'f>,
+    /// Whether relations of objects are joined here, not places.
+    of_objects: bool,
 }
 
 impl Parser<'_, '_> {
@@ -129,7 +134,25 @@ impl Parser<'_, '_> {
             let what = format!("found more than {MOST_SHAPES} shapes");
             return Err(Wrong { at, what });
         }
-        self.shape()
+        match self.of_objects {
+            true => self.relation(left),
+            false => self.shape(),
+        }
+    }
+
+    /// What objects have to do with a place: touching it, unless stated.
+    fn relation(&mut self, left: usize) -> Result<Shape, Wrong> {
+        let mut all = ObjectRelation::ALL.into_iter();
+        let Some(relation) = all.find(|relation| self.text.eat_word(relation.name())) else {
+            let touched = self.shape()?;
+            return Ok(Shape::Objects(ObjectRelation::Touching, Box::new(touched)));
+        };
+        self.text.expect('(')?;
+        self.of_objects = false;
+        let place = self.any(left)?;
+        self.of_objects = true;
+        self.text.expect(')')?;
+        Ok(Shape::Objects(relation, Box::new(place)))
     }
 
     fn shape(&mut self) -> Result<Shape, Wrong> {
@@ -172,13 +195,37 @@ impl Parser<'_, '_> {
                 self.text.expect(')')?;
                 mesh
             }
+            "hull" => {
+                self.text.expect('(')?;
+                let hull = match self.text.eat('@') {
+                    true => self.file_of("hull")?.shape,
+                    false => hull_of(&mut self.text)?,
+                };
+                self.text.expect(')')?;
+                hull
+            }
+            "mask" => {
+                self.text.expect('(')?;
+                let mask = match self.text.eat('@') {
+                    true => self.file_of("mask")?.shape,
+                    false => mask(&mut self.text)?,
+                };
+                self.text.expect(')')?;
+                mask
+            }
             other => {
-                let near = nearest(other, SHAPES.into_iter());
+                let relations = ObjectRelation::ALL.map(ObjectRelation::name);
+                let relations = relations.into_iter().filter(|_| self.of_objects);
+                let near = nearest(other, SHAPES.into_iter().chain(relations));
                 let near =
                     near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
+                let relations = match self.of_objects {
+                    true => "touching, inside, starting, ending, ",
+                    false => "",
+                };
                 return Err(self.text.expected_at(
                     start,
-                    &format!("sphere, near, box, polygon, mesh, `not` or `(`{near}"),
+                    &format!("{relations}{}, `not` or `(`{near}", SHAPES.join(", ")),
                 ));
             }
         };
@@ -194,7 +241,20 @@ impl Parser<'_, '_> {
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
-        (self.file)(shape, &name).map_err(|what| Wrong { at, what })
+        let mut labels = Vec::new();
+        while shape == "mask" && self.text.eat(',') {
+            self.text.peek();
+            let at = self.text.at();
+            let word = self.text.name("a label")?;
+            let found = parse_ids(&word).map_err(|_| self.text.expected_at(at, "a label"))?;
+            labels.extend(found);
+        }
+        let file = RegionFile {
+            shape,
+            name: &name,
+            labels: &labels,
+        };
+        (self.file)(&file).map_err(|what| Wrong { at, what })
     }
 
     /// Takes the plane after polygons, and the end.
@@ -232,17 +292,85 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     })
 }
 
-/// Takes the vertices of a mesh, then its triangles.
-fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+/// Takes points.
+fn points(text: &mut TextCursor<'_>) -> Result<Vec<[f64; 3]>, Wrong> {
+    let mut points = Vec::new();
+    loop {
+        points.push([text.coordinate()?, text.coordinate()?, text.coordinate()?]);
+        if !text.eat(',') {
+            return Ok(points);
+        }
+    }
+}
+
+/// Takes the points of a convex hull.
+fn hull_of(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     text.peek();
     let start = text.at();
-    let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+    let mesh = hull::hull(&points(text)?).map_err(|what| Wrong {
+        at: start,
+        what: format!("hull: {what}"),
+    })?;
+    Ok(Shape::Mesh(Arc::new(mesh)))
+}
+
+/// Takes the axes of a mask, its extents, the rows of its affine, and its runs.
+fn mask(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+    const AXES: usize = 3;
+    text.peek();
+    let start = text.at();
+    let wrong = |what: String| Wrong {
+        at: start,
+        what: format!("mask: {what}"),
+    };
+    let (mut axes, mut shape, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    while !text.eat(';') {
+        if axes.len() == AXES {
+            return Err(text.expected("`;` after three axes"));
+        }
+        axes.push(text.name("an axis, or `;`")?);
+    }
+    while !text.eat(';') {
+        if shape.len() == axes.len() {
+            return Err(text.expected("`;`, there being an extent for each axis"));
+        }
+        shape.push(text.count("an extent, or `;`")?);
+    }
+    let rank = axes.len();
+    for row in 0..rank {
+        for _ in 0..=rank {
+            rows.push(text.coordinate()?);
+        }
+        text.expect(if row + 1 == rank { ';' } else { ',' })?;
+    }
+    let map = Affine::from_rows(&rows, rank).map_err(|error| wrong(error.what))?;
+    let (mut runs, mut end) = (Vec::new(), 0_u64);
     loop {
-        vertices.push([text.coordinate()?, text.coordinate()?, text.coordinate()?]);
+        let at = text.at();
+        if runs.len() == MOST_RUNS {
+            return Err(text.expected(&format!("at most {MOST_RUNS} runs")));
+        }
+        let (gap, length) = (text.count("a distance")?, text.count("a length")?);
+        let first = end.checked_add(gap);
+        let ends = first.and_then(|first| Some((first, first.checked_add(length)?)));
+        let Some((first, last)) = ends else {
+            return Err(text.expected_at(at, "a run inside of the volume"));
+        };
+        runs.push((first, length));
+        end = last;
         if !text.eat(',') {
             break;
         }
     }
+    let mask = Mask::new(axes, shape, &map, &runs).map_err(wrong)?;
+    Ok(Shape::Mask(Arc::new(mask)))
+}
+
+/// Takes the vertices of a mesh, then its triangles.
+fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+    text.peek();
+    let start = text.at();
+    let (vertices, mut triangles) = (points(text)?, Vec::new());
     text.expect(';')?;
     loop {
         triangles.push([text.whole()?, text.whole()?, text.whole()?]);

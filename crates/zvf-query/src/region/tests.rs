@@ -198,12 +198,12 @@ fn what_is_no_region_is_refused_with_its_place() {
         (
             "region",
             "",
-            "region, at byte 0: expected sphere, near, box, polygon, mesh, `not` or `(`, found the end",
+            "region, at byte 0: expected sphere, near, box, polygon, mesh, hull, mask, `not` or `(`, found the end",
         ),
         (
             "region",
             "spere(1,2)",
-            "region, at byte 0: expected sphere, near, box, polygon, mesh, `not` or `(` (did you mean \"sphere\"?), found",
+            "region, at byte 0: expected sphere, near, box, polygon, mesh, hull, mask, `not` or `(` (did you mean \"sphere\"?), found",
         ),
         (
             "region",
@@ -475,4 +475,100 @@ fn blocks_lie_in_a_mesh_as_their_points_do() {
     ] {
         assert_eq!(region.overlap(&low, &high), overlap, "{low:?} {high:?}");
     }
+}
+
+/// The side of the plane of three points on which another one is, exactly.
+fn side([a, b, c]: [[i64; 3]; 3], point: [i64; 3]) -> i64 {
+    let minus = |one: [i64; 3]| [0, 1, 2].map(|axis| one[axis] - a[axis]);
+    let ([u, v], w) = ([minus(b), minus(c)], minus(point));
+    (u[1] * v[2] - u[2] * v[1]) * w[0]
+        + (u[2] * v[0] - u[0] * v[2]) * w[1]
+        + (u[0] * v[1] - u[1] * v[0]) * w[2]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A point is in the hull if no plane through three of the points has it on one side and all of them on the other.
+    #[test]
+    fn hulls_hold_what_no_plane_separates(
+        points in proptest::collection::vec([-3_i64..4, -3..4, -3..4], 4..14), scale in 0_i32..40
+    ) {
+        let count = points.len();
+        let triples = (0..count).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| [a, b, c])));
+        // Planes with all points on one side; 0: three points on a line.
+        let planes: Vec<([[i64; 3]; 3], i64)> = triples.filter_map(|triple| {
+            let plane = triple.map(|at| points[at]);
+            let sides: Vec<i64> = points.iter().map(|point| side(plane, *point).signum()).collect();
+            let (some, none) = (sides.iter().copied().find(|side| *side != 0)?, -sides.iter().copied().find(|side| *side != 0)?);
+            (!sides.contains(&none)).then_some((plane, some))
+        }).collect();
+        // Small distances, which differences of rounded numbers would not keep apart.
+        let place = |point: [i64; 3]| point.map(|one| 1.0 + one as f64 * 2.0_f64.powi(-scale));
+        let placed: Vec<[f64; 3]> = points.iter().map(|point| place(*point)).collect();
+        let hull = Region::hull(&placed);
+        let flat = points.iter().all(|point| {
+            let triples = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
+            triples.into_iter().all(|(a, b)| points.iter().all(|c| side([points[a], points[b], *c], *point) == 0))
+        });
+        prop_assert_eq!(flat, hull.is_err(), "{:?}", hull);
+        let Ok(hull) = hull else { return Ok(()) };
+        prop_assert_eq!(&Region::parse(&hull.to_string()).unwrap(), &hull);
+        let bound = hull.bind(&XYZ).unwrap();
+        for at in 0..9 * 9 * 9 {
+            let point = [at / 81 - 4, at / 9 % 9 - 4, at % 9 - 4];
+            let inside = planes.iter().all(|(plane, some)| side(*plane, point).signum() * some >= 0);
+            prop_assert_eq!(bound.contains(&place(point)), inside, "{:?}", point);
+        }
+    }
+}
+
+#[test]
+fn hulls_of_many_points_and_of_none() {
+    // A sphere, a grid whose faces have hundreds of points in one plane, and a needle.
+    let sphere = (0..2000).map(|at| {
+        let (turn, height) = (f64::from(at) * 2.4, f64::from(at) / 1000.0 - 0.9995);
+        let width = (1.0 - height * height).sqrt();
+        [width * turn.cos(), width * turn.sin(), height]
+    });
+    let sphere: Vec<[f64; 3]> = sphere.collect();
+    let bound = Region::hull(&sphere).unwrap().bind(&XYZ).unwrap();
+    assert!(sphere.iter().all(|point| bound.contains(point)));
+    assert!(bound.contains(&[0.57; 3]) && !bound.contains(&[0.58; 3]));
+    let grid: Vec<[f64; 3]> = (0..1000)
+        .map(|at| [at / 100, at / 10 % 10, at % 10].map(f64::from))
+        .collect();
+    let bound = Region::hull(&grid).unwrap().bind(&XYZ).unwrap();
+    assert!(bound.contains(&[9.0; 3]) && bound.contains(&[0.0, 4.5, 9.0]));
+    assert!(!bound.contains(&[9.000_000_1, 5.0, 5.0]));
+    let few = "expected at least four points that are not in one plane";
+    for (points, found) in [
+        (&[][..], "0 points"),
+        (&[[0.0; 3], [1.0; 3], [2.0; 3]], "3 points"),
+        (&[[1.0; 3]; 5], "one point, repeated"),
+        (
+            &[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]],
+            "points on one line",
+        ),
+        (
+            &[
+                [0.0; 3],
+                [1.0, 0.0, 0.1],
+                [0.0, 1.0, 0.2],
+                [2.0, 0.0, 0.2],
+                [0.0, 2.0, 0.4],
+            ],
+            "points in one plane",
+        ),
+    ] {
+        let error = Region::hull(points).unwrap_err().to_string();
+        assert_eq!(error, format!("hull: found {found}, {few}"));
+    }
+    let error = Region::hull(&[[f64::NAN; 3]; 4]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("hull: found the coordinate NaN"),
+        "{error}"
+    );
+    let error = Region::parse("hull(0 0 0, 1 1 1)").unwrap_err().to_string();
+    assert!(error.contains("found 2 points"), "{error}");
 }

@@ -9,7 +9,7 @@ use crate::error::nearest;
 use crate::{BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, QueryError, Select};
 
 /// The members, by name.
-const MEMBERS: [&str; 25] = [
+const MEMBERS: [&str; 26] = [
     "level",
     "bbox",
     "region",
@@ -21,6 +21,7 @@ const MEMBERS: [&str; 25] = [
     "inside",
     "starting",
     "ending",
+    "passing",
     "objects",
     "groups",
     "where",
@@ -270,6 +271,9 @@ impl QuerySpec {
         });
         let relation = self.relation.map_or("", ObjectRelation::name);
         put(relation, self.relation.is_some(), &|| true.into());
+        put("passing", self.passing.is_some(), &|| {
+            self.passing.as_ref().map(ToString::to_string).into()
+        });
         put("objects", self.objects.is_some(), &|| {
             written(self.objects.as_deref().unwrap_or(&[]))
         });

@@ -15,8 +15,8 @@ use zvf_store::{Names, Store};
 
 use crate::region::Plane;
 use crate::{
-    Answer, BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, Query, QueryError, Region,
-    Select, group_numbers,
+    Answer, BBox, ChunkRange, Column, Filter, ObjectPlaces, ObjectRelation, Outputs, Query,
+    QueryError, Region, Select, group_numbers,
 };
 
 pub use ids::parse_ids;
@@ -37,6 +37,7 @@ pub use ids::parse_ids;
 /// | `polygon` | well-known text, or GeoJSON | GeoJSON |
 /// | `plane` | `xz`, `lon,lat`, `xy,z=0:10`: of the polygons that state none | |
 /// | `touching`, `inside`, `starting`, `ending` | `true`, `false`: whole objects by how they lie; one of them | boolean |
+/// | `passing` | `sphere(1,2,3,4) and not ending(box(x=0:1))`: see [`ObjectPlaces`] | |
 /// | `objects` | `1,5-9` | `[1, "5-9"]` |
 /// | `groups` | `AF_left,2`: names or numbers | `["AF_left", 2]` |
 /// | `where` | `fa > 0.5` | |
@@ -77,6 +78,8 @@ pub struct QuerySpec {
     pub(crate) plane: Option<Plane>,
     /// Whole objects by their relation to box and region; the member has the name of the relation.
     pub relation: Option<ObjectRelation>,
+    /// A condition on objects by how they lie to several regions.
+    pub passing: Option<ObjectPlaces>,
     /// Object ids, in the order the answer shall have.
     pub objects: Option<Vec<i64>>,
     /// Groups by name or number.
@@ -130,6 +133,7 @@ impl Default for QuerySpec {
             region: None,
             plane: None,
             relation: None,
+            passing: None,
             objects: None,
             groups: None,
             condition: None,
@@ -222,6 +226,13 @@ impl QuerySpec {
     #[must_use]
     pub fn with_relation(mut self, relation: ObjectRelation) -> Self {
         self.relation = Some(relation);
+        self
+    }
+
+    /// Requests objects by how they lie to several regions.
+    #[must_use]
+    pub fn with_passing(mut self, places: ObjectPlaces) -> Self {
+        self.passing = Some(places);
         self
     }
 
@@ -350,6 +361,7 @@ impl QuerySpec {
             bbox: self.bbox.clone(),
             region: self.placed_region(),
             relation: self.relation,
+            passing: self.placed_passing(),
             objects: self.objects.clone(),
             groups,
             filter: self.condition.clone(),
@@ -428,6 +440,7 @@ impl Query {
             region: self.region.clone(),
             plane: None,
             relation: self.relation,
+            passing: self.passing.clone(),
             objects: self.objects.clone(),
             groups: groups.map(|numbers| numbers.iter().copied().map(GroupRef::Number).collect()),
             condition: self.filter.clone(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::QuerySpec;
 use super::member::{shown, truth, wrong};
 use crate::region::Plane;
-use crate::{ObjectRelation, QueryError, Region, Select};
+use crate::{ObjectPlaces, ObjectRelation, QueryError, Region, Select};
 
 /// The shapes that are members of their own; in JSON that is written they are part of `region`.
 pub(super) const SHAPES: [&str; 3] = ["sphere", "near", "polygon"];
@@ -17,6 +17,7 @@ impl QuerySpec {
             "region" => self.intersect(Region::of_member(member, text)?),
             shape if SHAPES.contains(&shape) => self.intersect(Region::of_member(shape, text)?),
             "plane" => self.plane = Some(Plane::parse(text)?),
+            "passing" => self.pass(ObjectPlaces::parse(text)?),
             other => {
                 let mut all = ObjectRelation::ALL.into_iter();
                 let Some(relation) = all.find(|relation| relation.name() == other) else {
@@ -48,7 +49,7 @@ impl QuerySpec {
                 self.intersect(Region::sphere(center, *radius)?);
             }
             ("polygon", Value::Object(_)) => self.intersect(Region::geojson(value)?),
-            ("region" | "near" | "plane", other) => {
+            ("region" | "near" | "plane" | "passing", other) => {
                 return Err(wrong(member, &shown(other), "a text"));
             }
             ("sphere", other) => {
@@ -79,6 +80,14 @@ impl QuerySpec {
         });
     }
 
+    /// Adds a condition on objects by how they lie to regions.
+    pub fn pass(&mut self, places: ObjectPlaces) {
+        self.passing = Some(match self.passing.take() {
+            Some(before) => before.and(places),
+            None => places,
+        });
+    }
+
     fn relate(&mut self, relation: ObjectRelation, wanted: bool) -> Result<(), QueryError> {
         match self.relation {
             Some(before) if before != relation && wanted => {
@@ -102,12 +111,27 @@ impl QuerySpec {
         }
     }
 
+    /// The condition on objects, with the plane of its polygons.
+    pub(super) fn placed_passing(&self) -> Option<ObjectPlaces> {
+        let passing = self.passing.clone();
+        match &self.plane {
+            Some(plane) => passing.map(|passing| passing.in_plane(plane)),
+            None => passing,
+        }
+    }
+
     /// Checks that these members are compatible.
     pub(super) fn check_place(&self) -> Result<(), QueryError> {
-        let open = self.region.as_ref().is_some_and(Region::has_open_plane);
+        let open = self.region.as_ref().is_some_and(Region::has_open_plane)
+            || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane);
         if self.plane.is_some() && !open {
             let found = "it without a polygon that states no plane itself";
             return Err(wrong("plane", found, "polygon beside it"));
+        }
+        if self.passing.is_some() && self.select == Select::Chunks {
+            let found = "it with select chunks";
+            let expected = "vertices or objects";
+            return Err(wrong("passing", found, expected));
         }
         let Some(relation) = self.relation else {
             return Ok(());

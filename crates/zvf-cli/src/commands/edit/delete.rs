@@ -39,11 +39,12 @@ pub(super) fn run(
     for (member, text) in terms {
         select::member(&mut spec, member, text.as_deref())?;
     }
-    select::region(&args.region, &mut spec)?;
+    select::region(&args.region, &mut spec, store, context)?;
     spec.attributes = Names::None;
     spec.own_level_only = true;
     let query = spec.plain()?;
-    let whole = args.select.is_some() || spec.relation.is_some();
+    let only_passing = query.passing.is_some() && !query.is_spatial();
+    let whole = args.select.is_some() || spec.relation.is_some() || only_passing;
     if args.dry_run {
         let hits = find(store, query, whole, context)?;
         dry(store, &hits, whole, context)?;

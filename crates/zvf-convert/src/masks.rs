@@ -1,0 +1,165 @@
+//! Masks: voxels of a volume as regions of a store.
+
+#[cfg(feature = "volumes")]
+use futures::future::BoxFuture;
+#[cfg(feature = "volumes")]
+use zvf_meta::{Affine, Axis};
+#[cfg(feature = "volumes")]
+use zvf_query::Region;
+#[cfg(feature = "volumes")]
+use zvf_store::{IoOptions, Store};
+#[cfg(feature = "volumes")]
+use zvf_volume::{AxisUse, Volume, VolumePlacement};
+
+#[cfg(feature = "volumes")]
+use crate::{ConvertError, Frame, regions::refused, stated_affine};
+
+/// The volume of a mask, and which of its voxels are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MaskSource {
+    /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
+    pub volume: String,
+    /// The values of the elements that belong; none: all but 0 and NaN.
+    pub labels: Vec<i64>,
+    /// From indices of elements to the axes of the store, instead of what the volume states: see [`stated_affine`](crate::stated_affine).
+    pub affine: Option<String>,
+}
+
+/// The voxels of a volume as a region of one store, with remarks for the user. A position belongs to the element that samples of order nearest take: the volume is
+/// placed by the same rules, units are converted, and positions that are stored as voxel millimetres of TrackVis are those of the scanner.
+///
+/// # Cost
+///
+/// The volume is read once, 64 MiB at a time; the region is as large as [`Region::mask`] says.
+///
+/// # Errors
+///
+/// Misuse: a volume of more than three axes in space, or of several times or channels; labels that no element has, no element but zeros; axes, units or a frame that
+/// do not fit. Limit: more runs than a mask has. I/O and malformed volumes.
+#[cfg(feature = "volumes")]
+pub fn mask_region<'a>(
+    store: &'a Store,
+    source: &'a MaskSource,
+    io: &'a IoOptions,
+) -> BoxFuture<'a, Result<(Region, Vec<String>), ConvertError>> {
+    Box::pin(async move {
+        let name = source.volume.as_str();
+        let wrong = |found: String, expected: &str| Err(ConvertError::usage(name, found, expected));
+        let volume = Volume::open(name, io).await?;
+        let info = volume.info();
+        let world = store.root().axes();
+        let uses = volume.axis_uses(None, world.len())?;
+        let extents = info.shape.iter().zip(&uses);
+        let extents = extents.filter(|(_, one)| **one == AxisUse::Space);
+        let shape: Vec<u64> = extents.map(|(extent, _)| *extent).collect();
+        if !(1..=3).contains(&shape.len()) {
+            return wrong(
+                format!("{} axes in space", shape.len()),
+                "a volume of one to three",
+            );
+        }
+        let count = shape
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let most = Region::MOST_MASK_ELEMENTS;
+        if count.is_none_or(|count| count > most) {
+            return wrong(
+                format!("a volume of {shape:?} elements"),
+                &format!("at most {most}: a coarser level of the image may do"),
+            );
+        }
+        let stated = source.affine.as_deref();
+        let stated = stated.map(|text| stated_affine(text, shape.len()));
+        let stated = stated.transpose()?;
+        let placed = VolumePlacement::new(&volume, &uses, stated.as_ref(), world)?;
+        let mut remarks = placed.remarks;
+        remarks.extend(info.notes.iter().cloned());
+        let to_world = in_frame(store, placed.to_world, &placed.picked, &mut remarks).await?;
+        let axes = names(world, &placed.picked);
+        let runs = volume.runs_of_labels(&uses, &source.labels, Region::MOST_MASK_RUNS);
+        let runs = runs.await.map_err(|error| match error {
+            zvf_volume::VolumeError::Misuse { what } => zvf_volume::VolumeError::Misuse {
+                what: format!("{name}: {what}"),
+            },
+            error => error,
+        })?;
+        let region = Region::mask(&axes, &shape, &to_world, &runs);
+        Ok((region.map_err(|error| refused(name, &error))?, remarks))
+    })
+}
+
+/// Some elements of an array as a region of one store, as [`mask_region`]: `to_world` leads from indices to the axes of space of the store, in order and in its units,
+/// for tractograms to scanner millimetres; `runs` are the first element and the count of neighbouring ones, the last axis being the fastest.
+///
+/// # Errors
+///
+/// Misuse: other numbers of axes; those of [`Region::mask`]; a frame that does not fit.
+#[cfg(feature = "volumes")]
+pub fn mask_of_runs<'a>(
+    store: &'a Store,
+    shape: &'a [u64],
+    to_world: Affine,
+    runs: &'a [(u64, u64)],
+) -> BoxFuture<'a, Result<Region, ConvertError>> {
+    Box::pin(async move {
+        let world = store.root().axes();
+        let picked = VolumePlacement::in_order(world, shape.len());
+        if picked.len() != shape.len() {
+            let found = format!("an array of {} axes", shape.len());
+            let expected = format!("one of as many as the store has: {}", world.len());
+            return Err(ConvertError::usage("mask", found, expected));
+        }
+        let to_world = in_frame(store, to_world, &picked, &mut Vec::new()).await?;
+        Ok(Region::mask(
+            &names(world, &picked),
+            shape,
+            &to_world,
+            runs,
+        )?)
+    })
+}
+
+#[cfg(feature = "volumes")]
+fn names<'a>(world: &'a [Axis], picked: &[usize]) -> Vec<&'a str> {
+    let axes = picked.iter().filter_map(|at| world.get(*at));
+    axes.map(|axis| axis.name.as_str()).collect()
+}
+
+/// The map to positions of a store, of one to scanner millimetres if it is a tractogram.
+#[cfg(feature = "volumes")]
+async fn in_frame(
+    store: &Store,
+    to_world: Affine,
+    picked: &[usize],
+    remarks: &mut Vec<String>,
+) -> Result<Affine, ConvertError> {
+    const PLACE: &str = "the frame of the positions";
+    let Some(frame) = Frame::of_store(store).await? else {
+        return Ok(to_world);
+    };
+    if let Some(found) = frame.problem() {
+        return Err(ConvertError::usage(
+            format!("{}: {PLACE}", frame.place()),
+            found,
+            "rasmm or voxelmm, and maps that agree, so that a volume can be placed among them",
+        ));
+    }
+    let Some(to_rasmm) = frame.to_rasmm()? else {
+        return Ok(to_world);
+    };
+    if picked != [0, 1, 2] {
+        return Err(ConvertError::usage(
+            "mask",
+            "another order or number of axes",
+            "x, y and z, which positions in voxel millimetres have",
+        ));
+    }
+    remarks.push(
+        "positions are stored as voxelmm: the volume was placed among them by the affine of the header"
+            .to_owned(),
+    );
+    let back = to_rasmm.inverse();
+    let back =
+        back.map_err(|error| ConvertError::usage(PLACE, error.what, "a map with an inverse"))?;
+    Ok(back.after(&to_world))
+}

@@ -1,0 +1,342 @@
+//! The elements of a volume that have certain values, as runs of neighbouring elements.
+
+use std::collections::BTreeSet;
+
+use futures::future::BoxFuture;
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_grid::{Axis, MAX_RANK, Selection};
+
+use crate::element::number;
+use crate::{AxisUse, Form, Volume, VolumeError};
+
+/// Bytes that are read at once, unless a chunk has more.
+const WINDOW: u64 = 64 << 20;
+
+/// Bytes of a chunk that is read as a whole; larger ones are read in parts.
+const LARGEST: u64 = 256 << 20;
+
+/// Most labels that a message lists.
+const LISTED: usize = 20;
+
+/// A first element and a count, in C order of the axes of space.
+type Run = (u64, u64);
+
+impl Volume {
+    /// The elements that have one of some labels, or without labels those that are not 0: as runs (first element, count) that rise and lie apart, counted in C
+    /// order over the axes of space. NaN is no label, nor are numbers with a fraction.
+    ///
+    /// # Cost
+    ///
+    /// Every chunk is read once, 64 MiB of them at a time; chunks above 256 MiB in parts. Sixteen bytes a run, four times `most` at most.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: elements that are not numbers, labels that no element has, no element but zeros; uses that do not fit the axes. Limit: more than `most` runs.
+    /// As [`read`](Self::read).
+    pub fn runs_of_labels<'a>(
+        &'a self,
+        axes: &'a [AxisUse],
+        labels: &'a [i64],
+        most: usize,
+    ) -> BoxFuture<'a, Result<Vec<Run>, VolumeError>> {
+        Box::pin(async move {
+            let info = self.info();
+            let Some(dtype) = info.element.number else {
+                let text = &info.element.text;
+                return Err(VolumeError::misuse(format!(
+                    "elements {text}: only numbers are labels"
+                )));
+            };
+            if axes.len() != info.shape.len() {
+                return Err(VolumeError::misuse("axes of another volume"));
+            }
+            let extents = of_space(axes, info.shape.iter());
+            let count = extents
+                .iter()
+                .try_fold(1_u64, |all, one| all.checked_mul(*one));
+            if count.is_none() {
+                return Err(VolumeError::misuse("more elements than can be counted"));
+            }
+            let mut window = of_space(axes, info.chunk.iter());
+            let forward = matches!(info.form, Form::Nifti | Form::Mgh);
+            fit(&mut window, &extents, dtype.size(), forward);
+            let mut found = Found::new(labels, dtype, most);
+            let mut low = vec![0_u64; extents.len()];
+            loop {
+                let ends = low.iter().zip(&window).zip(&extents);
+                let high: Vec<u64> = ends
+                    .map(|((low, window), extent)| low.saturating_add(*window).min(*extent))
+                    .collect();
+                if low.iter().zip(&high).all(|(low, high)| low < high) {
+                    let mut space = low.iter().zip(&high);
+                    let mut selected = Vec::with_capacity(axes.len());
+                    for one in axes {
+                        selected.push(match one {
+                            AxisUse::Index(index) => Axis::at(*index),
+                            AxisUse::Space => {
+                                let (low, high) = space.next().ok_or_else(|| {
+                                    VolumeError::bug("fewer axes of space than before")
+                                })?;
+                                Axis::new(*low, *high, 1)
+                            }
+                        });
+                    }
+                    let selection = Selection::new(&selected, &info.shape)?;
+                    let (bytes, _) = self.read(&selection).await?;
+                    found.take(&bytes, (&low, &high), &extents)?;
+                }
+                // The next window, the last axis first.
+                let mut axis = low.len();
+                loop {
+                    let Some(before) = axis.checked_sub(1) else {
+                        return found.finish();
+                    };
+                    axis = before;
+                    if let (Some(at), Some(end), Some(extent)) =
+                        (low.get_mut(axis), high.get(axis), extents.get(axis))
+                    {
+                        if end < extent {
+                            *at = *end;
+                            break;
+                        }
+                        *at = 0;
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// The numbers of axes of space.
+fn of_space<'n>(axes: &[AxisUse], numbers: impl Iterator<Item = &'n u64>) -> Vec<u64> {
+    let pairs = axes.iter().zip(numbers);
+    let space = pairs.filter(|(one, _)| **one == AxisUse::Space);
+    space.map(|(_, number)| *number).collect()
+}
+
+/// Enlarges the extents of a chunk to those of a window, and reduces those of a chunk that is too large. `forward`: neighbours along the first axis are next to each
+/// other in the file, so that windows are whole along the first axes.
+fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
+    let size = u64::try_from(size).unwrap_or(u64::MAX).max(1);
+    for (window, extent) in window.iter_mut().zip(extents) {
+        *window = (*window).clamp(1, (*extent).max(1));
+    }
+    let bytes = |window: &[u64]| {
+        window
+            .iter()
+            .fold(size, |all, one| all.saturating_mul(*one))
+    };
+    while bytes(window) > LARGEST {
+        let Some(longest) = window.iter_mut().max() else {
+            return;
+        };
+        *longest = longest.div_ceil(2);
+    }
+    let mut order: Vec<usize> = (0..window.len()).collect();
+    if !forward {
+        order.reverse();
+    }
+    for axis in order {
+        let times = (WINDOW / bytes(window)).max(1);
+        if let (Some(window), Some(extent)) = (window.get_mut(axis), extents.get(axis)) {
+            *window = window.saturating_mul(times).min((*extent).max(1));
+        }
+    }
+}
+
+/// The runs that were found.
+struct Found {
+    /// Rising; none: all but 0.
+    labels: Vec<i64>,
+    /// Which of them were found.
+    seen: Vec<bool>,
+    /// Some labels that were found.
+    others: BTreeSet<i64>,
+    dtype: DType,
+    runs: Vec<Run>,
+    most: usize,
+}
+
+impl Found {
+    fn new(labels: &[i64], dtype: DType, most: usize) -> Self {
+        let mut labels = labels.to_vec();
+        labels.sort_unstable();
+        labels.dedup();
+        Self {
+            seen: vec![false; labels.len()],
+            labels,
+            others: BTreeSet::new(),
+            dtype,
+            runs: Vec::new(),
+            most,
+        }
+    }
+
+    /// Takes the elements of a box.
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        (low, high): (&[u64], &[u64]),
+        extents: &[u64],
+    ) -> Result<(), VolumeError> {
+        let size = self.dtype.size().max(1);
+        let (Some((first, rest)), Some(last)) = (low.split_last(), high.last()) else {
+            return Ok(());
+        };
+        let width = usize::try_from(last - first)
+            .map_err(|_| VolumeError::bug("a row longer than memory"))?;
+        let mut at = [0; MAX_RANK];
+        at.iter_mut().zip(rest).for_each(|(at, low)| *at = *low);
+        for row in bytes.chunks_exact(width.saturating_mul(size)) {
+            let places = at.iter().take(rest.len()).chain([first]);
+            let start = places
+                .zip(extents)
+                .fold(0, |all: u64, (at, extent)| all * extent + at);
+            self.row(row, size, start)?;
+            for axis in (0..rest.len()).rev() {
+                at[axis] += 1;
+                if high.get(axis).is_some_and(|high| at[axis] < *high) {
+                    break;
+                }
+                at[axis] = low.get(axis).copied().unwrap_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes elements that are next to each other.
+    fn row(&mut self, row: &[u8], size: usize, start: u64) -> Result<(), VolumeError> {
+        let mut at = start;
+        // Neighbours are mostly equal.
+        for same in row.chunk_by_size(size) {
+            let count = u64::try_from(same.len() / size).unwrap_or(u64::MAX);
+            if self.belongs(same.get(..size).unwrap_or(same)) {
+                match self.runs.last_mut() {
+                    Some((first, length)) if *first + *length == at => *length += count,
+                    _ => self.runs.push((at, count)),
+                }
+            }
+            at += count;
+        }
+        if self.runs.len() > self.most.saturating_mul(4) {
+            self.join();
+            if self.runs.len() > self.most.saturating_mul(4) {
+                return Err(self.too_many());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an element belongs.
+    fn belongs(&mut self, element: &[u8]) -> bool {
+        let label = whole(self.dtype, element);
+        if let Some(label) = label.filter(|_| self.others.len() <= LISTED) {
+            self.others.insert(label);
+        }
+        if self.labels.is_empty() {
+            let value = number(self.dtype, element);
+            return value != 0.0 && !value.is_nan();
+        }
+        let found = label.and_then(|label| self.labels.binary_search(&label).ok());
+        let seen = found.and_then(|found| self.seen.get_mut(found));
+        seen.map(|seen| *seen = true).is_some()
+    }
+
+    /// Sorts the runs and joins those that meet.
+    fn join(&mut self) {
+        self.runs.sort_unstable();
+        self.runs.dedup_by(|next, before| {
+            let meets = before.0 + before.1 == next.0;
+            before.1 += if meets { next.1 } else { 0 };
+            meets
+        });
+    }
+
+    fn too_many(&self) -> VolumeError {
+        let bytes =
+            |runs: usize| u64::try_from(runs.saturating_mul(size_of::<Run>())).unwrap_or(u64::MAX);
+        VolumeError::Limit {
+            what: "runs of neighbouring elements with these labels (a coarser level of the image has fewer)".to_owned(),
+            found: bytes(self.runs.len()),
+            limit: bytes(self.most),
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<Run>, VolumeError> {
+        let missing = self.labels.iter().zip(&self.seen);
+        let missing: Vec<String> = missing
+            .filter(|(_, seen)| !**seen)
+            .map(|(label, _)| label.to_string())
+            .take(LISTED)
+            .collect();
+        if !missing.is_empty() {
+            let mut others: Vec<String> = self
+                .others
+                .iter()
+                .take(LISTED)
+                .map(ToString::to_string)
+                .collect();
+            if self.others.len() > LISTED {
+                others.push("others".to_owned());
+            }
+            return Err(VolumeError::misuse(format!(
+                "labels: no element is {}; there are {}",
+                missing.join(", "),
+                others.join(", ")
+            )));
+        }
+        self.join();
+        if self.runs.len() > self.most {
+            return Err(self.too_many());
+        }
+        match self.runs.is_empty() {
+            true => Err(VolumeError::misuse("no element is other than 0")),
+            false => Ok(self.runs),
+        }
+    }
+}
+
+/// Cuts bytes into runs of equal elements.
+trait EqualElements {
+    fn chunk_by_size(&self, size: usize) -> impl Iterator<Item = &[u8]>;
+}
+
+impl EqualElements for [u8] {
+    fn chunk_by_size(&self, size: usize) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let first = rest.get(..size).filter(|first| !first.is_empty())?;
+            let same = rest
+                .chunks_exact(size)
+                .take_while(|one| *one == first)
+                .count();
+            let (run, after) = rest.split_at_checked(same * size)?;
+            rest = after;
+            Some(run)
+        })
+    }
+}
+
+/// The whole number that an element is.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the value is whole and between -2^63 and 2^63"
+)]
+fn whole(dtype: DType, element: &[u8]) -> Option<i64> {
+    let eight = || {
+        let mut bytes: [u8; 8] = *element.first_chunk()?;
+        if dtype.order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        Some(bytes)
+    };
+    match dtype.kind {
+        DTypeKind::I64 => Some(i64::from_le_bytes(eight()?)),
+        DTypeKind::U64 => i64::try_from(u64::from_le_bytes(eight()?)).ok(),
+        _ => {
+            let value = number(dtype, element);
+            let end = -(i64::MIN as f64);
+            (value.fract() == 0.0 && -end <= value && value < end).then_some(value as i64)
+        }
+    }
+}

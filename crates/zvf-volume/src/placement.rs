@@ -1,0 +1,257 @@
+//! How the axes of a volume and those of positions belong together.
+
+use zvf_meta::{Affine, Axis, StatedAffine, map_of_axes};
+
+use crate::{AxisInfo, AxisUse, Volume, VolumeError, affine_of_axes};
+
+/// The axes of positions that the affine of an image file leads to.
+const WORLD: [&str; 3] = ["x", "y", "z"];
+
+/// How the axes of a volume and of a store belong together.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct VolumePlacement {
+    /// From elements to the picked axes, in the units of the store.
+    pub to_world: Affine,
+    /// The axes of the store that the map leads to.
+    pub picked: Vec<usize>,
+    /// Remarks about conversions of units.
+    pub remarks: Vec<String>,
+}
+
+impl Volume {
+    /// Which axes of the volume are in space, and the index on the others: axes of another kind, and as many axes of one element as the volume has more than
+    /// positions, which have `dims` axes. `index` gives the index on an axis by its name or number; `None`: there is no way to give one.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: an axis that is not in space, of several elements, without an index; an index on an axis that does not exist.
+    pub fn axis_uses(
+        &self,
+        index: Option<&[(String, u64)]>,
+        dims: usize,
+    ) -> Result<Vec<AxisUse>, VolumeError> {
+        let info = self.info();
+        let mut uses: Vec<AxisUse> = info
+            .axes
+            .iter()
+            .zip(info.shape.iter())
+            .map(|(axis, extent)| match axis.kind.as_deref() {
+                None | Some("space") => Ok(AxisUse::Space),
+                Some(_) if *extent == 1 => Ok(AxisUse::Index(0)),
+                Some(kind) => {
+                    let name = axis.name.as_deref().unwrap_or("?");
+                    let Some(index) = index else {
+                        return Err(VolumeError::misuse(format!(
+                            "axis {name} ({kind}) has {extent} indices, expected one: a volume in space alone"
+                        )));
+                    };
+                    if index.iter().any(|(one, _)| one == name) {
+                        return Ok(AxisUse::Index(0));
+                    }
+                    Err(VolumeError::misuse(format!(
+                        "axis {name} ({kind}) has {extent} indices: say which one with --index {name}=N"
+                    )))
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        for (axis, index) in index.unwrap_or(&[]) {
+            let named = info
+                .axes
+                .iter()
+                .position(|one| one.name.as_deref() == Some(axis));
+            let at = named.or_else(|| axis.parse().ok());
+            match at.and_then(|at| uses.get_mut(at)) {
+                Some(slot) => *slot = AxisUse::Index(*index),
+                None => {
+                    let what = format!("--index {axis}={index}: no such axis");
+                    return Err(VolumeError::misuse(what));
+                }
+            }
+        }
+        // Axes of one element that are more than the store has.
+        let space = |uses: &[AxisUse]| uses.iter().filter(|one| **one == AxisUse::Space).count();
+        for at in (0..uses.len()).rev() {
+            if space(&uses) > dims
+                && info.shape.get(at) == Some(&1)
+                && let Some(slot) = uses.get_mut(at)
+            {
+                *slot = AxisUse::Index(0);
+            }
+        }
+        Ok(uses)
+    }
+}
+
+impl VolumePlacement {
+    /// The axes of a store that `count` axes without names are: those of space, if there are as many, else all.
+    #[must_use]
+    pub fn in_order(world: &[Axis], count: usize) -> Vec<usize> {
+        let space = world.iter().enumerate().filter(|(_, axis)| axis.is_space());
+        let space: Vec<usize> = space.map(|(at, _)| at).collect();
+        match space.len() == count {
+            true => space,
+            false => (0..world.len()).collect(),
+        }
+    }
+
+    /// Places a volume among the positions of a store with these axes: by `stated`, else by what the volume says itself, else element i is at i. Axes of a volume that
+    /// the store names as well are matched by name, others in order.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: numbers of axes that differ, a unit that cannot be converted.
+    pub fn new(
+        volume: &Volume,
+        uses: &[AxisUse],
+        stated: Option<&StatedAffine>,
+        world: &[Axis],
+    ) -> Result<Self, VolumeError> {
+        let info = volume.info();
+        let names: Vec<&str> = world.iter().map(|axis| axis.name.as_str()).collect();
+        let space: Vec<&AxisInfo> = info
+            .axes
+            .iter()
+            .zip(uses)
+            .filter(|(_, one)| **one == AxisUse::Space)
+            .map(|(axis, _)| axis)
+            .collect();
+        if info.affine.is_some() && stated.is_none() && space.len() != WORLD.len() {
+            return Err(VolumeError::misuse(
+                "the affine of the image maps its axes i, j and k together: an index is for others",
+            ));
+        }
+        // By name, if the store has every axis name of the volume, or of the positions that its affine leads to.
+        let of_world = info.affine.as_ref().map(|_| WORLD.map(Some).to_vec());
+        let wanted =
+            of_world.unwrap_or_else(|| space.iter().map(|axis| axis.name.as_deref()).collect());
+        let by_name: Option<Vec<usize>> = wanted
+            .iter()
+            .map(|wanted| names.iter().position(|name| Some(*name) == *wanted))
+            .collect();
+        let (mut picked, order) = match by_name.filter(|_| stated.is_none()) {
+            Some(found) if info.affine.is_some() => (found, (0..space.len()).collect()),
+            Some(found) => {
+                let mut picked = found.clone();
+                picked.sort_unstable();
+                picked.dedup();
+                let place = |axis: &usize| picked.iter().position(|one| one == axis).unwrap_or(0);
+                let order: Vec<usize> = found.iter().map(place).collect();
+                (picked, order)
+            }
+            None => (
+                Self::in_order(world, space.len()),
+                (0..space.len()).collect(),
+            ),
+        };
+        if picked.len() != space.len() {
+            return Err(VolumeError::misuse(format!(
+                "{} axes in space, the store has {} ({}): an index fixes those that are not in space",
+                space.len(),
+                names.len(),
+                names.join(", ")
+            )));
+        }
+        picked.truncate(space.len());
+        let to: Vec<Axis> = picked
+            .iter()
+            .filter_map(|at| world.get(*at).cloned())
+            .collect();
+        let mut remarks = Vec::new();
+        let image = volume.address();
+        let to_world = match stated {
+            Some(stated) => {
+                let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
+                match stated.source {
+                    Some(_) => converted("the affine", &stated.affine, units, &to, &mut remarks)?,
+                    None => stated.affine.clone(),
+                }
+            }
+            None if let Some(stated) = &info.affine => {
+                let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
+                if let Some(source) = &stated.source {
+                    remarks.push(format!("{image}: places are those of the {source}"));
+                }
+                converted(image, &stated.affine, units, &to, &mut remarks)?
+            }
+            None => {
+                // By axis of the store.
+                let mut units = vec![None; to.len()];
+                let mut placed = false;
+                for (axis, row) in space.iter().zip(&order) {
+                    if let Some(slot) = units.get_mut(*row) {
+                        *slot = axis.place.and(axis.unit.clone());
+                    }
+                    placed |= axis.place.is_some();
+                }
+                let map = affine_of_axes(&space, &order);
+                match placed {
+                    true => converted(image, &map, units, &to, &mut remarks)?,
+                    false => map,
+                }
+            }
+        };
+        Ok(Self {
+            to_world,
+            picked,
+            remarks,
+        })
+    }
+}
+
+/// Converts a map in the units of an image to one in the units of the store. `units`: the unit of the image along each axis of the store.
+///
+/// # Errors
+///
+/// Usage: a unit that cannot be converted to that of the store.
+fn converted(
+    image: &str,
+    map: &Affine,
+    units: Vec<Option<String>>,
+    to: &[Axis],
+    remarks: &mut Vec<String>,
+) -> Result<Affine, VolumeError> {
+    let axes = to.iter().zip(units);
+    let from: Vec<Axis> = axes
+        .map(|(axis, unit)| Axis {
+            unit,
+            ..axis.clone()
+        })
+        .collect();
+    let last = map_of_axes(&from, to).map_err(|why| {
+        VolumeError::misuse(format!(
+            "{image}: units: {why} in the store; --affine with rows of numbers says where elements are"
+        ))
+    })?;
+    let list = |axes: &[Axis]| {
+        let mut units: Vec<&str> = axes
+            .iter()
+            .filter_map(|axis| axis.unit.as_deref())
+            .collect();
+        units.dedup();
+        units.join(", ")
+    };
+    if !last.is_identity() {
+        let (found, own) = (list(&from), list(to));
+        remarks.push(format!(
+            "{image} states places in {found}: they were converted to {own}, the unit of the store"
+        ));
+        return Ok(last.after(map));
+    }
+    let lacks = |one: &[Axis], other: &[Axis]| {
+        let mut pairs = one.iter().zip(other);
+        pairs.any(|(one, other)| one.unit.is_none() && other.unit.is_some())
+    };
+    if lacks(&from, to) {
+        remarks.push(format!(
+            "{image} states no unit: places are taken to be in {}, as positions of the store",
+            list(to)
+        ));
+    } else if lacks(to, &from) {
+        remarks.push(format!(
+            "the store states no unit: positions are taken to be in {}, as places of {image}",
+            list(&from)
+        ));
+    }
+    Ok(map.clone())
+}

@@ -1,0 +1,114 @@
+//! Where rows and objects lie: members of a query that name files, which are read here.
+
+use std::fmt;
+
+use pyo3::prelude::*;
+use serde_json::Value;
+use zvf_convert::{ConvertError, MaskSource};
+use zvf_query::{QuerySpec, Region};
+use zvf_store::{IoOptions, Store};
+
+use crate::errors::{Failure, misuse};
+use crate::run::{OnInterrupt, wait};
+
+/// Opens the store of a query, among whose positions masks are placed.
+type Open<'a> = &'a dyn Fn() -> PyResult<(Store, IoOptions)>;
+
+/// Sets members of a query; reads the files that they name.
+pub(crate) struct Masks<'a> {
+    pub(crate) py: Python<'a>,
+    pub(crate) open: Open<'a>,
+}
+
+/// An exception on the way through a parser.
+struct PlaceError(PyErr);
+
+impl From<ConvertError> for PlaceError {
+    fn from(error: ConvertError) -> Self {
+        Self(Failure::from(error).into())
+    }
+}
+
+impl fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Masks<'_> {
+    /// Sets a member that says where rows and objects lie.
+    pub(crate) fn set_place(&self, spec: &mut QuerySpec, member: &str, text: &str) -> PyResult<()> {
+        let mut mask = |source: &MaskSource| self.of_volume(source).map_err(PlaceError);
+        let region = match member {
+            "polygon" => zvf_convert::polygon_region(text).map_err(PlaceError::from),
+            "mesh" if !text.starts_with("mesh(") => {
+                zvf_convert::mesh_region(text.as_ref()).map_err(PlaceError::from)
+            }
+            "hull" if !text.starts_with("hull(") => {
+                zvf_convert::hull_region(text.as_ref()).map_err(PlaceError::from)
+            }
+            "mask" => self.of_json(text).map_err(PlaceError),
+            "mesh" | "hull" | "region" => zvf_convert::region(text, &mut mask),
+            "passing" => {
+                let places = zvf_convert::object_places(text, &mut mask);
+                spec.pass(places.map_err(|error| error.0)?);
+                return Ok(());
+            }
+            _ => return Ok(spec.set(member, text).map_err(Failure::from)?),
+        };
+        spec.intersect(region.map_err(|error| error.0)?);
+        Ok(())
+    }
+
+    /// A mask as `_region.py` describes it: a volume, or runs of an array.
+    fn of_json(&self, text: &str) -> PyResult<Region> {
+        let json: Value = serde_json::from_str(text)
+            .map_err(|error| misuse(format!("mask: found {text:?}: {error}")))?;
+        let wrong = || {
+            misuse(format!(
+                "mask: found {text:?}, expected a volume or an array"
+            ))
+        };
+        let affine = json.get("affine").and_then(Value::as_str);
+        if let Some(volume) = json.get("volume").and_then(Value::as_str) {
+            let labels = json.get("labels").and_then(Value::as_array);
+            let labels = labels.ok_or_else(wrong)?.iter().map(Value::as_i64);
+            return self.of_volume(&MaskSource {
+                volume: volume.to_owned(),
+                labels: labels.collect::<Option<_>>().ok_or_else(wrong)?,
+                affine: affine.map(str::to_owned),
+            });
+        }
+        let numbers = |name: &str| -> Option<Vec<u64>> {
+            let numbers = json.get(name)?.as_array()?;
+            numbers.iter().map(Value::as_u64).collect()
+        };
+        let shape = numbers("shape").ok_or_else(wrong)?;
+        let (starts, lengths) = numbers("starts")
+            .zip(numbers("lengths"))
+            .ok_or_else(wrong)?;
+        if starts.len() != lengths.len() {
+            return Err(wrong());
+        }
+        let runs: Vec<(u64, u64)> = starts.into_iter().zip(lengths).collect();
+        let affine = zvf_convert::parse_affine(affine.ok_or_else(wrong)?, shape.len());
+        let affine = affine.map_err(|why| misuse(format!("mask: {why}")))?;
+        let (store, _) = (self.open)()?;
+        let read = async {
+            let region = zvf_convert::mask_of_runs(&store, &shape, affine, &runs).await;
+            region.map_err(Failure::from)
+        };
+        wait(self.py, OnInterrupt::Drop, read)
+    }
+
+    fn of_volume(&self, source: &MaskSource) -> PyResult<Region> {
+        let (store, io) = (self.open)()?;
+        let read = async {
+            let read = zvf_convert::mask_region(&store, source, &io).await;
+            read.map_err(|error| Failure::from(error).at(&source.volume))
+        };
+        // Which units were converted is described in the guide.
+        let (region, _) = wait(self.py, OnInterrupt::Drop, read)?;
+        Ok(region)
+    }
+}
