@@ -12,6 +12,7 @@ mod info;
 mod jobs;
 mod parts;
 mod run;
+mod selected;
 mod splits;
 mod statistics;
 mod store;

@@ -232,6 +232,15 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     })
 }
 
+/// Takes ranges of axes, `x=0:10,y=5:`, as of a box.
+pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, Wrong> {
+    let mut found = vec![range(text)?];
+    while text.eat(',') {
+        found.push(range(text)?);
+    }
+    Ok(found)
+}
+
 /// Takes the vertices of a mesh, then its triangles.
 fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     text.peek();
