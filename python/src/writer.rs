@@ -529,7 +529,7 @@ impl Edit {
                 done.map_err(|error| at(error.into()))?;
                 objects += batch.num_rows() as u64;
             }
-            Ok(objects)
+            Ok::<_, Failure>(objects)
         };
         wait(py, OnInterrupt::Drop, set)
     }

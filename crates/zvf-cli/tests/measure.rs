@@ -199,22 +199,29 @@ fn measures_become_attributes_of_objects() -> Result<()> {
         "--where",
         long,
         "--as",
-        "length,points=size",
+        "length=cable,points=size",
         "--json",
     ];
     let done = home.json(&first)?;
     assert_eq!(done["objects"].as_u64(), Some(some.len() as u64));
-    assert_eq!(done["attributes"], serde_json::json!(["length", "size"]));
+    assert_eq!(done["attributes"], serde_json::json!(["cable", "size"]));
     for one in listed(&home)? {
         let measured = some.iter().find(|row| row["object_id"] == one["object_id"]);
         let wanted = |name: &str| measured.map_or(Value::Null, |row| row[name].clone());
-        assert_eq!(one["length"], wanted("length"), "{one}");
+        assert_eq!(one["cable"], wanted("length"), "{one}");
         assert_eq!(one["size"], wanted("points"), "{one}");
     }
-    home.text(&["measure", STORE, "--as", "length", "--as", "tortuosity"])?;
+    home.text(&[
+        "measure",
+        STORE,
+        "--as",
+        "length=cable",
+        "--as",
+        "tortuosity",
+    ])?;
     for (one, measured) in listed(&home)?.iter().zip(&table) {
         assert_eq!(one["object_id"], measured["object_id"]);
-        assert_eq!(one["length"], measured["length"], "{one}");
+        assert_eq!(one["cable"], measured["length"], "{one}");
         assert_eq!(one["tortuosity"], measured["tortuosity"], "{one}");
     }
     assert_eq!(
@@ -223,9 +230,11 @@ fn measures_become_attributes_of_objects() -> Result<()> {
     );
     home.text(&["validate", STORE, "--level", "5"])?;
     for (flags, told) in [
-        (&["--as", "points=length"][..], "float64"),
+        (&["--as", "points=cable"][..], "float64"),
+        // The store has an attribute of this name, of another type.
+        (&["--as", "length"], "expected float32"),
         (&["--as", "lenth"], "did you mean \"length\"?"),
-        (&["--as", "length,points=length"], "twice"),
+        (&["--as", "length=a,points=a"], "twice"),
         (&["--as", "length=object_id"], "twice"),
         (&["--as", "length", "--level", "1"], "expected level 0"),
         (&["--as", "length", "--limit", "1"], "cannot be used"),
@@ -236,7 +245,7 @@ fn measures_become_attributes_of_objects() -> Result<()> {
         assert!(ran.stderr.contains(told), "{flags:?}: {}", ran.stderr);
     }
     // What was refused is given up: the store can be edited.
-    home.text(&["measure", STORE, "--as", "length"])?;
+    home.text(&["measure", STORE, "--as", "length=cable"])?;
     Ok(())
 }
 

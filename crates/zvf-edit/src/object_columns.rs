@@ -110,9 +110,9 @@ impl Edit {
         };
         let known = &table.spec;
         if (known.values, known.channels) != (spec.values, 1) {
-            let found = format!("{} that are to replace it", spec.values.name());
+            let found = format!("{} values", spec.values.name());
             let expected = format!(
-                "{}, {} a row, as the store has it: give the new attribute another name",
+                "{} as the store has, {} a row, or an attribute of another name",
                 known.values.name(),
                 known.channels
             );
