@@ -162,8 +162,8 @@ impl Asked {
     fn spec(self, (vertices, links, objects): (bool, bool, bool)) -> PyResult<QuerySpec> {
         let mut spec = QuerySpec::new();
         spec.level = self.level;
-        let objects = self.objects.map(SelectedIds::ranges).transpose();
-        spec.objects = objects.map_err(Failure::from)?;
+        let ids = self.objects.map(SelectedIds::ranges).transpose();
+        spec.objects = ids.map_err(Failure::from)?;
         spec.limit = self.limit;
         spec.own_level_only = self.own_level_only;
         spec.ignore_missing = self.ignore_missing;
