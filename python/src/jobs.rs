@@ -10,7 +10,7 @@ use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
 use zvf_encode::parallel::blocking;
 use zvf_migrate::MigrateOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
-use zvf_query::{BBox, QuerySpec, Select};
+use zvf_query::{QuerySpec, Select};
 use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
 use zvf_validate::repair::RepairOptions;
@@ -20,6 +20,7 @@ use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWrit
 use crate::errors::{Failure, IoError, misuse};
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
+use crate::selected::{SelectedBox, SelectedIds};
 use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
 
@@ -268,10 +269,10 @@ pub(crate) fn import_files(
 #[pyo3(from_item_all)]
 pub(crate) struct Selection {
     level: u32,
-    bbox: Option<(Vec<f64>, Vec<f64>)>,
+    bbox: Option<SelectedBox>,
     place: Vec<(String, String)>,
     r#where: Option<String>,
-    objects: Option<Vec<i64>>,
+    objects: Option<SelectedIds>,
     select: Option<String>,
     attributes: Option<Vec<String>>,
     links: Option<PathBuf>,
@@ -280,12 +281,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    fn options(&self, masks: &Masks<'_>) -> PyResult<ExportOptions> {
+    /// The options without the query, and the description of that.
+    fn options(&self, masks: &Masks<'_>) -> PyResult<(ExportOptions, QuerySpec)> {
         let mut spec = QuerySpec::new();
         spec.level = self.level;
-        spec.objects.clone_from(&self.objects);
-        if let Some((low, high)) = self.bbox.clone() {
-            spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+        let objects = self.objects.clone().map(SelectedIds::ranges).transpose();
+        spec.objects = objects.map_err(Failure::from)?;
+        if let Some(bbox) = self.bbox.clone() {
+            bbox.add_to(&mut spec).map_err(Failure::from)?;
         }
         for (member, text) in &self.place {
             masks.set_place(&mut spec, member, text)?;
@@ -297,7 +300,7 @@ impl Selection {
             spec.attributes = Names::List(names.clone());
         }
         let mut options = ExportOptions::default();
-        options.query = spec.plain().map_err(Failure::from)?;
+        spec.check().map_err(Failure::from)?;
         options.select = match self.select.as_deref() {
             None => None,
             Some("vertices") => Some(Select::Vertices),
@@ -309,7 +312,7 @@ impl Selection {
             }
         };
         options.keep_frame = self.keep_frame;
-        Ok(options)
+        Ok((options, spec))
     }
 }
 
@@ -391,7 +394,7 @@ pub(crate) fn export(
         Ok((wait(py, OnInterrupt::Drop, store)?, io))
     };
     let masks = Masks { py, open: &reach };
-    let mut options = selection.options(&masks)?;
+    let (mut options, spec) = selection.options(&masks)?;
     (options.delimiter, options.gzip) = separated(&file);
     let staged = Partial::beside(&file)?;
     let mut second = None;
@@ -407,6 +410,7 @@ pub(crate) fn export(
     let job = async {
         let store = zvf_store::Store::open_with(&url, open).await;
         let store = store.map_err(at(&url))?;
+        options.query = spec.resolve(&store).await.map_err(at(&url))?;
         let done = zvf_convert::export::export(&store, format, &staged.name, &options).await;
         done.map_err(at(&url))
     };

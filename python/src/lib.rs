@@ -13,6 +13,7 @@ mod jobs;
 mod masks;
 mod parts;
 mod run;
+mod selected;
 mod splits;
 mod statistics;
 mod store;

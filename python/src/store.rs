@@ -12,7 +12,7 @@ use futures::future::{Either, select};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
-use zvf_query::{BBox, Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
+use zvf_query::{Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
 use zvf_store::{IoOptions, Limits, OpenOptions, Retry};
 
 use crate::dataset::{self, Flat};
@@ -21,6 +21,7 @@ use crate::flat::Flatten;
 use crate::info;
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, runtime, wait};
+use crate::selected::{SelectedBox, SelectedIds};
 use crate::splits;
 use crate::statistics;
 use crate::table::{Table, stream_capsule};
@@ -139,12 +140,12 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
 /// What is asked of a store: the members of `zvf.Query`, in Python's types.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Asked {
+pub(crate) struct Asked {
     level: u32,
-    bbox: Option<(Vec<f64>, Vec<f64>)>,
+    bbox: Option<SelectedBox>,
     place: Vec<(String, String)>,
     r#where: Option<String>,
-    objects: Option<Vec<i64>>,
+    objects: Option<SelectedIds>,
     groups: Option<Vec<Group>>,
     limit: Option<u64>,
     select: String,
@@ -170,7 +171,8 @@ impl Asked {
     ) -> PyResult<QuerySpec> {
         let mut spec = QuerySpec::new();
         spec.level = self.level;
-        spec.objects = self.objects;
+        let ids = self.objects.map(SelectedIds::ranges).transpose();
+        spec.objects = ids.map_err(Failure::from)?;
         spec.limit = self.limit;
         spec.own_level_only = self.own_level_only;
         spec.ignore_missing = self.ignore_missing;
@@ -180,8 +182,8 @@ impl Asked {
             links,
             objects,
         };
-        if let Some((low, high)) = self.bbox {
-            spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+        if let Some(bbox) = self.bbox {
+            bbox.add_to(&mut spec).map_err(Failure::from)?;
         }
         for (member, text) in &self.place {
             masks.set_place(&mut spec, member, text)?;
@@ -300,6 +302,28 @@ impl Store {
         wait(py, OnInterrupt::Drop, work)
     }
 
+    /// The last rows of a query.
+    fn tail(&self, py: Python<'_>, asked: Asked, rows: u64) -> PyResult<Table> {
+        let spec = self.asked(py, asked, (true, false, false))?;
+        let work = async {
+            let query = self.resolved(&spec).await?;
+            let found = zvf_query::last_rows(&self.store, query, rows).await;
+            found.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        wait(py, OnInterrupt::Drop, work).map(Table::from)
+    }
+
+    /// Rows of a query that are drawn at random.
+    fn sample_rows(&self, py: Python<'_>, asked: Asked, rows: u64, seed: u64) -> PyResult<Table> {
+        let spec = self.asked(py, asked, (true, false, false))?;
+        let work = async {
+            let query = self.resolved(&spec).await?;
+            let found = zvf_query::sample_rows(&self.store, query, rows, seed).await;
+            found.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        wait(py, OnInterrupt::Drop, work).map(Table::from)
+    }
+
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
     fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
         let target = splits::target(by, size)?;
@@ -343,7 +367,7 @@ impl Store {
     }
 
     /// The description with the store's budget.
-    fn asked(
+    pub(crate) fn asked(
         &self,
         py: Python<'_>,
         asked: Asked,
@@ -359,7 +383,7 @@ impl Store {
     }
 
     /// The query of a description.
-    async fn resolved(&self, spec: &QuerySpec) -> Result<Query, Failure> {
+    pub(crate) async fn resolved(&self, spec: &QuerySpec) -> Result<Query, Failure> {
         let query = spec.resolve(&self.store).await;
         query.map_err(|error| Failure::from(error).at(self.store.url()))
     }

@@ -25,6 +25,15 @@ pub(crate) struct Table {
     pub(crate) batches: Vec<RecordBatch>,
 }
 
+impl From<zvf_query::RowSample> for Table {
+    fn from(found: zvf_query::RowSample) -> Self {
+        Self {
+            schema: found.schema,
+            batches: found.batches,
+        }
+    }
+}
+
 #[pymethods]
 impl Table {
     /// Takes every batch of an Arrow stream, table or batch.

@@ -6,6 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
+use zvf_query::Measures;
 use zvf_store::Stop;
 use zvf_write::{
     Axis, Batch, Groups, Kind, ObjectTable, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
@@ -14,7 +15,8 @@ use zvf_write::{
 
 use crate::errors::{Failure, misuse};
 use crate::run::{OnInterrupt, wait};
-use crate::store::Access;
+use crate::selected::SelectedIds;
+use crate::store::{Access, Asked, Store};
 use crate::table::{Table, foreign, stream_of};
 
 /// A kind by its name.
@@ -498,10 +500,45 @@ impl Edit {
         Ok(())
     }
 
-    /// Deletes objects.
-    fn delete(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<()> {
+    /// Sets attributes of objects to measures of the objects of a query; returns their number.
+    fn set_measures(
+        &self,
+        py: Python<'_>,
+        store: &Store,
+        asked: Asked,
+        columns: Vec<(String, String)>,
+        means: Vec<String>,
+    ) -> PyResult<u64> {
+        let spec = store.asked(py, asked, (true, true, true))?;
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let at = |error: Failure| error.at(&self.url);
+        let set = async {
+            let query = store.resolved(&spec).await?;
+            let measures = Measures::start(store.inner(), query, &means).await;
+            let columns = columns.iter();
+            let columns = columns.map(|(measure, name)| (measure.as_str(), name.as_str()));
+            let measures = measures.and_then(|measures| measures.with_columns(columns));
+            let mut measures = measures.map_err(|error| at(error.into()))?;
+            let none = RecordBatch::new_empty(measures.schema());
+            let mut objects = 0;
+            let done = edit.set_object_columns(&none).await;
+            done.map_err(|error| at(error.into()))?;
+            while let Some(batch) = measures.next().await.map_err(|error| at(error.into()))? {
+                let done = edit.set_object_columns(&batch).await;
+                done.map_err(|error| at(error.into()))?;
+                objects += batch.num_rows() as u64;
+            }
+            Ok::<_, Failure>(objects)
+        };
+        wait(py, OnInterrupt::Drop, set)
+    }
+
+    /// Deletes objects; ids that no object has may be left out.
+    fn delete(&self, py: Python<'_>, ids: SelectedIds, ignore_missing: bool) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let ids = ids.existing(edit, ignore_missing).map_err(Failure::from)?;
         let delete = async {
             let done = edit.delete(&ids).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
@@ -510,9 +547,16 @@ impl Edit {
     }
 
     /// Adds objects to a group, or takes them out of it.
-    fn change_group(&self, py: Python<'_>, group: &str, ids: Vec<i64>, add: bool) -> PyResult<()> {
+    fn change_group(
+        &self,
+        py: Python<'_>,
+        group: &str,
+        ids: SelectedIds,
+        add: bool,
+    ) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let ids = ids.existing(edit, false).map_err(Failure::from)?;
         let change = async {
             let done = match add {
                 true => edit.add_to_group(group, &ids).await,

@@ -55,6 +55,34 @@ def test_spheres_and_slabs_are_those_of_numpy(bundled: Bundled) -> None:
         np.testing.assert_array_equal(found, sorted_rows(every[slab & ~ball]))
 
 
+def test_boxes_of_some_axes_are_those_of_numpy(bundled: Bundled, tmp_path: Path) -> None:
+    store = zvf.open(bundled("streamlines"))
+    every = store.query(columns=["position"]).to_numpy()["position"]
+    low, middle = (float(np.quantile(every[:, axis], 0.4)) for axis in (0, 2))
+    inside = (every[:, 0] >= low) & (every[:, 2] <= middle)
+    assert 0 < inside.sum() < len(every)
+    boxes = ({"x": (low, None), "z": (None, middle)}, f"x={low!r}:,z=:{middle!r}", f"z=-inf:{middle!r},x={low!r}:inf")
+    for bbox in boxes:
+        query = store.query(bbox=bbox, columns=["position"])
+        np.testing.assert_array_equal(rows_of(query), sorted_rows(every[inside]))
+        np.testing.assert_array_equal(rows_of(pickle.loads(pickle.dumps(query.replace(level=0)))), sorted_rows(every[inside]))
+        written = zvf.export(store.url, tmp_path / "part.csv", bbox=bbox, select="vertices")
+        assert written["vertices"] == inside.sum()
+    ids = store.query().read().objects["object_id"]
+    part = sorted(ids.tolist())[2:5]
+    wanted = store.query(objects=part).to_numpy()["position"]
+    for objects in (f"{part[0]}-{part[-1]}", range(part[0], part[-1] + 1)):
+        if part == list(range(part[0], part[-1] + 1)):
+            np.testing.assert_array_equal(store.query(objects=objects).to_numpy()["position"], wanted)
+    long = store.query(objects=range(part[0], 10**18), ignore_missing=True).read().objects["object_id"]
+    assert long.tolist() == sorted(one for one in ids.tolist() if one >= part[0])
+    for bbox, message in (({"w": (0, 1)}, "no axis .w.: there are x, y, z"), ({"x": 1}, "lower and upper end"), ({}, "ranges of axes"), ("x=2:1", "not above")):
+        with pytest.raises(zvf.MisuseError, match=message):
+            store.query(bbox=bbox).read()
+    with pytest.raises(zvf.MisuseError, match="ids that the store has"):
+        store.query(objects="0-1000000000000000000").read()
+
+
 def test_polygons_are_those_of_winding_numbers(bundled: Bundled, tmp_path: Path) -> None:
     store = zvf.open(bundled("streamlines"))
     every = store.query(columns=["position"]).to_numpy()["position"]

@@ -199,3 +199,55 @@ def test_branches_of_a_neuron(bundled: Bundled) -> None:
                 below = sorted((orders[child] for child in children.get(vertex, ())), reverse=True)
                 orders[vertex] = 1 if not below else below[0] + (len(below) > 1 and below[0] == below[1])
         assert table["strahler"][at] == max(orders[root] for root in roots)
+
+
+def test_measures_are_saved_as_attributes_of_objects(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    lengths = rng.integers(1, 40, 25)
+    lengths[3] = 1
+    positions = rng.normal(0, 20, (lengths.sum(), 3))
+    path = tmp_path / "lines.zarrvectors"
+    ids = np.repeat(np.arange(25), lengths)
+    weights = rng.random(len(positions)).astype("f4")
+    attributes = {"weight": weights}
+    zvf.write(path, kind="streamline", positions=positions, object_ids=ids, attributes=attributes, chunk_shape=[50] * 3)
+    lines = [positions[ids == one] for one in range(25)]
+    length = np.array([np.linalg.norm(np.diff(line, axis=0), axis=1).sum() for line in lines])
+    done = zvf.open(path).query().save_measures({"length": "length", "points": "n", "mean_weight": "w"}, means=["weight"])
+    assert (done["objects"], done["attributes"]) == (25, ["length", "n", "w"])
+    found = zvf.open(path).query().read().objects.to_pandas()
+    np.testing.assert_allclose(found["length"], length, rtol=1e-12)
+    np.testing.assert_array_equal(found["n"], lengths)
+    means = [weights[ids == one].astype("f8").mean() for one in range(25)]
+    np.testing.assert_allclose(found["w"], means, rtol=1e-12)
+    # The ends of one vertex have no distance.
+    zvf.open(path).query(objects=range(4)).save_measures("tortuosity")
+    bent = zvf.open(path).query().read().objects.to_pandas()["tortuosity"]
+    assert bent[3:].isna().all()
+    ends = np.array([np.linalg.norm(line[-1] - line[0]) for line in lines[:3]])
+    wanted = np.divide(length[:3], ends, out=np.full(3, np.nan), where=ends > 0)
+    np.testing.assert_allclose(bent[:3], wanted, rtol=1e-12)
+    with pytest.raises(zvf.MisuseError, match="float64"):
+        zvf.open(path).query().save_measures({"points": "length"})
+    with pytest.raises(zvf.MisuseError, match="did you mean"):
+        zvf.open(path).query().save_measures("lenght")
+    assert zvf.validate(path, depth=5).ok
+
+
+def test_last_rows_and_drawn_rows(points: tuple[zvf.Store, pd.DataFrame]) -> None:
+    store, _ = points
+    query = store.query(columns=["chunk", "row", "far"], where="x > 40")
+    every = query.vertices.to_pandas()
+    last = query.tail(1000).to_pandas()
+    for name in ("row", "far"):
+        np.testing.assert_array_equal(last[name], every[name][-1000:])
+    drawn = query.sample_rows(2000, seed=3).to_pandas()
+    assert len(drawn) == 2000
+    places = pd.Index(every["far"]).get_indexer(drawn["far"])
+    assert (places >= 0).all() and (np.diff(places) > 0).all()
+    # A quarter of the drawn rows is in each quarter of the table, within six deviations.
+    counts = np.histogram(places, bins=4, range=(0, len(every)))[0]
+    assert (abs(counts - 500) < 6 * np.sqrt(2000 * 0.25 * 0.75)).all(), counts
+    again = query.sample_rows(2000, seed=3).to_pandas()
+    np.testing.assert_array_equal(drawn["far"], again["far"])
+    assert not np.array_equal(drawn["far"], query.sample_rows(2000, seed=4).to_pandas()["far"])

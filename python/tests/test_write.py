@@ -306,12 +306,19 @@ def test_edits(tmp_path: Path) -> None:
     with pytest.raises(zvf.MisuseError), zvf.edit(url) as change:
         change.delete([0])
         change.delete([1000])
+    for ids in ("0-1", "0-1000000000000000000", range(10**18)):
+        with pytest.raises(zvf.MisuseError, match="ignore_missing"), zvf.edit(url) as change:
+            change.delete(ids)
     with pytest.raises(ZeroDivisionError), zvf.edit(url) as change:
         change.delete([0])
         raise ZeroDivisionError
     assert sorted(zvf.open(url).query().read().objects["object_id"].tolist()) == [0, 2, 77]
     with zvf.edit(url) as change:
         change.delete([0])
+    assert zvf.validate(url, depth=5).ok
+    with zvf.edit(url) as change:
+        change.delete(range(-5, 10**18), ignore_missing=True)
+    assert zvf.open(url).query().read().objects["object_id"].tolist() == []
     assert zvf.validate(url, depth=5).ok
 
 

@@ -88,6 +88,15 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
     return _zvf.table_of_columns(given, rows or 0)
 
 
+def selected_ids(ids: ArrayLike | range | str) -> list[int] | str:
+    """Object ids of a selection: a list, or a text of ids and ranges, which a long `range` becomes too."""
+    if isinstance(ids, str):
+        return ids
+    if isinstance(ids, range) and ids.step == 1 and ids:
+        return f"{ids[0]}-{ids[-1]}"
+    return ids_of(ids)
+
+
 def ids_of(ids: ArrayLike) -> list[int]:
     """Object ids as the extension takes them."""
     import numpy as np

@@ -122,9 +122,9 @@ def export(
     file: Path,
     *,
     level: int = 0,
-    bbox: Box | ArrayLike | None = None,
+    bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None = None,
     where: str | None = None,
-    objects: ArrayLike | None = None,
+    objects: ArrayLike | range | str | None = None,
     place: Place | None = None,
     select: Literal["vertices", "objects"] | None = None,
     attributes: Sequence[str] | None = None,
@@ -135,7 +135,7 @@ def export(
 ) -> dict[str, Any]:
     """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces` for faces.
 
-    `place` has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`.
+    `bbox` and `objects` are as in `Store.query`; `place` has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`.
 
     The file is there as a whole or not at all.
     """
@@ -144,7 +144,7 @@ def export(
         "bbox": None if bbox is None else _box(bbox),
         "place": _region.members(place or {}),
         "where": where,
-        "objects": None if objects is None else _arrays.ids_of(objects),
+        "objects": None if objects is None else _arrays.selected_ids(objects),
         "select": select,
         "attributes": attributes,
         "links": links,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _zvf
@@ -11,7 +12,7 @@ from ._options import access, address, document
 from ._table import TABLES, Answer, ObjectArrays, Scan, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Unpack
 
     import pandas as pd  # type: ignore[import-untyped]
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ._arrays import Array
     from ._dataset import Dataset
-    from ._options import Options, Progress
+    from ._options import Options, Progress, WriteOptions
     from ._region import Place
     from ._split import Split
 
@@ -111,9 +112,9 @@ class Store:
     def query(
         self,
         *,
-        bbox: Box | ArrayLike | None = None,
+        bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None = None,
         where: str | None = None,
-        objects: ArrayLike | None = None,
+        objects: ArrayLike | range | str | None = None,
         groups: Sequence[int | str] | int | str | None = None,
         level: int = 0,
         select: Select = "vertices",
@@ -126,8 +127,9 @@ class Store:
     ) -> Query:
         """A question, which is asked when its rows are. All conditions combine with *and*.
 
-        `bbox` is the lowest and the highest corner, both inside, in world coordinates; `where` a condition on attributes, axes
-        and objects, such as `"radius > 200 and x < 10 and length() > 40"`; `objects` ids; `groups` numbers or names. `select="objects"` brings whole objects of
+        `bbox` is the lowest and the highest corner, both inside, in world coordinates, or ranges of some axes: `{"x": (0, 10), "y": (5, None)}`, also as
+        text, `"x=0:10,y=5:"`; `where` a condition on attributes, axes and objects, such as `"radius > 200 and x < 10 and length() > 40"`; `objects` ids,
+        also a `range` or a text such as `"0-9,12"`, of which an id that no object has is an error unless `ignore_missing`; `groups` numbers or names. `select="objects"` brings whole objects of
         which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
         and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
 
@@ -142,7 +144,7 @@ class Store:
                 "bbox": None if bbox is None else _box(bbox),
                 "place": _region.members(place),
                 "where": where,
-                "objects": None if objects is None else _arrays.ids_of(objects),
+                "objects": None if objects is None else _arrays.selected_ids(objects),
                 "groups": None if groups is None else list(groups),
                 "level": level,
                 "select": select,
@@ -168,7 +170,7 @@ class Store:
 
     def get(
         self,
-        ids: ArrayLike,
+        ids: ArrayLike | range | str,
         *,
         level: int = 0,
         columns: Sequence[str] | None = None,
@@ -290,6 +292,32 @@ class Query:
         `faces`, `surface`, `volume`; and the means of these vertex attributes."""
         return Table(self.store._store.measure(self._asked, list(_names(means))))
 
+    def save_measures(
+        self, names: Sequence[str] | Mapping[str, str] | str, means: Sequence[str] = (), **options: Unpack[WriteOptions]
+    ) -> dict[str, Any]:
+        """Writes measures of the objects of the query as attributes of these objects, in one edit: columns of `measure` by name, or a mapping of such names to
+        names of attributes. An attribute that is there is replaced if it has the type of the measure. An object that lacks a measure has no value then;
+        objects outside of the query keep theirs. Returns what the edit did, with `objects`, the number of objects that were measured.
+        """
+        from ._write import edit
+
+        if isinstance(names, str):
+            names = [names]
+        columns = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
+        with edit(self.store.url, **{**self.store._options, **options}) as change:
+            store = Store(self.store.url, self.store._options)
+            objects = change._edit.set_measures(store._store, self._asked, columns, list(_names(means)))
+        return {**(change.result or {}), "objects": objects, "attributes": [name for _, name in columns]}
+
+    def tail(self, rows: int = 10) -> Table:
+        """The last rows of the vertex table. They fit the memory budget of the store; only the last pieces of the query are read."""
+        return Table(self.store._store.tail(self._asked, rows))
+
+    def sample_rows(self, rows: int, seed: int = 0) -> Table:
+        """Rows of the vertex table drawn at random, each with the same probability, in the order of the query; the same seed draws the same rows from the same
+        store. The query is read once; the rows fit the memory budget of the store."""
+        return Table(self.store._store.sample_rows(self._asked, rows, seed))
+
     def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
         """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
 
@@ -354,9 +382,24 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _box(bbox: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _box(bbox: Any) -> tuple[tuple[float, ...], tuple[float, ...]] | str:
+    if isinstance(bbox, str):
+        return bbox
+    if isinstance(bbox, Mapping):
+        if not bbox:
+            raise _zvf.MisuseError("bbox: found {}, expected ranges of axes: {'x': (0, 10), 'y': (5, None)}")
+        return ",".join(_range(axis, ends) for axis, ends in bbox.items())
     try:
         low, high = bbox
         return tuple(map(float, low)), tuple(map(float, high))
     except (TypeError, ValueError):
-        raise _zvf.MisuseError(f"bbox: found {bbox!r}, expected the lowest and the highest corner: ((x, y, z), (x, y, z))") from None
+        raise _zvf.MisuseError(f"bbox: found {bbox!r}, expected the lowest and the highest corner: ((x, y, z), (x, y, z)), or ranges of axes: {{'x': (0, 10), 'y': (5, None)}}") from None
+
+
+def _range(axis: Any, ends: Any) -> str:
+    try:
+        low, high = ("" if end is None else repr(float(end)) for end in ends)
+    except (TypeError, ValueError):
+        raise _zvf.MisuseError(f"bbox: found {axis!r}: {ends!r}, expected an axis with its lower and upper end, or None for no end") from None
+    name = str(axis).replace("`", "``")
+    return f"`{name}`={low}:{high}"

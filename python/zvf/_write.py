@@ -421,17 +421,17 @@ class Edit:
         """Sets attributes of objects: a table or mapping with `object_id`; `new` makes objects that are not there, without vertices."""
         self._edit.put_objects(_source(objects), new)
 
-    def delete(self, ids: ArrayLike) -> None:
-        """Deletes objects by their ids."""
-        self._edit.delete(_arrays.ids_of(ids))
+    def delete(self, ids: ArrayLike | range | str, *, ignore_missing: bool = False) -> None:
+        """Deletes objects by their ids: also a `range`, or a text such as `"0-9,12"`. `ignore_missing` leaves out ids that no object has."""
+        self._edit.delete(_arrays.selected_ids(ids), ignore_missing)
 
-    def add_to_group(self, group: str | int, ids: ArrayLike) -> None:
+    def add_to_group(self, group: str | int, ids: ArrayLike | range | str) -> None:
         """Adds objects to a group by its name or number; one of a name that is not there is made."""
-        self._edit.change_group(_group(group), _arrays.ids_of(ids), True)
+        self._edit.change_group(_group(group), _arrays.selected_ids(ids), True)
 
-    def remove_from_group(self, group: str | int, ids: ArrayLike) -> None:
+    def remove_from_group(self, group: str | int, ids: ArrayLike | range | str) -> None:
         """Takes objects out of a group by its name or number."""
-        self._edit.change_group(_group(group), _arrays.ids_of(ids), False)
+        self._edit.change_group(_group(group), _arrays.selected_ids(ids), False)
 
     def rename_group(self, group: str | int, name: str) -> None:
         """Gives a group another name."""

@@ -209,6 +209,64 @@ fn what_does_not_fit_leaves_the_store_as_it_was() -> Result<()> {
 }
 
 #[test]
+fn ranges_of_ids_are_deleted() -> Result<()> {
+    let text: String = (0..30)
+        .map(|id| format!("{id},1,1,{}\n", id - 10))
+        .collect();
+    let home = Home::made(&[("../many.csv", format!("x,y,z,cell\n{text}").into())])?;
+    let import = ["import", "many.csv", "many.zv", "--object-column", "cell"];
+    home.text(&import)?;
+    let ids = |home: &Home| -> Result<Vec<i64>> {
+        let objects = home.json(&["objects", "many.zv", "--json"])?;
+        let objects = objects["objects"].as_array().cloned().unwrap_or_default();
+        let mut ids: Vec<i64> = objects
+            .iter()
+            .filter_map(|object| object["object_id"].as_i64())
+            .collect();
+        ids.sort_unstable();
+        Ok(ids)
+    };
+    let mut left: Vec<i64> = (-10..20).collect();
+    for (words, gone) in [
+        (&["0-4,7"][..], &[0, 1, 2, 3, 4, 7][..]),
+        (&["-5", "9"], &[-5, 9]),
+        (&["--", "-9--8"], &[-9, -8]),
+        (&["8-11", "--ignore-missing"], &[8, 10, 11]),
+        (
+            &["15-1000000000000000000", "--ignore-missing"],
+            &[15, 16, 17, 18, 19],
+        ),
+    ] {
+        home.text(&[&["edit", "many.zv", "delete"], words].concat())?;
+        left.retain(|id| !gone.contains(id));
+        assert_eq!(ids(&home)?, left, "{words:?}");
+    }
+    for (words, told) in [
+        ("5-7", "no object 7"),
+        ("0-1000000000000000000", "expected at most the 12 ids"),
+        ("5-", "expected a whole number of 64 bits, or two as in 1-5"),
+    ] {
+        let ran = home.zvf(&["edit", "many.zv", "delete", words])?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert_eq!(ids(&home)?, left);
+    }
+    home.text(&["edit", "many.zv", "group", "add", "some", "5-6,-10"])?;
+    let some = home.json(&["query", "many.zv", "--groups", "some", "--json"])?;
+    assert_eq!(some["vertices"], json!(3));
+    let range = [
+        "get",
+        "many.zv",
+        "0-1000000000000000000",
+        "--ignore-missing",
+        "--json",
+    ];
+    assert_eq!(home.json(&range)?["vertices"], json!(5));
+    home.text(&["validate", "many.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
 fn deleted_objects_do_not_exist() -> Result<()> {
     let home = home()?;
     home.text(&["edit", "made.zv", "delete", "7"])?;

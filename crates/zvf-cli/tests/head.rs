@@ -1,4 +1,4 @@
-//! `zvf head`.
+//! `zvf head`, `zvf tail` and `zvf sample-rows`.
 
 use anyhow::{Context, Result};
 
@@ -42,5 +42,89 @@ fn a_table_of_ten_rows() -> Result<()> {
     assert_eq!(text.lines().count(), 11, "{text}");
     assert!(text.trim_start().starts_with("x y z"), "{text}");
     assert_eq!(home.text(&["head", STORE, "-n", "0"])?.lines().count(), 1);
+    Ok(())
+}
+
+/// The rows of a query with these flags, as it prints them.
+fn rows(home: &Home, flags: &[&str]) -> Result<Vec<serde_json::Value>> {
+    let query = [&["query", STORE, "--format", "ndjson"], flags].concat();
+    let text = home.text(&query)?;
+    Ok(text
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?)
+}
+
+#[test]
+fn the_last_rows_of_a_query() -> Result<()> {
+    for (store, flags) in [
+        ("points_ids", &["--columns", "chunk,row,position"][..]),
+        (
+            "points_ids",
+            &["--columns", "row,object_id", "--where", "x > 20"],
+        ),
+        (
+            "streamlines",
+            &["--columns", "position,object_id", "--objects", "0-2"],
+        ),
+        ("points_4d_sharded", &["--columns", "chunk,row"]),
+    ] {
+        let home = Home::new(store)?;
+        let all = rows(&home, flags)?;
+        for count in [0, 1, 7, all.len() + 5] {
+            let number = count.to_string();
+            let line = [&["tail", STORE, "-n", &number, "--json"], flags].concat();
+            let tail = home.json(&line)?;
+            let found = tail["rows"].as_array().context("rows")?;
+            let wanted = &all[all.len().saturating_sub(count)..];
+            assert_eq!(found, wanted, "{store} {flags:?} {count}");
+        }
+    }
+    let home = Home::new("points_ids")?;
+    let text = home.text(&["tail", STORE, "-n", "3"])?;
+    assert_eq!(text.lines().count(), 4, "{text}");
+    Ok(())
+}
+
+#[test]
+fn drawn_rows_are_rows_of_the_query() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let columns = ["--columns", "chunk,row,position"];
+    let all = rows(&home, &columns)?;
+    let drawn = |flags: &[&str]| -> Result<serde_json::Value> {
+        home.json(&[&["sample-rows", STORE, "--json"], &columns[..], flags].concat())
+    };
+    let first = drawn(&["-n", "20"])?;
+    let found = first["rows"].as_array().context("rows")?;
+    assert_eq!(first["of"].as_u64(), Some(all.len() as u64));
+    let mut places: Vec<usize> = Vec::new();
+    for row in found {
+        places.push(
+            all.iter()
+                .position(|one| one == row)
+                .context("a row of the store")?,
+        );
+    }
+    assert_eq!(places.len(), 20);
+    assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+    assert_eq!(drawn(&["-n", "20"])?, first);
+    assert_eq!(
+        drawn(&["-n", "20", "--seed", "0", "--concurrency", "1"])?,
+        first
+    );
+    assert_ne!(drawn(&["-n", "20", "--seed", "1"])?["rows"], first["rows"]);
+    let everything = drawn(&["-n", "1000000"])?;
+    assert_eq!(everything["rows"].as_array(), Some(&all));
+    let part = drawn(&["-n", "1000000", "--where", "x > 20"])?;
+    let wanted = rows(
+        &home,
+        &["--columns", "chunk,row,position", "--where", "x > 20"],
+    )?;
+    assert_eq!(part["rows"].as_array(), Some(&wanted));
+    home.text(&["sample-rows", STORE, "-n", "20", "-o", "drawn.csv"])?;
+    let csv = std::fs::read_to_string(home.file("drawn.csv"))?;
+    assert_eq!(csv.lines().count(), 21);
+    let ran = home.zvf(&["sample-rows", STORE, "-n", "1000", "--memory-budget", "100"])?;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
     Ok(())
 }

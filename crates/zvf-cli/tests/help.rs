@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 32] = [
     "info",
     "query",
     "splits",
@@ -14,6 +14,8 @@ const COMMANDS: [&str; 30] = [
     "objects",
     "links",
     "head",
+    "tail",
+    "sample-rows",
     "stats",
     "measure",
     "diff",

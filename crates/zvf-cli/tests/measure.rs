@@ -182,6 +182,109 @@ fn branches_of_a_neuron_and_means() -> Result<()> {
 }
 
 #[test]
+fn measures_become_attributes_of_objects() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    let table = objects(&home, &[])?;
+    let listed = |home: &Home| -> Result<Vec<Value>> {
+        let document = home.json(&["objects", STORE, "--json"])?;
+        Ok(document["objects"].as_array().context("objects")?.clone())
+    };
+    let before = home.json(&["query", STORE, "--json"])?;
+    let long = "length() > 60";
+    let some = objects(&home, &["--where", long])?;
+    assert!(!some.is_empty() && some.len() < table.len());
+    let first = [
+        "measure",
+        STORE,
+        "--where",
+        long,
+        "--as",
+        "length=cable,points=size",
+        "--json",
+    ];
+    let done = home.json(&first)?;
+    assert_eq!(done["objects"].as_u64(), Some(some.len() as u64));
+    assert_eq!(done["attributes"], serde_json::json!(["cable", "size"]));
+    for one in listed(&home)? {
+        let measured = some.iter().find(|row| row["object_id"] == one["object_id"]);
+        let wanted = |name: &str| measured.map_or(Value::Null, |row| row[name].clone());
+        assert_eq!(one["cable"], wanted("length"), "{one}");
+        assert_eq!(one["size"], wanted("points"), "{one}");
+    }
+    home.text(&[
+        "measure",
+        STORE,
+        "--as",
+        "length=cable",
+        "--as",
+        "tortuosity",
+    ])?;
+    for (one, measured) in listed(&home)?.iter().zip(&table) {
+        assert_eq!(one["object_id"], measured["object_id"]);
+        assert_eq!(one["cable"], measured["length"], "{one}");
+        assert_eq!(one["tortuosity"], measured["tortuosity"], "{one}");
+    }
+    assert_eq!(
+        home.json(&["query", STORE, "--json"])?["vertices"],
+        before["vertices"]
+    );
+    home.text(&["validate", STORE, "--level", "5"])?;
+    for (flags, told) in [
+        (&["--as", "points=cable"][..], "float64"),
+        // The store has an attribute of this name, of another type.
+        (&["--as", "length"], "expected float32"),
+        (&["--as", "lenth"], "did you mean \"length\"?"),
+        (&["--as", "length=a,points=a"], "twice"),
+        (&["--as", "length=object_id"], "twice"),
+        (&["--as", "length", "--level", "1"], "expected level 0"),
+        (&["--as", "length", "--limit", "1"], "cannot be used"),
+        (&["--as", "mean_no", "--mean", "no"], "no"),
+    ] {
+        let ran = home.zvf(&[&["measure", STORE], flags].concat())?;
+        assert_eq!(ran.code, 2, "{flags:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{flags:?}: {}", ran.stderr);
+    }
+    // What was refused is given up: the store can be edited.
+    home.text(&["measure", STORE, "--as", "length=cable"])?;
+    Ok(())
+}
+
+/// The volume of an open mesh is missing, also where a closed one was there before.
+#[test]
+fn a_missing_measure_is_a_missing_value() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let corners = "v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n";
+    for (name, faces) in [
+        ("a.obj", "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"),
+        ("b.obj", "f 1 3 2\nf 1 2 4\n"),
+    ] {
+        fs::write(home.file(name), format!("{corners}{faces}"))?;
+    }
+    home.text(&["import", "a.obj", "b.obj", "both.zv", "--new-ids", "-q"])?;
+    fs::write(home.file("volumes.csv"), "object_id,volume\n0,5\n1,6\n")?;
+    let set = [
+        "edit",
+        "both.zv",
+        "set-attribute",
+        "volume",
+        "--object",
+        "--type",
+        "float64",
+        "--from",
+        "volumes.csv",
+    ];
+    home.text(&set)?;
+    home.text(&["measure", "both.zv", "--as", "volume,faces"])?;
+    let listed = home.json(&["objects", "both.zv", "--json"])?;
+    let volume = |at: usize| &listed["objects"][at]["volume"];
+    assert!(near(volume(0), 8.0 / 6.0), "{listed}");
+    assert!(volume(1).is_null(), "{listed}");
+    assert_eq!(listed["objects"][1]["faces"].as_u64(), Some(2));
+    home.text(&["validate", "both.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
 fn what_cannot_be_measured() -> Result<()> {
     let home = Home::new("points_bins")?;
     let ran = home.zvf(&["measure", STORE])?;

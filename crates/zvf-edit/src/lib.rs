@@ -47,6 +47,7 @@ mod link_values;
 mod links;
 mod matching;
 mod moves;
+mod object_columns;
 mod ops;
 mod owner_column;
 mod records;

@@ -62,7 +62,7 @@ async fn measured(
     need: &Need,
 ) -> Result<Chosen, PlotError> {
     let level = store.level(number, need).await?;
-    let share = share(store, &level, query);
+    let share = share(store, &level, query)?;
     let mut vertices = level.doc().vertex_count;
     let mut next = number;
     let mut above = level.clone();
@@ -86,10 +86,12 @@ async fn measured(
 }
 
 /// The share of a level's vertices that a selection takes, by its chunks and objects; the effect of a condition is unknown.
-fn share(store: &Store, level: &Level, query: &Query) -> f64 {
+fn share(store: &Store, level: &Level, query: &Query) -> Result<f64, PlotError> {
     let mut share: f64 = 1.0;
+    let axes = store.root().axes().iter().map(|axis| axis.name.as_str());
+    let bbox = query.around(&axes.collect::<Vec<_>>())?;
     let presence = level.vertices().presence();
-    if let Some(bbox) = &query.bbox
+    if let Some(bbox) = &bbox
         && level.key_rank() == level.dims()
         && bbox.dims() == level.dims()
         && !presence.is_empty()
@@ -109,5 +111,5 @@ fn share(store: &Store, level: &Level, query: &Query) -> f64 {
         let all = index.len().max(1) as f64;
         share = share.min(ids.len() as f64 / all);
     }
-    share
+    Ok(share)
 }

@@ -125,6 +125,7 @@ mod query;
 mod reader;
 mod region;
 mod row_map;
+mod row_samples;
 mod scan;
 mod spec;
 mod splits;
@@ -148,7 +149,8 @@ pub use measures::Measures;
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, ObjectRelation, Outputs, Query, Select};
 pub use region::{ObjectPlaces, Region, RegionFile};
-pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
+pub use row_samples::{RowSample, last_rows, sample_rows};
+pub use spec::{GroupRef, IdRanges, PieceOf, QuerySpec};
 pub use splits::{Split, Target};
 pub use statistics::{
     CategoryCounts, ColumnStatistics, NumberStatistics, StatisticValue, StatisticsBy,

@@ -168,6 +168,18 @@ impl Query {
     pub fn is_spatial(&self) -> bool {
         self.bbox.is_some() || self.region.is_some()
     }
+
+    /// A box around what box and region have in common, in a store with these axes; `None` without either.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a region that does not fit the axes.
+    pub fn around(&self, axes: &[&str]) -> Result<Option<BBox>, QueryError> {
+        let Some(region) = &self.region else {
+            return Ok(self.bbox.clone());
+        };
+        region.bind(axes)?.bounds(self.bbox.as_ref()).map(Some)
+    }
 }
 
 /// Consecutive chunks: from the coordinates `from` until before `until`, in lexicographic order.

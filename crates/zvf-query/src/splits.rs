@@ -224,7 +224,7 @@ impl Query {
             let ids = all.get(bound(number)..bound(number.saturating_add(1)));
             let ids = ids.unwrap_or(&[]);
             let mut asked = self.spec();
-            asked.objects = Some(ids.to_vec());
+            asked.objects = Some(ids.to_vec().into());
             asked.tables.links &= inside;
             (asked, per.saturating_mul(int::wide(ids.len())))
         };

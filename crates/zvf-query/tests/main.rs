@@ -30,6 +30,7 @@ mod plans;
 mod properties;
 mod regions;
 mod rounds;
+mod selections;
 mod sharded_objects;
 mod splits;
 mod support;

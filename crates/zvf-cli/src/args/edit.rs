@@ -38,6 +38,7 @@ any order where that says which link is meant); ends that come again mean the ne
 
 Examples:
   zvf edit brain.zarrvectors delete 7 42
+  zvf edit brain.zarrvectors delete 0-9,12
   zvf edit points.zarrvectors delete --where 'confidence < 0.2' --bbox 0,0,0:100,100,50
   zvf edit tracts.zarrvectors delete --near z=0,5 --inside
   zvf edit tracts.zarrvectors append continued.csv          # new files and objects: zvf append
@@ -64,7 +65,7 @@ pub(crate) struct EditArgs {
 pub(crate) enum EditWhat {
     /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
     Delete {
-        /// Ids of objects
+        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE with those; one that begins with the range -9--5 follows --
         #[arg(
             value_name = "ID",
             required_unless_present_any = ["filter", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
@@ -73,7 +74,10 @@ pub(crate) enum EditWhat {
             ],
             allow_negative_numbers = true
         )]
-        ids: Vec<i64>,
+        ids: Vec<String>,
+        /// Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids
+        #[arg(long, requires = "ids")]
+        ignore_missing: bool,
         /// Other selections of the vertices to delete
         #[command(flatten)]
         terms: DeleteArgs,
@@ -222,8 +226,8 @@ pub(crate) struct DeleteArgs {
     /// Points that fulfil this condition, as in `zvf query --where`
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
-    /// Points inside this box, both ends included
-    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    /// Points inside this box, both ends included: 0,0,0:9,9,9, or ranges of some axes such as x=0:10,y=5:
+    #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
     /// Other parts of space; --touching, --inside, --starting and --ending delete whole objects
     #[command(flatten)]

@@ -17,10 +17,15 @@ Whole objects are measured, those with a vertex in the selection. Columns are ob
   all                             min_x, max_x, .. for each axis; mean_NAME for each --mean
 Lengths are in the units of the axes, all axes count.
 
+--as writes measures as attributes of the objects, in one edit, instead of a table; --as length,strahler=order gives them other names. An attribute of such
+a name is replaced if it has the type of the measure (float64; uint64 for counts), else the edit is refused. An object that has no such measure has no value
+then; objects outside of the selection keep theirs.
+
 Examples:
   zvf measure neurons.zarrvectors
   zvf measure tracts.zarrvectors --where 'length() > 40' --mean fa,md -o tracts.csv
   zvf measure tracts.zarrvectors --groups AF_left --json
+  zvf measure tracts.zarrvectors --as length,mean_fa=fa --mean fa
   zvf measure meshes.zarrvectors --limit 10")]
 pub(crate) struct MeasureArgs {
     /// Path or URL of the store
@@ -34,6 +39,14 @@ pub(crate) struct MeasureArgs {
     /// Vertex attributes whose means are wanted
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) mean: Vec<String>,
+    /// Writes these measures as attributes of the objects, each under its name or another one
+    #[arg(
+        long = "as",
+        value_name = "NAME[=ATTRIBUTE],..",
+        value_delimiter = ',',
+        conflicts_with_all = ["limit", "output"]
+    )]
+    pub(crate) attributes: Vec<String>,
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

@@ -45,7 +45,7 @@ pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
 pub(crate) use export::ExportArgs;
-pub(crate) use head::HeadArgs;
+pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
@@ -160,6 +160,10 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Shows the first rows of a store or a selection
     Head(HeadArgs),
+    /// Shows the last rows of a store or a selection
+    Tail(TailArgs),
+    /// Draws rows of a store or a selection at random
+    SampleRows(SampleRowsArgs),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
     Stats(StatsArgs),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
@@ -305,7 +309,7 @@ mod tests {
                 panic!("edit")
             };
             assert_eq!(args.store, "s.zv");
-            assert!(matches!(&args.what, EditWhat::Delete { ids, .. } if *ids == [-4, 7]));
+            assert!(matches!(&args.what, EditWhat::Delete { ids, .. } if *ids == ["-4", "7"]));
         }
         Ok(())
     }

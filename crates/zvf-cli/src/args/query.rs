@@ -48,6 +48,7 @@ with and, or, not and parentheses; a shape without such a word is touched. Besid
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
+  zvf query brain.zarrvectors --bbox x=0:10,z=5:
   zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
   zvf query tracts.zarrvectors --sphere 92,82,80,10 --ending -o ending
@@ -123,12 +124,14 @@ pub(crate) struct SplitsArgs {
 /// `zvf get`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An id that the store does not have is an error unless --ignore-missing is given. Negative ids are fine as they are.
+An id that the store does not have is an error unless --ignore-missing is given, also one of a range. -5 is an id, 0-9 a range; a list that
+begins with a range such as -9--5 follows --.
 
 Examples:
   zvf get brain.zarrvectors 7
   zvf get neurons.zarrvectors 1734350788 -o neuron.swc
   zvf get brain.zarrvectors -4 7 4611686018427387904 -o neurons
+  zvf get brain.zarrvectors 0-1000000000000 --ignore-missing --limit 1000
   zvf get tracts.zarrvectors 1-100 --sphere 92,82,80,10 --starting
   zvf get tracts.zarrvectors @ids.txt --level 1 --attributes none --format csv")]
 pub(crate) struct GetArgs {
@@ -151,13 +154,13 @@ pub(crate) struct GetArgs {
 /// The terms of a selection, which combine with AND
 #[derive(Debug, Args)]
 pub(crate) struct TermArgs {
-    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
-    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    /// Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:
+    #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
     /// Other parts of space
     #[command(flatten)]
     pub(crate) region: RegionArgs,
-    /// Whole objects by id, in the given order: a list of ids and ranges such as 1-5, or @FILE with those between blanks, commas
+    /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas
     /// or lines
     #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
     pub(crate) objects: Option<String>,

@@ -5,12 +5,13 @@ mod delete;
 mod place;
 mod table;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use serde_json::json;
 use zvf_convert::{NodeIds, Options};
 use zvf_edit::{Edit, EditSummary, Matched, Matching, Resumed, Scope, SetAttribute};
+use zvf_query::IdRanges;
 use zvf_write::WriteError;
 
 use super::select;
@@ -34,14 +35,22 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     let mut matched: Option<Matched> = None;
     let done = match &args.what {
         EditWhat::Resume => return resume(store, context),
-        EditWhat::Delete { ids, terms } if ids.is_empty() => {
+        EditWhat::Delete { ids, terms, .. } if ids.is_empty() => {
             match delete::run(store, terms, context)? {
                 Some(done) => done,
                 None => return Ok(()),
             }
         }
-        EditWhat::Delete { ids, .. } => {
-            change(store, context, async |edit| Ok(edit.delete(ids).await?))?
+        EditWhat::Delete {
+            ids,
+            ignore_missing,
+            ..
+        } => {
+            let ids = select::ids_of(ids)?;
+            change(store, context, async |edit| {
+                let ids = existing(edit, &ids, *ignore_missing)?;
+                Ok(edit.delete(&ids).await?)
+            })?
         }
         EditWhat::Append {
             file,
@@ -192,13 +201,28 @@ async fn members_of(edit: &mut Edit, words: &[String]) -> Result<Vec<i64>> {
     for word in words {
         let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');
         if word.starts_with('@') || word.chars().all(digits) {
-            found.extend(select::ids(word)?);
+            found.extend(existing(edit, &select::ids(word)?, false)?);
         } else {
             let name = word.strip_prefix("name:").unwrap_or(word);
             found.push(edit.object_named(name).await?);
         }
     }
     Ok(found)
+}
+
+/// The objects of the store with these ids; none for a store without objects, which the edit refuses.
+fn existing(edit: &Edit, ids: &IdRanges, ignore_missing: bool) -> Result<Vec<i64>> {
+    if !edit.spec().has_objects() {
+        return Ok(Vec::new());
+    }
+    let known: HashSet<i64> = edit.object_ids().collect();
+    let has = |id| known.contains(&id);
+    Ok(ids.among(
+        known.len() as u64,
+        has,
+        || edit.object_ids(),
+        ignore_missing,
+    )?)
 }
 
 fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
@@ -223,7 +247,7 @@ fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
 }
 
 /// Begins an edit.
-fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
+pub(super) fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
     let options = context.write_options(false);
     match context.wait(Edit::open(store, options))? {
         Ok(edit) => Ok(edit),
@@ -247,7 +271,7 @@ fn change(
 }
 
 /// Makes one edit; gives it up where something does not fit.
-fn finish(
+pub(super) fn finish(
     store: &str,
     mut edit: Edit,
     context: &mut Context<'_>,

@@ -133,6 +133,7 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         }
         Command::Append(args) => edited(args.store.as_str()),
         Command::Edit(args) => edited(args.store.as_str()),
+        Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
         Command::Vacuum(args) => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
@@ -155,6 +156,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
         Command::Head(args) => head::run(args, context),
+        Command::Tail(args) => head::tail(args, context),
+        Command::SampleRows(args) => head::sample_rows(args, context),
         Command::Stats(args) => stats::run(args, context),
         Command::Measure(args) => measure::run(args, context),
         Command::Diff(args) => diff::run(args, context),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zvf_convert::MaskSource;
-use zvf_query::{Outputs, Query, QuerySpec, Region, Select, parse_ids};
+use zvf_query::{IdRanges, Outputs, Query, QuerySpec, Region, Select};
 use zvf_store::Need;
 
 use crate::args::{GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, TermArgs};
@@ -36,11 +36,7 @@ pub(crate) fn of_query(
 /// As [`of_query`].
 pub(crate) fn of_get(args: &GetArgs, target: &Target, context: &mut Context<'_>) -> Result<Query> {
     let mut spec = QuerySpec::new();
-    let mut objects = Vec::new();
-    for text in &args.ids {
-        objects.extend(ids(text)?);
-    }
-    spec.objects = Some(objects);
+    spec.objects = Some(ids_of(&args.ids)?);
     spec.ignore_missing = args.ignore_missing;
     region(&args.region, &mut spec, &args.store, context)?;
     result(&args.result, target, &mut spec)?;
@@ -95,7 +91,9 @@ pub(crate) fn region(
     }
     let mut mask = |source: &MaskSource| mask(source, url, context);
     if let Some(volume) = &args.mask {
-        let labels = args.labels.as_deref().map(parse_ids).transpose();
+        let labels = args.labels.as_deref();
+        let labels = labels.map(|text| IdRanges::parse(text)?.listed());
+        let labels = labels.transpose();
         let labels = labels.map_err(|_| {
             let found = args.labels.as_deref().unwrap_or_default();
             CliError::usage(format!(
@@ -219,20 +217,33 @@ fn result(args: &ResultArgs, target: &Target, spec: &mut QuerySpec) -> Result<()
     Ok(())
 }
 
-/// Ids between commas, or from `@FILE`.
+/// Ids and ranges of ids between commas, or from `@FILE`.
 ///
 /// # Errors
 ///
 /// Usage; I/O.
-pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
+pub(super) fn ids(text: &str) -> Result<IdRanges> {
     let Some(file) = text.strip_prefix('@') else {
-        return Ok(parse_ids(text)?);
+        return Ok(IdRanges::parse(text)?);
     };
     let path = Path::new(file);
     let text = zvf_store::open_file(path)
         .and_then(std::io::read_to_string)
         .map_err(|e| CliError::file("read ids from", path, &e))?;
-    parse_ids(&text).map_err(|e| CliError::from(e).at(file))
+    IdRanges::parse(&text).map_err(|e| CliError::from(e).at(file))
+}
+
+/// The ids of several words, each as of [`ids`].
+///
+/// # Errors
+///
+/// As [`ids`].
+pub(super) fn ids_of(words: &[String]) -> Result<IdRanges> {
+    let mut found = IdRanges::default();
+    for word in words {
+        found.append(&ids(word)?);
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -241,6 +252,7 @@ mod tests {
 
     #[test]
     fn ids_of_a_list_and_of_a_file() -> std::io::Result<()> {
+        let ids = |text: &str| ids(text).and_then(|ids| Ok(ids.listed()?));
         assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), "1 2\n3,\t4\n")?;

@@ -24,12 +24,16 @@ pub(crate) struct Pick {
 ///
 /// Misuse: the level has none.
 pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
-    p.level.object_index().ok_or_else(|| {
-        QueryError::misuse(format!(
-            "level {} has no object index: objects and groups cannot be asked for",
-            p.query.level
-        ))
-    })
+    let index = p.level.object_index();
+    index.ok_or_else(|| no_index(p.query.level))
+}
+
+/// A level without objects is asked for some.
+#[cold]
+pub(crate) fn no_index(level: u32) -> QueryError {
+    QueryError::misuse(format!(
+        "level {level} has no object index: objects and groups cannot be asked for"
+    ))
 }
 
 /// The objects that ids and groups name, in the order of the answer: as asked, members of groups by id. `None`: no

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use futures::future::BoxFuture;
 use zvf_store::meta::Kind;
 use zvf_store::{Names, Store};
 
-use crate::error::OrBug;
+use crate::error::{OrBug, nearest};
 use crate::links::Rule;
 use crate::whole_objects::WholeObjects;
 use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};
@@ -28,6 +28,9 @@ use zvf_store::format::int;
 
 /// Most vertices of a batch of objects that are in memory with their links, unless one object has more.
 const VERTICES: u64 = 1 << 20;
+
+/// The column of ids.
+const ID: &str = "object_id";
 
 /// Most objects of a batch.
 const OBJECTS: usize = 1 << 14;
@@ -105,6 +108,8 @@ pub struct Measures {
     table: MeasureTable,
     /// The vertices of objects whose links follow from the order of rows, and the current object.
     paths: Option<(Answer, PathMeter)>,
+    /// The columns of the table that are returned, and their schema; `None`: all.
+    chosen: Option<(Vec<usize>, SchemaRef)>,
 }
 
 impl Measures {
@@ -165,14 +170,56 @@ impl Measures {
                 attributes,
                 table,
                 paths,
+                chosen: None,
             })
         })
+    }
+
+    /// Keeps `object_id` and some measures, each with its name in the table that is returned.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a measure that the objects do not have, a name that is given twice or is `object_id`.
+    pub fn with_columns<'n>(
+        mut self,
+        columns: impl IntoIterator<Item = (&'n str, &'n str)>,
+    ) -> Result<Self, QueryError> {
+        let all = self.table.schema();
+        let id = all.index_of(ID).ok().or_bug("a table without ids")?;
+        let mut indexes = vec![id];
+        let mut fields = vec![all.field(id).clone()];
+        for (measure, name) in columns {
+            let index = all.index_of(measure).ok().filter(|index| *index != id);
+            let Some(index) = index else {
+                let names = || all.fields().iter().map(|field| field.name().as_str());
+                let names = || names().filter(|name| *name != ID);
+                let near = nearest(measure, names());
+                let near =
+                    near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
+                return Err(QueryError::misuse(format!(
+                    "measure: found {measure:?}{near}, expected one of {}",
+                    names().collect::<Vec<_>>().join(", ")
+                )));
+            };
+            if fields.iter().any(|field| field.name() == name) {
+                return Err(QueryError::misuse(format!(
+                    "measure: found the name {name:?} twice, expected another one for each measure, and not {ID}"
+                )));
+            }
+            indexes.push(index);
+            fields.push(all.field(index).clone().with_name(name));
+        }
+        self.chosen = Some((indexes, Arc::new(Schema::new(fields))));
+        Ok(self)
     }
 
     /// The columns of the table.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(self.table.schema())
+        match &self.chosen {
+            Some((_, schema)) => Arc::clone(schema),
+            None => Arc::clone(self.table.schema()),
+        }
     }
 
     /// Number of objects in all batches.
@@ -242,9 +289,20 @@ impl Measures {
             }
             match done.is_empty() {
                 true => Ok(None),
-                false => self.table.batch(&done).map(Some),
+                false => self.returned(self.table.batch(&done)?).map(Some),
             }
         })
+    }
+
+    /// The columns of a batch that are returned.
+    fn returned(&self, batch: RecordBatch) -> Result<RecordBatch, QueryError> {
+        let Some((indexes, schema)) = &self.chosen else {
+            return Ok(batch);
+        };
+        let columns = batch.project(indexes).ok();
+        let columns = columns.or_bug("columns that the table does not have")?;
+        let named = RecordBatch::try_new(Arc::clone(schema), columns.columns().to_vec());
+        named.ok().or_bug("measures that do not fit their columns")
     }
 
     /// The next objects that are read together.

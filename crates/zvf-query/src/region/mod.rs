@@ -193,6 +193,21 @@ impl Region {
         Self::of(shape, "near")
     }
 
+    /// The points between the ends of some axes, both ends included: a box of fewer axes than the store has. Ends may be infinite.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: no axis, an end that is not a number, a lower end above the upper one.
+    pub fn between<'n>(
+        ranges: impl IntoIterator<Item = (&'n str, f64, f64)>,
+    ) -> Result<Self, QueryError> {
+        let ranges = ranges.into_iter();
+        let ranges: Vec<AxisRange> = ranges
+            .map(|(axis, low, high)| (axis.to_owned(), low, high))
+            .collect();
+        Self::of(Shape::Box(ranges), "bbox")
+    }
+
     /// The prism over polygons of well-known text (`POLYGON`, `MULTIPOLYGON`) or GeoJSON (these, and features and collections of them), at most
     /// 262,144 vertices. The plane is that of the axes `x` and `y`, or of the first two if the store lacks these names, unless
     /// [`with_plane`](Self::with_plane) names another one.
@@ -318,13 +333,14 @@ impl Region {
         Ok(Self { shape })
     }
 
-    /// The region of a member of a description: `sphere` (`1,2,3,4`), `near` (`x=0,1`), `polygon` or `region`.
+    /// The region of a member of a description: `sphere` (`1,2,3,4`), `near` (`x=0,1`), `bbox` with names of axes (`x=0:10,y=5:`), `polygon` or `region`.
     pub(crate) fn of_member(member: &str, text: &str) -> Result<Self, QueryError> {
         let mut cursor = TextCursor::new(text);
         let shape = match member {
             "polygon" => return Self::polygon(text),
             "sphere" => parse::sphere(&mut cursor),
             "near" => parse::near(&mut cursor),
+            "bbox" => parse::ranges(&mut cursor).map(Shape::Box),
             _ => return Self::parse(text),
         };
         let shape = shape.and_then(|shape| match cursor.peek() {
@@ -544,6 +560,20 @@ impl Shape {
                         "found the distance {distance}, expected one that is not negative"
                     )),
                     false => Ok(()),
+                }
+            }
+            Self::Box(ranges) => {
+                let wrong = |(axis, low, high): &&AxisRange| {
+                    axis.is_empty() || low.is_nan() || high.is_nan() || low > high
+                };
+                match ranges.iter().find(wrong) {
+                    Some((axis, low, high)) => Err(format!(
+                        "found {axis}={low}:{high}, expected an axis, a lower end, and an upper end that is not below it"
+                    )),
+                    None if ranges.is_empty() => {
+                        Err("found no axis, expected ranges such as x=0:10,y=5:".to_owned())
+                    }
+                    None => Ok(()),
                 }
             }
             _ => Ok(()),

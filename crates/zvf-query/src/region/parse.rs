@@ -11,7 +11,7 @@ use super::{AxisRange, OfFile, Plane, Region, RegionFile, Shape, hull, wkt};
 use crate::ObjectRelation;
 use crate::error::nearest;
 use crate::filter::Wrong;
-use crate::parse_ids;
+use crate::IdRanges;
 
 /// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
 const DEPTH: usize = 100;
@@ -246,7 +246,8 @@ impl Parser<'_, '_> {
             self.text.peek();
             let at = self.text.at();
             let word = self.text.name("a label")?;
-            let found = parse_ids(&word).map_err(|_| self.text.expected_at(at, "a label"))?;
+            let found = IdRanges::parse(&word).and_then(|labels| labels.listed());
+            let found = found.map_err(|_| self.text.expected_at(at, "a label"))?;
             labels.extend(found);
         }
         let file = RegionFile {
@@ -290,6 +291,15 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
         value,
         distance,
     })
+}
+
+/// Takes ranges of axes, `x=0:10,y=5:`, as of a box.
+pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, Wrong> {
+    let mut found = vec![range(text)?];
+    while text.eat(',') {
+        found.push(range(text)?);
+    }
+    Ok(found)
 }
 
 /// Takes points.

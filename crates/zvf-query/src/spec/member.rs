@@ -3,10 +3,12 @@
 use serde_json::{Map, Value};
 use zvf_store::Names;
 
-use super::ids::{extend, parse_ids, range, written};
+use super::ids::{IdRanges, range};
 use super::{GroupRef, QuerySpec};
 use crate::error::nearest;
-use crate::{BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, QueryError, Select};
+use crate::{
+    BBox, ChunkRange, Column, Filter, ObjectRelation, Outputs, QueryError, Region, Select,
+};
 
 /// The members, by name.
 const MEMBERS: [&str; 26] = [
@@ -106,7 +108,7 @@ impl QuerySpec {
     /// # fn main() -> Result<(), zvf_query::QueryError> {
     /// let mut spec = zvf_query::QuerySpec::new();
     /// spec.set("objects", "1-3,7")?;
-    /// assert_eq!(spec.objects, Some(vec![1, 2, 3, 7]));
+    /// assert_eq!(spec.objects, Some(vec![1, 2, 3, 7].into()));
     /// assert_eq!(spec.set("limit", "x").unwrap_err().to_string(), "limit: found x, expected a whole number that is not negative");
     /// # Ok(())
     /// # }
@@ -117,8 +119,9 @@ impl QuerySpec {
                 self.level = u32::try_from(whole(member, text)?)
                     .map_err(|_| wrong(member, text, "the number of a level"))?;
             }
+            "bbox" if text.contains('=') => self.intersect(Region::of_member(member, text)?),
             "bbox" => self.bbox = Some(BBox::parse(text)?),
-            "objects" => self.objects = Some(parse_ids(text)?),
+            "objects" => self.objects = Some(IdRanges::parse(text)?),
             "groups" => {
                 let words = words(member, text, "names or numbers between commas")?;
                 let words = words
@@ -176,15 +179,16 @@ impl QuerySpec {
             (_, Value::Null) if MEMBERS.contains(&member) => {}
             (_, Value::String(text)) => return self.set(member, text),
             ("bbox", Value::Array(corners)) => self.bbox = Some(corners_of(corners)?),
+            ("bbox", Value::Object(ranges)) => self.intersect(ranges_of(ranges)?),
             ("objects", Value::Array(items)) => {
-                let mut ids = Vec::with_capacity(items.len().min(1 << 20));
+                let mut ids = IdRanges::default();
                 for (at, item) in items.iter().enumerate() {
                     let id = item.as_i64().map(|id| (id, id));
                     let id = id.or_else(|| range(item.as_str()?)).ok_or_else(|| {
                         let expected = "a whole number of 64 bits, or two as in \"1-5\"";
                         wrong(&format!("objects[{at}]"), &shown(item), expected)
                     })?;
-                    extend(&mut ids, id)?;
+                    ids.push(id);
                 }
                 self.objects = Some(ids);
             }
@@ -223,7 +227,7 @@ impl QuerySpec {
                         "a whole number that is not negative"
                     }
                     "owners" | "own_level_only" | "ignore_missing" => "true or false",
-                    "bbox" => "two corners, or the text LO:HI",
+                    "bbox" => "two corners, ranges of axes, or the text LO:HI",
                     "where" | "select" | "split" => "a text",
                     _ => "a list, or a text",
                 };
@@ -275,7 +279,7 @@ impl QuerySpec {
             self.passing.as_ref().map(ToString::to_string).into()
         });
         put("objects", self.objects.is_some(), &|| {
-            written(self.objects.as_deref().unwrap_or(&[]))
+            self.objects.as_ref().map(IdRanges::to_json).into()
         });
         put("groups", self.groups.is_some(), &|| {
             let groups = self.groups.iter().flatten();
@@ -353,6 +357,41 @@ fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, QueryError>
     items.map(text).collect()
 }
 
+/// A number of a box; JSON has none for what has no end.
+fn end_of(path: &str, value: &Value) -> Result<f64, QueryError> {
+    match value {
+        Value::String(text) if text == "inf" => Ok(f64::INFINITY),
+        Value::String(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
+        other => other.as_f64().ok_or_else(|| {
+            let expected = "a number, \"inf\" or \"-inf\"";
+            wrong(path, &shown(other), expected)
+        }),
+    }
+}
+
+/// A box of named axes: `{"x": [0, 10], "y": [5, null]}`.
+fn ranges_of(ranges: &Map<String, Value>) -> Result<Region, QueryError> {
+    let range = |(axis, ends): (&String, &Value)| {
+        let path = format!("bbox.{axis}");
+        let [low, high] = ends.as_array().map_or(&[][..], Vec::as_slice) else {
+            let expected = "a lower and an upper end: [0, 10], or null for none";
+            return Err(wrong(&path, &shown(ends), expected));
+        };
+        let end = |value: &Value, none: f64| match value {
+            Value::Null => Ok(none),
+            other => end_of(&path, other),
+        };
+        let (low, high) = (end(low, f64::NEG_INFINITY)?, end(high, f64::INFINITY)?);
+        Ok((axis.clone(), low, high))
+    };
+    let ranges = ranges.iter().map(range).collect::<Result<Vec<_>, _>>()?;
+    Region::between(
+        ranges
+            .iter()
+            .map(|(axis, low, high)| (axis.as_str(), *low, *high)),
+    )
+}
+
 fn corners_of(corners: &[Value]) -> Result<BBox, QueryError> {
     let [lo, hi] = corners else {
         let found = format!("{} items", corners.len());
@@ -363,15 +402,7 @@ fn corners_of(corners: &[Value]) -> Result<BBox, QueryError> {
         let items = corner
             .as_array()
             .ok_or_else(|| wrong(&path, &shown(corner), "a list of numbers"))?;
-        let number = |(axis, item): (usize, &Value)| match item {
-            // JSON has no number for what has no end.
-            Value::String(text) if text == "inf" => Ok(f64::INFINITY),
-            Value::String(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
-            other => other.as_f64().ok_or_else(|| {
-                let expected = "a number, \"inf\" or \"-inf\"";
-                wrong(&format!("{path}[{axis}]"), &shown(other), expected)
-            }),
-        };
+        let number = |(axis, item)| end_of(&format!("{path}[{axis}]"), item);
         items.iter().enumerate().map(number).collect()
     };
     let (lo, hi): (Result<Vec<f64>, _>, Result<Vec<f64>, _>) = (corner(0, lo), corner(1, hi));
@@ -448,6 +479,21 @@ mod tests {
     }
 
     #[test]
+    fn boxes_of_named_axes_are_regions() {
+        for (bbox, region) in [
+            (json!("x=0:10,`the y`=5:"), "box(x=0:10,`the y`=5:)"),
+            (json!({ "the y": [5, null] }), "box(`the y`=5:)"),
+            (json!({ "x": ["-inf", 10] }), "box(x=:10)"),
+        ] {
+            let spec = QuerySpec::from_json(&json!({ "bbox": bbox })).unwrap();
+            assert_eq!(spec.to_json(), json!({ "region": region }));
+        }
+        let both = json!({ "bbox": "z=:1", "sphere": [0, 0, 0, 1] });
+        let both = QuerySpec::from_json(&both).unwrap().to_json();
+        assert_eq!(both, json!({ "region": "box(z=:1) and sphere(0,0,0,1)" }));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_its_path() {
         for (given, message) in [
             (json!([]), "query: found [], expected an object"),
@@ -497,6 +543,23 @@ mod tests {
             (
                 json!({ "bbox": [[2], [1]] }),
                 "bbox, axis 0: found 2 to 1, expected",
+            ),
+            (
+                json!({ "bbox": { "x": [2, 1] } }),
+                "bbox: found x=2:1, expected an axis",
+            ),
+            (
+                json!({ "bbox": { "x": 2 } }),
+                "bbox.x: found 2, expected a lower and an upper end",
+            ),
+            (
+                json!({ "bbox": { "x": [0, "y"] } }),
+                "bbox.x: found \"y\", expected a number",
+            ),
+            (json!({ "bbox": {} }), "bbox: found no axis, expected"),
+            (
+                json!({ "bbox": "x=0:1,y" }),
+                "bbox, at byte 7: expected `=`, found the end",
             ),
             (
                 json!({ "columns": [""] }),

@@ -7,19 +7,21 @@ mod place;
 use std::fmt;
 use std::str::FromStr;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use zvf_store::{Names, Store};
+use zvf_store::{Names, Need, Store};
 
+use crate::gather::select::no_index;
+use crate::prepare::chain;
 use crate::region::Plane;
 use crate::{
     Answer, BBox, ChunkRange, Column, Filter, ObjectPlaces, ObjectRelation, Outputs, Query,
     QueryError, Region, Select, group_numbers,
 };
 
-pub use ids::parse_ids;
+pub use ids::IdRanges;
 
 /// A query before it is resolved against a store; the program, Python, the server and splits make a [`Query`] from it.
 ///
@@ -30,7 +32,7 @@ pub use ids::parse_ids;
 /// | member | text | JSON beside the text |
 /// |---|---|---|
 /// | `level` | `0` | number |
-/// | `bbox` | `0,0,0:10,10,10` | `[[0, 0, 0], [10, 10, 10]]` |
+/// | `bbox` | `0,0,0:10,10,10`, or ranges of some axes: `x=0:10,y=5:` | `[[0, 0, 0], [10, 10, 10]]`, `{"x": [0, 10], "y": [5, null]}` |
 /// | `region` | `sphere(1,2,3,4) and not near(x=0,1)`: see [`Region`] | |
 /// | `sphere` | `1,2,3,4`: the centre, then the radius | `[1, 2, 3, 4]` |
 /// | `near` | `x=0,1`: an axis, a coordinate and a distance | |
@@ -38,7 +40,7 @@ pub use ids::parse_ids;
 /// | `plane` | `xz`, `lon,lat`, `xy,z=0:10`: of the polygons that state none | |
 /// | `touching`, `inside`, `starting`, `ending` | `true`, `false`: whole objects by how they lie; one of them | boolean |
 /// | `passing` | `sphere(1,2,3,4) and not ending(box(x=0:1))`: see [`ObjectPlaces`] | |
-/// | `objects` | `1,5-9` | `[1, "5-9"]` |
+/// | `objects` | `1,5-9`: see [`IdRanges`] | `[1, "5-9"]` |
 /// | `groups` | `AF_left,2`: names or numbers | `["AF_left", 2]` |
 /// | `where` | `fa > 0.5` | |
 /// | `limit` | `1000` | number |
@@ -51,7 +53,8 @@ pub use ids::parse_ids;
 /// | `chunks` | | `{"from": [0, 0], "until": [1, 0]}` |
 /// | `batch_rows`, `memory_budget` | `65536` | number |
 ///
-/// Box, region, sphere, slab and polygon combine by intersection; in JSON that is written they are one `region`, beside the box.
+/// Box, region, sphere, slab and polygon combine by intersection; in JSON that is written they are one `region`, beside the box. A box of named axes is part
+/// of the region: `box(x=0:10,y=5:)`.
 ///
 /// ```
 /// use zvf_query::QuerySpec;
@@ -81,7 +84,7 @@ pub struct QuerySpec {
     /// A condition on objects by how they lie to several regions.
     pub passing: Option<ObjectPlaces>,
     /// Object ids, in the order the answer shall have.
-    pub objects: Option<Vec<i64>>,
+    pub objects: Option<IdRanges>,
     /// Groups by name or number.
     pub groups: Option<Vec<GroupRef>>,
     /// Condition; the member is called `where`.
@@ -324,7 +327,7 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse: incompatible members, a group name, a split.
+    /// Misuse: incompatible members, a group name, a split. Limit: ranges of more than 100 million ids, which only [`resolve`](Self::resolve) takes.
     pub fn plain(&self) -> Result<Query, QueryError> {
         self.check()?;
         let number = |group: &GroupRef| match group {
@@ -340,11 +343,12 @@ impl QuerySpec {
                 "split: found a piece, expected none before the store is read",
             ));
         }
-        Ok(self.with_numbers(self.groups.is_some().then_some(groups)))
+        let objects = self.objects.as_ref().map(IdRanges::listed).transpose()?;
+        Ok(self.with_numbers(objects, self.groups.is_some().then_some(groups)))
     }
 
-    /// The query, with these groups.
-    fn with_numbers(&self, groups: Option<Vec<u64>>) -> Query {
+    /// The query, with these objects and groups.
+    fn with_numbers(&self, objects: Option<Vec<i64>>, groups: Option<Vec<u64>>) -> Query {
         // What named columns do not show is not read.
         let named = !self.columns.is_empty() && !self.columns.contains(&Column::Attributes);
         let attributes = if named {
@@ -362,7 +366,7 @@ impl QuerySpec {
             region: self.placed_region(),
             relation: self.relation,
             passing: self.placed_passing(),
-            objects: self.objects.clone(),
+            objects,
             groups,
             filter: self.condition.clone(),
             limit: self.limit,
@@ -380,22 +384,23 @@ impl QuerySpec {
         }
     }
 
-    /// Whether names or a piece have to be looked up in the store before the query is known.
+    /// Whether names, long ranges of ids or a piece have to be looked up in the store before the query is known.
     #[must_use]
     pub fn needs_store(&self) -> bool {
         self.split.is_some()
+            || self.objects.as_ref().is_some_and(IdRanges::has_long)
             || (self.groups.iter().flatten()).any(|group| matches!(group, GroupRef::Word(_)))
     }
 
-    /// The query for a store: looks up groups by name, and the requested split.
+    /// The query for a store: looks up groups by name, the ids of ranges of more than 1024, and the requested split.
     ///
     /// # Cost
     ///
-    /// Without names of groups and a piece nothing is read. Else as [`group_numbers`] and [`Query::splits`].
+    /// Without names of groups, long ranges and a piece nothing is read. Else as [`group_numbers`] and [`Query::splits`], and the ids of the level.
     ///
     /// # Errors
     ///
-    /// Misuse: incompatible members, a group that does not exist. I/O.
+    /// Misuse: incompatible members, a group that does not exist, an id of a long range that no object has. I/O.
     pub fn resolve<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Query, QueryError>> {
         Box::pin(async move {
             if !self.needs_store() {
@@ -412,12 +417,42 @@ impl QuerySpec {
                     }
                 }
             }
-            let query = self.with_numbers(self.groups.is_some().then_some(numbers));
+            let objects = match &self.objects {
+                Some(ids) if ids.has_long() => Some(self.existing(store, ids).await?),
+                Some(ids) => Some(ids.listed()?),
+                None => None,
+            };
+            let query = self.with_numbers(objects, self.groups.is_some().then_some(numbers));
             match self.split {
                 Some(piece) => query.piece(store, piece).await,
                 None => Ok(query),
             }
         })
+    }
+
+    /// The ids that objects of the level have, or of those that complete it.
+    async fn existing(&self, store: &Store, ids: &IdRanges) -> Result<Vec<i64>, QueryError> {
+        let need = Need {
+            objects: true,
+            ..Need::nothing()
+        };
+        let levels = chain(store, self.level, self.own_level_only, &need).await?;
+        let indexes = levels.iter().filter_map(|level| level.object_index());
+        let tables = try_join_all(indexes.map(|index| index.ids())).await?;
+        if tables.is_empty() {
+            return Err(no_index(self.level));
+        }
+        let count = tables
+            .iter()
+            .fold(0_u64, |sum, ids| sum.saturating_add(ids.count()));
+        let has = |id| tables.iter().any(|ids| ids.slot(id).is_some());
+        let all = || {
+            tables
+                .iter()
+                .flat_map(|ids| ids.objects())
+                .map(|(_, id)| id)
+        };
+        ids.among(count, has, all, self.ignore_missing)
     }
 
     /// Asks a store.
@@ -441,7 +476,7 @@ impl Query {
             plane: None,
             relation: self.relation,
             passing: self.passing.clone(),
-            objects: self.objects.clone(),
+            objects: self.objects.clone().map(IdRanges::from),
             groups: groups.map(|numbers| numbers.iter().copied().map(GroupRef::Number).collect()),
             condition: self.filter.clone(),
             limit: self.limit,

@@ -1,0 +1,123 @@
+//! Columns of a table as attributes of objects: computed values, such as measures.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_schema::Field;
+use futures::future::BoxFuture;
+use zvf_encode::arrow::{column_type, values};
+use zvf_encode::error::OrBug;
+use zvf_encode::{AttributeSpec, AttributeType, WriteError};
+
+use super::{Edit, tabular};
+
+/// The column of ids.
+const ID: &str = "object_id";
+
+impl Edit {
+    /// Sets attributes of objects to the columns of a table, whatever the objects had before. An attribute that the store lacks is added, with the type of
+    /// the column.
+    ///
+    /// # Shape
+    /// One row for each object, by `object_id` (int64); every other column is the attribute of its name, with one number or text a row. A null takes the
+    /// value of the object away: it is missing. Objects without a row keep their values; of a new attribute they have none. A table without rows adds the
+    /// attributes, and checks those that exist.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: no column `object_id`, an object that does not exist or has two rows, a column of another type than the attribute of its name, lists. I/O.
+    pub fn set_object_columns<'a>(
+        &'a mut self,
+        table: &'a RecordBatch,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.take_object_columns(table)).await;
+            self.note(done)
+        })
+    }
+
+    async fn take_object_columns(&mut self, table: &RecordBatch) -> Result<(), WriteError> {
+        self.load_tables().await?;
+        let ids = tabular::plain(table, ID).ok_or_else(|| {
+            let names = table.schema_ref().fields().iter();
+            let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
+            WriteError::input("columns", names.join(", "), format!("one named {ID}"))
+        })?;
+        let ids = tabular::wholes(ID, &ids)?.into_iter().enumerate();
+        let ids = ids.map(|(row, id)| {
+            id.and_then(|id| i64::try_from(id).ok()).ok_or_else(|| {
+                WriteError::data(format!("column {ID}, row {row}"), "no id", "a whole number")
+            })
+        });
+        let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+        let rows = self.rows_of(&ids)?;
+        let mut unique = rows.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        if unique.len() != rows.len() {
+            return Err(WriteError::input("objects", "an id twice", "each id once"));
+        }
+        let schema = table.schema();
+        let fields = schema.fields().iter().zip(table.columns());
+        let columns: Vec<(&Arc<Field>, &ArrayRef)> =
+            fields.filter(|(field, _)| field.name() != ID).collect();
+        // Everything is checked before anything is changed.
+        let mut new = Vec::new();
+        for (field, column) in &columns {
+            let spec = self.spec_of(field.name(), column)?;
+            if !self.tables.contains_key(field.name()) {
+                new.push(spec);
+            }
+        }
+        for spec in new {
+            self.add_table(spec).await?;
+        }
+        for (field, column) in columns {
+            let nulls = column.logical_nulls();
+            let data = column.to_data().into_builder().nulls(None).build();
+            let whole = make_array(data.ok().or_bug("a column without its nulls")?);
+            let table = self.tables.get_mut(field.name());
+            let table = table.or_bug("values of no attribute")?;
+            table.set(&rows, &values(field.name(), &whole)?)?;
+            for (row, at) in rows.iter().zip(0..) {
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(at)) {
+                    table.forget(*row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The specification of the attribute of a column.
+    ///
+    /// # Errors
+    /// Misuse: a type that attributes of objects do not have, or another one than the existing attribute has.
+    fn spec_of(&self, name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
+        let what = || format!("object attribute {name}");
+        let spec = match column_type(column.data_type()) {
+            Some((AttributeType::Number(number), 1)) => AttributeSpec::number(name, number),
+            Some((AttributeType::Category, 1)) => AttributeSpec::text(name),
+            _ => {
+                let found = column.data_type().to_string();
+                return Err(WriteError::input(what(), found, "one number or text a row"));
+            }
+        };
+        let Some(table) = self.tables.get(name) else {
+            return Ok(spec);
+        };
+        let known = &table.spec;
+        if (known.values, known.channels) != (spec.values, 1) {
+            let found = format!("{} values", spec.values.name());
+            let expected = format!(
+                "{} as the store has, {} a row, or an attribute of another name",
+                known.values.name(),
+                known.channels
+            );
+            return Err(WriteError::input(what(), found, expected));
+        }
+        Ok(spec)
+    }
+}

@@ -1,0 +1,58 @@
+//! Boxes and ids of selections, in the forms that Python has them.
+
+use std::collections::HashSet;
+
+use pyo3::prelude::*;
+use zvf_edit::Edit;
+use zvf_query::{BBox, IdRanges, QueryError, QuerySpec};
+
+/// A box: its corners, or a text.
+#[derive(Debug, Clone, FromPyObject)]
+pub(crate) enum SelectedBox {
+    Text(String),
+    Corners(Vec<f64>, Vec<f64>),
+}
+
+impl SelectedBox {
+    /// Adds the box to a description.
+    pub(crate) fn add_to(self, spec: &mut QuerySpec) -> Result<(), QueryError> {
+        match self {
+            Self::Text(text) => spec.set("bbox", &text)?,
+            Self::Corners(low, high) => spec.bbox = Some(BBox::new(low, high)?),
+        }
+        Ok(())
+    }
+}
+
+/// Ids of objects: a list, or a text with ranges.
+#[derive(Debug, Clone, FromPyObject)]
+pub(crate) enum SelectedIds {
+    Text(String),
+    List(Vec<i64>),
+}
+
+impl SelectedIds {
+    /// The ids and ranges.
+    pub(crate) fn ranges(self) -> Result<IdRanges, QueryError> {
+        match self {
+            Self::Text(text) => IdRanges::parse(&text),
+            Self::List(ids) => Ok(ids.into()),
+        }
+    }
+
+    /// The objects of a store with these ids; none for a store without objects, which the edit refuses.
+    pub(crate) fn existing(
+        self,
+        edit: &Edit,
+        ignore_missing: bool,
+    ) -> Result<Vec<i64>, QueryError> {
+        let ids = self.ranges()?;
+        if !edit.spec().has_objects() {
+            return Ok(Vec::new());
+        }
+        let known: HashSet<i64> = edit.object_ids().collect();
+        let has = |id| known.contains(&id);
+        let count = u64::try_from(known.len()).unwrap_or(u64::MAX);
+        ids.among(count, has, || edit.object_ids(), ignore_missing)
+    }
+}
