@@ -158,10 +158,7 @@ impl CallerStore {
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
-        self.0
-            .wanted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands a request to the caller and waits for the answer.
@@ -456,5 +453,206 @@ impl Object {
         self.bytes = self.bytes.slice(place);
         self.start = wanted.start;
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{CallerStep, CallerStore};
+    use crate::{Ask, Cap, Class, IoError, IoOptions, IoTrace, Kv, Limits, Object, Overlay};
+
+    const FILE: &[u8] = b"0123456789";
+
+    fn open(store: &CallerStore) -> Kv {
+        let options = IoOptions::new().with_caller_store(store.clone());
+        Kv::open("test", &options).unwrap()
+    }
+
+    /// Reads a part of an object; the caller answers `object`.
+    fn read(ask: Ask, object: Object) -> Result<Option<Object>, IoError> {
+        let store = CallerStore::new();
+        let kv = open(&store);
+        let get = kv.get("a", ask, Cap::cell(kv.limits()));
+        store.wait(get, |_| Ok(Some(object.clone()))).unwrap()
+    }
+
+    #[test]
+    fn answers_are_cut_to_what_was_asked_for_and_checked() {
+        let whole = || Object::whole(FILE);
+        for (ask, expected) in [
+            (Ask::Whole, "0123456789"),
+            (Ask::Prefix(3), "012"),
+            (Ask::Suffix(3), "789"),
+            (Ask::Suffix(30), "0123456789"),
+            (Ask::Range(2..5), "234"),
+            (Ask::Range(8..50), "89"),
+            (Ask::Range(50..60), ""),
+        ] {
+            let range = ask.of(10);
+            let bytes = &FILE[range.start as usize..range.end as usize];
+            let exact = Object::new(bytes, range.start, 10);
+            for answer in [whole(), exact] {
+                let found = read(ask.clone(), answer).unwrap().unwrap();
+                assert_eq!(found.bytes, expected);
+                assert_eq!((found.start, found.size), (range.start, 10));
+            }
+        }
+        for (ask, wrong) in [
+            (Ask::Whole, Object::new(&FILE[..9], 0, 10)),
+            (Ask::Whole, Object::new(FILE, 1, 10)),
+            (Ask::Whole, Object::new(FILE, 0, 9)),
+            (Ask::Range(2..5), Object::new(&FILE[2..4], 2, 10)),
+            (Ask::Range(2..5), Object::new(&FILE[3..5], 3, 10)),
+            (Ask::Suffix(3), Object::new(&FILE[..3], 0, 10)),
+            (Ask::Range(2..5), Object::new(FILE, u64::MAX, u64::MAX)),
+        ] {
+            let error = read(ask.clone(), wrong).unwrap_err();
+            assert_eq!(error.class(), Class::Io, "{ask:?}");
+            assert!(error.to_string().contains("asked for were"), "{error}");
+        }
+    }
+
+    #[test]
+    fn limits_hold() {
+        let store = CallerStore::new();
+        let limits = Limits {
+            cell_bytes: 4,
+            ..Limits::default()
+        };
+        let options = IoOptions::new().with_caller_store(store.clone());
+        let kv = Kv::open("test", &options.with_limits(limits)).unwrap();
+        for ask in [Ask::Whole, Ask::Suffix(5), Ask::Range(0..5)] {
+            let get = kv.get("a", ask, Cap::cell(kv.limits()));
+            let found = store.wait(get, |one| {
+                assert_eq!(one.most, 4);
+                Ok(Some(Object::whole(FILE)))
+            });
+            assert_eq!(found.unwrap().unwrap_err().class(), Class::Limit);
+        }
+    }
+
+    #[test]
+    fn equal_requests_are_one_and_all_of_a_round_come_together() {
+        let (store, trace) = (CallerStore::new(), IoTrace::on());
+        let options = IoOptions::new().with_caller_store(store.clone());
+        let kv = Kv::open(
+            "test",
+            &options.with_trace(trace.clone()).with_concurrency(3),
+        )
+        .unwrap();
+        let get = |key: &str| kv.get(key, Ask::Whole, Cap::cell(kv.limits()));
+        let all = ["a", "b", "a", "c", "d"].map(get);
+        let mut run = store.run(futures::future::join_all(all)).unwrap();
+        let mut seen = Vec::new();
+        let found = loop {
+            match run.step().unwrap() {
+                CallerStep::Done(found) => break found,
+                CallerStep::Fetch(wanted) => {
+                    seen.push(wanted.iter().map(|one| one.key.clone()).collect::<String>());
+                    for one in wanted {
+                        let object = (one.key != "c").then(|| Object::whole(one.key));
+                        run.answer(one.id, Ok(object)).unwrap();
+                    }
+                }
+            }
+        };
+        // Three at one time.
+        assert_eq!(seen, ["abc", "d"]);
+        let found: Vec<Option<Object>> = found.into_iter().map(Result::unwrap).collect();
+        let found = found
+            .iter()
+            .map(|one| one.as_ref().map(|one| &one.bytes[..]));
+        let expected = [Some("a"), Some("b"), Some("a"), None, Some("d")];
+        assert!(found.eq(expected.map(|one| one.map(str::as_bytes))));
+        assert_eq!(trace.take().len(), 4);
+        assert!(run.step().is_err(), "it ended");
+    }
+
+    #[test]
+    fn requests_can_be_answered_one_by_one() {
+        let store = CallerStore::new();
+        let kv = open(&store);
+        let get = |key: &str| kv.get(key, Ask::Whole, Cap::cell(kv.limits()));
+        let both = futures::future::try_join(get("a"), get("b"));
+        let mut run = store.run(both).unwrap();
+        let CallerStep::Fetch(wanted) = run.step().unwrap() else {
+            panic!("nothing is asked for")
+        };
+        run.answer(wanted[1].id, Ok(None)).unwrap();
+        assert!(matches!(run.step().unwrap(), CallerStep::Fetch(more) if more.is_empty()));
+        let denied = IoError::misuse("no");
+        run.answer(wanted[0].id, Err(denied)).unwrap();
+        // The second answer to a request is dropped; an id that was never given is an error.
+        run.answer(wanted[0].id, Ok(None)).unwrap();
+        assert_eq!(run.answer(7, Ok(None)).unwrap_err().class(), Class::Misuse);
+        assert!(
+            matches!(run.step().unwrap(), CallerStep::Done(Err(error)) if error.to_string() == "no")
+        );
+    }
+
+    #[test]
+    fn what_was_read_in_two_states_is_a_change() {
+        let store = CallerStore::new();
+        let kv = open(&store);
+        let mut etag = 0;
+        let mut get = || {
+            etag += 1;
+            let get = kv.get("a", Ask::Whole, Cap::cell(kv.limits()));
+            let object = Object::whole(FILE).with_etag(format!("{}", etag / 3));
+            store.wait(get, |_| Ok(Some(object.clone()))).unwrap()
+        };
+        assert!(get().is_ok() && get().is_ok());
+        assert!(get().unwrap_err().is_changed());
+    }
+
+    #[test]
+    fn staged_objects_are_read_instead_of_others() {
+        let store = CallerStore::new();
+        let keys = |key: &str| BTreeSet::from([key.to_owned()]);
+        let overlay = Overlay::new("x".to_owned(), keys("a"), keys("b"));
+        let kv = open(&store).under(overlay, true);
+        let get = |key: &str| {
+            let get = kv.get(key, Ask::Whole, Cap::cell(kv.limits()));
+            let key = |one: &super::ObjectFetch| Ok(Some(Object::whole(one.key.clone())));
+            let found = store.wait(get, key).unwrap().unwrap();
+            found.map(|object| object.bytes)
+        };
+        assert_eq!(get("a").unwrap(), "zvf-edit-x/a");
+        assert_eq!(get("b"), None);
+        assert_eq!(get("c").unwrap(), "c");
+    }
+
+    #[test]
+    fn a_wrong_use_is_told() {
+        let store = CallerStore::new();
+        let kv = open(&store);
+        let get = || kv.get("a", Ask::Whole, Cap::cell(kv.limits()));
+        // Neither a run of another store nor a runtime answers.
+        let other = CallerStore::new();
+        let error = other.wait(get(), |_| Ok(None)).unwrap().unwrap_err();
+        assert!(error.to_string().contains("of the same store"), "{error}");
+        let error = futures::executor::block_on(get()).unwrap_err();
+        assert_eq!(error.class(), Class::Misuse);
+        // One run at a time; the next may begin when it is dropped.
+        let run = store.run(get()).unwrap();
+        assert_eq!(store.run(get()).unwrap_err().class(), Class::Misuse);
+        drop(run);
+        assert!(store.wait(get(), |_| Ok(None)).unwrap().unwrap().is_none());
+        let never = store.wait(std::future::pending::<()>(), |_| Ok(None));
+        assert_eq!(never.unwrap_err().class(), Class::Misuse);
+        // It is no place for single files and uploads.
+        let options = IoOptions::new().with_caller_store(store);
+        assert!(crate::location::Location::resolve("a", &options).is_err());
+    }
+
+    #[cfg(feature = "backends")]
+    #[test]
+    fn two_sources_are_misuse() {
+        let bucket = std::sync::Arc::new(object_store::memory::InMemory::new());
+        let options = IoOptions::new().with_caller_store(CallerStore::new());
+        let error = Kv::open("a", &options.with_object_store(bucket)).unwrap_err();
+        assert_eq!(error.class(), Class::Misuse);
     }
 }

@@ -68,7 +68,9 @@ impl Location {
             None => Ok(Self::Local(PathBuf::from(address))),
             Some(scheme) => Err(IoError::NotSupported {
                 key: address.to_owned(),
-                what: format!("the backend for {scheme:?} is not compiled in: feature \"backends\""),
+                what: format!(
+                    "the backend for {scheme:?} is not compiled in: feature \"backends\""
+                ),
             }),
         }
     }

@@ -12,12 +12,12 @@ use crate::kv::{Backend, Kv};
 #[cfg(feature = "backends")]
 use crate::remote::{Part, Remote, Use};
 use crate::task::{blocking, driven};
-use crate::versions::{changed, told};
 #[cfg(feature = "backends")]
 use crate::versions::{Listed, Pinned, State};
-use crate::{IoError, local};
+use crate::versions::{changed, told};
 #[cfg(feature = "backends")]
 use crate::{Ask, Cap};
+use crate::{IoError, local};
 
 impl Kv {
     /// Looks again at the documents that answers came from; at files of the local disk on the calling thread if `here`.

@@ -123,6 +123,8 @@ pub use zvf_format as format;
 pub use zvf_io as io;
 pub use zvf_meta as meta;
 
+#[cfg(feature = "backends")]
+pub use zvf_io::FileLocation;
 #[cfg(feature = "http")]
 pub use zvf_io::use_ring;
 pub use zvf_io::{
@@ -130,8 +132,6 @@ pub use zvf_io::{
     Method, Object, ObjectFetch, ObjectPart, ObjectState, ObjectStates, Request, Retry, Source,
     Stop, Usage, open_file,
 };
-#[cfg(feature = "backends")]
-pub use zvf_io::FileLocation;
 
 pub use cells::CellWant;
 pub use chunks::{
