@@ -3,7 +3,7 @@
 //! The readers of this workspace are futures. Here a future is polled on the thread of its caller until it waits for objects; the caller
 //! fetches them by any means and goes on. All requests of one round are handed out together.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,8 +56,9 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Wanted {
     next: u64,
-    new: Vec<ObjectFetch>,
-    waiting: HashMap<u64, oneshot::Sender<Fetched>>,
+    /// Requests that were not handed out yet.
+    new: Vec<u64>,
+    waiting: BTreeMap<u64, (ObjectFetch, oneshot::Sender<Fetched>)>,
 }
 
 type Fetched = Result<Option<Object>, IoError>;
@@ -105,6 +106,10 @@ impl<T> Drop for CallerRun<'_, T> {
         // What the future started is dropped with it.
         self.future = None;
         self.store.0.tasks.reap();
+        // What a stream reads ahead is asked for again when it goes on.
+        let mut wanted = self.store.wanted();
+        wanted.new = wanted.waiting.keys().copied().collect();
+        drop(wanted);
         self.store.0.busy.store(false, Ordering::SeqCst);
     }
 }
@@ -188,14 +193,15 @@ impl CallerStore {
         let mut wanted = self.wanted();
         let id = wanted.next;
         wanted.next = id.wrapping_add(1);
-        wanted.waiting.insert(id, to);
-        wanted.new.push(ObjectFetch {
+        let fetch = ObjectFetch {
             id,
             key: key.to_owned(),
             ask: ask.clone(),
             most: cap.most,
             round,
-        });
+        };
+        wanted.waiting.insert(id, (fetch, to));
+        wanted.new.push(id);
         (id, answer)
     }
 }
@@ -210,7 +216,7 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         let mut wanted = self.store.wanted();
         wanted.waiting.remove(&self.id);
-        wanted.new.retain(|one| one.id != self.id);
+        wanted.new.retain(|id| *id != self.id);
     }
 }
 
@@ -233,7 +239,11 @@ impl<T> CallerRun<'_, T> {
                 "the future waits for something else than objects of this store",
             ));
         }
-        Ok(CallerStep::Fetch(std::mem::take(&mut wanted.new)))
+        let new = std::mem::take(&mut wanted.new);
+        let new = new.iter().filter_map(|id| wanted.waiting.get(id));
+        Ok(CallerStep::Fetch(
+            new.map(|(fetch, _)| fetch.clone()).collect(),
+        ))
     }
 
     /// Answers a request: the object or the requested part of it, `None` if it does not exist. An answer that is not needed any more is
@@ -250,7 +260,7 @@ impl<T> CallerRun<'_, T> {
         if id >= wanted.next {
             return Err(IoError::misuse(format!("no request has the id {id}")));
         }
-        if let Some(to) = wanted.waiting.remove(&id) {
+        if let Some((_, to)) = wanted.waiting.remove(&id) {
             // Nobody waits for it any more, if it is not received.
             let _ = to.send(object);
         }
@@ -590,6 +600,28 @@ mod tests {
         assert!(
             matches!(run.step().unwrap(), CallerStep::Done(Err(error)) if error.to_string() == "no")
         );
+    }
+
+    #[test]
+    fn a_request_that_outlives_its_run_is_asked_for_again() {
+        let store = CallerStore::new();
+        let kv = open(&store);
+        let mut get = kv.get("a", Ask::Whole, Cap::cell(kv.limits()));
+        for _ in 0..2 {
+            let mut run = store.run(&mut get).unwrap();
+            let asked = run.step().unwrap();
+            assert!(matches!(asked, CallerStep::Fetch(wanted) if wanted.len() == 1));
+        }
+        let found = store.wait(&mut get, |_| Ok(Some(Object::whole(FILE))));
+        assert_eq!(found.unwrap().unwrap().unwrap().bytes, FILE);
+        // A request whose future is gone is not.
+        let get = kv.get("b", Ask::Whole, Cap::cell(kv.limits()));
+        assert!(matches!(
+            store.run(get).unwrap().step().unwrap(),
+            CallerStep::Fetch(_)
+        ));
+        let error = store.run(std::future::pending::<()>()).unwrap().step();
+        assert_eq!(error.unwrap_err().class(), Class::Misuse);
     }
 
     #[test]

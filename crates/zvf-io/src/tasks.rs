@@ -3,6 +3,7 @@
 //! Tasks belong to a set that outlives single calls, so that work that a stream has started continues with its next step.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,25 +121,39 @@ impl Tasks {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         let waker = Waker::from(Arc::clone(&woken));
         let mut context = Context::from_waker(&waker);
-        while woken.0.swap(false, Ordering::SeqCst) {
-            if let Poll::Ready(value) = main.as_mut().poll(&mut context) {
-                return Some(value);
-            }
-            let mut running = locked(&self.running);
-            loop {
-                running.extend(locked(&self.new).drain(..));
-                let ended = running.poll_next_unpin(&mut context);
-                if !matches!(ended, Poll::Ready(Some(()))) && locked(&self.new).is_empty() {
-                    break;
+        let turns = poll_fn(|context| {
+            while woken.0.swap(false, Ordering::SeqCst) {
+                if let Poll::Ready(value) = main.as_mut().poll(context) {
+                    return Poll::Ready(Some(value));
                 }
+                self.poll_tasks(context);
             }
+            Poll::Ready(None)
+        });
+        // Inside a task of tokio, its semaphores would make futures wait for the next turn of that task.
+        #[cfg(feature = "backends")]
+        let turns = tokio::task::unconstrained(turns);
+        match pin!(turns).poll(&mut context) {
+            Poll::Ready(value) => value,
+            Poll::Pending => None,
         }
-        None
     }
 
-    /// Polls tasks that were dropped, so that nothing of them remains.
+    /// Polls all tasks that can make progress, and those that they start.
+    fn poll_tasks(&self, context: &mut Context<'_>) {
+        let mut running = locked(&self.running);
+        loop {
+            running.extend(locked(&self.new).drain(..));
+            let ended = running.poll_next_unpin(context);
+            if !matches!(ended, Poll::Ready(Some(()))) && locked(&self.new).is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Removes what remains of tasks that were dropped.
     pub(crate) fn reap(self: &Arc<Self>) {
-        let _ = self.poll(pin!(std::future::ready(())));
+        let _ = self.poll::<()>(pin!(std::future::pending()));
     }
 }
 
@@ -202,6 +217,24 @@ mod tests {
         assert!(!is_caller_run());
     }
 
+    #[tokio::test]
+    async fn the_budget_of_a_task_of_tokio_does_not_count() {
+        let tasks = Arc::new(Tasks::default());
+        let slots = Arc::new(tokio::sync::Semaphore::new(1));
+        let main = async {
+            for _ in 0..1000 {
+                let slots = Arc::clone(&slots);
+                driven(async move {
+                    let _slot = slots.acquire_owned().await;
+                    Ok::<_, IoError>(())
+                })
+                .await
+                .unwrap();
+            }
+        };
+        assert_eq!(tasks.poll(pin!(main)), Some(()));
+    }
+
     #[test]
     fn a_dropped_caller_drops_its_task_at_once() {
         struct Counts(Arc<AtomicU32>);
@@ -222,7 +255,6 @@ mod tests {
         drop(work);
         assert_eq!(dropped.load(Ordering::SeqCst), 1);
         tasks.reap();
-        assert!(tasks.poll(pin!(std::future::pending::<()>())).is_none());
         assert_eq!(tasks.running.lock().unwrap().len(), 0);
     }
 }

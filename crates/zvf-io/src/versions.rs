@@ -286,10 +286,6 @@ impl Versions {
     }
 
     /// The part of a listing that is compared. Staging folders of edits are not part of the store until the root names them.
-    #[cfg_attr(
-        not(feature = "backends"),
-        expect(dead_code, reason = "only backends list")
-    )]
     pub(crate) fn listed(&self, names: &[String]) -> Listed {
         let known = names.iter().filter(|name| !name.starts_with(STAGING));
         let known: Vec<&String> = known.collect();
