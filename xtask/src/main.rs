@@ -55,6 +55,7 @@ mod tet;
 mod tidy;
 mod timings;
 mod viewer;
+mod wasm;
 mod wheel;
 
 use std::process::ExitCode;
@@ -99,6 +100,11 @@ const TASKS: &[Task] = &[
         name: "cortex-m",
         help: "firmware that decodes a chunk from flash: its size, and its run under QEMU",
         run: cortex_m::run,
+    },
+    Task {
+        name: "wasm",
+        help: "a page in WebAssembly that reads a store: the size of its module, and its rows in Chromium beside those of zvf query",
+        run: wasm::run,
     },
     Task {
         name: "features",
