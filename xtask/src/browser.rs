@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 ///
 /// # Errors
 /// With `CI=true`, where nothing may be.
-fn leave_out(missing: String, what: &str) -> Outcome {
+pub(crate) fn leave_out(missing: String, what: &str) -> Outcome {
     if std::env::var("CI").is_ok_and(|ci| ci == "true") {
         return Err(missing.into());
     }
@@ -72,7 +72,7 @@ fn import(zvf: &Path) -> Outcome {
     sh::run(command.arg(sh::target().join("precomputed")))
 }
 
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     sh::command(program)
         .arg("--version")
         .stdout(Stdio::null())

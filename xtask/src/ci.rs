@@ -147,6 +147,10 @@ const WEEKLY: &[Stage] = &[
         run: size,
     },
     Stage {
+        name: "wasm",
+        run: || task(&["wasm"]),
+    },
+    Stage {
         name: "soak",
         run: || task(&["soak", "--minutes", "60"]),
     },

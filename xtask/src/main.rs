@@ -57,6 +57,7 @@ mod tidy;
 mod timings;
 mod tools;
 mod viewer;
+mod wasm;
 mod wheel;
 
 use std::process::ExitCode;
@@ -101,6 +102,11 @@ const TASKS: &[Task] = &[
         name: "cortex-m",
         help: "firmware that decodes a chunk from flash: its size, and its run under QEMU",
         run: cortex_m::run,
+    },
+    Task {
+        name: "wasm",
+        help: "a page in WebAssembly that reads a store: the size of its module, and its rows in Chromium beside those of zvf query",
+        run: wasm::run,
     },
     Task {
         name: "features",

@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, sh};
+use crate::{Outcome, sh, wasm};
 
 /// A kind of machine, and what must compile for it.
 struct Machine {
@@ -28,6 +28,13 @@ const CODECS: &[&str] = &[
     "--package=zvf-tet",
 ];
 
+/// What reads stores whose objects the calling program fetches: without `object_store`, a runtime or C.
+const READERS: &[&str] = &[
+    "--package=zvf-query",
+    "--no-default-features",
+    "--features=pure",
+];
+
 const MACHINES: &[Machine] = &[
     Machine {
         target: "i686-unknown-linux-gnu",
@@ -45,7 +52,7 @@ const MACHINES: &[Machine] = &[
         target: "wasm32-unknown-unknown",
         what: "browsers, 32 bits",
         always: true,
-        checks: &[CODECS],
+        checks: &[CODECS, READERS],
     },
 ];
 
@@ -60,6 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if sh::flag(arguments, "--tests") {
         return tests();
     }
+    wasm::without_runtime()?;
     let all = sh::flag(arguments, "--all");
     for machine in MACHINES.iter().filter(|one| all || one.always) {
         let (target, what) = (machine.target, machine.what);

@@ -4,13 +4,15 @@
 
 use zvf_meta::Codec;
 
-#[cfg(feature = "blosc")]
+#[cfg(feature = "blosc-frames")]
 use crate::blosc;
 use crate::data::{Data, summed};
 use crate::error::{CodecError, check};
 use crate::fletcher32;
 #[cfg(feature = "gzip")]
 use crate::gzip;
+#[cfg(all(feature = "pure", not(feature = "zstd")))]
+use crate::pure_zstd as zstd;
 #[cfg(feature = "zstd")]
 use crate::zstd;
 #[cfg(feature = "zarrs")]
@@ -19,13 +21,13 @@ use crate::{bz2, foreign};
 /// One codec that this build decodes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    #[cfg(feature = "zstd")]
+    #[cfg(any(feature = "pure", feature = "zstd"))]
     Zstd,
     #[cfg(feature = "gzip")]
     Gzip,
     #[cfg(feature = "gzip")]
     Zlib,
-    #[cfg(feature = "blosc")]
+    #[cfg(feature = "blosc-frames")]
     Blosc,
     #[cfg(feature = "zarrs")]
     Bz2,
@@ -48,7 +50,7 @@ impl Chain {
         let mut steps = Vec::with_capacity(codecs.len());
         for codec in codecs {
             steps.push(match codec.name.as_str() {
-                #[cfg(feature = "zstd")]
+                #[cfg(any(feature = "pure", feature = "zstd"))]
                 "zstd" | "numcodecs.zstd" => Step::Zstd,
                 #[cfg(feature = "gzip")]
                 "gzip" | "numcodecs.gzip" => Step::Gzip,
@@ -60,7 +62,7 @@ impl Chain {
                 name if foreign::NAMES.contains(&name) => {
                     Step::Foreign(foreign::Foreign::new(codec)?)
                 }
-                #[cfg(feature = "blosc")]
+                #[cfg(feature = "blosc-frames")]
                 "blosc" | "numcodecs.blosc" => Step::Blosc,
                 "crc32c" => Step::Crc32c,
                 "numcodecs.fletcher32" => Step::Fletcher32,
@@ -82,7 +84,7 @@ impl Chain {
         let mut data = data;
         for step in &self.0 {
             data = match step {
-                #[cfg(feature = "zstd")]
+                #[cfg(any(feature = "pure", feature = "zstd"))]
                 Step::Zstd => Data::Shared(zstd::decode(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "gzip")]
                 Step::Gzip => Data::Shared(gzip::decode(data.as_slice(), limit)?.into()),
@@ -92,7 +94,7 @@ impl Chain {
                 Step::Bz2 => Data::Shared(bz2::decode(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "zarrs")]
                 Step::Foreign(codec) => Data::Shared(codec.decode(data.as_slice())?.into()),
-                #[cfg(feature = "blosc")]
+                #[cfg(feature = "blosc-frames")]
                 Step::Blosc => Data::Shared(blosc::decode(data.as_slice(), limit)?.into()),
                 Step::Crc32c => checked(data)?,
                 Step::Fletcher32 => fletcher32::checked(data)?,
@@ -122,7 +124,7 @@ impl Chain {
             return self.decode(data, limit);
         };
         let first: Option<DecodeFirst> = match last {
-            #[cfg(feature = "zstd")]
+            #[cfg(any(feature = "pure", feature = "zstd"))]
             Step::Zstd => Some(|data, keep, whole, _| zstd::decode_first(data, keep, whole)),
             #[cfg(feature = "gzip")]
             Step::Gzip => Some(|data, keep, whole, _| gzip::decode_first(data, keep, whole)),
@@ -130,7 +132,7 @@ impl Chain {
             Step::Zlib => Some(|data, keep, whole, _| gzip::decode_zlib_first(data, keep, whole)),
             #[cfg(feature = "zarrs")]
             Step::Bz2 => Some(|data, keep, whole, _| bz2::decode_first(data, keep, whole)),
-            #[cfg(feature = "blosc")]
+            #[cfg(feature = "blosc-frames")]
             Step::Blosc => Some(blosc::decode_first),
             _ => None,
         };
@@ -149,7 +151,7 @@ impl Chain {
     /// The codecs that are decoded before the last one, if that is a codec of blocks.
     pub(crate) fn split_blocks(&self) -> Option<Self> {
         match self.0.split_last() {
-            #[cfg(feature = "blosc")]
+            #[cfg(feature = "blosc-frames")]
             Some((Step::Blosc, before)) => Some(Self(before.to_vec())),
             _ => None,
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::CodecError;
-#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
 use crate::error::check;
 
 /// Bytes that are borrowed from a buffer, or shared.
@@ -74,7 +74,7 @@ pub(crate) fn summed<'b>(
 }
 
 /// Reads everything that `reader` gives, at most `limit` bytes.
-#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
 pub(crate) fn read_bounded(
     codec: &'static str,
     reader: impl std::io::Read,
@@ -96,7 +96,7 @@ pub(crate) fn read_bounded(
 }
 
 /// Reads all of `whole` bytes that `reader` gives, and keeps the first `keep` of them: memory for these alone.
-#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
 pub(crate) fn read_first(
     codec: &'static str,
     reader: impl std::io::Read,
@@ -136,7 +136,7 @@ pub(crate) fn read_first(
 
 #[cfg(test)]
 mod tests {
-    #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+    #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
     #[test]
     fn a_decoder_that_panics_is_malformed_data() {
         struct Panics;

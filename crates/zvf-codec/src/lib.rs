@@ -24,10 +24,10 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: codecs that only that crate has. `encode`: `Compression`.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `pure`: the same without C code, for reading. `zarrs`: codecs that only that crate has. `encode`: `Compression`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "blosc")]
+#[cfg(feature = "blosc-frames")]
 mod blosc;
 #[cfg(feature = "zarrs")]
 mod bz2;
@@ -48,6 +48,8 @@ mod gzip;
 pub mod isolate;
 #[cfg(all(feature = "encode", feature = "zarrs"))]
 mod pipeline;
+#[cfg(any(test, all(feature = "pure", not(feature = "zstd"))))]
+mod pure_zstd;
 mod ranges;
 mod stored;
 #[cfg(feature = "encode")]

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-#[cfg(feature = "blosc")]
+#[cfg(feature = "blosc-frames")]
 use crate::blosc::Blocks;
 use crate::chain::Chain;
 use crate::data::Data;
@@ -25,7 +25,7 @@ use crate::stored::{StoredBytes, wide};
 pub struct RangeDecoder {
     stored: StoredBytes,
     /// The blocks of the stored bytes; `None`: these are the decoded ones.
-    #[cfg(feature = "blosc")]
+    #[cfg(feature = "blosc-frames")]
     blocks: Option<Blocks>,
     limit: u64,
 }
@@ -51,7 +51,7 @@ impl Chain {
     /// # Errors
     /// As [`decode`](Self::decode), of what is decoded so far; a frame that states more decoded bytes than `limit`.
     pub fn ranges(&self, stored: StoredBytes, limit: u64) -> Result<RangeDecoder, CodecError> {
-        #[cfg(feature = "blosc")]
+        #[cfg(feature = "blosc-frames")]
         if let Some(before) = self.split_blocks() {
             let stored = match before.is_plain() {
                 true => stored,
@@ -78,7 +78,7 @@ impl Chain {
         check(stored.len(), limit)?;
         Ok(RangeDecoder {
             stored,
-            #[cfg(feature = "blosc")]
+            #[cfg(feature = "blosc-frames")]
             blocks: None,
             limit,
         })
@@ -89,7 +89,7 @@ impl RangeDecoder {
     /// Number of decoded bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
-        #[cfg(feature = "blosc")]
+        #[cfg(feature = "blosc-frames")]
         if let Some(blocks) = &self.blocks {
             return wide(blocks.decoded());
         }
@@ -105,7 +105,7 @@ impl RangeDecoder {
     /// Whether ascending ranges cover so many blocks that all of them are decoded as well.
     #[must_use]
     pub fn is_mostly(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
-        #[cfg(feature = "blosc")]
+        #[cfg(feature = "blosc-frames")]
         if let Some(blocks) = &self.blocks {
             return blocks.is_most(ranges);
         }
@@ -129,7 +129,7 @@ impl RangeDecoder {
             let what = format!("{length} bytes found, expected {} at least", range.end);
             return Err(CodecError::malformed(what));
         }
-        #[cfg(feature = "blosc")]
+        #[cfg(feature = "blosc-frames")]
         if let Some(blocks) = &mut self.blocks {
             return blocks.read(&self.stored, range, out);
         }
@@ -149,7 +149,7 @@ impl RangeDecoder {
     /// As [`read`](Self::read).
     pub fn whole(&self) -> Result<Bytes, CodecError> {
         let stored = self.stored.all()?;
-        #[cfg(feature = "blosc")]
+        #[cfg(feature = "blosc-frames")]
         if self.blocks.is_some() {
             return Ok(crate::blosc::decode(&stored, self.limit)?.into());
         }

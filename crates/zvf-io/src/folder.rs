@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::Overlay;
-use crate::overlay::Placed;
+use crate::overlay::placed;
 
 /// The entries of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +61,8 @@ impl Folder {
 
     /// The key of the file that is read for `key`.
     fn key<'k>(&self, key: &'k str) -> io::Result<Cow<'k, str>> {
-        match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
-            None | Some(Placed::Own) => Ok(Cow::Borrowed(key)),
-            Some(Placed::Staged(key)) => Ok(Cow::Owned(key)),
-            Some(Placed::Gone) => Err(io::ErrorKind::NotFound.into()),
-        }
+        let key = placed(self.overlay.as_ref(), key);
+        key.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn root(&self) -> &at::Root {

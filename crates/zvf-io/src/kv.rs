@@ -1,4 +1,4 @@
-//! Objects by key below one address, on the local disk or in an object store.
+//! Objects by key below one address: on the local disk, in an object store, or fetched by the calling program.
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything that clones of a handle do.
 
@@ -10,10 +10,12 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 
+use crate::caller::CallerObjects;
 use crate::context::Context;
 use crate::folder::Folder;
 use crate::local;
 use crate::location::Location;
+#[cfg(feature = "backends")]
 use crate::remote::Remote;
 use crate::task::{blocking, driven};
 use crate::versions::Role;
@@ -29,7 +31,10 @@ pub enum Backend {
     /// Files below a folder of the local disk.
     Local(Arc<Folder>),
     /// A prefix of an object store.
+    #[cfg(feature = "backends")]
     Remote(Remote),
+    /// Objects that the calling program fetches.
+    Caller(CallerObjects),
 }
 
 /// A keyed view of one address, for requests of one round ([`Kv::in_round`]). Cheap to clone.
@@ -60,6 +65,10 @@ impl Kv {
     /// # Errors
     /// Misuse: no backend knows the address.
     pub fn open(address: &str, options: &IoOptions) -> Result<Self, IoError> {
+        if let Some(store) = options.only_caller_store(address)? {
+            let backend = Backend::Caller(CallerObjects::new(store));
+            return Ok(Self::of(backend, Merge::WEB, options));
+        }
         Ok(Self::at(Location::resolve(address, options)?, options))
     }
 
@@ -67,6 +76,7 @@ impl Kv {
     pub(crate) fn at(location: Location, options: &IoOptions) -> Self {
         let (backend, merge) = match location {
             Location::Local(root) => (Backend::Local(Arc::new(Folder::new(root))), Merge::DISK),
+            #[cfg(feature = "backends")]
             Location::Remote {
                 store,
                 prefix,
@@ -76,6 +86,10 @@ impl Kv {
                 (Backend::Remote(remote), backs.merge)
             }
         };
+        Self::of(backend, merge, options)
+    }
+
+    fn of(backend: Backend, merge: Merge, options: &IoOptions) -> Self {
         Self {
             backend,
             context: Context::new(options, merge),
@@ -98,7 +112,9 @@ impl Kv {
     pub fn under(mut self, overlay: Overlay, verify: bool) -> Self {
         self.backend = match &self.backend {
             Backend::Local(folder) => Backend::Local(Arc::new(folder.under(overlay))),
+            #[cfg(feature = "backends")]
             Backend::Remote(remote) => Backend::Remote(remote.under(overlay)),
+            Backend::Caller(caller) => Backend::Caller(caller.under(overlay)),
         };
         self.without_versions(verify)
     }
@@ -119,7 +135,9 @@ impl Kv {
     pub fn overlay(&self) -> Option<&str> {
         let overlay = match &self.backend {
             Backend::Local(folder) => folder.overlay(),
+            #[cfg(feature = "backends")]
             Backend::Remote(remote) => remote.overlay(),
+            Backend::Caller(caller) => caller.overlay(),
         };
         overlay.map(Overlay::id)
     }
@@ -133,7 +151,9 @@ impl Kv {
     pub fn can_list(&self) -> bool {
         match &self.backend {
             Backend::Local(_) => true,
+            #[cfg(feature = "backends")]
             Backend::Remote(remote) => remote.lists(),
+            Backend::Caller(_) => false,
         }
     }
 
@@ -204,8 +224,14 @@ impl Kv {
                     };
                     self.on_disk(root, read).await?
                 }
+                #[cfg(feature = "backends")]
                 Backend::Remote(remote) => {
                     remote
+                        .get(&self.context, key, ask, limit, Role::Content)
+                        .await
+                }
+                Backend::Caller(caller) => {
+                    caller
                         .get(&self.context, key, ask, limit, Role::Content)
                         .await
                 }
@@ -220,6 +246,8 @@ impl Kv {
     pub fn usage<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Option<Usage>, IoError>> {
         Box::pin(async move {
             match &self.backend {
+                Backend::Caller(_) => Ok(None),
+                #[cfg(feature = "backends")]
                 Backend::Remote(remote) => {
                     let (context, remote) = (self.context.clone(), remote.clone());
                     let prefix = prefix.to_owned();
@@ -297,9 +325,17 @@ impl Kv {
                 };
                 self.on_disk(root, work).await
             }
+            #[cfg(feature = "backends")]
             Backend::Remote(remote) => {
                 let all = questions.into_iter().map(|q| async move {
                     let reply = remote.answer(&self.context, &q).await;
+                    (q, reply)
+                });
+                Ok(futures::future::join_all(all).await)
+            }
+            Backend::Caller(caller) => {
+                let all = questions.into_iter().map(|q| async move {
+                    let reply = caller.answer(&self.context, &q).await;
                     (q, reply)
                 });
                 Ok(futures::future::join_all(all).await)

@@ -32,6 +32,7 @@
 //! | send one request in a form that the backend supports; single-flight for concurrent callers | `remote.rs`, `single_flight.rs` |
 //! | retry a failed request; classify failures | `retry.rs`, `classify.rs` |
 //! | read files | `local.rs`, `folder.rs` |
+//! | have the caller fetch objects, without a runtime | `caller.rs`, `tasks.rs` |
 //! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
@@ -49,32 +50,44 @@
 //!
 //! # Features
 //!
-//! `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`: those, S3, Google Cloud Storage and Azure.
+//! `backends` (default): every backend of `object_store`, the runtime of tokio, uploads. `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`:
+//! those, S3, Google Cloud Storage and Azure.
+//!
+//! Without `backends` there is neither `object_store` nor a runtime: objects are fetched by the calling program ([`CallerStore`]), also on
+//! `wasm32-unknown-unknown`, or read from local files. Of tokio the module `sync` remains: semaphores and cells that are set once, in plain Rust.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod caller;
+#[cfg(feature = "backends")]
 mod classify;
 mod context;
 mod error;
 mod folder;
 mod kv;
 mod limits;
+#[cfg(feature = "backends")]
 mod list;
 pub mod local;
 mod location;
 mod once;
 mod options;
 mod overlay;
+#[cfg(feature = "backends")]
 mod remote;
 mod request;
+#[cfg(feature = "backends")]
 mod retry;
 mod single_flight;
+#[cfg(feature = "backends")]
 mod single_object;
 mod single_state;
 mod stop;
 mod task;
+mod tasks;
 #[cfg(feature = "http")]
 mod tls;
 mod trace;
+#[cfg(feature = "backends")]
 mod upload;
 mod verify;
 mod versions;
@@ -83,6 +96,7 @@ mod web_answers;
 #[cfg(feature = "http")]
 mod xml_answers;
 
+pub use caller::{CallerObjects, CallerRun, CallerStep, CallerStore, ObjectFetch};
 pub use context::Context;
 pub use error::{CELL_BYTES, Class, IoError, Source};
 pub use folder::Folder;
@@ -91,22 +105,27 @@ pub use limits::Limits;
 pub use once::Once;
 pub use options::{IoOptions, Retry};
 pub use overlay::{Overlay, STAGING};
+#[cfg(feature = "backends")]
 pub use remote::Remote;
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
+#[cfg(feature = "backends")]
 pub use retry::{Answer, Requests};
+#[cfg(feature = "backends")]
 pub use single_object::{FileLocation, ObjectFile, ObjectFolder, ObjectLocation};
 pub use single_state::{Listing, ObjectPart, ObjectState, ObjectStates};
 pub use stop::Stop;
 pub use task::{Handover, blocking, driven};
+pub use tasks::is_caller_run;
 #[cfg(feature = "http")]
 pub use tls::use_ring;
 pub use trace::{IoTrace, Method, Request};
+#[cfg(feature = "backends")]
 pub use upload::{Place, put_file};
 pub use versions::Versions;
 pub use zvf_grid::Merge;
 pub use zvf_sys::regular_file::{open_file, special};
 
 /// Compiles the example of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "backends"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

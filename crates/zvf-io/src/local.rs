@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::folder::{Entry, Folder};
 use crate::versions::changed;
 use crate::versions::{Role, State};
-use crate::{Ask, CELL_BYTES, Cap, IoError, Method, Object, Question, Reply, Usage};
+use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage};
 use zvf_grid::int::wide;
 use zvf_sys::regular_file;
 
@@ -149,7 +149,7 @@ impl OpenFile {
     pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
         use std::os::unix::fs::FileExt;
         let length = usize::try_from(length)
-            .map_err(|_| IoError::limit(key, CELL_BYTES, length, u64::MAX))?;
+            .map_err(|_| IoError::limit(key, crate::CELL_BYTES, length, u64::MAX))?;
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {

@@ -1,13 +1,19 @@
 //! From an address to a backend.
 
 use std::path::PathBuf;
+#[cfg(feature = "backends")]
 use std::sync::Arc;
 
+#[cfg(feature = "backends")]
 use object_store::ObjectStore;
+#[cfg(feature = "backends")]
 use object_store::path::Path;
+#[cfg(feature = "backends")]
 use url::Url;
 
-use crate::{IoError, IoOptions, Merge};
+#[cfg(feature = "backends")]
+use crate::Merge;
+use crate::{IoError, IoOptions};
 
 /// Where objects are.
 #[derive(Debug, Clone)]
@@ -15,6 +21,7 @@ pub(crate) enum Location {
     /// A folder of the local disk, read with plain file calls.
     Local(PathBuf),
     /// A prefix of an object store.
+    #[cfg(feature = "backends")]
     Remote {
         store: Arc<dyn ObjectStore>,
         prefix: String,
@@ -22,6 +29,7 @@ pub(crate) enum Location {
     },
 }
 
+#[cfg(feature = "backends")]
 /// The features of a kind of backend, as far as they are known before its first answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backs {
@@ -33,6 +41,7 @@ pub(crate) struct Backs {
     pub(crate) merge: Merge,
 }
 
+#[cfg(feature = "backends")]
 impl Backs {
     const BUCKET: Self = Self {
         lists: true,
@@ -44,6 +53,30 @@ impl Backs {
 impl Location {
     /// Resolves an address: a path, or a URL of a scheme that is compiled in.
     pub(crate) fn resolve(address: &str, options: &IoOptions) -> Result<Self, IoError> {
+        if options.caller_store.is_some() {
+            return Err(IoError::misuse(
+                "a caller store is read as a store alone: it has no single files, and nothing is written to it",
+            ));
+        }
+        Self::of(address, options)
+    }
+
+    /// A path; there are no other backends.
+    #[cfg(not(feature = "backends"))]
+    fn of(address: &str, _: &IoOptions) -> Result<Self, IoError> {
+        match scheme(address) {
+            None => Ok(Self::Local(PathBuf::from(address))),
+            Some(scheme) => Err(IoError::NotSupported {
+                key: address.to_owned(),
+                what: format!(
+                    "the backend for {scheme:?} is not compiled in: feature \"backends\""
+                ),
+            }),
+        }
+    }
+
+    #[cfg(feature = "backends")]
+    fn of(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         let bad = |what: String| IoError::Address {
             url: address.to_owned(),
             what,
@@ -118,6 +151,7 @@ pub(crate) fn scheme(address: &str) -> Option<&str> {
     legal.then_some(scheme)
 }
 
+#[cfg(feature = "backends")]
 /// Why an address has no backend.
 enum NoBackend {
     #[cfg_attr(
@@ -133,8 +167,10 @@ enum NoBackend {
     Build(object_store::Error),
 }
 
+#[cfg(feature = "backends")]
 type Built = Result<(Arc<dyn ObjectStore>, Backs), NoBackend>;
 
+#[cfg(feature = "backends")]
 fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
     match scheme {
         "s3" | "s3a" => cloud::s3(url, options),
@@ -159,7 +195,7 @@ mod cloud;
 #[cfg(feature = "cloud")]
 mod profile;
 
-#[cfg(not(feature = "cloud"))]
+#[cfg(all(feature = "backends", not(feature = "cloud")))]
 mod cloud {
     use super::{Built, IoOptions, NoBackend, Url};
 
@@ -202,12 +238,12 @@ fn http(url: &Url, options: &IoOptions) -> Built {
     Ok((Arc::new(store), backs))
 }
 
-#[cfg(not(feature = "http"))]
+#[cfg(all(feature = "backends", not(feature = "http")))]
 fn http(_: &Url, _: &IoOptions) -> Built {
     Err(NoBackend::Missing("http"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "backends"))]
 mod tests {
     use super::{Location, scheme};
     use crate::IoOptions;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+#[cfg(feature = "backends")]
 use object_store::ObjectStore;
 
-use crate::{IoTrace, Limits, Merge, Stop};
+use crate::{CallerStore, IoError, IoTrace, Limits, Merge, Stop};
 
 /// Options of opening an address, and limits on its requests.
 #[derive(Debug, Clone)]
@@ -23,7 +24,10 @@ pub struct IoOptions {
     pub backend: Vec<(String, String)>,
     /// Where requests are recorded. Off by default.
     pub trace: IoTrace,
+    /// Objects that the calling program fetches, instead of those at the address, which is then a name in messages; see [`CallerStore`].
+    pub caller_store: Option<CallerStore>,
     /// The backend, instead of the one that the address names; the path of the address remains the prefix.
+    #[cfg(feature = "backends")]
     pub object_store: Option<Arc<dyn ObjectStore>>,
     /// When and how often failed requests are retried. Only this layer retries: retries of backends are turned off.
     pub retry: Retry,
@@ -54,6 +58,8 @@ impl Default for IoOptions {
             anonymous: false,
             backend: Vec::new(),
             trace: IoTrace::off(),
+            caller_store: None,
+            #[cfg(feature = "backends")]
             object_store: None,
             retry: Retry::default(),
             request_timeout: Duration::from_secs(30),
@@ -85,7 +91,32 @@ impl IoOptions {
         self
     }
 
+    /// Has the calling program fetch the objects.
+    #[must_use]
+    pub fn with_caller_store(mut self, store: CallerStore) -> Self {
+        self.caller_store = Some(store);
+        self
+    }
+
+    /// The store whose objects the caller fetches, if it is the only one.
+    ///
+    /// # Errors
+    /// Misuse: `object_store` is set, too.
+    pub(crate) fn only_caller_store(&self, address: &str) -> Result<Option<CallerStore>, IoError> {
+        #[cfg(feature = "backends")]
+        if self.caller_store.is_some() && self.object_store.is_some() {
+            return Err(IoError::Address {
+                url: address.to_owned(),
+                what: "both a caller store and an object store are given, expected one".to_owned(),
+            });
+        }
+        #[cfg(not(feature = "backends"))]
+        let _ = address;
+        Ok(self.caller_store.clone())
+    }
+
     /// Reads from `backend` instead of the one the address names.
+    #[cfg(feature = "backends")]
     #[must_use]
     pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
         self.object_store = Some(backend);
@@ -218,6 +249,7 @@ impl Retry {
     }
 
     /// The longest pause after so many tries.
+    #[cfg(feature = "backends")]
     pub(crate) fn ceiling(&self, tries: u32) -> Duration {
         let factor = 1u32
             .checked_shl(tries.saturating_sub(1))

@@ -1,5 +1,6 @@
 //! Objects of a committed change that are not at their final keys yet; they are read instead of the stored ones.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The prefix of the names of folders with staged objects. Listings omit them.
@@ -16,7 +17,7 @@ pub struct Overlay {
 
 /// Where an object is, under an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Placed {
+enum Placed {
     /// Where its key says.
     Own,
     /// In the folder of staged objects.
@@ -57,7 +58,7 @@ impl Overlay {
     }
 
     /// Where the object of a key is.
-    pub(crate) fn place(&self, key: &str) -> Placed {
+    fn place(&self, key: &str) -> Placed {
         if self.put.contains(key) {
             Placed::Staged(self.staged(key))
         } else if self.removed.contains(key) {
@@ -92,6 +93,15 @@ impl Overlay {
         keys.extend(new.filter_map(|key| key.get(below.len()..).map(str::to_owned)));
         keys.sort_unstable();
         keys.dedup();
+    }
+}
+
+/// The key of the object that is read for `key`; `None` if the object is removed.
+pub(crate) fn placed<'k>(overlay: Option<&Overlay>, key: &'k str) -> Option<Cow<'k, str>> {
+    match overlay.map(|overlay| overlay.place(key)) {
+        None | Some(Placed::Own) => Some(Cow::Borrowed(key)),
+        Some(Placed::Staged(key)) => Some(Cow::Owned(key)),
+        Some(Placed::Gone) => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::classify::{Failure, sort};
 use crate::context::Context;
 use crate::error::CELL_BYTES;
 use crate::location::Backs;
-use crate::overlay::Placed;
+use crate::overlay::placed;
 use crate::retry::{Tries, transfer};
 use crate::single_flight::SingleFlight;
 use crate::versions::{Role, State};
@@ -147,11 +147,8 @@ impl Remote {
 
     /// The backend's path of the object that is read for `key`; `None` if the object is removed.
     fn place(&self, key: &str) -> Result<Option<Path>, IoError> {
-        match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
-            None | Some(Placed::Own) => self.path(key).map(Some),
-            Some(Placed::Staged(key)) => self.path(&key).map(Some),
-            Some(Placed::Gone) => Ok(None),
-        }
+        let key = placed(self.overlay(), key);
+        key.map(|key| self.path(&key)).transpose()
     }
 
     /// The overlay that objects are read under.

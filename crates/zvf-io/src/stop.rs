@@ -1,15 +1,19 @@
 //! Cancellation: one token ends all work of the stores that were opened with it.
 
+#[cfg(feature = "backends")]
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(feature = "backends")]
 use std::time::Duration;
 
+#[cfg(feature = "backends")]
 use futures::future::{Either, select};
 
 use crate::IoError;
 
 /// Time between two checks.
+#[cfg(feature = "backends")]
 const LOOKS: Duration = Duration::from_millis(50);
 
 /// A request to stop: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any
@@ -33,6 +37,7 @@ impl Stop {
     ///
     /// # Errors
     /// [`IoError::Stopped`].
+    #[cfg(feature = "backends")]
     pub async fn or<F: Future>(&self, work: F) -> Result<F::Output, IoError> {
         let asked = async {
             while !self.is_asked() {

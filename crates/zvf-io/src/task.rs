@@ -1,4 +1,5 @@
-//! Tasks: futures that the runtime polls, and closures on its blocking threads.
+//! Tasks: futures that the runtime polls, and closures on its blocking threads. Under a [`CallerRun`](crate::CallerRun) its caller polls them, and
+//! closures run at once.
 //!
 //! Both are boxed first. The runtime is generic over its tasks, so its code would otherwise be compiled for each of some hundred closures, in
 //! every crate that reads stores.
@@ -6,9 +7,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
+#[cfg(feature = "backends")]
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::IoError;
+use crate::tasks::Tasks;
 
 /// One end of a slot for the result of a task.
 #[derive(Debug)]
@@ -39,6 +42,7 @@ impl<T> Handover<T> {
 }
 
 /// The runtime that polls the caller.
+#[cfg(feature = "backends")]
 pub(crate) fn runtime() -> Result<tokio::runtime::Handle, IoError> {
     tokio::runtime::Handle::try_current().map_err(|_| {
         IoError::misuse(
@@ -48,8 +52,10 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Handle, IoError> {
 }
 
 /// A task that is cancelled when it is dropped.
+#[cfg(feature = "backends")]
 struct Task(JoinHandle<()>);
 
+#[cfg(feature = "backends")]
 impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();
@@ -72,7 +78,7 @@ pub async fn driven<T: Send + 'static, E: From<IoError> + Send + 'static>(
     result.take()?
 }
 
-/// Runs `work` on a thread that may block.
+/// Runs `work` on a thread that may block; on the calling thread under a [`CallerRun`](crate::CallerRun).
 ///
 /// # Errors
 /// Misuse: there is no runtime, or it was shut down.
@@ -86,16 +92,43 @@ pub async fn blocking<R: Send + 'static>(
 
 fn drive(work: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<(), IoError>> {
     Box::pin(async move {
-        let mut task = Task(runtime()?.spawn(work));
-        ended((&mut task.0).await)
+        if let Some(tasks) = Tasks::current() {
+            return tasks.drive(work).await;
+        }
+        #[cfg(feature = "backends")]
+        {
+            let mut task = Task(runtime()?.spawn(work));
+            ended((&mut task.0).await)
+        }
+        #[cfg(not(feature = "backends"))]
+        Err(no_run())
     })
 }
 
 fn block(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoError>> {
-    Box::pin(async move { ended(runtime()?.spawn_blocking(work).await) })
+    Box::pin(async move {
+        if Tasks::current().is_some() {
+            work();
+            return Ok(());
+        }
+        #[cfg(feature = "backends")]
+        return ended(runtime()?.spawn_blocking(work).await);
+        #[cfg(not(feature = "backends"))]
+        Err(no_run())
+    })
+}
+
+/// The error for a future that nothing of this crate polls.
+#[cfg(not(feature = "backends"))]
+#[cold]
+fn no_run() -> IoError {
+    IoError::misuse(
+        "without the feature \"backends\" there is no runtime: call through `CallerStore::run` or `CallerStore::wait`",
+    )
 }
 
 /// Resumes a panic of the task in its caller.
+#[cfg(feature = "backends")]
 fn ended(result: Result<(), JoinError>) -> Result<(), IoError> {
     match result.map_err(JoinError::try_into_panic) {
         Ok(()) => Ok(()),
@@ -106,7 +139,7 @@ fn ended(result: Result<(), JoinError>) -> Result<(), IoError> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "backends"))]
 mod tests {
     use std::future::poll_fn;
     use std::panic::AssertUnwindSafe;

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+/// Whether clocks can be read: on `wasm32-unknown-unknown` the standard library has none, and asking for the time panics.
+pub(crate) const HAS_CLOCK: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
+
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -50,7 +53,7 @@ pub struct Request {
     pub attempt: u32,
     /// Why the try failed.
     pub failed: Option<String>,
-    /// How long it took, in microseconds.
+    /// How long it took, in microseconds; 0 on systems without a clock (`wasm32-unknown-unknown`).
     pub micros: u64,
 }
 
@@ -99,9 +102,9 @@ impl IoTrace {
         }
     }
 
-    /// A clock reading, taken only when the trace is on.
+    /// A clock reading, taken only when the trace is on and the system has a clock.
     pub fn start(&self) -> Option<Instant> {
-        self.0.as_ref().map(|_| Instant::now())
+        (HAS_CLOCK && self.is_on()).then(Instant::now)
     }
 
     /// Records an attempt: received bytes, number of the attempt, reason of the failure.

@@ -1,24 +1,23 @@
 //! Looking again: whether the documents of a snapshot are what they were.
 
-use std::fmt;
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, try_join, try_join_all};
+use futures::future::BoxFuture;
+#[cfg(feature = "backends")]
+use futures::future::try_join;
+use futures::future::try_join_all;
 
 use crate::context::Context;
 use crate::kv::{Backend, Kv};
+#[cfg(feature = "backends")]
 use crate::remote::{Part, Remote, Use};
 use crate::task::{blocking, driven};
-use crate::versions::{ABSENT, Listed, Pinned, State, changed};
-use crate::{Ask, Cap, IoError, local};
-
-/// A state in words.
-fn told(state: Option<&State>) -> &dyn fmt::Display {
-    match state {
-        Some(state) => state,
-        None => &ABSENT,
-    }
-}
+#[cfg(feature = "backends")]
+use crate::versions::{Listed, Pinned, State};
+use crate::versions::{changed, told};
+#[cfg(feature = "backends")]
+use crate::{Ask, Cap};
+use crate::{IoError, local};
 
 impl Kv {
     /// Looks again at the documents that answers came from; at files of the local disk on the calling thread if `here`.
@@ -49,6 +48,7 @@ impl Kv {
                     }
                     blocking(look).await?
                 }
+                #[cfg(feature = "backends")]
                 Backend::Remote(remote) => {
                     let Some(looks) = self.versions().to_verify(false) else {
                         return Ok(());
@@ -68,11 +68,28 @@ impl Kv {
                     })
                     .await
                 }
+                Backend::Caller(caller) => {
+                    let Some(looks) = self.versions().to_verify(false) else {
+                        return Ok(());
+                    };
+                    let (context, caller) = (Context::clone(self), caller.clone());
+                    driven(async move {
+                        let documents = looks
+                            .documents
+                            .iter()
+                            .map(|(key, first)| caller.look(&context, key, first.as_ref()));
+                        try_join_all(documents).await?;
+                        context.versions().verified(looks.reads);
+                        Ok(())
+                    })
+                    .await
+                }
             }
         })
     }
 }
 
+#[cfg(feature = "backends")]
 impl Remote {
     /// Checks one document again, which was in the state `first` or absent.
     ///

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat};
 
+use crate::trace::HAS_CLOCK;
 use crate::{IoError, STAGING};
 
 /// The state of an object, as the backend reports it.
@@ -98,6 +99,10 @@ pub(crate) struct Looks {
     /// Documents by key, as they were read; `None` = there was none.
     pub(crate) documents: Vec<(String, Option<Pinned>)>,
     /// Listings by prefix.
+    #[cfg_attr(
+        not(feature = "backends"),
+        expect(dead_code, reason = "only backends list")
+    )]
     pub(crate) listings: Vec<(String, Listed)>,
 }
 
@@ -140,15 +145,20 @@ const SETTLED: i64 = 15 * 60 * 1_000_000;
 /// How many objects that are no documents are remembered; those beyond are not compared when they are read again.
 const MOST_CONTENT: usize = 1 << 18;
 
+/// Microseconds since 1970, if there is a clock: WebAssembly has none of its own.
+fn now() -> Option<i64> {
+    if !HAS_CLOCK {
+        return None;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(now.ok()?.as_micros()).ok()
+}
+
 impl Versions {
     pub(crate) fn new(on: bool) -> Self {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self {
             on,
-            opened: now
-                .ok()
-                .and_then(|t| i64::try_from(t.as_micros()).ok())
-                .unwrap_or(i64::MAX),
+            opened: now().unwrap_or(i64::MAX),
             inner: Mutex::default(),
         }
     }
@@ -263,6 +273,10 @@ impl Versions {
     }
 
     /// Records the folders below a prefix.
+    #[cfg_attr(
+        not(feature = "backends"),
+        expect(dead_code, reason = "only backends list")
+    )]
     pub(crate) fn note_listed(&self, prefix: &str, names: &[String]) {
         let listed = self.listed(names);
         let mut inner = self.inner();
@@ -354,6 +368,14 @@ impl Inner {
 
 /// The state of a missing document, in messages.
 pub(crate) const ABSENT: &str = "absent";
+
+/// A state in words.
+pub(crate) fn told(state: Option<&State>) -> &dyn fmt::Display {
+    match state {
+        Some(state) => state,
+        None => &ABSENT,
+    }
+}
 
 /// The error for two states of one object.
 #[cold]

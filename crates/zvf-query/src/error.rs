@@ -205,7 +205,7 @@ impl QueryError {
     #[cold]
     pub(crate) fn temporary(source: std::io::Error) -> Self {
         Self::Temporary {
-            folder: std::env::temp_dir().display().to_string(),
+            folder: crate::spool::folder(),
             source,
         }
     }

@@ -220,6 +220,6 @@ pub fn query<'a>(
 }
 
 /// Compiles the example of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "backends"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -1,6 +1,5 @@
 //! A temporary file for rows that exceed the memory budget.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +14,36 @@ pub(crate) struct Extent {
     pub(crate) len: u64,
 }
 
+/// Where rows are put: a file.
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+mod medium {
+    pub(super) use std::fs::File as Medium;
+    pub(super) use tempfile::tempfile as create;
+
+    pub(super) fn folder() -> String {
+        std::env::temp_dir().display().to_string()
+    }
+}
+
+/// Where rows are put: memory, for want of files.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+mod medium {
+    pub(super) type Medium = std::io::Cursor<Vec<u8>>;
+
+    pub(super) fn create() -> std::io::Result<Medium> {
+        Ok(Medium::default())
+    }
+
+    pub(super) fn folder() -> String {
+        "memory".to_owned()
+    }
+}
+
+/// Where temporary files are, for messages.
+pub(crate) fn folder() -> String {
+    medium::folder()
+}
+
 /// An append-only file without a name in the system's folder for temporary files. It is created by the first
 /// [`append`](Self::append), and the system removes it when the spool is dropped or the process ends, however that happens.
 #[derive(Debug, Default)]
@@ -24,7 +53,7 @@ pub(crate) struct Spool {
 
 #[derive(Debug)]
 struct Inner {
-    file: File,
+    file: medium::Medium,
     end: u64,
 }
 
@@ -39,7 +68,7 @@ impl Spool {
         let inner = match &mut *inner {
             Some(inner) => inner,
             empty => empty.insert(Inner {
-                file: tempfile::tempfile().map_err(QueryError::temporary)?,
+                file: medium::create().map_err(QueryError::temporary)?,
                 end: 0,
             }),
         };

@@ -5,7 +5,7 @@ use std::task::Poll;
 use futures::channel::mpsc;
 use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use zvf_store::Store;
 
 use crate::QueryError;
@@ -41,6 +41,25 @@ impl Workers {
         async move { run.await? }.boxed()
     }
 
+    /// As [`produce`](Self::produce) where there is one thread: all results are made before the first one is read.
+    fn produce_here<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
+    ) -> BoxStream<'static, Result<T, QueryError>> {
+        let run = self.run(move || {
+            let mut all = Vec::new();
+            work(&mut |made| {
+                all.push(made);
+                true
+            })?;
+            Ok(all)
+        });
+        let all = run.into_stream();
+        all.map_ok(|all| stream::iter(all.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+
     /// Runs work on one worker thread. `work` passes its results one by one to the function that it is given, which waits until the
     /// stream is read and returns false once the stream was dropped.
     ///
@@ -50,6 +69,9 @@ impl Workers {
         &self,
         work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
     ) -> BoxStream<'static, Result<T, QueryError>> {
+        if zvf_store::io::is_caller_run() {
+            return self.produce_here(work);
+        }
         let (mut sender, receiver) = mpsc::channel(0);
         let run = self
             .run(move || work(&mut |made| futures::executor::block_on(sender.send(made)).is_ok()));

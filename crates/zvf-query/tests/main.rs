@@ -9,6 +9,7 @@
 
 mod additive;
 mod additive_random;
+mod caller;
 mod changing;
 mod conditions;
 mod fixtures;

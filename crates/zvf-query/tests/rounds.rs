@@ -1,6 +1,6 @@
 //! How many dependent rounds of requests a query takes: by the trace, and by the clock of a slow backend.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,9 +23,27 @@ const DELAY: Duration = Duration::from_millis(100);
 
 /// A backend that takes its time and remembers what was asked for.
 #[derive(Debug)]
-struct Slow {
+pub(crate) struct Slow {
     inner: InMemory,
+    /// Whether listings are answered.
+    lists: bool,
     keys: Mutex<Vec<String>>,
+}
+
+impl Slow {
+    /// A backend that has these files.
+    pub(crate) async fn of(files: BTreeMap<String, Vec<u8>>, lists: bool) -> Self {
+        let inner = InMemory::new();
+        for (key, bytes) in files {
+            let path = Path::parse(key).unwrap();
+            inner.put(&path, bytes.into()).await.unwrap();
+        }
+        Self {
+            inner,
+            lists,
+            keys: Mutex::default(),
+        }
+    }
 }
 
 impl fmt::Display for Slow {
@@ -71,12 +89,18 @@ impl ObjectStore for Slow {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
+        match self.lists {
+            true => self.inner.list(prefix),
+            false => futures::stream::once(async { Err(read_only()) }).boxed(),
+        }
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         tokio::time::sleep(DELAY).await;
-        self.inner.list_with_delimiter(prefix).await
+        match self.lists {
+            true => self.inner.list_with_delimiter(prefix).await,
+            false => Err(read_only()),
+        }
     }
 
     async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
@@ -91,17 +115,7 @@ async fn cold(case: &str, query: Query) -> (u32, u32) {
 }
 
 async fn cold_and(case: &str, query: Query, verify: bool) -> (u32, u32) {
-    let inner = InMemory::new();
-    for (key, bytes) in zvf_testkit::files(case).unwrap() {
-        inner
-            .put(&Path::parse(key).unwrap(), bytes.into())
-            .await
-            .unwrap();
-    }
-    let slow = Arc::new(Slow {
-        inner,
-        keys: Mutex::default(),
-    });
+    let slow = Arc::new(Slow::of(zvf_testkit::files(case).unwrap(), true).await);
     let trace = IoTrace::on();
     let start = tokio::time::Instant::now();
     let backend: Arc<Slow> = Arc::clone(&slow);

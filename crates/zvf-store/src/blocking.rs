@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 
-use crate::StoreError;
+use crate::{IoError, StoreError};
 
 /// How long a thread that may block waits for work before it ends. Allocators keep memory that other threads freed until the thread
 /// that allocated it allocates again or ends: ten seconds, tokio's default, would leave decoded chunks on idle threads.
@@ -38,7 +38,7 @@ impl Runtime {
             .enable_all()
             .thread_keep_alive(KEEP_ALIVE)
             .build()
-            .map_err(|e| StoreError::backend("runtime", e))?;
+            .map_err(|e| IoError::backend("runtime", e))?;
         Ok(Self {
             runtime: Arc::new(runtime),
         })

@@ -203,14 +203,6 @@ impl StoreError {
             source: Arc::new(source),
         }
     }
-
-    #[cold]
-    pub(crate) fn backend(
-        key: impl Into<String>,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        IoError::backend(key, source).into()
-    }
 }
 
 impl fmt::Display for StoreError {

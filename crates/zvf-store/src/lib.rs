@@ -80,10 +80,14 @@
 //! # Features
 //!
 //! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: web servers, S3, Google Cloud Storage and Azure.
-//! `zarrs`: the generic reader.
+//! `zarrs`: the generic reader. `pure`: the codecs without C code.
+//!
+//! `backends` (default): addresses, by `object_store` and the runtime of tokio. Without it, and also on `wasm32-unknown-unknown`, the same functions read a
+//! [`CallerStore`], whose objects the calling program fetches: no runtime, no threads.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blob_array;
+#[cfg(feature = "backends")]
 pub mod blocking;
 mod cells;
 pub mod chunks;
@@ -119,11 +123,14 @@ pub use zvf_format as format;
 pub use zvf_io as io;
 pub use zvf_meta as meta;
 
+#[cfg(feature = "backends")]
+pub use zvf_io::FileLocation;
 #[cfg(feature = "http")]
 pub use zvf_io::use_ring;
 pub use zvf_io::{
-    Class, FileLocation, IoError, IoOptions, IoTrace, Limits, Listing, Merge, Method, ObjectPart,
-    ObjectState, ObjectStates, Request, Retry, Source, Stop, Usage, open_file,
+    CallerRun, CallerStep, CallerStore, Class, IoError, IoOptions, IoTrace, Limits, Listing, Merge,
+    Method, Object, ObjectFetch, ObjectPart, ObjectState, ObjectStates, Request, Retry, Source,
+    Stop, Usage, open_file,
 };
 
 pub use cells::CellWant;
@@ -151,6 +158,6 @@ pub use typed::{TypedArray, TypedValues};
 pub use warnings::Warning;
 
 /// Compiles the example of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "backends"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

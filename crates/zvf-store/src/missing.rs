@@ -41,7 +41,7 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
     let folders = tree.state().folders("").flatten();
     let what = match tree.kv.backend() {
         Backend::Local(root) => local(root.path(), folders.as_ref().map(|f| f.as_slice())),
-        Backend::Remote(_) => match folders {
+        _ => match folders {
             None => "no store there: no object zarr.json at this address".to_owned(),
             Some(names) if names.is_empty() => {
                 "no store there: nothing lies at this address, looked for zarr.json".to_owned()

@@ -1,12 +1,14 @@
 //! How a store is opened, and which parts of a level are loaded.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "backends")]
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+#[cfg(feature = "backends")]
 use object_store::ObjectStore;
-use zvf_io::{IoOptions, IoTrace, Limits, Merge, Retry, Stop};
+use zvf_io::{CallerStore, IoOptions, IoTrace, Limits, Merge, Retry, Stop};
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -79,7 +81,15 @@ impl OpenOptions {
         self
     }
 
+    /// Has the calling program fetch the objects: see [`CallerStore`].
+    #[must_use]
+    pub fn with_caller_store(mut self, store: CallerStore) -> Self {
+        self.io = self.io.with_caller_store(store);
+        self
+    }
+
     /// Reads from `backend` instead of the one the address names.
+    #[cfg(feature = "backends")]
     #[must_use]
     pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
         self.io = self.io.with_object_store(backend);

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use crate::redo::Redo;
+#[cfg(feature = "backends")]
 pub use zvf_io::{Answer, Place, Requests, put_file};
 
 /// The key of the marker that a writer of this project puts first, and removes last.

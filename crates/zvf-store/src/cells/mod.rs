@@ -392,7 +392,7 @@ async fn fetch_all(
             let permit = kv.slot().await?;
             read_files(&kv, root, shards, (plan, cells), permit, then).await
         }
-        Backend::Remote(_) => {
+        _ => {
             let decoders = std::mem::take(&mut plan.decoders).into_iter();
             let fetched = decoders.map(|decoder| remote::fetch(&kv, &shards, decoder));
             let fetched = try_join_all(fetched).await?;
