@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 32] = [
     "info",
     "query",
     "splits",
@@ -36,6 +36,8 @@ const COMMANDS: [&str; 30] = [
     "sample",
     "volume",
     "serve",
+    "run",
+    "schema",
     "completions",
 ];
 
