@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use zvf_testkit::sample::Sample;
 
 use crate::run::{Home, STORE, command};
 
@@ -175,7 +176,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
     let wrong = Path::new(env!("CARGO_MANIFEST_DIR")).join("../zvf-jobs/tests/wrong.json");
     let all: Vec<(Value, String)> = serde_json::from_str(&std::fs::read_to_string(wrong)?)?;
     let home = Home::new("points_ids")?;
-    for (job, expected) in zvf_testkit::sample(all, 8) {
+    for (job, expected) in Sample::new("wrong jobs").some(all, 8) {
         let (code, stdout, stderr) = run_text(&home, &job.to_string(), &[])?;
         let expected = format!("zvf: {expected}\n");
         assert_eq!(
