@@ -6,7 +6,8 @@ use std::process::Child;
 
 use crate::{
     Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history,
-    no_std, package, pictures, release, sh, site, stages, targets, tasks, test, tidy, wheel,
+    no_std, package, pictures, release, semver, sh, site, stages, targets, tasks, test, tidy,
+    wheel,
 };
 
 /// One stage of CI.
@@ -136,6 +137,10 @@ const WEEKLY: &[Stage] = &[
     Stage {
         name: "package-all",
         run: || task(&["package", "--all"]),
+    },
+    Stage {
+        name: "semver",
+        run: semver::of_last_release,
     },
     Stage {
         name: "size",

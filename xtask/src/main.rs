@@ -44,6 +44,7 @@ mod published;
 mod python;
 mod release;
 mod scratch;
+mod semver;
 mod sh;
 mod site;
 mod soak;
@@ -54,6 +55,7 @@ mod test;
 mod tet;
 mod tidy;
 mod timings;
+mod tools;
 mod viewer;
 mod wheel;
 
@@ -199,6 +201,11 @@ const TASKS: &[Task] = &[
         name: "mutants",
         help: "faults in a copy of the sources, and whether the tests find them [--sample N] [--seed S] [--crates A,B] [--list]",
         run: mutants::run,
+    },
+    Task {
+        name: "semver",
+        help: "what published crates lost or changed since the last tag v*, by cargo-semver-checks [--against COMMIT] [--crates A,B]",
+        run: semver::run,
     },
     Task {
         name: "timings",

@@ -9,7 +9,7 @@ use serde_json::Value;
 use zvf_testkit::sample::{self, Sample};
 
 use crate::scratch::Scratch;
-use crate::{Outcome, sh, test};
+use crate::{Outcome, sh, test, tools};
 
 const VERSION: &str = "27.1.0";
 
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
                 .is_none_or(|only| only.split(',').any(|one| one == *name))
         })
         .collect();
-    let tool = tool()?;
+    let tool = tools::installed("cargo-mutants", VERSION)?;
     let tree = copy()?;
     let faults = chosen(list(&tool, &tree, &crates)?, wanted, seed);
     println!("{} faults by seed {seed}", faults.len());
@@ -97,23 +97,6 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         true => Err("more than one fault in twenty is not found".into()),
         false => Ok(()),
     }
-}
-
-/// The program, installed below the target folder if need be.
-fn tool() -> Outcome<PathBuf> {
-    let root = sh::target().join("tools");
-    let program = root.join(format!("bin/cargo-mutants{}", std::env::consts::EXE_SUFFIX));
-    if !program.is_file() {
-        println!("installing cargo-mutants {VERSION}");
-        let mut install = sh::cargo();
-        install.args(["install", "--quiet", "--locked", "--debug", "cargo-mutants"]);
-        install
-            .args(["--version", VERSION])
-            .arg("--root")
-            .arg(&root);
-        sh::run(&mut install)?;
-    }
-    Ok(program)
 }
 
 /// The files of the current commit, in a folder below the target folder. What is not committed is not tried.

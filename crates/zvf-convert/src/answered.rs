@@ -60,7 +60,7 @@ impl Whole {
             if held > budget.saturating_mul(2) {
                 let found = format!("{rows} vertices, of which an edit holds some {held} bytes");
                 let expected = format!(
-                    "{} at most: --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
+                    "{} at most: `zvf merge` writes a new store of both within the budget, --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
                     budget.saturating_mul(2),
                     held.div_ceil(2),
                     store.url()
