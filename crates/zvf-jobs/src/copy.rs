@@ -11,7 +11,7 @@ use zvf_migrate::MigrateOptions;
 use zvf_store::{Class, Need, Store};
 
 use crate::checks::{outside, sizes};
-use crate::{CodecChoice, Context, JobError, JobReport, NewVersion, ShardChoice};
+use crate::{CodecChoice, Context, JobError, NewVersion, ShardChoice};
 
 /// Declares a copy: its own options, and those that all copies have.
 macro_rules! copy {
@@ -98,7 +98,7 @@ impl MigrateJob {
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
-    ) -> BoxFuture<'a, Result<JobReport, JobError>> {
+    ) -> BoxFuture<'a, Result<CopyReport, JobError>> {
         let options = self.common(context);
         let options = options.map(|options| options.with_target(self.version.into()));
         copied(&self.source, &self.target, options, context)
@@ -124,7 +124,7 @@ impl RechunkJob {
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
-    ) -> BoxFuture<'a, Result<JobReport, JobError>> {
+    ) -> BoxFuture<'a, Result<CopyReport, JobError>> {
         let options = self.common(context).map(|mut options| {
             options.chunk_shape.clone_from(&self.chunk_shape);
             options.bin_shape.clone_from(&self.bin_shape);
@@ -140,7 +140,7 @@ fn copied<'a>(
     target: &'a str,
     options: Result<MigrateOptions, JobError>,
     context: &'a Context,
-) -> BoxFuture<'a, Result<JobReport, JobError>> {
+) -> BoxFuture<'a, Result<CopyReport, JobError>> {
     async move {
         let options = options?;
         let open = context.write.open.clone().with_prefetch(0, Need::all());
@@ -156,11 +156,11 @@ fn copied<'a>(
             let read = !compared && error.class() == Class::Malformed;
             JobError::write(if read { source } else { target })(error)
         })?;
-        Ok(JobReport::Copy(CopyReport {
+        Ok(CopyReport {
             source: source.to_owned(),
             store: target.to_owned(),
             report,
-        }))
+        })
     }
     .boxed()
 }

@@ -4,8 +4,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::read::{options, shown};
-use crate::schema::of_options;
+use crate::members::{of_options, options, shown};
 use crate::{
     Context, CopyReport, JobError, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob, VacuumJob,
     VacuumReport, ValidateJob, ValidateReport,
@@ -13,7 +12,7 @@ use crate::{
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
 macro_rules! jobs {
-    ($($(#[$doc:meta])* $variant:ident($options:ident): $name:literal, $required:expr, $unit:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal;)*) => {
         /// A job, with its options.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
@@ -99,7 +98,9 @@ macro_rules! jobs {
                 return Box::pin(std::future::ready(Err(error)));
             }
             match job {
-                $(Job::$variant(options) => options.run(context),)*
+                $(Job::$variant(options) => {
+                    Box::pin(async move { options.run(context).await.map(JobReport::$report) })
+                })*
             }
         }
     };
@@ -107,15 +108,15 @@ macro_rules! jobs {
 
 jobs! {
     /// Drops the rows of deleted objects and removes what no reader asks for.
-    Vacuum(VacuumJob): "vacuum", ["store"], "";
+    Vacuum(VacuumJob) -> Vacuum: "vacuum", ["store"], "";
     /// Looks whether a store can be trusted.
-    Validate(ValidateJob): "validate", ["store"], "cells";
+    Validate(ValidateJob) -> Validate: "validate", ["store"], "cells";
     /// Adds, replaces, refreshes or removes coarse levels.
-    Pyramid(PyramidJob): "pyramid", ["store"], "vertices coarsened";
+    Pyramid(PyramidJob) -> Pyramid: "pyramid", ["store"], "vertices coarsened";
     /// Copies a store into chunks, bins or shards of another shape.
-    Rechunk(RechunkJob): "rechunk", ["source", "target"], "vertices";
+    Rechunk(RechunkJob) -> Copy: "rechunk", ["source", "target"], "vertices";
     /// Copies a store into one of another version.
-    Migrate(MigrateJob): "migrate", ["source", "target"], "vertices";
+    Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
 }
 
 impl Job {

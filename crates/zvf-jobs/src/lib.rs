@@ -20,6 +20,7 @@ mod context;
 mod copy;
 mod error;
 mod job;
+mod members;
 mod pyramid;
 mod read;
 mod schema;

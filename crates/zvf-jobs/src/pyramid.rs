@@ -10,7 +10,7 @@ use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec
 use zvf_store::{Need, Store};
 
 use crate::checks::{numbers, sizes};
-use crate::{ChunkScale, Context, JobError, JobReport};
+use crate::{ChunkScale, Context, JobError};
 
 /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -272,7 +272,7 @@ impl PyramidJob {
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
-    ) -> BoxFuture<'a, Result<JobReport, JobError>> {
+    ) -> BoxFuture<'a, Result<PyramidJobReport, JobError>> {
         async move {
             let write = context.writing(self.clear_leftovers);
             if !self.remove && self.method != Some(MethodName::Reference) {
@@ -292,12 +292,12 @@ impl PyramidJob {
                 let spec = self.spec(dims);
                 zvf_pyramid::build_pyramid(&self.store, &spec, &write, progress).await
             };
-            Ok(JobReport::Pyramid(PyramidJobReport {
+            Ok(PyramidJobReport {
                 store: self.store.clone(),
                 seed: (!self.remove && !self.refresh).then_some(self.seed),
                 removed: self.remove,
                 report: done.map_err(JobError::write(&self.store))?,
-            }))
+            })
         }
         .boxed()
     }

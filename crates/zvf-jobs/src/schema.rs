@@ -1,6 +1,5 @@
 //! JSON Schema of jobs.
 
-use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use crate::Job;
@@ -31,35 +30,4 @@ pub fn schema(name: Option<&str>) -> Option<Value> {
         "anyOf": [{"oneOf": any}, {"type": "array", "items": {"oneOf": any}}],
         "$defs": jobs,
     }))
-}
-
-/// The schema of the options `T` of the job with this name.
-pub(crate) fn of_options<T: schemars::JsonSchema>(
-    name: &str,
-    required: &[&str],
-) -> Map<String, Value> {
-    let settings = schemars::generate::SchemaSettings::draft2020_12();
-    let settings = settings.with(|all| {
-        all.inline_subschemas = true;
-        all.meta_schema = None;
-    });
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
-    let members = schema.ensure_object();
-    let mut properties = Map::from_iter([("job".to_owned(), json!({"const": name}))]);
-    if let Some(Value::Object(found)) = members.shift_remove("properties") {
-        properties.extend(found);
-    }
-    for name in required {
-        if let Some(Value::Object(one)) = properties.get_mut(*name) {
-            one.shift_remove("default");
-        }
-    }
-    let all: Vec<&str> = std::iter::once("job")
-        .chain(required.iter().copied())
-        .collect();
-    members.insert("title".to_owned(), name.into());
-    members.insert("required".to_owned(), all.into());
-    members.insert("properties".to_owned(), properties.into());
-    members.shift_remove("default");
-    std::mem::take(members)
 }

@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, JobError, JobReport};
+use crate::{Context, JobError};
 
 /// Drops the rows of deleted objects and removes what no reader asks for
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -25,17 +25,17 @@ impl VacuumJob {
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
-    ) -> BoxFuture<'a, Result<JobReport, JobError>> {
+    ) -> BoxFuture<'a, Result<VacuumReport, JobError>> {
         async move {
             let done = zvf_edit::vacuum(&self.store, context.writing(false)).await;
             let done = done.map_err(JobError::write(&self.store))?;
-            Ok(JobReport::Vacuum(VacuumReport {
+            Ok(VacuumReport {
                 store: self.store.clone(),
                 rows: done.rows,
                 leftovers: done.leftovers,
                 put: done.edit.put,
                 removed: done.edit.removed,
-            }))
+            })
         }
         .boxed()
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use zvf_validate::{Depth, Profile, Sample, ValidateOptions};
 
 use crate::checks::outside;
-use crate::{Context, JobError, JobReport};
+use crate::{Context, JobError};
 
 /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,7 +126,7 @@ impl ValidateJob {
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
-    ) -> BoxFuture<'a, Result<JobReport, JobError>> {
+    ) -> BoxFuture<'a, Result<ValidateReport, JobError>> {
         async move {
             let options = self.options(context)?;
             let done = zvf_validate::validate(&self.store, &options).await;
@@ -134,7 +134,7 @@ impl ValidateJob {
                 place: self.store.clone(),
                 source,
             })?;
-            Ok(JobReport::Validate(ValidateReport(report)))
+            Ok(ValidateReport(report))
         }
         .boxed()
     }

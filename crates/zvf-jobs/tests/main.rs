@@ -125,5 +125,5 @@ async fn a_job_gives_a_typed_report() {
     let nowhere = Job::from_json(json!({"job": "vacuum", "store": "/nowhere/a.zv"})).unwrap();
     let error = run(&nowhere, &context).await.unwrap_err();
     assert_eq!(error.place(), Some("/nowhere/a.zv"));
-    assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
+    assert_eq!(error.class(), zvf_store::Class::Misuse, "{error}");
 }

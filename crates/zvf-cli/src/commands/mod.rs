@@ -25,6 +25,7 @@ mod precomputed;
 mod pyramid;
 mod query;
 mod repair;
+mod run;
 #[cfg(feature = "volumes")]
 mod sample;
 mod select;
@@ -136,10 +137,10 @@ fn changed(command: &Command) -> Option<(&str, String)> {
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
         Command::Migrate(_) | Command::Rechunk(_) | Command::Pyramid(_) | Command::Vacuum(_) => {
-            jobs::command(command, context)
+            run::command(command, context)
         }
-        Command::Run(args) => jobs::run(args, context),
-        Command::Schema(args) => jobs::schema(args),
+        Command::Run(args) => run::run(args, context),
+        Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
         Command::Query(args) => query::query(args, context),
         Command::Splits(args) => splits::run(args, context),
