@@ -6,9 +6,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use zvf_convert::ConvertError;
+use zvf_jobs::JobError;
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
-use zvf_validate::ValidateError;
 use zvf_validate::repair::RepairError;
 use zvf_write::WriteError;
 
@@ -120,12 +120,18 @@ macro_rules! failures {
     };
 }
 
+impl From<JobError> for Failure {
+    #[cold]
+    fn from(error: JobError) -> Self {
+        Self::of(error.class(), &error).at(error.place().unwrap_or_default())
+    }
+}
+
 failures!(
     zvf_store::IoError,
     StoreError,
     QueryError,
     WriteError,
     ConvertError,
-    RepairError,
-    ValidateError
+    RepairError
 );

@@ -8,16 +8,15 @@ use serde_json::json;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
 use zvf_encode::parallel::blocking;
-use zvf_migrate::MigrateOptions;
-use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
+use zvf_jobs::{Job, Jobs};
 use zvf_query::{QuerySpec, Select};
-use zvf_store::writing::{is_store, store_around};
+use zvf_store::writing::store_at_or_around;
 use zvf_store::{Names, Need, OpenOptions, Stop};
+use zvf_validate::Severity;
 use zvf_validate::repair::RepairOptions;
-use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError};
 
-use crate::errors::{Failure, IoError, misuse};
+use crate::errors::{Failure, IoError, bug, misuse};
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::selected::{SelectedBox, SelectedIds};
@@ -324,11 +323,7 @@ struct Partial {
 
 /// Refuses a path to write to that is a store or is in the folder of one, where a file could replace a cell or a document.
 fn check_outside(path: &Path) -> PyResult<()> {
-    let store = match is_store(path) {
-        true => Some(path.to_owned()),
-        false => store_around(path),
-    };
-    match store {
+    match store_at_or_around(path) {
         None => Ok(()),
         Some(store) => Err(misuse(format!(
             "{}: is in the folder of the store {}, expected a place outside of every store",
@@ -432,42 +427,6 @@ pub(crate) fn export(
     .to_string())
 }
 
-/// Checks a store, and returns the report as `zvf validate --json` prints it.
-#[pyfunction]
-pub(crate) fn validate(
-    py: Python<'_>,
-    url: String,
-    depth: u8,
-    levels: Option<Vec<u32>>,
-    most: usize,
-    access: Access,
-    progress: Progress,
-) -> PyResult<String> {
-    let mut options = ValidateOptions::new(depth_of(depth)?)
-        .with_most(most)
-        .with_open(access.options()?);
-    if let Some(levels) = levels {
-        options = options.with_levels(levels);
-    }
-    if let Some(callback) = progress {
-        options = options.with_progress(move |step| report_progress(&callback, step.done));
-    }
-    let job = async {
-        let report = zvf_validate::validate(&url, &options).await;
-        report.map_err(at(&url))
-    };
-    let report = wait(py, OnInterrupt::Drop, job)?;
-    Ok(zvf_validate::json(&report).to_string())
-}
-
-fn depth_of(depth: u8) -> PyResult<Depth> {
-    Depth::from_number(depth).ok_or_else(|| {
-        misuse(format!(
-            "depth: found {depth}, expected a number from 1 to 5"
-        ))
-    })
-}
-
 /// Says what would be repaired, and with `apply` repairs it.
 #[pyfunction]
 pub(crate) fn repair(
@@ -539,160 +498,58 @@ pub(crate) fn repair(
     .to_string())
 }
 
-/// How coarse levels are made.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Coarse {
-    factors: Vec<f64>,
-    until: Option<u64>,
-    sparsity: Option<f64>,
-    method: Option<String>,
-    bin_shape: Option<Vec<f64>>,
-    seed: u64,
-    existing: String,
-}
-
-impl Coarse {
-    fn spec(&self) -> PyResult<PyramidSpec> {
-        let method = match self.method.as_deref() {
-            None => None,
-            Some("density") => Some(Method::Density),
-            Some("reference") => Some(Method::Reference),
-            Some(other) => {
-                return Err(misuse(format!(
-                    "method: found {other:?}, expected \"density\" or \"reference\""
-                )));
-            }
-        };
-        let reference = method == Some(Method::Reference);
-        let mut spec = match self.factors.is_empty() {
-            true => PyramidSpec::automatic(self.until.unwrap_or(PyramidSpec::VERTICES_LEFT)),
-            false => {
-                let step = |factor: &f64| {
-                    let step = LevelStep::new(*factor);
-                    match self.sparsity {
-                        Some(sparsity) => step.with_sparsity(sparsity),
-                        None => step,
-                    }
-                };
-                PyramidSpec::new(self.factors.iter().map(step).collect::<Vec<_>>())
-            }
-        };
-        spec.seed = self.seed;
-        spec.method = method;
-        spec.cross_level = reference.then_some(CrossLevel::Explicit);
-        spec.growing_chunks = !reference;
-        spec.until = spec.until.or(self.until);
-        spec.base = match &self.bin_shape {
-            Some(bins) => BaseBins::Given(bins.clone()),
-            None if reference || self.factors.is_empty() => BaseBins::Stored,
-            None => BaseBins::Data,
-        };
-        spec.existing = match self.existing.as_str() {
-            "refuse" => Existing::Refuse,
-            "keep" => Existing::Keep,
-            "replace" => Existing::Replace,
-            other => {
-                return Err(misuse(format!(
-                    "existing: found {other:?}, expected \"refuse\", \"keep\" or \"replace\""
-                )));
-            }
-        };
-        Ok(spec)
-    }
-}
-
-/// Adds coarse levels to a store.
+/// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
 #[pyfunction]
-pub(crate) fn pyramid(
+pub(crate) fn run_jobs(
     py: Python<'_>,
-    url: String,
-    coarse: Coarse,
+    text: &str,
     writing: Writing,
     progress: Progress,
 ) -> PyResult<String> {
+    let jobs = zvf_jobs::parse(text).map_err(Failure::from)?;
     let stop = Stop::default();
-    let write = writing.options(&stop)?;
-    let spec = coarse.spec()?;
-    let progress = Arc::new(move |done| {
-        if let Some(callback) = &progress {
-            report_progress(callback, done);
+    let mut context = zvf_jobs::Context::new()
+        .with_write(writing.options(&stop)?)
+        .with_log(Arc::new(log_warning));
+    if let Some(callback) = progress {
+        context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));
+    }
+    let mut reports = Vec::new();
+    for job in jobs.as_slice() {
+        let on = match job.changes() {
+            Some(_) => OnInterrupt::Ask(&stop),
+            None => OnInterrupt::Drop,
+        };
+        reports.push(wait(py, on, zvf_jobs::run(job, &context))?);
+    }
+    let document = match &jobs {
+        Jobs::List(_) => serde_json::to_string(&reports),
+        Jobs::One(_) => serde_json::to_string(&reports.first()),
+    };
+    document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
+}
+
+/// Passes a warning to the logger `zvf`.
+fn log_warning(warning: &str) {
+    Python::attach(|py| {
+        let logger = py
+            .import("logging")
+            .and_then(|logging| logging.call_method1("getLogger", ("zvf",)));
+        let said = logger.and_then(|logger| logger.call_method1("warning", ("%s", warning)));
+        if let Err(error) = said {
+            error.write_unraisable(py, None);
         }
     });
-    let job = async {
-        let done = build_pyramid(&url, &spec, &write, progress).await;
-        done.map_err(at(&url))
-    };
-    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(done.to_json(&url).to_string())
 }
 
-/// Removes the coarse levels of a store.
+/// The JSON Schema of a job by its name, or of a job file.
 #[pyfunction]
-pub(crate) fn remove_pyramid(py: Python<'_>, url: String, writing: Writing) -> PyResult<String> {
-    let stop = Stop::default();
-    let write = writing.options(&stop)?;
-    let job = async {
-        let done = zvf_pyramid::remove_pyramid(&url, &write).await;
-        done.map_err(at(&url))
-    };
-    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(done.to_json(&url).to_string())
-}
-
-/// How a copy is stored.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Copying {
-    version: String,
-    chunk_shape: Option<Vec<f64>>,
-    bin_shape: Option<Vec<f64>>,
-    shard_shape: Option<Vec<u64>>,
-    codec: Option<String>,
-    strict: bool,
-}
-
-/// Copies a store into one of another version or other chunks, and compares the two.
-#[pyfunction]
-pub(crate) fn copy(
-    py: Python<'_>,
-    source: String,
-    url: String,
-    copying: Copying,
-    writing: Writing,
-    access: Access,
-    progress: Progress,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let mut options = MigrateOptions::new()
-        .with_write(writing.options(&stop)?)
-        .with_target(version_of(&copying.version)?)
-        .with_strict(copying.strict);
-    if let Some(codec) = &copying.codec {
-        let codec = codec.parse();
-        options = options.with_compression(codec.map_err(|e| misuse(format!("codec: {e}")))?);
-    }
-    if let Some(cells) = copying.shard_shape {
-        options = options.with_shard_shape(cells);
-    }
-    if let Some(shape) = copying.chunk_shape {
-        options = options.with_chunk_shape(shape);
-    }
-    if let Some(shape) = copying.bin_shape {
-        options = options.with_bin_shape(shape);
-    }
-    if let Some(callback) = progress {
-        options = options.with_progress(Arc::new(move |done| report_progress(&callback, done)));
-    }
-    let open = reading(&access, &stop)?;
-    let job = async {
-        let store = zvf_store::Store::open_with(&source, open).await;
-        let store = store.map_err(at(&source))?;
-        let done = zvf_migrate::migrate(&store, &url, options).await;
-        done.map_err(at(&url))
-    };
-    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(report.to_json(&source, &url).to_string())
+pub(crate) fn schema(job: Option<&str>) -> PyResult<String> {
+    let schema = zvf_jobs::schema(job).ok_or_else(|| {
+        let (name, names) = (job.unwrap_or_default(), Job::NAMES.join(", "));
+        misuse(format!("job: found {name:?}, expected one of {names}"))
+    })?;
+    Ok(schema.to_string())
 }
 
 /// Options that read a whole store for a job that `stop` ends.

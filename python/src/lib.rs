@@ -37,7 +37,7 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
+        jobs::{export, import_files, repair, run_jobs, schema},
         parts::Parts,
         run_program,
         store::{Answer, Store, open},

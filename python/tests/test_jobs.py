@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import zvf
+from zvf import _options, _zvf
 
 Bundled = Callable[[str], Path]
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -77,6 +79,62 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
         zvf.rechunk(tracts, tmp_path / "same.zarrvectors")
 
 
+def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
+    from zvf import _jobs
+    from zvf._options import Options
+
+    stores = {"job", "store", "source", "target"}
+    for job, options in (
+        ("validate", _jobs.ValidateOptions),
+        ("pyramid", _jobs.PyramidOptions),
+        ("migrate", _jobs.MigrateOptions),
+        ("rechunk", _jobs.RechunkOptions),
+        ("vacuum", _jobs.JobOptions),
+    ):
+        members = set(zvf.schema(job)["properties"]) - stores
+        assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
+    assert set(zvf.schema()["$defs"]) == {"vacuum", "validate", "pyramid", "rechunk", "migrate"}
+    with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
+        zvf.schema("query")
+    # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.
+    default = zvf.validate(tracts).document
+    for member, of in zvf.schema("validate")["properties"].items():
+        if member not in stores:
+            assert zvf.validate(tracts, **{member: of["default"]}).document == default  # type: ignore[arg-type]
+            with pytest.raises(zvf.MisuseError, match=f"^{member}: found"):
+                zvf.validate(tracts, **{member: {}})  # type: ignore[arg-type]
+
+
+def test_wrong_jobs_have_the_errors_of_the_program() -> None:
+    wrong = Path(__file__).parents[2] / "crates" / "zvf-jobs" / "tests" / "wrong.json"
+    for job, expected in json.loads(wrong.read_text()):
+        with pytest.raises(zvf.MisuseError) as raised:
+            zvf.run(job) if not isinstance(job, str) else _zvf.run_jobs(json.dumps(job), _options.writing({}), None)
+        assert str(raised.value) == expected, job
+
+
+def test_jobs_run_from_a_file(tracts: Path, tmp_path: Path) -> None:
+    coarse = tmp_path / "coarse.zarrvectors"
+    jobs = [
+        {"job": "rechunk", "source": tracts, "target": coarse, "chunk_shape": np.array([40.0] * 3)},
+        {"job": "pyramid", "store": coarse, "factors": (4, 2), "seed": 3},
+        {"job": "validate", "store": str(coarse), "depth": 5},
+        {"job": "vacuum", "store": coarse},
+    ]
+    seen: list[int] = []
+    reports = zvf.run(jobs, progress=seen.append)
+    assert isinstance(reports, list)
+    assert [report["store"] for report in reports] == [str(coarse)] * 4
+    assert (reports[1]["seed"], reports[2]["ok"]) == (3, True)
+    assert seen
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps({"job": "pyramid", "store": str(coarse), "remove": True}))
+    removed = zvf.run(file)
+    assert isinstance(removed, dict)
+    assert removed["levels_before"] == 2
+    assert zvf.vacuum(coarse)["store"] == str(coarse)
+
+
 def test_a_copy_has_the_same_files(tracts: Path, tmp_path: Path) -> None:
     def files(folder: Path) -> dict[str, bytes]:
         return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
@@ -92,8 +150,6 @@ def test_a_copy_has_the_same_files(tracts: Path, tmp_path: Path) -> None:
 
 
 def test_damage_is_found_and_repaired(tracts: Path) -> None:
-    import json
-
     document = tracts / "0" / "zarr.json"
     text = json.loads(document.read_text())
     true = text["attributes"]["zarr_vectors_level"]["vertex_count"]

@@ -8,8 +8,8 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
-`validate`, `repair`, `pyramid`, `copy`, `split`, `merge`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
-is installed with the package.
+`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
+is installed with the package; `run` runs job files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from ._jobs import (
     rechunk,
     remove_pyramid,
     repair,
+    run,
+    schema,
     split,
+    vacuum,
     validate,
 )
 from ._parts import Parts
@@ -82,8 +85,11 @@ __all__ = [
     "rechunk",
     "remove_pyramid",
     "repair",
+    "run",
     "sample",
+    "schema",
     "split",
+    "vacuum",
     "validate",
     "write",
 ]

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _zvf
-from ._options import access, address, document, writing
+from ._options import Options, access, address, document, writing
 from ._store import _box
 from ._table import Table
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from ._options import Options, Progress, WriteOptions
+    from ._options import Progress, WriteOptions
     from ._region import Place
     from ._store import Box
     from ._write import Kind
 
-    Path = str | os.PathLike[str]
-
+Path = str | os.PathLike[str]
 Version = Literal["0.9.2", "0.8.1"]
 
 
@@ -213,20 +213,122 @@ class Report:
         return Table(_zvf.table_of_columns(columns, len(self.findings)))
 
 
-def validate(
-    url: Path,
-    *,
-    depth: int = 3,
-    levels: Sequence[int] | None = None,
-    most: int = 1000,
-    progress: Progress | None = None,
-    **options: Unpack[Options],
-) -> Report:
-    """Says whether a store can be trusted: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
+Job = dict[str, Any]
 
-    `most` findings of each check are returned; all are counted. `progress` is called with the number of cells that were looked at.
+
+def run(
+    job: Job | Sequence[Job] | Path, *, progress: Progress | None = None, **options: Unpack[Options]
+) -> dict[str, Any] | list[dict[str, Any]]:
+    """Runs a job, a list of them, or a file with either, as `zvf run` does: `{"job": "pyramid", "store": "a.zv", "factors": [2]}`.
+
+    The members of jobs are in `schema()`; `zvf COMMAND --print-job` prints the job that a command is. Returns the report of the job, or the list of
+    reports. A failure ends a list; findings of a validation do not. Relative paths are relative to the working directory.
+
+    `progress` is called with numbers of vertices or cells that were done.
     """
-    return Report(document(_zvf.validate(address(url), depth, levels, most, access(options), progress)))
+    if isinstance(job, str | os.PathLike):
+        with open(job, encoding="utf-8") as file:
+            text = file.read()
+    else:
+        text = json.dumps(job, default=_plain)
+    found: dict[str, Any] | list[dict[str, Any]] = json.loads(_zvf.run_jobs(text, writing(options), progress))
+    return found
+
+
+def schema(job: str | None = None) -> dict[str, Any]:
+    """The JSON Schema of a job such as `"pyramid"`: its options with their documentation and defaults. Without a name, of any job or list of them."""
+    return document(_zvf.schema(job))
+
+
+def _plain(value: Any) -> Any:
+    """Paths, arrays of NumPy and other sequences, as JSON has them."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
+def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
+    """Runs one job; members that are None are as by default, and those of `Options` are no part of it."""
+    common = {name: value for name, value in members.items() if name in Options.__annotations__ or name == "durable"}
+    options = {name: value for name, value in members.items() if name not in common and value is not None}
+    text = json.dumps({"job": job, **options}, default=_plain)
+    return document(_zvf.run_jobs(text, writing(common), progress))
+
+
+class JobOptions(Options, total=False):
+    """How a store is reached and written by a job."""
+
+    durable: bool
+    """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
+
+
+class ValidateOptions(Options, total=False):
+    """The options of the job `validate`: `schema("validate")` has their documentation and defaults."""
+
+    depth: int
+    quick: int
+    seed: int
+    levels: Sequence[int]
+    arrays: Sequence[str]
+    coverage: bool
+    profile: Literal["viewer"]
+    most: int
+    resume: Path
+
+
+class PyramidOptions(JobOptions, total=False):
+    """The options of the job `pyramid`: `schema("pyramid")` has their documentation and defaults."""
+
+    factors: Sequence[float]
+    add: bool
+    replace: bool
+    refresh: bool
+    remove: bool
+    bin_shape: Sequence[float] | None
+    sparsity: Sequence[float]
+    method: Literal["density", "reference"] | None
+    seed: int
+    until: int | None
+    chunk_scale: Sequence[int | Sequence[int]]
+    cross_links: Literal["none", "implicit", "explicit"]
+    cross_depth: int
+    clear_leftovers: bool
+
+
+class MigrateOptions(JobOptions, total=False):
+    """The options of the job `migrate`: `schema("migrate")` has their documentation and defaults."""
+
+    version: Version
+    codec: str | Sequence[str | Mapping[str, Any]] | None
+    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    strict: bool
+    clear_leftovers: bool
+    journal: Path
+
+
+class RechunkOptions(JobOptions, total=False):
+    """The options of the job `rechunk`: `schema("rechunk")` has their documentation and defaults."""
+
+    chunk_shape: Sequence[float] | None
+    bin_shape: Sequence[float] | None
+    codec: str | Sequence[str | Mapping[str, Any]] | None
+    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    strict: bool
+    clear_leftovers: bool
+    journal: Path
+
+
+def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
+    """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
+
+    `progress` is called with numbers of cells that were looked at.
+    """
+    return Report(_run("validate", {"store": url, **options}, progress))
+
+
+def vacuum(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
+    """Drops the rows of deleted objects, and removes what no reader asks for. No other writer may run meanwhile."""
+    return _run("vacuum", {"store": url, **options}, None)
 
 
 def repair(
@@ -241,38 +343,18 @@ def repair(
     return document(_zvf.repair(address(url), apply, accept_loss, backup, writing(options)))
 
 
-def pyramid(
-    url: Path,
-    *,
-    factors: Sequence[float] = (),
-    until: int | None = None,
-    sparsity: float | None = None,
-    method: Literal["density", "reference"] | None = None,
-    bin_shape: Sequence[float] | None = None,
-    seed: int = 0,
-    existing: Literal["refuse", "keep", "replace"] = "refuse",
-    progress: Progress | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
-    """Adds coarse levels: one for each factor, or without factors as many as the data ask for.
+def pyramid(url: Path, *, progress: Progress | None = None, **options: Unpack[PyramidOptions]) -> dict[str, Any]:
+    """Adds coarse levels, one for each of `factors`, or without factors as many as the data ask for; adds to, replaces, refreshes or removes those
+    that are there.
 
     `progress` is called with numbers of vertices that were coarsened.
     """
-    coarse = {
-        "factors": list(factors),
-        "until": until,
-        "sparsity": sparsity,
-        "method": method,
-        "bin_shape": bin_shape,
-        "seed": seed,
-        "existing": existing,
-    }
-    return document(_zvf.pyramid(address(url), coarse, writing(options), progress))
+    return _run("pyramid", {"store": url, **options}, progress)
 
 
 def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
-    """Removes all coarse levels."""
-    return document(_zvf.remove_pyramid(address(url), writing(options)))
+    """Removes all coarse levels: `pyramid(url, remove=True)`."""
+    return _run("pyramid", {"store": url, "remove": True, **options}, None)
 
 
 def copy(
@@ -324,57 +406,17 @@ def merge(
     return document(_zvf.merge(urls, address(url), ids == "new", id_offset, how, how["access"]))
 
 
-def migrate(
-    source: Path,
-    url: Path,
-    *,
-    version: Version = "0.9.2",
-    codec: str | None = None,
-    shard_shape: Sequence[int] | None = None,
-    strict: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
-    """Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two."""
-    copying = {
-        "version": version,
-        "chunk_shape": None,
-        "bin_shape": None,
-        "shard_shape": shard_shape,
-        "codec": codec,
-        "strict": strict,
-    }
-    return _copied(source, url, copying, progress, options)
+def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:
+    """Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two.
+
+    `progress` is called with numbers of vertices that were copied.
+    """
+    return _run("migrate", {"source": source, "target": url, **options}, progress)
 
 
-def rechunk(
-    source: Path,
-    url: Path,
-    *,
-    chunk_shape: Sequence[float] | None = None,
-    bin_shape: Sequence[float] | None = None,
-    shard_shape: Sequence[int] | None = None,
-    codec: str | None = None,
-    strict: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
-    """Copies a store into chunks, bins or shards of another shape, and compares the two."""
-    if chunk_shape is None and bin_shape is None and shard_shape is None and codec is None:
-        raise _zvf.MisuseError("expected one of chunk_shape, bin_shape, shard_shape and codec, found none")
-    copying = {
-        "version": "0.9.2",
-        "chunk_shape": chunk_shape,
-        "bin_shape": bin_shape,
-        "shard_shape": shard_shape,
-        "codec": codec,
-        "strict": strict,
-    }
-    return _copied(source, url, copying, progress, options)
+def rechunk(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[RechunkOptions]) -> dict[str, Any]:
+    """Copies a store into chunks, bins or shards of another shape, and compares the two.
 
-
-def _copied(
-    source: Path, url: Path, copying: dict[str, Any], progress: Progress | None, options: WriteOptions
-) -> dict[str, Any]:
-    how = writing(options)
-    return document(_zvf.copy(address(source), address(url), copying, how, how["access"], progress))
+    `progress` is called with numbers of vertices that were copied.
+    """
+    return _run("rechunk", {"source": source, "target": url, **options}, progress)

@@ -148,14 +148,6 @@ def export(
     selection: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
-def validate(
-    url: str,
-    depth: int,
-    levels: Sequence[int] | None,
-    most: int,
-    access: Mapping[str, Any],
-    progress: Callable[[int], object] | None,
-) -> str: ...
 def repair(
     url: str,
     apply: bool,
@@ -163,13 +155,6 @@ def repair(
     backup: str | None,
     writing: Mapping[str, Any],
 ) -> str: ...
-def pyramid(
-    url: str,
-    coarse: Mapping[str, Any],
-    writing: Mapping[str, Any],
-    progress: Callable[[int], object] | None,
-) -> str: ...
-def remove_pyramid(url: str, writing: Mapping[str, Any]) -> str: ...
 def copy_verbatim(
     source: str,
     url: str,
@@ -194,11 +179,5 @@ def merge(
     writing: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
-def copy(
-    source: str,
-    url: str,
-    copying: Mapping[str, Any],
-    writing: Mapping[str, Any],
-    access: Mapping[str, Any],
-    progress: Callable[[int], object] | None,
-) -> str: ...
+def run_jobs(text: str, writing: Mapping[str, Any], progress: Callable[[int], object] | None) -> str: ...
+def schema(job: str | None) -> str: ...

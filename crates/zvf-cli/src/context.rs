@@ -206,10 +206,13 @@ impl<'a> Context<'a> {
 
     /// Says one line on stderr, unless `--quiet`.
     pub(crate) fn remark(&self, line: &str) {
-        if !self.common.quiet {
-            // There is no place to report that stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "zvf: {line}");
-        }
+        say(self.common.quiet, line);
+    }
+
+    /// Says warnings of work that is under way on stderr, unless `--quiet`.
+    pub(crate) fn log(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let quiet = self.common.quiet;
+        move |warning| say(quiet, &format!("warning: {warning}"))
     }
 
     /// The counts of requests so far; zero unless requests are traced.
@@ -253,6 +256,14 @@ impl<'a> Context<'a> {
         lines
             .and_then(|()| file.flush())
             .map_err(|e| CliError::file("write", &path, &e))
+    }
+}
+
+/// Says one line on stderr, unless `quiet`.
+fn say(quiet: bool, line: &str) {
+    if !quiet {
+        // There is no place to report that stderr is closed.
+        let _ = writeln!(io::stderr().lock(), "zvf: {line}");
     }
 }
 

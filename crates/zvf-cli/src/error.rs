@@ -10,8 +10,10 @@ use std::path::Path;
 
 use zvf_convert::ConvertError;
 use zvf_convert::output::OddMoment;
+use zvf_jobs::JobError;
 use zvf_query::QueryError;
 use zvf_store::StoreError;
+use zvf_validate::ValidateError;
 use zvf_write::WriteError;
 
 /// The class of a failure, for scripts.
@@ -231,6 +233,24 @@ impl From<zvf_validate::repair::RepairError> for CliError {
     #[cold]
     fn from(error: zvf_validate::repair::RepairError) -> Self {
         Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
+impl From<JobError> for CliError {
+    #[cold]
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Store { place, source } => Self::from(source).at(&place),
+            JobError::Write { place, source } => Self::from(source).at(&place),
+            JobError::Validate {
+                place,
+                source: ValidateError::Store(source),
+            } => Self::from(source).at(&place),
+            other => {
+                let error = Self::new(class_of(other.class()), other.to_string());
+                error.at(other.place().unwrap_or_default())
+            }
+        }
     }
 }
 

@@ -38,6 +38,8 @@ const COMMANDS: [&str; 32] = [
     "sample",
     "volume",
     "serve",
+    "run",
+    "schema",
     "completions",
 ];
 

@@ -32,6 +32,7 @@ mod inspect;
 mod inspect_blobs;
 mod inspect_volumes;
 mod interrupt;
+mod jobs;
 mod killed;
 mod linked;
 mod links;

@@ -35,6 +35,16 @@ pub fn store_around(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
+/// The store that is at a path of the local disk, else [the one around it](store_around): where a file that is written could replace a cell or
+/// a document.
+#[must_use]
+pub fn store_at_or_around(path: &Path) -> Option<PathBuf> {
+    match is_store(path) {
+        true => Some(path.to_owned()),
+        false => store_around(path),
+    }
+}
+
 /// Whether a folder of the local disk is a store or a part of one, including unfinished stores and those with a damaged root.
 #[must_use]
 pub fn is_store(folder: &Path) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zvf_store::OpenOptions;
 
@@ -209,28 +209,41 @@ pub struct Step {
     pub what: String,
     /// Cells or rows that are done.
     pub done: u64,
+    /// Of these, those that are done since the last call about this part.
+    pub added: u64,
     /// Cells or rows in all.
     pub all: u64,
 }
 
 /// Where progress is reported.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<Told>>);
+pub struct Progress(Option<(Arc<Told>, Arc<Mutex<Part>>)>);
 
 type Told = dyn Fn(&Step) + Send + Sync;
+
+/// The part of the work of the last call, and what was done of it.
+type Part = (String, u64);
 
 impl Progress {
     /// Tells `told`.
     #[must_use]
     pub fn to(told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(told)))
+        Self(Some((Arc::new(told), Arc::default())))
     }
 
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
-        if let Some(told) = &self.0 {
+        if let Some((told, last)) = &self.0 {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.0 != what {
+                *last = (what.to_owned(), 0);
+            }
+            let added = done.saturating_sub(last.1);
+            last.1 = last.1.max(done);
+            drop(last);
             told(&Step {
                 what: what.to_owned(),
                 done,
+                added,
                 all,
             });
         }

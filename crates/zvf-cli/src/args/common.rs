@@ -69,13 +69,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// One size of a list, in the unit of an axis.
-pub(super) fn size(text: &str) -> Result<f64, String> {
-    text.trim()
-        .parse()
-        .map_err(|_| format!("found {text:?}, expected a number an axis, such as 100,100,50"))
-}
-
 /// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");

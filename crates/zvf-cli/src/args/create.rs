@@ -24,13 +24,13 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: String,
     /// Size of a chunk on each axis
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size, required = true)]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size, required = true)]
     pub(crate) chunk_shape: Vec<f64>,
     /// Lowest and highest corner that vertices may have, both ends included; components in axis order
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bounds: String,
     /// Size of a bin on each axis: a whole part of the chunk's
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]

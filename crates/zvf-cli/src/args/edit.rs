@@ -1,4 +1,4 @@
-//! `zvf edit` and `zvf vacuum`.
+//! `zvf edit`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -266,19 +266,4 @@ pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {
         line.swap(2, 3);
     }
     line
-}
-
-/// `zvf vacuum`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
-for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit whose writer is dead is
-finished first; another writer at work is exit code 75. No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
-
-Examples:
-  zvf vacuum brain.zarrvectors
-  zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers")]
-pub(crate) struct VacuumArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
 }

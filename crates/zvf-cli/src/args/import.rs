@@ -147,10 +147,10 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) map: MapArgs,
     /// Size of a chunk on each axis [default: chosen from the data, and said]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
     pub(crate) chunk_shape: Option<Vec<f64>>,
     /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
     /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),

@@ -15,11 +15,11 @@ mod head;
 mod import;
 mod info;
 mod inspect;
+mod jobs;
 mod measure;
 mod place;
 #[cfg(feature = "plot")]
 mod plot;
-mod pyramid;
 mod query;
 mod repair;
 #[cfg(feature = "volumes")]
@@ -36,24 +36,25 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
+use zvf_jobs::{Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
 
 pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::{CopyArgs, MigrateArgs, RechunkArgs, StorageArgs};
+pub(crate) use copy::CopyArgs;
 pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
-pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
+pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
+pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use measure::MeasureArgs;
 pub(crate) use place::PlaceArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
 pub(crate) use query::{
     FormatArg, GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, SplitsArgs,
     TermArgs,
@@ -65,7 +66,7 @@ pub(crate) use sample::{OrderArg, SampleArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use stats::StatsArgs;
 pub(crate) use stores::{MergeArgs, SplitArgs};
-pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
+pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
 
@@ -188,17 +189,21 @@ pub(crate) enum Command {
     /// Makes one new store of several of the same kind
     Merge(MergeArgs),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
-    Migrate(MigrateArgs),
+    #[command(after_help = jobs::MIGRATE)]
+    Migrate(JobArgs<MigrateJob>),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
-    Rechunk(RechunkArgs),
+    #[command(after_help = jobs::RECHUNK)]
+    Rechunk(JobArgs<RechunkJob>),
     /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
-    Pyramid(PyramidArgs),
+    #[command(after_help = jobs::PYRAMID)]
+    Pyramid(JobArgs<PyramidJob>),
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
     Append(AppendArgs),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
     Edit(EditArgs),
     /// Drops the rows of deleted objects and removes what no reader asks for
-    Vacuum(VacuumArgs),
+    #[command(after_help = jobs::VACUUM)]
+    Vacuum(JobArgs<VacuumJob>),
     /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
     Validate(ValidateArgs),
     /// Corrects the documents of a store that follow from its cells; prints the plan first
@@ -212,8 +217,26 @@ pub(crate) enum Command {
     /// Serves stores over HTTP, as they are and as views of Neuroglancer
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    /// Runs jobs from a file: what --print-job of a command prints
+    Run(RunArgs),
+    /// Prints the JSON Schema of jobs: the options of each, with documentation and default
+    Schema(SchemaArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// The job that the command is, and whether it is printed only; `None` if it is none.
+    pub(crate) fn job(&self) -> Option<(Job, bool)> {
+        match self {
+            Self::Migrate(args) => Some(args.job()),
+            Self::Rechunk(args) => Some(args.job()),
+            Self::Pyramid(args) => Some(args.job()),
+            Self::Vacuum(args) => Some(args.job()),
+            Self::Validate(args) => args.job(),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

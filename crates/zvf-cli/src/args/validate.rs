@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use zvf_jobs::{Job, ValidateJob};
 use zvf_validate::Severity;
+
+use super::JobArgs;
 
 /// `zvf validate`
 #[derive(Debug, Args)]
@@ -25,56 +28,40 @@ pub(crate) struct ValidateArgs {
     /// Path or URL of the store
     #[arg(required_unless_present_any = ["list_checks", "explain"])]
     pub(crate) store: Option<String>,
-    /// The deepest level of checks
-    #[arg(long, value_name = "1..5", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
-    pub(crate) level: u8,
+    /// What is checked.
+    #[command(flatten)]
+    pub(crate) of_job: JobArgs<ValidateJob>,
     /// The lowest severity that makes the exit code 1
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "error")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SEVERITY",
+        default_value = "error",
+        conflicts_with = "print_job"
+    )]
     pub(crate) fail_on: FailOn,
-    /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
-    #[arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100")]
-    pub(crate) quick: Option<usize>,
-    /// Which cells --quick reads
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "quick")]
-    pub(crate) seed: u64,
-    /// Reads the cells of these levels only
-    #[arg(long, value_name = "N,..", value_delimiter = ',')]
-    pub(crate) levels: Option<Vec<u32>>,
-    /// Reads the cells of these arrays only, by their path below the level or its beginning
-    #[arg(long, value_name = "PATH,..", value_delimiter = ',')]
-    pub(crate) arrays: Option<Vec<String>>,
-    /// Checks that every vertex has a parent if there are links to a coarser level
-    #[arg(long)]
-    pub(crate) coverage: bool,
-    /// Further checks for one use of the store, from its documents
-    #[arg(long, value_enum, value_name = "PROFILE")]
-    pub(crate) profile: Option<ProfileArg>,
     /// Explains one check, by its code or name, and looks at no store
-    #[arg(long, value_name = "CODE", conflicts_with_all = ["store", "list_checks"])]
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["store", "list_checks", "print_job"])]
     pub(crate) explain: Option<String>,
-    /// Findings that are shown of one check; all are counted
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) most: usize,
-    /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
-    /// removed at the end, and started again when the question or a document of the store has changed
-    #[arg(long, value_name = "FILE")]
-    pub(crate) resume: Option<PathBuf>,
     /// Form of the report; --json is the same as --format json
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "print_job")]
     pub(crate) format: Option<ReportFormat>,
     /// Writes the report to a file instead of stdout
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "print_job")]
     pub(crate) output: Option<PathBuf>,
     /// Prints the table of all checks, and looks at no store
-    #[arg(long)]
+    #[arg(long, conflicts_with = "print_job")]
     pub(crate) list_checks: bool,
 }
 
-/// A use of a store that asks more than the format does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileArg {
-    /// What viewers cannot show, or show badly: axes, units, codecs, levels, attributes
-    Viewer,
+impl ValidateArgs {
+    /// The job, and whether it is printed only; `None` if checks are explained or listed.
+    pub(crate) fn job(&self) -> Option<(Job, bool)> {
+        let store = self.store.as_ref().filter(|_| !self.list_checks)?;
+        let mut job = self.of_job.job.clone();
+        job.store.clone_from(store);
+        Some((job.into(), self.of_job.print_job))
+    }
 }
 
 /// The severity that makes a validation fail.

@@ -12,6 +12,7 @@ mod import;
 mod import_parts;
 mod info;
 mod inspect;
+mod jobs;
 mod links;
 mod listing;
 mod measure;
@@ -23,8 +24,8 @@ mod plot;
 mod precomputed;
 mod pyramid;
 mod query;
-mod rechunk;
 mod repair;
+mod run;
 #[cfg(feature = "volumes")]
 mod sample;
 mod select;
@@ -34,7 +35,6 @@ mod split;
 mod splits;
 mod stats;
 mod summary;
-mod vacuum;
 mod validate;
 #[cfg(feature = "volumes")]
 mod volume;
@@ -54,9 +54,14 @@ use crate::output::outside;
 /// As the command says; usage, for a file to write inside of a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
     check_outputs(command)?;
-    let changing = changed(command).map(|(store, remedy)| Changing::begin(store, remedy));
-    match dispatch(command, context) {
-        Err(_) if interrupt::stop().is_asked() => {
+    guarded(changed(command), || dispatch(command, context))
+}
+
+/// Does work that changes a store, if one is named, with the command that cleans up after an interruption.
+fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let changing = changed.map(|(store, remedy)| Changing::begin(store, remedy));
+    match work() {
+        Err(error) if interrupt::stop().is_asked() && error.class() != Class::Interrupted => {
             let left = changing.as_ref().and_then(Changing::left);
             let message = match left {
                 Some(left) => format!("interrupted: {left}"),
@@ -72,9 +77,6 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
 fn check_outputs(command: &Command) -> Result<()> {
     let path = match command {
         Command::Import(args) => args.journal.as_deref(),
-        Command::Migrate(args) => args.storage.journal.as_deref(),
-        Command::Rechunk(args) => args.storage.journal.as_deref(),
-        Command::Validate(args) => args.resume.as_deref(),
         Command::Repair(args) => {
             return args
                 .backup
@@ -91,50 +93,36 @@ fn check_outputs(command: &Command) -> Result<()> {
     path.map_or(Ok(()), outside::check)
 }
 
-/// The store that a command changes, and the command that cleans up after an interruption.
+/// A store that a command makes, and the command that cleans up after an interruption.
+fn made<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
+    let remedy = match journal {
+        true => "the same command continues where it was".to_owned(),
+        false => format!("`zvf {name} … --clear-leftovers` removes what it left"),
+    };
+    Some((store, remedy))
+}
+
+/// A store that a command changes, and the command that cleans up after an interruption.
+fn edited(store: &str) -> Option<(&str, String)> {
+    let remedy = format!("`zvf edit {store} resume` finishes it or takes it back");
+    Some((store, remedy))
+}
+
+/// The store that a command changes that is no job, and the command that cleans up after an interruption.
 fn changed(command: &Command) -> Option<(&str, String)> {
-    fn new<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
-        let remedy = match journal {
-            true => "the same command continues where it was".to_owned(),
-            false => format!("`zvf {name} … --clear-leftovers` removes what it left"),
-        };
-        Some((store, remedy))
-    }
-    fn edited(store: &str) -> Option<(&str, String)> {
-        let remedy = format!("`zvf edit {store} resume` finishes it or takes it back");
-        Some((store, remedy))
-    }
     match command {
         Command::Import(args) if args.status => None,
         Command::Import(args) if import_parts::is_step(args) => {
             let remedy = "the same command does it again, or finishes it".to_owned();
             Some((args.store.as_str(), remedy))
         }
-        Command::Import(args) => new(args.store.as_str(), "import", args.journal.is_some()),
-        Command::Create(args) => new(args.store.as_str(), "create", false),
-        Command::Merge(args) => new(args.stores.last()?.as_str(), "merge", false),
-        Command::Copy(args) => new(args.target.as_str(), "copy", true),
-        Command::Migrate(args) => new(
-            args.target.as_str(),
-            "migrate",
-            args.storage.journal.is_some(),
-        ),
-        Command::Rechunk(args) => new(
-            args.target.as_str(),
-            "rechunk",
-            args.storage.journal.is_some(),
-        ),
-        Command::Pyramid(args) => {
-            let store = args.store.as_str();
-            let remedy = format!(
-                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or finishes what counts already"
-            );
-            Some((store, remedy))
-        }
+        Command::Import(args) => made(args.store.as_str(), "import", args.journal.is_some()),
+        Command::Create(args) => made(args.store.as_str(), "create", false),
+        Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
+        Command::Copy(args) => made(args.target.as_str(), "copy", true),
         Command::Append(args) => edited(args.store.as_str()),
         Command::Edit(args) => edited(args.store.as_str()),
         Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
-        Command::Vacuum(args) => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
@@ -149,6 +137,11 @@ fn changed(command: &Command) -> Option<(&str, String)> {
 
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
+        Command::Migrate(_) | Command::Rechunk(_) | Command::Pyramid(_) | Command::Vacuum(_) => {
+            run::command(command, context)
+        }
+        Command::Run(args) => run::run(args, context),
+        Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
         Command::Query(args) => query::query(args, context),
         Command::Splits(args) => splits::run(args, context),
@@ -171,12 +164,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Copy(args) => copy::run(args, context),
         Command::Split(args) => split::run(args, context),
         Command::Merge(args) => merge::run(args, context),
-        Command::Migrate(args) => migrate::run(args, context),
-        Command::Rechunk(args) => rechunk::run(args, context),
-        Command::Pyramid(args) => pyramid::run(args, context),
         Command::Append(args) => edit::append::run(args, context),
         Command::Edit(args) => edit::run(args, context),
-        Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
         #[cfg(feature = "volumes")]

@@ -7,7 +7,7 @@ use zvf_format::int::wide;
 use zvf_validate::repair::{Applied, Change, Plan, RepairOptions, apply, plan, undo};
 use zvf_validate::{Check, Depth, Report, Severity};
 
-use super::validate::{told, totals};
+use super::validate::totals;
 use crate::args::{PlanFormat, RepairArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -21,11 +21,12 @@ use crate::output::{print_json, print_text};
 /// Findings, as the help says; usage, for an older store or an unfinished change; as the storage says.
 pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
+    let progress = context.progress("cells");
     let mut options = RepairOptions::default()
         .with_write(context.write_options(false))
         .with_depth(Depth::from_number(args.level).unwrap_or(Depth::Multiscale))
         .with_accept_loss(args.accept_loss)
-        .with_progress(told(context));
+        .with_progress(move |step| progress.add(step.added));
     if let Some(only) = &args.only {
         options = options.with_only(only.clone());
     }

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Mutex;
 
-use zvf_validate::{
-    Check, CheckInfo, Depth, Profile, Report, Sample, Severity, Step, ValidateOptions, validate,
-};
+use zvf_jobs::JobReport;
+use zvf_validate::{Check, CheckInfo, Report, Severity};
 
-use crate::args::{ProfileArg, ReportFormat, ValidateArgs};
+use super::jobs;
+use crate::args::{ReportFormat, ValidateArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::place::{Staged, is_special};
@@ -29,16 +28,13 @@ pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> 
     if let Some(code) = &args.explain {
         return explain(code, format);
     }
-    let Some(store) = args.store.as_deref().filter(|_| !args.list_checks) else {
+    let Some((job, print)) = args.job() else {
         return list(format);
     };
-    let options = options(args, context);
-    let report = context
-        .wait(validate(store, &options))?
-        .map_err(|error| match error {
-            zvf_validate::ValidateError::Store(error) => CliError::from(error).at(store),
-            other => CliError::usage(other.to_string()).at(store),
-        })?;
+    let report = match jobs::of_command(&job, print, context)? {
+        Some(JobReport::Validate(report)) => report.0,
+        _ => return Ok(()),
+    };
     let document = match format {
         ReportFormat::Text => text(&report),
         ReportFormat::Json => format!("{:#}\n", zvf_validate::json(&report)),
@@ -53,8 +49,13 @@ pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> 
     if report.is_clean(worst) {
         return Ok(());
     }
-    let message = format!("{store}: {}", totals(&report));
-    Err(CliError::new(Class::Findings, message))
+    Err(findings(&report))
+}
+
+/// The failure that the findings of a report are.
+pub(super) fn findings(report: &Report) -> CliError {
+    let message = format!("{}: {}", report.store, totals(report));
+    CliError::new(Class::Findings, message)
 }
 
 /// Writes the report to a file, whole or not at all.
@@ -68,47 +69,6 @@ fn write_file(path: &Path, document: &str) -> Result<()> {
     staged.commit().map(|_| ())
 }
 
-fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
-    let depth = Depth::from_number(args.level).unwrap_or(Depth::Consistency);
-    let mut options = ValidateOptions::new(depth)
-        .with_most(args.most)
-        .with_coverage(args.coverage)
-        .with_open(context.options());
-    if let Some(ProfileArg::Viewer) = args.profile {
-        options = options.with_profile(Profile::Viewer);
-    }
-    if let Some(levels) = &args.levels {
-        options = options.with_levels(levels.clone());
-    }
-    if let Some(arrays) = &args.arrays {
-        options = options.with_arrays(arrays.iter().cloned());
-    }
-    if let Some(cells) = args.quick {
-        let seed = args.seed;
-        options = options.with_sample(Sample { cells, seed });
-    }
-    if let Some(path) = &args.resume {
-        options = options.with_journal(path);
-    }
-    options.with_progress(told(context))
-}
-
-/// Shows how much of a look at a store is done.
-pub(super) fn told(context: &Context<'_>) -> impl Fn(&Step) + Send + Sync + 'static {
-    let progress = context.progress("cells");
-    let before = Mutex::new((String::new(), 0_u64));
-    move |step| {
-        let mut before = before
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if before.0 != step.what {
-            *before = (step.what.clone(), 0);
-        }
-        progress.add(step.done.saturating_sub(before.1));
-        before.1 = step.done;
-    }
-}
-
 pub(super) fn totals(report: &Report) -> String {
     format!(
         "{}, {}, {}",
@@ -119,7 +79,7 @@ pub(super) fn totals(report: &Report) -> String {
 }
 
 /// The report for people: by check, with what each asks and what helps.
-fn text(report: &Report) -> String {
+pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     let version = report.version.as_deref().unwrap_or("unknown");
     let kind = report.kind.as_deref().unwrap_or("unknown");

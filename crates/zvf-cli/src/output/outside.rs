@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zvf_store::writing::{is_store, store_around};
+use zvf_store::writing::store_at_or_around;
 
 use crate::error::{CliError, Result};
 
@@ -12,11 +12,7 @@ use crate::error::{CliError, Result};
 ///
 /// Usage.
 pub(crate) fn check(path: &Path) -> Result<()> {
-    let store = match is_store(path) {
-        true => Some(path.to_owned()),
-        false => store_around(path),
-    };
-    match store {
+    match store_at_or_around(path) {
         None => Ok(()),
         Some(store) => Err(CliError::usage(format!(
             "{}: is in the folder of the store {}, expected a place outside of every store",

@@ -1,0 +1,189 @@
+//! Commands whose options are those of a job of `zvf-jobs`, and the commands for job files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zvf_jobs::Job;
+
+/// A command whose options are those of a job.
+#[derive(Debug, Args)]
+pub(crate) struct JobArgs<J: Args> {
+    /// The options.
+    #[command(flatten)]
+    pub(crate) job: J,
+    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    #[arg(long)]
+    pub(crate) print_job: bool,
+}
+
+impl<J: Args + Clone + Into<Job>> JobArgs<J> {
+    /// The job, and whether it is printed only.
+    pub(crate) fn job(&self) -> (Job, bool) {
+        (self.job.clone().into(), self.print_job)
+    }
+}
+
+/// `zvf run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job makes one of a \
+command: vacuum, validate, pyramid, rechunk and migrate have it, no other command has. All jobs of a list are checked before the first one runs. \
+They run one after the other; a failure ends the list, findings of a validation do not. Relative paths are relative to the working directory. A \
+file may name any store and file, as a command line may: run only files that you trust. Exit codes are those of the commands; 1, too, if a \
+validation found errors. With --json the report is printed, or the list of reports.
+
+Examples:
+  zvf run coarser.json
+  zvf pyramid brain.zarrvectors --factors 2,2 --print-job | zvf run -
+  zvf run nightly.json --json --memory-budget 1GiB")]
+pub(crate) struct RunArgs {
+    /// A file with a job, or a list of them, in JSON; `-`: stdin
+    #[arg(value_name = "JOB.json")]
+    pub(crate) file: PathBuf,
+}
+
+/// `zvf schema`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf schema > jobs.schema.json
+  zvf schema pyramid | jq .properties")]
+pub(crate) struct SchemaArgs {
+    /// The job; without it, any job or list of them
+    #[arg(value_name = "JOB", value_parser = Job::NAMES)]
+    pub(crate) job: Option<String>,
+}
+
+/// Behind the options of `zvf vacuum`.
+pub(crate) const VACUUM: &str = "\
+Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
+for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit whose writer is dead is
+finished first; another writer at work is exit code 75. No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
+
+Examples:
+  zvf vacuum brain.zarrvectors
+  zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers";
+
+/// Behind the options of `zvf migrate`.
+pub(crate) const MIGRATE: &str = "\
+Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
+and unknown members. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
+carried is listed, and with --strict is an error. Then both stores are read once more and compared (left out with --no-verify). \
+DST is there as a whole or not at all. With --journal an interrupted copy is resumed, if SRC has not changed.
+
+In 0.8.1 the id of an object is the number of its row: ids below 0 or above 67108863 are an error, and ids that no object has become \
+objects without vertices. Chunks below 0 have no place in shards.
+
+Examples:
+  zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2
+  zvf migrate s3://bucket/old.zarrvectors new.zarrvectors --to 0.9.2 --strict
+  zvf migrate new.zarrvectors for-old-tools.zarrvectors --to 0.8.1
+  zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
+  zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses";
+
+/// Behind the options of `zvf rechunk`.
+pub(crate) const RECHUNK: &str = "\
+What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
+level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
+elsewhere. Both stores are read once more and compared (left out with --no-verify). SRC may be of any version, DST is of 0.9.2, \
+and is there as a whole or not at all. With --journal an interrupted copy is resumed.
+
+Examples:
+  zvf rechunk tracts.zarrvectors coarse.zarrvectors --chunk-shape 100,100,100
+  zvf rechunk points.zarrvectors binned.zarrvectors --bin-shape 12.5,12.5,12.5
+  zvf rechunk brain.zarrvectors s3://bucket/brain.zarrvectors --shard-shape 8,8,8 --codec zstd";
+
+/// Behind the options of `zvf pyramid`.
+pub(crate) const PYRAMID: &str = "\
+Without --factors levels are chosen by the data: each 4 to 8 times smaller than the finer one, until about 10000 vertices are
+left (--levels-until says others). Points and lines: every so many-th along a curve that fills space, so that a level is as
+dense as level 0 wherever one looks. Others: simplified by the method below; where that would leave few vertices of each object,
+whole objects are left out, evenly by place and length. Chunks grow with levels, so that they hold about as many vertices as those
+of level 0.
+
+With --factors a level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
+16 times the size of level 0's. These fit the data: about as large as the median step between neighbouring vertices, or so that
+they hold one or two points; --bin-shape says others. All levels appear at once when
+everything is written; an interrupted run leaves the store as it was, and --clear-leftovers removes what it left, or finishes
+what counts already.
+
+Levels that are there are touched only if --add, --replace, --refresh or --remove asks for it, and change at once as well.
+
+Methods:
+  density    real vertices are kept, with attributes, objects, groups and links. Points: one a bin. Lines: one for each pair of
+             bins that its ends lie in. Polylines and streamlines: simplified, with their ends. Graphs and skeletons:
+             connected vertices of a bin become one, edges stay. Meshes: vertices of a bin become one.
+             The error bound says how far anything moved at most.
+  reference  as the Python package does: the vertices of a bin become one at their mean; vertex attributes, groups and
+             links are lost
+
+A level that is hardly smaller than the finer one, or more than 32 times smaller, is a warning.
+
+Examples:
+  zvf pyramid cells.zarrvectors
+  zvf pyramid cells.zarrvectors --factors 2,2,2
+  zvf pyramid tracts.zarrvectors --factors 2 --sparsity 4 --levels-until 100000
+  zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2
+  zvf pyramid cells.zarrvectors --add --factors 4
+  zvf edit cells.zarrvectors delete 7 && zvf pyramid cells.zarrvectors --refresh
+  zvf pyramid cells.zarrvectors --replace --factors 3,3 --bin-shape 2,2,2
+  zvf pyramid cells.zarrvectors --remove";
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, CommandFactory};
+    use serde_json::Value;
+
+    use super::Job;
+    use crate::args::Cli;
+
+    /// The default of an argument, as text.
+    fn default(argument: &Arg) -> String {
+        match argument.get_default_values() {
+            [] if !argument.get_action().takes_values() => "false".to_owned(),
+            values => values.iter().map(|one| one.to_string_lossy()).collect(),
+        }
+    }
+
+    #[test]
+    fn every_option_of_a_job_is_a_flag_with_its_default_and_documentation() {
+        let program = Cli::command();
+        for name in Job::NAMES {
+            let command = program.find_subcommand(name).unwrap();
+            let schema = zvf_jobs::schema(Some(name)).unwrap();
+            let members = schema["properties"].as_object().unwrap();
+            for (member, of) in members.iter().filter(|(member, _)| *member != "job") {
+                // `version` is the flag of every command.
+                let id = if member == "version" { "to" } else { member };
+                let found = command.get_arguments().find(|one| one.get_id() == id);
+                let argument = found.unwrap_or_else(|| panic!("{name}: no flag for {member}"));
+                let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let help = argument.get_help().map(|help| words(&help.to_string()));
+                let documented = of["description"].as_str().map(words);
+                assert_eq!(help, documented, "{name}: {member}");
+                let expected = match of.get("default") {
+                    None => {
+                        assert!(argument.is_positional(), "{name}: {member}");
+                        continue;
+                    }
+                    Some(Value::Null) => String::new(),
+                    Some(Value::Array(none)) if none.is_empty() => String::new(),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                };
+                assert_eq!(default(argument), expected, "{name}: {member}");
+            }
+            let flags = command.get_arguments().map(|one| one.get_id().as_str());
+            let more: Vec<&str> = flags
+                .filter(|id| !members.contains_key(*id) && !matches!(*id, "to" | "print_job"))
+                .collect();
+            let about_the_report = ["fail_on", "explain", "format", "output", "list_checks"];
+            let expected: &[&str] = if name == "validate" {
+                &about_the_report
+            } else {
+                &[]
+            };
+            assert_eq!(more, expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Commands that are jobs of `zvf-jobs` with their reports for people, `zvf run` and `zvf schema`.
+
+use std::io::{Read, stdin};
+use std::path::Path;
+
+use zvf_jobs::{JobReport, Jobs};
+use zvf_validate::Severity;
+
+use super::{jobs, migrate, pyramid, validate};
+use crate::args::{Command, RunArgs, SchemaArgs};
+use crate::context::Context;
+use crate::error::{Class, CliError, Result};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// Runs a command that is a job and prints its report.
+///
+/// # Errors
+///
+/// As the job says.
+pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()> {
+    let Some((job, print)) = command.job() else {
+        return Ok(());
+    };
+    match jobs::of_command(&job, print, context)? {
+        Some(report) if context.common.json => print_json(&report),
+        Some(report) => print_text(&text(&report)),
+        None => Ok(()),
+    }
+}
+
+/// A report for people.
+fn text(report: &JobReport) -> String {
+    match report {
+        JobReport::Vacuum(done) => format!(
+            "{}: dropped {}, removed {}\n",
+            done.store,
+            counted(done.rows, "row of a deleted object"),
+            counted(done.leftovers, "leftover"),
+        ),
+        JobReport::Validate(done) => validate::text(&done.0),
+        JobReport::Pyramid(done) => pyramid::text(done),
+        JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
+        _ => String::new(),
+    }
+}
+
+/// Runs `zvf run`.
+///
+/// # Errors
+///
+/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors.
+pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
+    let listed = zvf_jobs::parse(&read(&args.file)?)?;
+    let mut reports = Vec::new();
+    let mut found = None;
+    let mut outcome = Ok(());
+    for job in listed.as_slice() {
+        match jobs::report(job, context) {
+            Ok(report) => {
+                if let Some(JobReport::Validate(done)) = &report
+                    && !done.0.is_clean(Severity::Error)
+                {
+                    found = Some(validate::findings(&done.0));
+                }
+                if let (Some(report), false) = (&report, context.common.json) {
+                    print_text(&text(report))?;
+                }
+                reports.push(report);
+            }
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
+        }
+    }
+    match &listed {
+        Jobs::List(_) if context.common.json => print_json(&reports)?,
+        Jobs::One(_) if context.common.json => {
+            reports.iter().flatten().try_for_each(print_json)?;
+        }
+        _ => {}
+    }
+    outcome.and(found.map_or(Ok(()), Err))
+}
+
+/// The text of a file, or of stdin.
+fn read(path: &Path) -> Result<String> {
+    let text = match path == Path::new("-") {
+        true => {
+            let mut text = String::new();
+            stdin().read_to_string(&mut text).map(|_| text)
+        }
+        false => std::fs::read_to_string(path),
+    };
+    text.map_err(|error| CliError::file("read", path, &error))
+}
+
+/// Runs `zvf schema`.
+///
+/// # Errors
+///
+/// I/O.
+pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
+    let schema = zvf_jobs::schema(args.job.as_deref());
+    print_json(&schema.ok_or_else(|| {
+        CliError::new(
+            Class::Bug,
+            "a job without a schema; this is a defect of zvf, please report it",
+        )
+    })?)
+}

@@ -1,0 +1,62 @@
+//! Checks that several jobs make of their options.
+
+use std::path::Path;
+
+use zvf_store::writing::store_at_or_around;
+
+use crate::JobError;
+
+/// Sizes along axes.
+pub(crate) fn sizes(member: &str, sizes: Option<&[f64]>) -> Result<(), JobError> {
+    let Some(sizes) = sizes else { return Ok(()) };
+    if sizes.is_empty() {
+        return Err(JobError::option(
+            member,
+            "an empty list",
+            "a size for each axis",
+        ));
+    }
+    numbers(member, sizes, "a finite size above 0", |size| size > 0.0)
+}
+
+/// Finite numbers that are `legal`.
+pub(crate) fn numbers(
+    member: &str,
+    numbers: &[f64],
+    expected: &str,
+    legal: impl Fn(f64) -> bool,
+) -> Result<(), JobError> {
+    match numbers
+        .iter()
+        .position(|one| !(one.is_finite() && legal(*one)))
+    {
+        Some(at) => {
+            let found = numbers.get(at).map_or_else(String::new, f64::to_string);
+            Err(JobError::option(
+                &format!("{member}[{at}]"),
+                found,
+                expected,
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses a file to write to inside of a store, where it would replace a cell or a document.
+pub(crate) fn outside(member: &str, path: Option<&Path>) -> Result<(), JobError> {
+    match path.and_then(|path| Some((path, store_at_or_around(path)?))) {
+        Some((path, store)) => {
+            let found = format!(
+                "{} in the folder of the store {}",
+                path.display(),
+                store.display()
+            );
+            Err(JobError::option(
+                member,
+                found,
+                "a place outside of every store",
+            ))
+        }
+        None => Ok(()),
+    }
+}

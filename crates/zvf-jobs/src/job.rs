@@ -1,0 +1,210 @@
+//! Any job, by its name.
+
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::members::{of_options, options, shown};
+use crate::{
+    Context, CopyReport, JobError, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob, VacuumJob,
+    VacuumReport, ValidateJob, ValidateReport,
+};
+
+/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
+macro_rules! jobs {
+    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal;)*) => {
+        /// A job, with its options.
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum Job {
+            $($(#[$doc])* $variant($options),)*
+        }
+
+        $(impl From<$options> for Job {
+            fn from(options: $options) -> Self {
+                Self::$variant(options)
+            }
+        })*
+
+        impl Job {
+            /// The names of all jobs.
+            pub const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+
+            /// The name of the job, which is that of the command.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// What the progress of the job counts.
+            #[must_use]
+            pub fn unit(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $unit,)*
+                }
+            }
+
+            fn of_members(name: &str, members: Map<String, Value>) -> Result<Option<Self>, JobError> {
+                Ok(match name {
+                    $($name => Some(Self::$variant(options(members, &$required)?)),)*
+                    _ => None,
+                })
+            }
+
+            pub(crate) fn schema_of(name: &str) -> Option<Map<String, Value>> {
+                match name {
+                    $($name => Some(of_options::<$options>($name, &$required)),)*
+                    _ => None,
+                }
+            }
+
+            fn members(&self) -> Result<Value, serde_json::Error> {
+                match self {
+                    $(Self::$variant(options) => serde_json::to_value(options),)*
+                }
+            }
+
+            /// Checks the options that the types allow: ranges, and what is given together. Nothing is read.
+            ///
+            /// # Errors
+            ///
+            /// Misuse: the first member that is wrong, with what was found and expected.
+            pub fn check(&self) -> Result<(), JobError> {
+                for (member, address) in self.addresses() {
+                    if address.is_empty() {
+                        return Err(JobError::option(member, "\"\"", "a path or URL"));
+                    }
+                }
+                match self {
+                    $(Self::$variant(options) => options.check(),)*
+                }
+            }
+        }
+
+        /// Runs a job.
+        ///
+        /// # Cost
+        ///
+        /// That of the function of the library that does it: [`zvf_edit::vacuum`], [`zvf_validate::validate`], [`zvf_pyramid::build_pyramid`],
+        /// [`zvf_migrate::migrate`].
+        ///
+        /// # Errors
+        ///
+        /// Misuse: options that are wrong, before anything is read. Else as the function of the library. A damaged store is a finding of `validate`, not an error.
+        pub fn run<'a>(job: &'a Job, context: &'a Context) -> BoxFuture<'a, Result<JobReport, JobError>> {
+            if let Err(error) = job.check() {
+                return Box::pin(std::future::ready(Err(error)));
+            }
+            match job {
+                $(Job::$variant(options) => {
+                    Box::pin(async move { options.run(context).await.map(JobReport::$report) })
+                })*
+            }
+        }
+    };
+}
+
+jobs! {
+    /// Drops the rows of deleted objects and removes what no reader asks for.
+    Vacuum(VacuumJob) -> Vacuum: "vacuum", ["store"], "";
+    /// Looks whether a store can be trusted.
+    Validate(ValidateJob) -> Validate: "validate", ["store"], "cells";
+    /// Adds, replaces, refreshes or removes coarse levels.
+    Pyramid(PyramidJob) -> Pyramid: "pyramid", ["store"], "vertices coarsened";
+    /// Copies a store into chunks, bins or shards of another shape.
+    Rechunk(RechunkJob) -> Copy: "rechunk", ["source", "target"], "vertices";
+    /// Copies a store into one of another version.
+    Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
+}
+
+impl Job {
+    /// Reads a job: an object with the name of the job as `job`, and its options. It is [checked](Self::check).
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the first member that is wrong, by its path, with what was found and expected.
+    pub fn from_json(value: Value) -> Result<Self, JobError> {
+        let expected = || format!("one of {}", Self::NAMES.join(", "));
+        let Value::Object(mut members) = value else {
+            return Err(JobError::option(
+                "job",
+                shown(&value),
+                "an object with the member job",
+            ));
+        };
+        let name = match members.shift_remove("job") {
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(JobError::option("job", shown(&other), &expected())),
+            None => return Err(JobError::option("job", "nothing", &expected())),
+        };
+        let job = Self::of_members(&name, members)?;
+        let job = job.ok_or_else(|| JobError::option("job", format!("{name:?}"), &expected()))?;
+        job.check()?;
+        Ok(job)
+    }
+
+    /// The job as JSON, from which [`from_json`](Self::from_json) makes the same one: its name, and the options that are not as by default.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a path that is no Unicode text, which JSON cannot hold. Bug.
+    pub fn to_json(&self) -> Result<Value, JobError> {
+        let members = self
+            .members()
+            .map_err(|error| JobError::option("job", error, "texts of Unicode"))?;
+        let schema = Self::schema_of(self.name()).unwrap_or_default();
+        let is_default = |name: &str, value: &Value| {
+            let default = schema
+                .get("properties")
+                .and_then(|all| all.get(name)?.get("default"));
+            default == Some(value)
+        };
+        let mut document = Map::from_iter([("job".to_owned(), Value::from(self.name()))]);
+        if let Value::Object(members) = members {
+            let given = members
+                .into_iter()
+                .filter(|(name, value)| !is_default(name, value));
+            document.extend(given);
+        }
+        Ok(document.into())
+    }
+
+    /// The members that are addresses of stores.
+    fn addresses(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Vacuum(VacuumJob { store, .. })
+            | Self::Validate(ValidateJob { store, .. })
+            | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
+            Self::Rechunk(RechunkJob { source, target, .. })
+            | Self::Migrate(MigrateJob { source, target, .. }) => {
+                vec![("source", source), ("target", target)]
+            }
+        }
+    }
+
+    /// The store that the job makes or changes; `None` if it only reads.
+    #[must_use]
+    pub fn changes(&self) -> Option<&str> {
+        match self {
+            Self::Validate(_) => None,
+            _ => self.addresses().last().map(|(_, address)| *address),
+        }
+    }
+}
+
+/// What a job did.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum JobReport {
+    /// Of `vacuum`.
+    Vacuum(VacuumReport),
+    /// Of `validate`.
+    Validate(ValidateReport),
+    /// Of `pyramid`.
+    Pyramid(PyramidJobReport),
+    /// Of `rechunk` and `migrate`.
+    Copy(CopyReport),
+}

@@ -1,0 +1,47 @@
+//! Jobs on whole stores. Each is described once, by its options: a struct that is read from JSON, printed as JSON, described by JSON Schema and,
+//! with the feature `clap`, taken from a command line. The program `zvf` and the Python package run jobs by this crate.
+//!
+//! ```
+//! use zvf_jobs::{Job, VacuumJob};
+//!
+//! let job = Job::from_json(serde_json::json!({"job": "vacuum", "store": "brain.zarrvectors"}))?;
+//! assert!(matches!(&job, Job::Vacuum(VacuumJob { store, .. }) if store == "brain.zarrvectors"));
+//!
+//! let wrong = Job::from_json(serde_json::json!({"job": "pyramid", "store": "a.zv", "factors": [2, "x"]}));
+//! assert_eq!(wrong.unwrap_err().to_string(), "factors[1]: found \"x\", expected a number");
+//! # Ok::<(), zvf_jobs::JobError>(())
+//! ```
+//!
+//! A job file is trusted as a command line is: it names any store and file. Relative paths are relative to the working directory. How storage is
+//! reached, with which credentials and limits, is no part of a job but of its [`Context`].
+
+mod checks;
+mod context;
+mod copy;
+mod error;
+mod job;
+mod members;
+mod pyramid;
+mod read;
+mod schema;
+mod vacuum;
+mod validate;
+mod values;
+
+pub use context::{Context, JobLog, JobProgress};
+pub use copy::{CopyReport, MigrateJob, RechunkJob};
+pub use error::JobError;
+pub use job::{Job, JobReport, run};
+pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
+pub use read::{Jobs, parse};
+pub use schema::schema;
+pub use vacuum::{VacuumJob, VacuumReport};
+pub use validate::{ProfileName, ValidateJob, ValidateReport};
+#[cfg(feature = "clap")]
+pub use values::parse_size;
+pub use values::{ChunkScale, CodecChoice, NewVersion, ShardChoice};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

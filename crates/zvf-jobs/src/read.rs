@@ -1,0 +1,50 @@
+//! Jobs from JSON, with the path of the member that is wrong.
+
+use serde_json::Value;
+
+use crate::{Job, JobError};
+
+/// Reads the text of a job file: one job, or a list of them. Each is [checked](Job::check).
+///
+/// # Errors
+///
+/// Misuse: text that is no JSON; the first member that is wrong, by its path, with what was found and expected.
+///
+/// ```
+/// let wrong = zvf_jobs::parse(r#"[{"job": "vacuum", "store": "a.zv"}, {"job": "validate", "store": "a.zv", "depth": 9}]"#);
+/// assert_eq!(wrong.unwrap_err().to_string(), "[1].depth: found 9, expected a number from 1 to 5");
+/// ```
+pub fn parse(text: &str) -> Result<Jobs, JobError> {
+    let value = serde_json::from_str(text).map_err(|error| JobError::Option {
+        path: "job file".to_owned(),
+        what: format!("found text that is no JSON ({error}), expected a job or a list of jobs"),
+    })?;
+    match value {
+        Value::Array(items) => {
+            let job = |(at, item)| Job::from_json(item).map_err(|error| error.of_item(at));
+            let jobs = items.into_iter().enumerate().map(job);
+            Ok(Jobs::List(jobs.collect::<Result<_, _>>()?))
+        }
+        one => Ok(Jobs::One(Job::from_json(one)?)),
+    }
+}
+
+/// The jobs of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Jobs {
+    /// A job by itself, whose result is one report.
+    One(Job),
+    /// A list, whose result is a list of reports. The jobs run one after the other; an error ends the list, findings of a validation do not.
+    List(Vec<Job>),
+}
+
+impl Jobs {
+    /// The jobs, in their order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Job] {
+        match self {
+            Self::One(job) => std::slice::from_ref(job),
+            Self::List(jobs) => jobs,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The job `vacuum`.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Context, JobError};
+
+/// Drops the rows of deleted objects and removes what no reader asks for
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct VacuumJob {
+    /// Path or URL of the store
+    pub store: String,
+}
+
+impl VacuumJob {
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        Ok(())
+    }
+
+    pub(crate) fn run<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<VacuumReport, JobError>> {
+        async move {
+            let done = zvf_edit::vacuum(&self.store, context.writing(false)).await;
+            let done = done.map_err(JobError::write(&self.store))?;
+            Ok(VacuumReport {
+                store: self.store.clone(),
+                rows: done.rows,
+                leftovers: done.leftovers,
+                put: done.edit.put,
+                removed: done.edit.removed,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// What `vacuum` removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct VacuumReport {
+    /// The store.
+    pub store: String,
+    /// Rows of deleted objects that were dropped.
+    pub rows: u64,
+    /// Unreferenced Zarr objects and temporary files that were removed.
+    pub leftovers: u64,
+    /// Objects that the edit replaced or added.
+    pub put: u64,
+    /// Objects that the edit removed.
+    pub removed: u64,
+}

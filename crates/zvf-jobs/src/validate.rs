@@ -1,0 +1,151 @@
+//! The job `validate`.
+
+use std::path::PathBuf;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+use zvf_validate::{Depth, Profile, Sample, ValidateOptions};
+
+use crate::checks::outside;
+use crate::{Context, JobError};
+
+/// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ValidateJob {
+    /// Path or URL of the store
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub store: String,
+    /// The deepest level of checks
+    #[cfg_attr(feature = "clap", arg(long = "level", value_name = "1..5", default_value_t = ValidateJob::default().depth))]
+    #[schemars(range(min = 1, max = 5))]
+    pub depth: u8,
+    /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100"))]
+    pub quick: Option<usize>,
+    /// Which cells --quick reads
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = ValidateJob::default().seed))]
+    pub seed: u64,
+    /// Reads the cells of these levels only
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N,..", value_delimiter = ',')
+    )]
+    pub levels: Option<Vec<u32>>,
+    /// Reads the cells of these arrays only, by their path below the level or its beginning
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "PATH,..", value_delimiter = ',')
+    )]
+    pub arrays: Option<Vec<String>>,
+    /// Checks that every vertex has a parent if there are links to a coarser level
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub coverage: bool,
+    /// Further checks for one use of the store, from its documents
+    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "PROFILE"))]
+    pub profile: Option<ProfileName>,
+    /// Findings that are shown of one check; all are counted
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = ValidateJob::default().most))]
+    pub most: usize,
+    /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
+    /// removed at the end, and started again when the question or a document of the store has changed
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub resume: Option<PathBuf>,
+}
+
+impl Default for ValidateJob {
+    fn default() -> Self {
+        let ValidateOptions { depth, most, .. } = ValidateOptions::default();
+        Self {
+            store: String::new(),
+            depth: depth.number(),
+            quick: None,
+            seed: 0,
+            levels: None,
+            arrays: None,
+            coverage: false,
+            profile: None,
+            most,
+            resume: None,
+        }
+    }
+}
+
+/// A use of a store that asks more than the format does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ProfileName {
+    /// What viewers cannot show, or show badly: axes, units, codecs, levels, attributes
+    Viewer,
+}
+
+impl ValidateJob {
+    fn depth(&self) -> Result<Depth, JobError> {
+        let expected = "a number from 1 to 5";
+        Depth::from_number(self.depth)
+            .ok_or_else(|| JobError::option("depth", self.depth, expected))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        self.depth()?;
+        if self.seed != 0 && self.quick.is_none() {
+            let found = format!("{} without quick", self.seed);
+            return Err(JobError::option("seed", found, "quick as well"));
+        }
+        let empty = |member, list: bool| match list {
+            true => Err(JobError::option(member, "an empty list", "at least one")),
+            false => Ok(()),
+        };
+        empty("levels", self.levels.as_ref().is_some_and(Vec::is_empty))?;
+        empty("arrays", self.arrays.as_ref().is_some_and(Vec::is_empty))
+    }
+
+    fn options(&self, context: &Context) -> Result<ValidateOptions, JobError> {
+        outside("resume", self.resume.as_deref())?;
+        let progress = context.progress();
+        let mut options = ValidateOptions::new(self.depth()?)
+            .with_most(self.most)
+            .with_coverage(self.coverage)
+            .with_open(context.write.open.clone())
+            .with_progress(move |step| progress(step.added));
+        options.profile = self.profile.map(|ProfileName::Viewer| Profile::Viewer);
+        options.levels.clone_from(&self.levels);
+        options.arrays.clone_from(&self.arrays);
+        let seed = self.seed;
+        options.sample = self.quick.map(|cells| Sample { cells, seed });
+        options.journal.clone_from(&self.resume);
+        Ok(options)
+    }
+
+    pub(crate) fn run<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<ValidateReport, JobError>> {
+        async move {
+            let options = self.options(context)?;
+            let done = zvf_validate::validate(&self.store, &options).await;
+            let report = done.map_err(|source| JobError::Validate {
+                place: self.store.clone(),
+                source,
+            })?;
+            Ok(ValidateReport(report))
+        }
+        .boxed()
+    }
+}
+
+/// What `validate` found. Serialized as [`zvf_validate::json`].
+#[derive(Debug, Clone)]
+pub struct ValidateReport(pub zvf_validate::Report);
+
+impl Serialize for ValidateReport {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        zvf_validate::json(&self.0).serialize(to)
+    }
+}
