@@ -85,6 +85,7 @@ mod import;
 mod imported;
 mod isolate;
 mod las;
+#[cfg(feature = "volumes")]
 mod masks;
 mod names;
 mod npy;
@@ -123,7 +124,6 @@ pub use frame::{Frame, Space};
 pub use ids::{IdMap, ObjectIds};
 pub use import::Import;
 pub use imported::Imported;
-pub use masks::MaskSource;
 #[cfg(feature = "volumes")]
 pub use masks::{mask_of_runs, mask_region};
 pub use numbers::{Floats, floats, shape};
@@ -133,7 +133,7 @@ pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;
 pub use records::rename::held_names;
-pub use regions::{hull_region, mesh_region, object_places, polygon_region, region};
+pub use regions::{MaskSource, hull_region, mesh_region, object_places, polygon_region, region};
 pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};

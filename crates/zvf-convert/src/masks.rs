@@ -1,29 +1,13 @@
 //! Masks: voxels of a volume as regions of a store.
 
-#[cfg(feature = "volumes")]
 use futures::future::BoxFuture;
-#[cfg(feature = "volumes")]
 use zvf_meta::{Affine, Axis};
-#[cfg(feature = "volumes")]
 use zvf_query::Region;
-#[cfg(feature = "volumes")]
 use zvf_store::{IoOptions, Store};
-#[cfg(feature = "volumes")]
 use zvf_volume::{AxisUse, Volume, VolumePlacement};
 
-#[cfg(feature = "volumes")]
-use crate::{ConvertError, Frame, regions::refused, stated_affine};
-
-/// The volume of a mask, and which of its voxels are meant.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MaskSource {
-    /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
-    pub volume: String,
-    /// The values of the elements that belong; none: all but 0 and NaN.
-    pub labels: Vec<i64>,
-    /// From indices of elements to the axes of the store, instead of what the volume states: see [`stated_affine`](crate::stated_affine).
-    pub affine: Option<String>,
-}
+use crate::regions::{MaskSource, refused};
+use crate::{ConvertError, Frame, stated_affine};
 
 /// The voxels of a volume as a region of one store, with remarks for the user. A position belongs to the element that samples of order nearest take: the volume is
 /// placed by the same rules, units are converted, and positions that are stored as voxel millimetres of TrackVis are those of the scanner.
@@ -36,7 +20,6 @@ pub struct MaskSource {
 ///
 /// Misuse: a volume of more than three axes in space, or of several times or channels; labels that no element has, no element but zeros; axes, units or a frame that
 /// do not fit. Limit: more runs than a mask has. I/O and malformed volumes.
-#[cfg(feature = "volumes")]
 pub fn mask_region<'a>(
     store: &'a Store,
     source: &'a MaskSource,
@@ -94,7 +77,6 @@ pub fn mask_region<'a>(
 /// # Errors
 ///
 /// Misuse: other numbers of axes; those of [`Region::mask`]; a frame that does not fit.
-#[cfg(feature = "volumes")]
 pub fn mask_of_runs<'a>(
     store: &'a Store,
     shape: &'a [u64],
@@ -119,14 +101,12 @@ pub fn mask_of_runs<'a>(
     })
 }
 
-#[cfg(feature = "volumes")]
 fn names<'a>(world: &'a [Axis], picked: &[usize]) -> Vec<&'a str> {
     let axes = picked.iter().filter_map(|at| world.get(*at));
     axes.map(|axis| axis.name.as_str()).collect()
 }
 
 /// The map to positions of a store, of one to scanner millimetres if it is a tractogram.
-#[cfg(feature = "volumes")]
 async fn in_frame(
     store: &Store,
     to_world: Affine,

@@ -11,10 +11,21 @@ use zvf_query::numbers::floats;
 use zvf_query::{ObjectPlaces, QueryError, Region, RegionFile};
 use zvf_write::Kind;
 
-use crate::{ConvertError, Import, Imported, MaskSource, Options};
+use crate::{ConvertError, Import, Imported, Options};
 
 /// Largest file of polygons.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// The volume of a mask, and which of its voxels are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MaskSource {
+    /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
+    pub volume: String,
+    /// The values of the elements that belong; none: all but 0 and NaN.
+    pub labels: Vec<i64>,
+    /// From indices of elements to the axes of the store, instead of what the volume states: see [`stated_affine`](crate::stated_affine).
+    pub affine: Option<String>,
+}
 
 /// A region from its text, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; there labels may follow:
 /// `mask(@FILE, 12, 17)`. `mask` reads a mask, for which the store has to be known: see [`mask_region`](crate::MaskSource).

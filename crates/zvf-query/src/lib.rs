@@ -95,6 +95,7 @@
 
 mod answer;
 mod axes;
+mod bits;
 mod boxes;
 mod by_slot;
 mod columns;
@@ -147,8 +148,8 @@ pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use measures::Measures;
 pub use plan::bbox::BBox;
-pub use query::{ChunkRange, Column, ObjectRelation, Outputs, Query, Select};
-pub use region::{ObjectPlaces, Region, RegionFile};
+pub use query::{ChunkRange, Column, Outputs, Query, Select};
+pub use region::{ObjectPlaces, ObjectRelation, Region, RegionFile};
 pub use row_samples::{RowSample, last_rows, sample_rows};
 pub use spec::{GroupRef, IdRanges, PieceOf, QuerySpec};
 pub use splits::{Split, Target};

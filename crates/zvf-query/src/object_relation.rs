@@ -5,6 +5,7 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use zvf_store::Store;
 
 use crate::axes::bound_region;
+use crate::bits::Bits;
 use crate::error::OrBug;
 use crate::numbers::floats;
 use crate::region::BoundRegion;
@@ -100,7 +101,7 @@ async fn related(
                         .zip(length)
                         .map(|(start, length)| start..start.saturating_add(length));
                     let mut rows = rows.or_bug("more rows than there is memory")?;
-                    (rows.end <= inside.len)
+                    (rows.end <= inside.len())
                         .then_some(())
                         .or_bug("an object before its vertices")?;
                     let holds = match relation {
@@ -147,31 +148,5 @@ impl PlaceTest {
                 .region
                 .as_ref()
                 .is_none_or(|region| region.contains(position))
-    }
-}
-
-/// A list of bits.
-#[derive(Debug, Default)]
-pub(crate) struct Bits {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Bits {
-    /// Adds a bit.
-    pub(crate) fn push(&mut self, bit: bool) {
-        if self.len.is_multiple_of(64) {
-            self.words.push(0);
-        }
-        if let Some(word) = self.words.last_mut() {
-            *word |= u64::from(bit) << (self.len % 64);
-        }
-        self.len += 1;
-    }
-
-    /// A bit; false behind the last one.
-    pub(crate) fn get(&self, at: usize) -> bool {
-        let word = self.words.get(at / 64);
-        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 }

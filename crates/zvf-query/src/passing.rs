@@ -7,8 +7,8 @@ use arrow_array::types::Int64Type;
 use futures::future::BoxFuture;
 use zvf_store::Store;
 
+use crate::bits::Bits;
 use crate::error::OrBug;
-use crate::object_relation::Bits;
 use crate::object_terms::object_ids;
 use crate::{Names, ObjectRelation, Outputs, Query, QueryError, Region, Select, Table};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zvf_store::Names;
 
-use crate::{BBox, Filter, ObjectPlaces, QueryError, Region};
+use crate::{BBox, Filter, ObjectPlaces, ObjectRelation, QueryError, Region};
 
 /// A question to one level of a store. All conditions combine with *and*; the default asks for the whole of level 0.
 ///
@@ -130,35 +130,6 @@ impl FromStr for Select {
                 "select: found {text:?}, expected vertices, objects or chunks"
             ))
         })
-    }
-}
-
-/// The relation of a whole object to the box and the region of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ObjectRelation {
-    /// At least one vertex is inside.
-    Touching,
-    /// Every vertex is inside, and there is one.
-    Inside,
-    /// The first vertex is inside, in the order of the object's rows: where a line starts.
-    Starting,
-    /// The last vertex is inside.
-    Ending,
-}
-
-impl ObjectRelation {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Touching, Self::Inside, Self::Starting, Self::Ending];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Touching => "touching",
-            Self::Inside => "inside",
-            Self::Starting => "starting",
-            Self::Ending => "ending",
-        }
     }
 }
 

@@ -8,6 +8,7 @@ mod mesh;
 mod parse;
 mod places;
 mod polygon;
+mod relation;
 #[cfg(test)]
 mod tests;
 mod wkt;
@@ -18,14 +19,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_store::meta::Affine;
 
+use crate::QueryError;
 use crate::filter::{Wrong, marked, write_joined};
-use crate::{ObjectRelation, QueryError};
 pub(crate) use bound::BoundRegion;
 use cursor::{LARGEST, TextCursor, written, written_name};
 use mask::Mask;
 use mesh::Mesh;
 pub use places::ObjectPlaces;
 use polygon::Polygons;
+pub use relation::ObjectRelation;
 
 /// A part of space: a sphere, a slab, a polygon prism, a closed mesh, voxels of a volume, or several of these joined by `and`, `or` and `not`.
 ///

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{OfFile, Plane, Region, Shape, misuse, no_file, parse};
-use crate::{ObjectRelation, QueryError};
+use super::{ObjectRelation, OfFile, Plane, Region, Shape, misuse, no_file, parse};
+use crate::QueryError;
 
 /// A condition on whole objects by how they lie to several regions, each of which may be met by another vertex.
 ///

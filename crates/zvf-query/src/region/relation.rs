@@ -1,0 +1,30 @@
+//! How whole objects lie to a region.
+
+/// The relation of a whole object to the box and the region of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ObjectRelation {
+    /// At least one vertex is inside.
+    Touching,
+    /// Every vertex is inside, and there is one.
+    Inside,
+    /// The first vertex is inside, in the order of the object's rows: where a line starts.
+    Starting,
+    /// The last vertex is inside.
+    Ending,
+}
+
+impl ObjectRelation {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Touching, Self::Inside, Self::Starting, Self::Ending];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Touching => "touching",
+            Self::Inside => "inside",
+            Self::Starting => "starting",
+            Self::Ending => "ending",
+        }
+    }
+}
