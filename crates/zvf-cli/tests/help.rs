@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 34] = [
     "info",
     "query",
     "splits",
