@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, sh, wasm};
+use crate::{Outcome, sh};
 
 /// A kind of machine, and what must compile for it.
 struct Machine {
@@ -49,12 +49,18 @@ const MACHINES: &[Machine] = &[
         checks: &[CODECS],
     },
     Machine {
-        target: "wasm32-unknown-unknown",
+        target: WEB,
         what: "browsers, 32 bits",
         always: true,
         checks: &[CODECS, READERS],
     },
 ];
+
+/// The machine of browsers.
+const WEB: &str = "wasm32-unknown-unknown";
+
+/// Crates that what reads without a runtime must not have.
+const ABSENT: &[&str] = &["mio", "object_store", "reqwest", "socket2"];
 
 /// The big-endian machine on which tests run.
 const BIG: &str = "s390x-unknown-linux-gnu";
@@ -67,7 +73,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if sh::flag(arguments, "--tests") {
         return tests();
     }
-    wasm::without_runtime()?;
+    without_runtime()?;
     let all = sh::flag(arguments, "--all");
     for machine in MACHINES.iter().filter(|one| all || one.always) {
         let (target, what) = (machine.target, machine.what);
@@ -80,6 +86,24 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             let mut check = sh::cargo();
             check.args(["check", "--quiet", "--target", target]);
             sh::run(check.args(*packages))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the crates that read need neither `object_store` nor the runtime of tokio.
+fn without_runtime() -> Outcome {
+    let mut command = sh::cargo();
+    command.args(["tree", "--locked", "--prefix", "none", "--edges", "normal"]);
+    command.args(["--package", "zvf-query", "--target", WEB]);
+    command.args(["--no-default-features", "--features", "pure"]);
+    let tree = sh::capture(command.args(["--format", "{p}|{f}"]))?;
+    for line in tree.lines() {
+        let (package, features) = line.split_once('|').unwrap_or((line, ""));
+        let name = package.split(' ').next().unwrap_or_default();
+        let features = features.split(' ').next().unwrap_or_default();
+        if ABSENT.contains(&name) || (name == "tokio" && features != "sync") {
+            return Err(format!("zvf-query without backends has {line}").into());
         }
     }
     Ok(())

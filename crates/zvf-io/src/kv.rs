@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 
-use crate::caller::CallerObjects;
+use crate::caller_objects::CallerObjects;
 use crate::context::Context;
 use crate::folder::Folder;
 use crate::local;

@@ -32,7 +32,7 @@
 //! | send one request in a form that the backend supports; single-flight for concurrent callers | `remote.rs`, `single_flight.rs` |
 //! | retry a failed request; classify failures | `retry.rs`, `classify.rs` |
 //! | read files | `local.rs`, `folder.rs` |
-//! | have the caller fetch objects, without a runtime | `caller.rs`, `tasks.rs` |
+//! | have the caller fetch objects, without a runtime | `caller.rs`, `caller_objects.rs`, `tasks.rs` |
 //! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
@@ -58,6 +58,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod caller;
+mod caller_objects;
 #[cfg(feature = "backends")]
 mod classify;
 mod context;
@@ -96,7 +97,8 @@ mod web_answers;
 #[cfg(feature = "http")]
 mod xml_answers;
 
-pub use caller::{CallerObjects, CallerRun, CallerStep, CallerStore, ObjectFetch};
+pub use caller::{CallerRun, CallerStep, CallerStore, ObjectFetch};
+pub use caller_objects::CallerObjects;
 pub use context::Context;
 pub use error::{CELL_BYTES, Class, IoError, Source};
 pub use folder::Folder;

@@ -168,6 +168,14 @@ impl<T> OrBug<T> for Option<T> {
     }
 }
 
+/// Where temporary files are, for messages. In WebAssembly, which has no files and where asking for the folder panics, it is memory.
+fn temporary_folder() -> String {
+    match cfg!(all(target_family = "wasm", target_os = "unknown")) {
+        true => "memory".to_owned(),
+        false => std::env::temp_dir().display().to_string(),
+    }
+}
+
 impl QueryError {
     /// The class a caller acts on: retry, give up, fix the call, or raise a limit.
     pub fn class(&self) -> Class {
@@ -205,7 +213,7 @@ impl QueryError {
     #[cold]
     pub(crate) fn temporary(source: std::io::Error) -> Self {
         Self::Temporary {
-            folder: crate::spool::folder(),
+            folder: temporary_folder(),
             source,
         }
     }

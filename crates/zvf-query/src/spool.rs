@@ -19,10 +19,6 @@ pub(crate) struct Extent {
 mod medium {
     pub(super) use std::fs::File as Medium;
     pub(super) use tempfile::tempfile as create;
-
-    pub(super) fn folder() -> String {
-        std::env::temp_dir().display().to_string()
-    }
 }
 
 /// Where rows are put: memory, for want of files.
@@ -33,15 +29,6 @@ mod medium {
     pub(super) fn create() -> std::io::Result<Medium> {
         Ok(Medium::default())
     }
-
-    pub(super) fn folder() -> String {
-        "memory".to_owned()
-    }
-}
-
-/// Where temporary files are, for messages.
-pub(crate) fn folder() -> String {
-    medium::folder()
 }
 
 /// An append-only file without a name in the system's folder for temporary files. It is created by the first

@@ -93,7 +93,8 @@ try {
   const { rows, rounds, requests, positions } = await read();
   const lines = [`rows ${rows}`, `rounds ${rounds}`, `requests ${requests}`, `pixels ${draw(positions)}`];
   if (parameters.has("report")) {
-    for (let at = 0; at < positions.length; at += 3) lines.push(positions.subarray(at, at + 3).join(" "));
+    const text = (value) => (Object.is(value, -0) ? "-0" : String(value));
+    for (let at = 0; at < positions.length; at += 3) lines.push(Array.from(positions.subarray(at, at + 3), text).join(" "));
   }
   await show(lines.join("\n"));
 } catch (error) {
