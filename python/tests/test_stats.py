@@ -236,18 +236,18 @@ def test_measures_are_saved_as_attributes_of_objects(tmp_path: Path) -> None:
 
 def test_last_rows_and_drawn_rows(points: tuple[zvf.Store, pd.DataFrame]) -> None:
     store, _ = points
-    query = store.query(columns=["chunk", "row", "far"], where="x > 40")
+    query = store.query(columns=["chunk", "row", "large"], where="x > 40")
     every = query.vertices.to_pandas()
     last = query.tail(1000).to_pandas()
-    for name in ("row", "far"):
+    for name in ("row", "large"):
         np.testing.assert_array_equal(last[name], every[name][-1000:])
     drawn = query.sample_rows(2000, seed=3).to_pandas()
     assert len(drawn) == 2000
-    places = pd.Index(every["far"]).get_indexer(drawn["far"])
+    places = pd.Index(every["large"]).get_indexer(drawn["large"])
     assert (places >= 0).all() and (np.diff(places) > 0).all()
     # A quarter of the drawn rows is in each quarter of the table, within six deviations.
     counts = np.histogram(places, bins=4, range=(0, len(every)))[0]
     assert (abs(counts - 500) < 6 * np.sqrt(2000 * 0.25 * 0.75)).all(), counts
     again = query.sample_rows(2000, seed=3).to_pandas()
-    np.testing.assert_array_equal(drawn["far"], again["far"])
-    assert not np.array_equal(drawn["far"], query.sample_rows(2000, seed=4).to_pandas()["far"])
+    np.testing.assert_array_equal(drawn["large"], again["large"])
+    assert not np.array_equal(drawn["large"], query.sample_rows(2000, seed=4).to_pandas()["large"])
