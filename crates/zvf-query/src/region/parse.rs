@@ -8,9 +8,9 @@ use super::cursor::TextCursor;
 use super::mask::{MOST_RUNS, Mask};
 use super::mesh::Mesh;
 use super::{AxisRange, ObjectRelation, OfFile, Plane, Region, RegionFile, Shape, hull, wkt};
+use crate::IdRanges;
 use crate::error::nearest;
 use crate::filter::Wrong;
-use crate::IdRanges;
 
 /// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
 const DEPTH: usize = 100;
