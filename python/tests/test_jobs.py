@@ -100,7 +100,7 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     default = zvf.validate(tracts).document
     for member, of in zvf.schema("validate")["properties"].items():
         if member not in stores:
-            assert zvf.validate(tracts, **{member: of["default"]}).document == default  # type: ignore[arg-type]
+            assert zvf.validate(tracts, **{member: of["default"]}).document == default
             with pytest.raises(zvf.MisuseError, match=f"^{member}: found"):
                 zvf.validate(tracts, **{member: {}})  # type: ignore[arg-type]
 

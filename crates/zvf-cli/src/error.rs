@@ -240,16 +240,13 @@ impl From<JobError> for CliError {
     #[cold]
     fn from(error: JobError) -> Self {
         match error {
-            JobError::Store { place, source } => Self::from(source).at(&place),
-            JobError::Write { place, source } => Self::from(source).at(&place),
-            JobError::Validate {
-                place,
-                source: ValidateError::Store(source),
-            } => Self::from(source).at(&place),
-            other => {
-                let error = Self::new(class_of(other.class()), other.to_string());
-                error.at(other.place().unwrap_or_default())
-            }
+            JobError::Store { place, source } => Self::from(*source).at(&place),
+            JobError::Write { place, source } => Self::from(*source).at(&place),
+            JobError::Validate { place, source } => match *source {
+                ValidateError::Store(source) => Self::from(source).at(&place),
+                other => Self::new(class_of(other.class()), other.to_string()).at(&place),
+            },
+            other => Self::new(class_of(other.class()), other.to_string()),
         }
     }
 }

@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
 
 #[test]
 fn a_printed_job_does_what_the_command_does() -> Result<()> {
-    for (case, line) in [
+    let lines = [
         (
             "points_ids",
             &["validate", STORE, "--level", "5", "--json"][..],
@@ -121,7 +121,9 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             ],
         ),
         ("points_ids", &["vacuum", STORE, "--json"]),
-    ] {
+    ];
+    // Each line runs the program three times.
+    for (case, line) in Sample::new("printed jobs").some(lines, 2) {
         let (by_flags, by_file) = (Home::to_damage(case)?, Home::to_damage(case)?);
         let printed = by_file.text(&[line, &["--print-job"]].concat())?;
         let job: Value = serde_json::from_str(&printed)?;

@@ -147,7 +147,7 @@ fn copied<'a>(
         let store = Store::open_with(source, open).await;
         let store = store.map_err(|error| JobError::Store {
             place: source.to_owned(),
-            source: error,
+            source: Box::new(error),
         })?;
         let done = zvf_migrate::migrate(&store, target, options).await;
         let report = done.map_err(|error| {

@@ -22,7 +22,7 @@ pub enum JobError {
         /// The address of the store.
         place: String,
         /// The reason.
-        source: StoreError,
+        source: Box<StoreError>,
     },
     /// A store could not be written.
     #[error("{source}")]
@@ -30,7 +30,7 @@ pub enum JobError {
         /// The address of the store.
         place: String,
         /// The reason.
-        source: WriteError,
+        source: Box<WriteError>,
     },
     /// A store could not be validated.
     #[error("{source}")]
@@ -38,7 +38,7 @@ pub enum JobError {
         /// The address of the store.
         place: String,
         /// The reason.
-        source: ValidateError,
+        source: Box<ValidateError>,
     },
 }
 
@@ -56,7 +56,7 @@ impl JobError {
     pub(crate) fn write(place: &str) -> impl FnOnce(WriteError) -> Self + '_ {
         move |source| Self::Write {
             place: place.to_owned(),
-            source,
+            source: Box::new(source),
         }
     }
 

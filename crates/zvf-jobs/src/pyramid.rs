@@ -264,7 +264,7 @@ impl PyramidJob {
         let store = Store::open_with(&self.store, open).await;
         let store = store.map_err(|source| JobError::Store {
             place: self.store.clone(),
-            source,
+            source: Box::new(source),
         })?;
         Ok(store.root().dims())
     }

@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<Jobs, JobError> {
             let jobs = items.into_iter().enumerate().map(job);
             Ok(Jobs::List(jobs.collect::<Result<_, _>>()?))
         }
-        one => Ok(Jobs::One(Job::from_json(one)?)),
+        one => Ok(Jobs::One(Box::new(Job::from_json(one)?))),
     }
 }
 
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Jobs, JobError> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Jobs {
     /// A job by itself, whose result is one report.
-    One(Job),
+    One(Box<Job>),
     /// A list, whose result is a list of reports. The jobs run one after the other; an error ends the list, findings of a validation do not.
     List(Vec<Job>),
 }

@@ -132,7 +132,7 @@ impl ValidateJob {
             let done = zvf_validate::validate(&self.store, &options).await;
             let report = done.map_err(|source| JobError::Validate {
                 place: self.store.clone(),
-                source,
+                source: Box::new(source),
             })?;
             Ok(ValidateReport(report))
         }
