@@ -154,12 +154,10 @@ impl Job {
         let members = self
             .members()
             .map_err(|error| JobError::option("job", error, "texts of Unicode"))?;
-        let schema = Self::schema_of(self.name()).unwrap_or_default();
+        let schema = Self::schema_of(self.name());
         let is_default = |name: &str, value: &Value| {
-            let default = schema
-                .get("properties")
-                .and_then(|all| all.get(name)?.get("default"));
-            default == Some(value)
+            let properties = schema.as_ref().and_then(|schema| schema.get("properties"));
+            properties.and_then(|all| all.get(name)?.get("default")) == Some(value)
         };
         let mut document = Map::from_iter([("job".to_owned(), Value::from(self.name()))]);
         if let Value::Object(members) = members {

@@ -51,6 +51,12 @@ fn wrong_jobs_are_refused_by_member() {
         error.starts_with("job file: found text that is no JSON"),
         "{error}"
     );
+    let twice = r#"[{"job": "vacuum", "store": "a.zv", "store": "b.zv"}]"#;
+    let error = parse(twice).unwrap_err().to_string();
+    assert!(
+        error.starts_with("job file: found the member \"store\" twice at line 1"),
+        "{error}"
+    );
 }
 
 #[test]

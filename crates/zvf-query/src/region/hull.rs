@@ -46,10 +46,10 @@ pub(super) fn hull(points: &[Point]) -> Result<Mesh, String> {
         faces: Vec::new(),
         free: Vec::new(),
     };
-    hull.begin(first_four(points)?);
+    hull.begin(first_four(points)?)?;
     let mut waiting: Vec<usize> = (0..hull.faces.len()).collect();
     while let Some(face) = waiting.pop() {
-        if let Some(point) = hull.take_farthest(face) {
+        if let Some(point) = hull.take_farthest(face)? {
             waiting.push(face);
             waiting.extend(hull.add(point, face)?);
         }
@@ -109,22 +109,21 @@ fn broken() -> String {
 }
 
 impl Hull<'_> {
-    fn point(&self, number: u32) -> Point {
-        self.points
-            .get(int::index(number))
-            .copied()
-            .unwrap_or([f64::NAN; 3])
+    fn point(&self, number: u32) -> Result<Point, String> {
+        let point = self.points.get(int::index(number));
+        point.copied().ok_or_else(broken)
     }
 
     /// The height of a point above a face, times its area: the sign is exact.
-    fn height(&self, corners: [u32; 3], point: u32) -> f64 {
-        -side_of(corners.map(|corner| self.point(corner)), self.point(point))
+    fn height(&self, [a, b, c]: [u32; 3], point: u32) -> Result<f64, String> {
+        let corners = [self.point(a)?, self.point(b)?, self.point(c)?];
+        Ok(-side_of(corners, self.point(point)?))
     }
 
     /// Begins with the tetrahedron of four points.
-    fn begin(&mut self, [a, b, c, d]: [u32; 4]) {
+    fn begin(&mut self, [a, b, c, d]: [u32; 4]) -> Result<(), String> {
         // From outside of each face the opposite corner is below.
-        let [b, c] = if self.height([a, b, c], d) < 0.0 {
+        let [b, c] = if self.height([a, b, c], d)? < 0.0 {
             [b, c]
         } else {
             [c, b]
@@ -144,35 +143,42 @@ impl Hull<'_> {
         }
         let every: Vec<usize> = (0..self.faces.len()).collect();
         let all = (0..).zip(self.points).map(|(number, _)| number).collect();
-        self.assign(all, &every);
+        self.assign(all, &every)
     }
 
     /// Adds points to the list of one face that each is above; points above none are inside.
-    fn assign(&mut self, points: Vec<u32>, faces: &[usize]) {
+    fn assign(&mut self, points: Vec<u32>, faces: &[usize]) -> Result<(), String> {
         for point in points {
-            let corners = |face: &usize| self.faces.get(*face).map(|face| face.corners);
-            let above = faces.iter().copied().find(|face| {
-                corners(face).is_some_and(|corners| self.height(corners, point) > 0.0)
-            });
-            if let Some(face) = above.and_then(|face| self.faces.get_mut(face)) {
-                face.above.push(point);
+            for number in faces {
+                let corners = self.faces.get(*number).ok_or_else(broken)?.corners;
+                if self.height(corners, point)? > 0.0 {
+                    let face = self.faces.get_mut(*number).ok_or_else(broken)?;
+                    face.above.push(point);
+                    break;
+                }
             }
         }
+        Ok(())
     }
 
-    /// Takes the highest point above a face.
-    fn take_farthest(&mut self, face: usize) -> Option<u32> {
-        let found = self.faces.get(face).filter(|face| !face.is_gone)?;
-        let heights = found
-            .above
-            .iter()
-            .map(|point| self.height(found.corners, *point));
-        let (at, _) = heights
-            .enumerate()
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        self.faces
-            .get_mut(face)
-            .map(|face| face.above.swap_remove(at))
+    /// Takes the highest point above a face; none, if there is none or the face is replaced.
+    fn take_farthest(&mut self, face: usize) -> Result<Option<u32>, String> {
+        let found = self.faces.get(face).ok_or_else(broken)?;
+        if found.is_gone {
+            return Ok(None);
+        }
+        let mut highest: Option<(usize, f64)> = None;
+        for (at, point) in found.above.iter().enumerate() {
+            let height = self.height(found.corners, *point)?;
+            if highest.is_none_or(|(_, most)| height >= most) {
+                highest = Some((at, height));
+            }
+        }
+        let Some((at, _)) = highest else {
+            return Ok(None);
+        };
+        let face = self.faces.get_mut(face).ok_or_else(broken)?;
+        Ok(Some(face.above.swap_remove(at)))
     }
 
     /// Adds a point that is above a face, and returns the new faces.
@@ -193,7 +199,7 @@ impl Hull<'_> {
                     Some(below) => *below,
                     None => {
                         let corners = self.faces.get(other).ok_or_else(broken)?.corners;
-                        let below = self.height(corners, point) > 0.0;
+                        let below = self.height(corners, point)? > 0.0;
                         if below {
                             open.push(other);
                         }
@@ -244,7 +250,7 @@ impl Hull<'_> {
             let next = self.faces.get_mut(next).ok_or_else(broken)?;
             next.beyond[2] = *number;
         }
-        self.assign(waiting, &made);
+        self.assign(waiting, &made)?;
         Ok(made)
     }
 
@@ -253,17 +259,20 @@ impl Hull<'_> {
         let faces = self.faces.iter().filter(|face| !face.is_gone);
         let triangles: Vec<[u32; 3]> = faces.map(|face| face.corners).collect();
         let (mut vertices, mut numbers) = (Vec::new(), HashMap::new());
-        let mut number = |corner: u32| {
-            let next = u32::try_from(vertices.len()).unwrap_or(u32::MAX);
-            *numbers.entry(corner).or_insert_with(|| {
-                vertices.push(self.point(corner));
-                next
-            })
+        let mut number = |corner: u32| -> Result<u32, String> {
+            if let Some(known) = numbers.get(&corner) {
+                return Ok(*known);
+            }
+            let next = u32::try_from(vertices.len()).map_err(|_| broken())?;
+            vertices.push(self.point(corner)?);
+            numbers.insert(corner, next);
+            Ok(next)
         };
-        let triangles: Vec<[u32; 3]> = triangles
-            .iter()
-            .map(|corners| corners.map(&mut number))
-            .collect();
+        let numbered = |[a, b, c]: [u32; 3]| Ok([number(a)?, number(b)?, number(c)?]);
+        let triangles: Vec<_> = triangles
+            .into_iter()
+            .map(numbered)
+            .collect::<Result<_, String>>()?;
         Mesh::new(&vertices, &triangles)
     }
 }
