@@ -15,6 +15,7 @@ type Features = BTreeMap<String, BTreeSet<String>>;
 /// Sets of features that no other stage builds, by crate; default features are off.
 const SETS: &[(&str, &str)] = &[
     ("zvf-io", ""),
+    ("zvf-io", "contract"),
     ("zvf-codec", ""),
     ("zvf-codec", "encode"),
     ("zvf-codec", "pure"),
