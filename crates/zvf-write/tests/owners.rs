@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use object_store::ObjectStoreExt;
-use object_store::path::Path;
 use zvf_edit::{Edit, vacuum};
 use zvf_query::{BBox, Column, Outputs, Query, Select, Table, query};
 use zvf_store::format::manifest::Manifest;
@@ -296,11 +294,6 @@ async fn questions_cost_what_their_answers_weigh() {
     }
 }
 
-async fn put(memory: &Memory, key: &str, bytes: Vec<u8>) {
-    let path = Path::parse(format!("some/points.zarrvectors/{key}")).unwrap();
-    memory.0.put(&path, bytes.into()).await.unwrap();
-}
-
 /// Another writer changes which object has which fragments, and all numbers of the index stay.
 #[tokio::test]
 async fn a_column_is_not_used_once_the_index_was_written_again() {
@@ -324,14 +317,16 @@ async fn a_column_is_not_used_once_the_index_was_written_again() {
         swapped.extend(u32::try_from(row.len()).unwrap().to_le_bytes());
         swapped.extend(row);
     }
-    put(&memory, manifests, zstd::encode_all(&*swapped, 0).unwrap()).await;
+    memory
+        .put(manifests, zstd::encode_all(&*swapped, 0).unwrap())
+        .await;
     // The released writer ends its documents with a brace.
-    put(&memory, key, files[key].trim_ascii_end().to_vec()).await;
+    memory.put(key, files[key].trim_ascii_end().to_vec()).await;
 
     let without = Memory::default();
     for (key, bytes) in memory.files().await {
         if !key.starts_with("0/fragment_attributes") {
-            put(&without, &key, bytes).await;
+            without.put(&key, bytes).await;
         }
     }
     let (stale, none) = (memory.open().await, without.open().await);
@@ -369,7 +364,7 @@ fn a_lost_shard_of_the_column_is_an_error() {
         assert!(shards.len() > 1, "{shards:?}");
         for (key, bytes) in &files {
             if key != shards[0] {
-                put(&lossy, key, bytes.clone()).await;
+                lossy.put(key, bytes.clone()).await;
             }
         }
         for verify in [true, false] {

@@ -322,11 +322,6 @@ fn stored_cells(files: &BTreeMap<String, Vec<u8>>, path: &str) -> BTreeMap<Vec<i
     cells
 }
 
-async fn replace(memory: &Memory, key: &str, bytes: Vec<u8>) {
-    let path = Path::from(key);
-    memory.0.put(&path, bytes.into()).await.unwrap();
-}
-
 /// Appends one point.
 async fn append(memory: &Memory, at: [f64; 3]) -> Result<(), zvf_write::WriteError> {
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
@@ -352,7 +347,7 @@ async fn cells_that_stay_in_a_changed_shard_keep_their_bytes() {
     let [chunk, neighbour] = [0, 1].map(|place: usize| index.entries()[place].offset.get());
     assert_ne!(chunk, neighbour);
     shard[neighbour as usize + 2] ^= 0xff;
-    replace(&memory, &key, shard).await;
+    memory.put(&key, shard).await;
     let before = stored_cells(&memory.files().await, PATH);
     append(&memory, [5.0, 5.0, 5.0]).await.unwrap();
     let mut after = stored_cells(&memory.files().await, PATH);
@@ -390,7 +385,7 @@ async fn a_lost_cell_in_a_changed_shard_is_an_error() {
     let end = shard.len() - 4;
     let sum = crc32c::crc32c(&shard[index..end]);
     shard[end..].copy_from_slice(&sum.to_le_bytes());
-    replace(&memory, key, shard.clone()).await;
+    memory.put(key, shard.clone()).await;
     let error = append(&memory, [5.0, 5.0, 5.0])
         .await
         .unwrap_err()
@@ -402,9 +397,9 @@ async fn a_lost_cell_in_a_changed_shard_is_an_error() {
     assert_eq!(memory.files().await[key], shard, "nothing was written");
     // An index that was damaged.
     shard[end] ^= 1;
-    replace(&memory, key, shard).await;
+    memory.put(key, shard).await;
     assert!(append(&memory, [5.0, 5.0, 5.0]).await.is_err());
-    replace(&memory, key, whole).await;
+    memory.put(key, whole).await;
     append(&memory, [5.0, 5.0, 5.0]).await.unwrap();
     memory.check_clean().await;
 }

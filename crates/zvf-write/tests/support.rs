@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use futures::TryStreamExt;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_meta::RootDoc;
 use zvf_meta::rules::Rule;
@@ -48,6 +49,12 @@ impl Memory {
         let found = report.count(Severity::Warning) + report.count(Severity::Error);
         assert!(found == one_axis, "{:#?}", report.findings);
         assert!(report.skipped.is_empty(), "{:?}", report.skipped);
+    }
+
+    /// Puts an object into the store.
+    pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) {
+        let path = Path::parse(format!("some/points.zarrvectors/{key}")).unwrap();
+        self.0.put(&path, bytes.into()).await.unwrap();
     }
 
     /// Every object, by its key inside the store.
