@@ -183,7 +183,7 @@ fn branches_of_a_neuron_and_means() -> Result<()> {
 
 #[test]
 fn measures_become_attributes_of_objects() -> Result<()> {
-    let home = Home::new("real_tractogram")?;
+    let home = Home::to_damage("real_tractogram")?;
     let table = objects(&home, &[])?;
     let listed = |home: &Home| -> Result<Vec<Value>> {
         let document = home.json(&["objects", STORE, "--json"])?;

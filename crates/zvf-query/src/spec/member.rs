@@ -447,6 +447,7 @@ mod tests {
             "region": "sphere(1,2,3) and polygon(POLYGON ((0 0, 1 0, 1 1, 0 0)))",
             "plane": "x,y,z=0:10",
             "inside": true,
+            "passing": "touching(sphere(1,2,3)) and not ending(box(x=0:1))",
             "objects": [1, "5-9", 7, -3],
             "groups": ["AF_left", 2],
             "where": "fa > 0.5",
