@@ -324,11 +324,14 @@ fn stored_cells(files: &BTreeMap<String, Vec<u8>>, path: &str) -> BTreeMap<Vec<i
 
 /// Appends one point.
 async fn append(memory: &Memory, at: [f64; 3]) -> Result<(), zvf_write::WriteError> {
-    let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    let mut edit = Edit::open(ADDRESS, memory.options()).await?;
     let point = Batch::new(at.to_vec())
         .with_attribute("n", vec![-1_i32])
         .with_object_ids(vec![7]);
-    edit.append(&point).await.unwrap();
+    if let Err(error) = edit.append(&point).await {
+        edit.abandon().await.unwrap();
+        return Err(error);
+    }
     edit.commit().await.map(|_| ())
 }
 
