@@ -36,7 +36,7 @@
 //! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
-//! | what is expected of a backend, as a suite for its tests | `contract.rs` |
+//! | what is expected of a backend, as a suite for its tests (feature `contract`) | `contract.rs` |
 //! | read objects as if others replaced them | `overlay.rs`, [`IoOptions::drafts`] |
 //!
 //! # Requests
@@ -52,7 +52,7 @@
 //! # Features
 //!
 //! `backends` (default): every backend of `object_store`, the runtime of tokio, uploads. `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`:
-//! those, S3, Google Cloud Storage and Azure. `contract`: [`contract::check`], which whoever wrote a backend runs in their tests.
+//! those, S3, Google Cloud Storage and Azure. `contract`: the module of this name, which whoever wrote a backend runs in their tests.
 //!
 //! Without `backends` there is neither `object_store` nor a runtime: objects are fetched by the calling program ([`CallerStore`]), also on
 //! `wasm32-unknown-unknown`, or read from local files. Of tokio the module `sync` remains: semaphores and cells that are set once, in plain Rust.
