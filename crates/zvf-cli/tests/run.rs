@@ -13,6 +13,8 @@ pub(crate) const STORE: &str = "store.zarrvectors";
 /// A folder with a bundled store in it, gone with this value.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
+    /// The shared store; it says if this test changed it.
+    _shared: Option<zvf_testkit::TempStore>,
 }
 
 /// What a run left behind.
@@ -29,11 +31,12 @@ impl Home {
         #[cfg(unix)]
         {
             let folder = tempfile::tempdir()?;
-            std::os::unix::fs::symlink(
-                zvf_testkit::unpacked(case)?.path(),
-                folder.path().join(STORE),
-            )?;
-            Ok(Self { folder })
+            let shared = zvf_testkit::unpacked(case)?;
+            std::os::unix::fs::symlink(shared.path(), folder.path().join(STORE))?;
+            Ok(Self {
+                folder,
+                _shared: Some(shared),
+            })
         }
         #[cfg(not(unix))]
         Self::to_damage(case)
@@ -43,7 +46,10 @@ impl Home {
     pub(crate) fn to_damage(case: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         zvf_testkit::unpack_into(case, folder.path())?;
-        Ok(Self { folder })
+        Ok(Self {
+            folder,
+            _shared: None,
+        })
     }
 
     /// A folder with a store of the given files.
@@ -56,7 +62,10 @@ impl Home {
             }
             std::fs::write(path, bytes)?;
         }
-        Ok(Self { folder })
+        Ok(Self {
+            folder,
+            _shared: None,
+        })
     }
 
     /// The folder that holds the store, where the program runs.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -96,7 +97,53 @@ pub struct TempStore {
 #[derive(Debug)]
 enum Folder {
     Own(tempfile::TempDir),
-    Shared(PathBuf),
+    /// The folder, and its state when it was given out.
+    Shared(PathBuf, FolderState),
+}
+
+/// What a folder shows of a change: a test that changes a shared store would make others fail, in later runs too.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct FolderState {
+    files: u64,
+    bytes: u64,
+    newest: Option<SystemTime>,
+}
+
+impl FolderState {
+    fn of(folder: &Path) -> std::io::Result<Self> {
+        let mut state = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                let meta = entry.metadata()?;
+                if meta.is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    state.files += 1;
+                    state.bytes += meta.len();
+                    state.newest = state.newest.max(Some(meta.modified()?));
+                }
+            }
+        }
+        Ok(state)
+    }
+}
+
+impl Drop for TempStore {
+    /// Panics if a shared store was changed.
+    fn drop(&mut self) {
+        if let Folder::Shared(folder, before) = &self.folder
+            && !std::thread::panicking()
+        {
+            let now = FolderState::of(folder);
+            assert!(
+                now.as_ref().is_ok_and(|now| now == before),
+                "{} is shared by all tests and was changed ({before:?}, {now:?}): remove it, and use `unpack` where a test writes",
+                folder.display()
+            );
+        }
+    }
 }
 
 impl TempStore {
@@ -105,7 +152,7 @@ impl TempStore {
     pub fn path(&self) -> PathBuf {
         let folder = match &self.folder {
             Folder::Own(folder) => folder.path(),
-            Folder::Shared(folder) => folder,
+            Folder::Shared(folder, _) => folder,
         };
         folder.join(STORE)
     }
@@ -163,8 +210,9 @@ pub fn unpacked(case: &str) -> Result<TempStore> {
             folder.display()
         );
     }
+    let state = FolderState::of(&folder)?;
     Ok(TempStore {
-        folder: Folder::Shared(folder),
+        folder: Folder::Shared(folder, state),
     })
 }
 
