@@ -52,7 +52,7 @@ impl SelectedIds {
         }
         let known: HashSet<i64> = edit.object_ids().collect();
         let has = |id| known.contains(&id);
-        let count = u64::try_from(known.len()).unwrap_or(u64::MAX);
+        let count = zvf_store::format::int::wide(known.len());
         ids.among(count, has, || edit.object_ids(), ignore_missing)
     }
 }

@@ -45,11 +45,24 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Options that open a store.
+    /// Options of a job, whose requests are not recorded.
+    ///
+    /// # Errors
+    /// Misuse: `trace_io`; as [`open_options`](Self::open_options).
+    pub(crate) fn options(&self) -> PyResult<OpenOptions> {
+        if self.trace_io.is_some() {
+            return Err(misuse(
+                "trace_io: found it for a job, expected it with `zvf.open` and readers of stores: `zvf --trace-io` records the requests of a command",
+            ));
+        }
+        self.open_options()
+    }
+
+    /// Options that open a store; the caller records the requests.
     ///
     /// # Errors
     /// Misuse: numbers that cannot be.
-    pub(crate) fn options(&self) -> PyResult<OpenOptions> {
+    fn open_options(&self) -> PyResult<OpenOptions> {
         let mut options = OpenOptions::new()
             .with_anonymous(self.anonymous)
             .with_verify(self.verify);
@@ -114,7 +127,7 @@ pub(crate) struct Store {
 /// Opens a store.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Store> {
-    let mut options = access.options()?;
+    let mut options = access.open_options()?;
     let memory_budget = access.memory_budget();
     let trace = access.trace()?;
     if let Some(trace) = &trace {

@@ -77,6 +77,10 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
     assert len(zvf.open(tracts).levels) == 1
     with pytest.raises(zvf.MisuseError):
         zvf.rechunk(tracts, tmp_path / "same.zarrvectors")
+    # What a job does not record is refused, not left out.
+    for begins in (zvf.vacuum, zvf.edit, zvf.validate):
+        with pytest.raises(zvf.MisuseError, match="trace_io: found it for a job"):
+            begins(tracts, trace_io=tmp_path / "requests.ndjson")
 
 
 def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:

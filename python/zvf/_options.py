@@ -32,7 +32,8 @@ class Options(TypedDict, total=False):
     """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
     they are taken from."""
     trace_io: str | os.PathLike[str]
-    """A file to which a line of JSON is appended for each request of a store that is read, as `--trace-io` of the program writes them."""
+    """A file to which a line of JSON is appended for each request of a store that `open` returns, or of `sample`, as `--trace-io` of the program writes them. Other functions
+    refuse it."""
 
 
 class WriteOptions(Options, total=False):
