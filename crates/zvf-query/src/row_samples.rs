@@ -133,7 +133,7 @@ pub fn last_rows<'a>(
 ///
 /// # Cost
 ///
-/// One pass over the answer. Memory: about two times the rows that are drawn, at most the memory budget of the query.
+/// One pass over the answer. Memory: up to two times the rows that are drawn and 4,096 more, at most the memory budget of the query.
 ///
 /// # Errors
 ///
@@ -154,6 +154,9 @@ pub fn sample_rows<'a>(
         while let Some((table, batch)) = answer.next().await? {
             if table == Table::Vertices {
                 drawn.add(&batch)?;
+                if drawn.bytes > budget {
+                    drawn.drop_lost()?;
+                }
                 check_bytes(drawn.bytes, budget)?;
             }
         }
