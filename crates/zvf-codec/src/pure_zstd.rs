@@ -7,6 +7,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::data::{read_bounded, read_first};
 use crate::error::{CodecError, check};
+use crate::stored::wide;
 
 /// The largest window that every frame may request: what levels up to 19 use. The decoder allocates the window.
 const WINDOW: u64 = 8 << 20;
@@ -38,7 +39,7 @@ struct Frames<'d> {
 impl<'d> Frames<'d> {
     /// Reads the head of the first frame.
     fn new(data: &'d [u8], limit: u64) -> Result<Self, CodecError> {
-        let found = u64::try_from(data.len()).unwrap_or(u64::MAX);
+        let found = wide(data.len());
         let most = (found / BLOCK_IN)
             .saturating_add(1)
             .saturating_mul(BLOCK_OUT);
@@ -117,8 +118,7 @@ impl Read for Frames<'_> {
                 self.end(made)?;
                 continue;
             }
-            let more = u64::try_from(read).unwrap_or(u64::MAX);
-            self.made = Some(made.saturating_add(more));
+            self.made = Some(made.saturating_add(wide(read)));
             return Ok(read);
         }
     }

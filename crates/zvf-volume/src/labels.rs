@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_format::int::wide;
 use zvf_grid::{Axis, MAX_RANK, Selection};
 
 use crate::element::number;
@@ -51,6 +52,11 @@ impl Volume {
                 return Err(VolumeError::misuse("axes of another volume"));
             }
             let extents = of_space(axes, info.shape.iter());
+            if extents.is_empty() {
+                return Err(VolumeError::misuse(
+                    "found no axis of space, expected one at least",
+                ));
+            }
             let count = extents
                 .iter()
                 .try_fold(1_u64, |all, one| all.checked_mul(*one));
@@ -117,7 +123,7 @@ fn of_space<'n>(axes: &[AxisUse], numbers: impl Iterator<Item = &'n u64>) -> Vec
 /// Enlarges the extents of a chunk to those of a window, and reduces those of a chunk that is too large. `forward`: neighbours along the first axis are next to each
 /// other in the file, so that windows are whole along the first axes.
 fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
-    let size = u64::try_from(size).unwrap_or(u64::MAX).max(1);
+    let size = wide(size).max(1);
     for (window, extent) in window.iter_mut().zip(extents) {
         *window = (*window).clamp(1, (*extent).max(1));
     }
@@ -181,7 +187,7 @@ impl Found {
     ) -> Result<(), VolumeError> {
         let size = self.dtype.size().max(1);
         let (Some((first, rest)), Some(last)) = (low.split_last(), high.last()) else {
-            return Ok(());
+            return Err(VolumeError::bug("a window without axes"));
         };
         let width = usize::try_from(last - first)
             .map_err(|_| VolumeError::bug("a row longer than memory"))?;
@@ -198,7 +204,10 @@ impl Found {
                 if high.get(axis).is_some_and(|high| at[axis] < *high) {
                     break;
                 }
-                at[axis] = low.get(axis).copied().unwrap_or(0);
+                let Some(low) = low.get(axis) else {
+                    return Err(VolumeError::bug("a window of fewer axes than before"));
+                };
+                at[axis] = *low;
             }
         }
         Ok(())
@@ -209,7 +218,7 @@ impl Found {
         let mut at = start;
         // Neighbours are mostly equal.
         for same in row.chunk_by_size(size) {
-            let count = u64::try_from(same.len() / size).unwrap_or(u64::MAX);
+            let count = wide(same.len() / size);
             if self.belongs(same.get(..size).unwrap_or(same)) {
                 match self.runs.last_mut() {
                     Some((first, length)) if *first + *length == at => *length += count,
@@ -253,8 +262,7 @@ impl Found {
     }
 
     fn too_many(&self) -> VolumeError {
-        let bytes =
-            |runs: usize| u64::try_from(runs.saturating_mul(size_of::<Run>())).unwrap_or(u64::MAX);
+        let bytes = |runs: usize| wide(runs.saturating_mul(size_of::<Run>()));
         VolumeError::Limit {
             what: "runs of neighbouring elements with these labels (a coarser level of the image has fewer)".to_owned(),
             found: bytes(self.runs.len()),

@@ -20,18 +20,25 @@ use crate::output::{print_json, print_text};
 /// As the job says.
 pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()> {
     let Some((job, print)) = command.job() else {
-        return Ok(());
+        return Err(defect("a command without a job"));
     };
     match jobs::of_command(&job, print, context)? {
         Some(report) if context.common.json => print_json(&report),
-        Some(report) => print_text(&text(&report)),
+        Some(report) => print_text(&text(&report)?),
         None => Ok(()),
     }
 }
 
+/// An error of this program.
+#[cold]
+fn defect(what: &str) -> CliError {
+    let what = format!("{what}; this is a defect of zvf, please report it");
+    CliError::new(Class::Bug, what)
+}
+
 /// A report for people.
-fn text(report: &JobReport) -> String {
-    match report {
+fn text(report: &JobReport) -> Result<String> {
+    Ok(match report {
         JobReport::Vacuum(done) => format!(
             "{}: dropped {}, removed {}\n",
             done.store,
@@ -41,8 +48,8 @@ fn text(report: &JobReport) -> String {
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
-        _ => String::new(),
-    }
+        _ => return Err(defect("a report without a text")),
+    })
 }
 
 /// Runs `zvf run`.
@@ -64,7 +71,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
                     found = Some(validate::findings(&done.0));
                 }
                 if let (Some(report), false) = (&report, context.common.json) {
-                    print_text(&text(report))?;
+                    print_text(&text(report)?)?;
                 }
                 reports.push(report);
             }
@@ -103,10 +110,5 @@ fn read(path: &Path) -> Result<String> {
 /// I/O.
 pub(super) fn schema(args: &SchemaArgs) -> Result<()> {
     let schema = zvf_jobs::schema(args.job.as_deref());
-    print_json(&schema.ok_or_else(|| {
-        CliError::new(
-            Class::Bug,
-            "a job without a schema; this is a defect of zvf, please report it",
-        )
-    })?)
+    print_json(&schema.ok_or_else(|| defect("a job without a schema"))?)
 }

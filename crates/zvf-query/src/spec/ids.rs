@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
+use zvf_store::format::int;
 
 use crate::QueryError;
 
@@ -139,7 +140,7 @@ impl IdRanges {
                 }
                 found.sort_unstable();
                 found.dedup();
-                room(&ids, u64::try_from(found.len()).unwrap_or(u64::MAX))?;
+                room(&ids, int::wide(found.len()))?;
                 ids.append(&mut found);
                 continue;
             }
