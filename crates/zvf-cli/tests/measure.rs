@@ -244,7 +244,7 @@ fn measures_become_attributes_of_objects() -> Result<()> {
         assert_eq!(ran.code, 2, "{flags:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(told), "{flags:?}: {}", ran.stderr);
     }
-    // What was refused is given up: the store can be edited.
+    // A refused edit leaves no lock: the next one works.
     home.text(&["measure", STORE, "--as", "length=cable"])?;
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! Commands whose options are those of a job of `zvf-jobs`, and the commands for job files.
+//! Arguments of the commands that run a job of `zvf-jobs`, and of `zvf run` and `zvf schema`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use zvf_jobs::Job;
 
-/// A command whose options are those of a job.
+/// The arguments of a command that runs one job.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs<J: Args> {
     /// The options.
@@ -54,7 +54,7 @@ pub(crate) struct SchemaArgs {
     pub(crate) job: Option<String>,
 }
 
-/// Behind the options of `zvf vacuum`.
+/// What the help of `zvf vacuum` says after its options.
 pub(crate) const VACUUM: &str = "\
 Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
 for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit whose writer is dead is
@@ -64,7 +64,7 @@ Examples:
   zvf vacuum brain.zarrvectors
   zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers";
 
-/// Behind the options of `zvf migrate`.
+/// What the help of `zvf migrate` says after its options.
 pub(crate) const MIGRATE: &str = "\
 Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
 and unknown members. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
@@ -81,7 +81,7 @@ Examples:
   zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses";
 
-/// Behind the options of `zvf rechunk`.
+/// What the help of `zvf rechunk` says after its options.
 pub(crate) const RECHUNK: &str = "\
 What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
 level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
@@ -93,7 +93,7 @@ Examples:
   zvf rechunk points.zarrvectors binned.zarrvectors --bin-shape 12.5,12.5,12.5
   zvf rechunk brain.zarrvectors s3://bucket/brain.zarrvectors --shard-shape 8,8,8 --codec zstd";
 
-/// Behind the options of `zvf pyramid`.
+/// What the help of `zvf pyramid` says after its options.
 pub(crate) const PYRAMID: &str = "\
 Without --factors levels are chosen by the data: each 4 to 8 times smaller than the finer one, until about 10000 vertices are
 left (--levels-until says others). Points and lines: every so many-th along a curve that fills space, so that a level is as

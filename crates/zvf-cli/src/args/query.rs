@@ -41,10 +41,10 @@ REGION is made of
   hull(@FILE)             the convex hull of the vertices of such a file
   mask(@VOLUME, 12, 17)   the voxels of a volume with these labels, or with any value but 0; the voxel whose centre is nearest to a vertex counts
 joined with and, or, not and parentheses; boundaries are inside. Names of files that hold one of the signs = , ( ) : ; stand in backquotes. --sphere, --near,
---polygon, --mesh and --mask are short forms, and all flags combine with AND. Volumes are those of `zvf sample`, and placed as there.
+--polygon, --mesh and --mask are short forms of these; all flags combine with AND. --mask reads the same volumes as `zvf sample` and places them the same way.
 --touching, --inside, --starting and --ending select whole objects by their vertices: one, all, the first, or the last one inside.
---passing selects objects by several regions, each of which another vertex may meet: touching(REGION), inside(REGION), starting(REGION) and ending(REGION), joined
-with and, or, not and parentheses; a shape without such a word is touched. Beside a box or a region it leaves the rows there of these objects.
+--passing selects objects by several regions; different vertices may meet different ones: touching(REGION), inside(REGION), starting(REGION) and ending(REGION),
+joined with and, or, not and parentheses; a shape alone means touching. With a box or a region, too, the result has the rows there of the objects selected.
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10

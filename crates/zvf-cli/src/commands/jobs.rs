@@ -48,7 +48,7 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
     }
 }
 
-/// Runs a job. `None`: all is done, but something is left that no reader looks at, of which a warning was said.
+/// Runs a job. Returns `None` if the job is done but could not remove its temporary objects: then it printed a warning, and has no report.
 ///
 /// # Errors
 ///
