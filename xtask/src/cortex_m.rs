@@ -14,19 +14,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         println!("{TARGET}: not built, {error}");
         return Ok(());
     }
-    let folder = sh::root().join("xtask").join("cortex-m");
-    let target = sh::target().join("cortex-m");
-    let mut build = sh::cargo();
-    build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-    sh::run(build.args([
-        "build",
-        "--quiet",
-        "--release",
-        "--locked",
-        "--target",
-        TARGET,
-    ]))?;
-    let firmware = target.join(TARGET).join("release").join("cortex-m");
+    let firmware = sh::build_apart("cortex-m", Some(TARGET))?.join("cortex-m");
     println!("flash: {} bytes", flash_bytes(&std::fs::read(&firmware)?)?);
     if !targets::is_there(EMULATOR) {
         println!("not run: {EMULATOR} is missing (apt install qemu-system-arm)");

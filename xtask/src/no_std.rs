@@ -94,14 +94,8 @@ fn tree(name: &str, features: &str) -> Outcome {
 
 /// Builds the probe (`no_std`, no allocator, panic = abort), runs it, reports the size of its code.
 fn probe() -> Outcome {
-    let folder = sh::root().join("xtask").join("no-std-probe");
-    let target = sh::target().join("no-std-probe");
-    let mut build = sh::cargo();
-    build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-    sh::run(build.args(["build", "--quiet", "--release"]))?;
-    let program = target
-        .join("release")
-        .join(format!("no-std-probe{}", std::env::consts::EXE_SUFFIX));
+    let folder = sh::build_apart("no-std-probe", None)?;
+    let program = folder.join(format!("no-std-probe{}", std::env::consts::EXE_SUFFIX));
     let status = Command::new(&program).status()?;
     if !status.success() {
         return Err(

@@ -166,6 +166,24 @@ fn built(folder: &str, name: &str) -> PathBuf {
     target().join(folder).join(file)
 }
 
+/// Builds the workspace below `xtask` with this name, for this machine or another target, in the release profile; returns the folder of the result.
+pub(crate) fn build_apart(name: &str, triple: Option<&str>) -> Outcome<PathBuf> {
+    let apart = target().join(name);
+    let mut build = cargo();
+    build.current_dir(root().join("xtask").join(name));
+    build.env("CARGO_TARGET_DIR", &apart);
+    build.args(["build", "--quiet", "--release", "--locked"]);
+    let folder = match triple {
+        Some(triple) => {
+            build.args(["--target", triple]);
+            apart.join(triple)
+        }
+        None => apart,
+    };
+    run(&mut build)?;
+    Ok(folder.join("release"))
+}
+
 /// Builds the measuring program of the trials with release optimisation and returns its path.
 pub(crate) fn build_trials() -> Outcome<PathBuf> {
     run(cargo().args(["build", "--quiet", "--release", "--package", "zvf-trials"]))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -32,7 +32,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         println!("{TARGET}: not built, {error}");
         return Ok(());
     }
-    let module = std::fs::read(build()?)?;
+    let module = std::fs::read(sh::build_apart("wasm", Some(TARGET))?.join("wasm.wasm"))?;
     let sent = gzipped(&module)?;
     println!(
         "module: {} bytes, {sent} with gzip, at most {LARGEST} are allowed",
@@ -52,22 +52,6 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         page(&zvf, case, bbox, &module)?;
     }
     Ok(())
-}
-
-fn build() -> Outcome<PathBuf> {
-    let target = sh::target().join("wasm");
-    let mut build = sh::cargo();
-    build.current_dir(sh::root().join("xtask").join("wasm"));
-    build.env("CARGO_TARGET_DIR", &target);
-    sh::run(build.args([
-        "build",
-        "--quiet",
-        "--release",
-        "--locked",
-        "--target",
-        TARGET,
-    ]))?;
-    Ok(target.join(TARGET).join("release").join("wasm.wasm"))
 }
 
 fn gzipped(bytes: &[u8]) -> Outcome<usize> {
