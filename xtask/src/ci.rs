@@ -26,6 +26,10 @@ const STAGES: &[Stage] = &[
         run: fmt,
     },
     Stage {
+        name: "deny",
+        run: || dependencies::check().and_then(|()| release::check_notice()),
+    },
+    Stage {
         name: "test",
         run: || test::run(&[]),
     },
@@ -92,10 +96,6 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "fixtures",
         run: || fixtures::run(&[]),
-    },
-    Stage {
-        name: "deny",
-        run: || dependencies::check().and_then(|()| release::check_notice()),
     },
 ];
 
