@@ -7,7 +7,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
 use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::Query;
-use zvf_store::{OpenOptions, Retry, Store};
+use zvf_store::{Class, OpenOptions, Retry, Store, StoreError};
 use zvf_write::{
     AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, Values, WriteError,
     WriteOptions,
@@ -395,7 +395,8 @@ async fn what_does_not_fit_is_refused_and_the_store_stays() {
     let missing = Edit::open("memory:///some/where.else", memory.options())
         .await
         .unwrap_err();
-    assert!(matches!(missing, WriteError::Missing { .. }), "{missing}");
+    let absent = matches!(missing, WriteError::Store(StoreError::NoStore { .. }));
+    assert!(absent && missing.class() == Class::Io, "{missing}");
 }
 
 #[tokio::test]
