@@ -179,5 +179,14 @@ def merge(
     writing: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
+def resample(
+    source: str,
+    url: str,
+    points: int | None,
+    step: float | None,
+    tolerance: float | None,
+    writing: Mapping[str, Any],
+    access: Mapping[str, Any],
+) -> str: ...
 def run_jobs(text: str, writing: Mapping[str, Any], progress: Callable[[int], object] | None) -> str: ...
 def schema(job: str | None) -> str: ...

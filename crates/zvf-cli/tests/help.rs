@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 37] = [
     "info",
     "query",
     "splits",
@@ -27,6 +27,8 @@ const COMMANDS: [&str; 34] = [
     "copy",
     "split",
     "merge",
+    "resample",
+    "simplify",
     "migrate",
     "rechunk",
     "pyramid",
@@ -36,6 +38,7 @@ const COMMANDS: [&str; 34] = [
     "validate",
     "repair",
     "sample",
+    "group",
     "volume",
     "serve",
     "run",
