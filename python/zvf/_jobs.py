@@ -373,6 +373,11 @@ def copy(
     return document(_zvf.copy_verbatim(address(source), address(url), read_back, how, how["access"], progress))
 
 
+def doctor(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+    """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
+    return document(_zvf.doctor(address(url), writing(options)))
+
+
 def split(
     url: Path,
     folder: Path,

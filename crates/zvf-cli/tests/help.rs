@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "info",
     "query",
     "splits",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 37] = [
     "stats",
     "measure",
     "diff",
+    "doctor",
     "inspect",
     "import",
     "export",

@@ -15,6 +15,7 @@ mod copy;
 mod create;
 mod damaged;
 mod diff;
+mod doctor;
 #[cfg(feature = "plot")]
 mod documented;
 mod edit;

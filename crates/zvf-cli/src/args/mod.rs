@@ -9,6 +9,7 @@ mod completions;
 mod copy;
 mod create;
 mod diff;
+mod doctor;
 mod edit;
 mod export;
 #[cfg(feature = "volumes")]
@@ -46,6 +47,7 @@ pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::CopyArgs;
 pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
 #[cfg(feature = "volumes")]
@@ -175,6 +177,8 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
     Diff(DiffArgs),
+    /// Measures what would make a store smaller or faster, and names the commands for it
+    Doctor(DoctorArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX

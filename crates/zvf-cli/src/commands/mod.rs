@@ -4,6 +4,7 @@ mod completions;
 mod copy;
 mod create;
 mod diff;
+mod doctor;
 mod edit;
 mod explain;
 mod export;
@@ -161,6 +162,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Stats(args) => stats::run(args, context),
         Command::Measure(args) => measure::run(args, context),
         Command::Diff(args) => diff::run(args, context),
+        Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Create(args) => create::run(args, context),
