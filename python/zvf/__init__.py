@@ -8,7 +8,8 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
-`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
+`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
+`doctor`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
 is installed with the package; `run` runs job files.
 """
 

@@ -76,7 +76,7 @@ pub struct DoctorReport {
 /// # Cost
 ///
 /// Two listings of the store; up to 16 cells of each array of level 0, of which 1 MiB each is encoded again, one array at a time; the positions of up to 256 chunks,
-/// eight at a time.
+/// eight at a time; up to 30 passes over the list of chunks.
 ///
 /// # Errors
 ///
