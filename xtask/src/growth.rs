@@ -27,8 +27,8 @@ const SCATTERED: u64 = 200;
 
 /// Measures the kinds of `--kinds A,B` (all) up to `--max N` (1,000,000) vertices, each question `--times N` (3) times; with `--remote` also
 /// through a server that is `--ms N` (30) away, at `--mbs N` (50) MB/s a connection. `--questions` leaves out validation, edits and coarse
-/// levels. `--zvf FILE` takes a program that was built before,
-/// else the release program is built. Writes `growth.csv`, `growth.md` and `growth.svg` to `--out DIR`, else below the target folder.
+/// levels. `--import WORDS` adds options to every import. `--zvf FILE` takes a program that was built before, else the release program is
+/// built. Writes `growth.csv`, `growth.md` and `growth.svg` to `--out DIR`, else below the target folder.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if !cfg!(target_os = "linux") {
         return Err("the peak of a process is only known in KiB on Linux".into());
@@ -78,6 +78,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             trace: folder.join("trace.ndjson"),
         },
         folder: folder.clone(),
+        import: sh::option::<String>(arguments, "--import")?
+            .map(|words| words.split_whitespace().map(str::to_owned).collect())
+            .unwrap_or_default(),
         times: sh::option(arguments, "--times")?.unwrap_or(3_u32).max(1),
         distance: remote.then(|| Distance {
             latency: Duration::from_millis(ms),
@@ -105,6 +108,8 @@ struct Trials {
     program: Program,
     folder: PathBuf,
     times: u32,
+    /// Options of every import.
+    import: Vec<String>,
     /// Whether stores are also validated and changed.
     changes: bool,
     distance: Option<Distance>,
@@ -135,6 +140,7 @@ impl Trials {
         let mut import = data.write(&files)?;
         import.insert(0, "import".to_owned());
         import.insert(2, path(&store));
+        import.extend(self.import.iter().cloned());
         add("local", "import", self.program.traced(&import)?, (0, None))?;
         let questions = questions(data);
         for (job, question) in &questions {

@@ -175,7 +175,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "growth",
-        help: "imports, questions, edits and coarse levels of stores of growing size: what they cost, how that grows, as tables and curves [--max N] [--kinds points,lines,skeletons,meshes,graphs] [--remote [--ms N] [--mbs N]] [--times N] [--questions] [--zvf FILE] [--out DIR]",
+        help: "imports, questions, edits and coarse levels of stores of growing size: what they cost, how that grows, as tables and curves [--max N] [--kinds points,lines,skeletons,meshes,graphs] [--remote [--ms N] [--mbs N]] [--times N] [--questions] [--import WORDS] [--zvf FILE] [--out DIR]",
         run: growth::run,
     },
     Task {

@@ -125,6 +125,14 @@ fn io_is_3() -> Result<()> {
         3,
         &["/no/such/store", "no such folder"],
     );
+    for command in [
+        "edit nowhere delete 1",
+        "vacuum nowhere",
+        "copy nowhere n.zv",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        fails(&home.zvf(&words)?, 3, &["nowhere: no store there"]);
+    }
     fs::create_dir(home.file("old"))?;
     fs::write(home.file("old/.zgroup"), "{}")?;
     let cases: [(&str, &[&str]); 3] = [

@@ -7,6 +7,8 @@ use zvf_write::Axis;
 
 /// Vertices that a chunk shall hold on average: small enough to read one for a small box, large enough that a store has few files.
 const WANTED: f64 = 10_000.0;
+/// Chunks from which on their number grows with the square root of the vertices: documents list the chunks of a level.
+const MANY: f64 = 10_000.0;
 /// Points of a bin.
 const WANTED_IN_BIN: f64 = 500.0;
 /// Positions that are remembered.
@@ -140,7 +142,12 @@ impl Extent {
         (self.count > 0).then(|| (self.low.clone(), self.high.clone()))
     }
 
-    /// A cube in space: the step whose occupied chunks hold nearest to [`WANTED`] vertices each. Along an axis of time
+    /// Vertices that a chunk shall hold: [`WANTED`] up to [`MANY`] chunks; four times as many vertices are then in twice as many chunks.
+    fn wanted(&self) -> f64 {
+        WANTED * (float(self.count) / WANTED / MANY).sqrt().max(1.0)
+    }
+
+    /// A cube in space: the step whose occupied chunks hold nearest to [`wanted`](Self::wanted) vertices each. Along an axis of time
     /// chunks have a size of their own, so that there are as many along it as along the longest axis of space.
     pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> Chosen {
         let times = self.times(axes);
@@ -267,6 +274,7 @@ impl Extent {
 
     /// The side, and the vertices of an occupied chunk.
     fn side(&self, span: f64) -> (f64, f64) {
+        let wanted = self.wanted();
         let mut best: Option<(f64, f64)> = None;
         let mut before: Option<f64> = None;
         let mut shrinks = 2.0;
@@ -282,12 +290,12 @@ impl Extent {
                 shrinks = (before / mean).clamp(1.2, 20.0);
             }
             before = Some(mean);
-            let away = |mean: f64| (mean / WANTED).ln().abs();
+            let away = |mean: f64| (mean / wanted).ln().abs();
             // Of two equally good sizes the smaller one.
             if best.is_none_or(|(_, found)| away(mean) <= away(found)) {
                 best = Some((side, mean));
             }
-            if mean < WANTED.min(float(self.count)) / 8.0 {
+            if mean < wanted.min(float(self.count)) / 8.0 {
                 break;
             }
         }
@@ -437,6 +445,30 @@ mod tests {
             let bin = chosen.bin.unwrap();
             let parts = chosen.chunk[0] / bin[0];
             assert_eq!(parts, parts.round());
+        }
+    }
+
+    #[test]
+    fn chunks_grow_with_the_square_root_of_very_many_points() {
+        // The sample of a store of any size: its points are even, and one of many is remembered.
+        let mut sampled = Extent::new(3);
+        (0..60_000).for_each(|at| sampled.add(&spread(at)));
+        let chunks = |count: u64| {
+            let mut extent = sampled.clone();
+            (extent.count, extent.every) = (count, count / 60_000);
+            (1.0 / extent.choose(true, &[]).chunk[0]).powi(3)
+        };
+        let vertices = [7, 8, 9, 10, 11].map(|power| 10_u64.pow(power));
+        let [small, many, ..] = vertices.map(chunks);
+        assert!((500.0..2_000.0).contains(&small), "{small}");
+        assert!((5_000.0..20_000.0).contains(&many), "{many}");
+        for (count, exact) in [(9, 31_623.0), (10, 100_000.0), (11, 316_228.0)] {
+            let found = chunks(10_u64.pow(count));
+            // Sizes are steps of a quarter, so that numbers of chunks are twice as many or half as many.
+            assert!(
+                (exact / 2.0..exact * 2.0).contains(&found),
+                "{count} {found}"
+            );
         }
     }
 

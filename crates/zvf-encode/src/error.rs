@@ -90,12 +90,6 @@ pub enum WriteError {
         /// Where it leads.
         to: PathBuf,
     },
-    /// There is no store to change.
-    #[error("{store}: found no zarr.json, expected a store")]
-    Missing {
-        /// The address.
-        store: String,
-    },
     /// Another program writes there. Trying again later helps.
     #[error("{store}: {what}; try again later")]
     Busy {
@@ -312,7 +306,6 @@ impl WriteError {
             | Self::Input { .. }
             | Self::Exists { .. }
             | Self::Linked { .. }
-            | Self::Missing { .. }
             | Self::Unsupported { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,

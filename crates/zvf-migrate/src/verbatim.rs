@@ -28,7 +28,7 @@ use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 use zvf_store::writing::is_part_of_store;
-use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore};
+use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore, StoreError};
 
 /// Called with the number of bytes copied so far, and of all bytes of the store.
 pub type CopyProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
@@ -144,7 +144,7 @@ impl CopyReport {
 /// size in the copy are the recorded ones, are skipped. There is no root before all else is there, so readers find no store.
 ///
 /// # Errors
-/// [`WriteError::Missing`]: no store at `source`. [`WriteError::Busy`]: another program is changing it, or writes the same copy.
+/// [`StoreError::NoStore`]: no store at `source`. [`WriteError::Busy`]: another program is changing it, or writes the same copy.
 /// [`WriteError::Exists`]: something else is at `address`. Misuse: the source cannot be listed.
 /// [`IoError::SourceChanged`]: it changed meanwhile; what was copied is removed. [`WriteError::Differs`]: the copy does not hold what was written to it. I/O.
 pub fn copy<'a>(
@@ -244,9 +244,7 @@ async fn list(place: &RawStore, address: &str) -> Result<ObjectStates, WriteErro
 
 /// The root of the source, and its other objects.
 async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectStates), WriteError> {
-    let missing = || WriteError::Missing {
-        store: source.to_owned(),
-    };
+    let missing = || StoreError::no_root(source);
     let root = from.read(ROOT).await?.ok_or_else(missing)?;
     if !is_part_of_store(&root) {
         let found = "zarr.json of another Zarr node";

@@ -12,7 +12,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 use zvf_migrate::{CopyOptions, CopyReport, copy};
 use zvf_store::blocking::Runtime;
-use zvf_store::{Class, Limits, OpenOptions, Retry, Store};
+use zvf_store::{Class, Limits, OpenOptions, Retry, Store, StoreError};
 use zvf_testkit::faults::{Ask, Bucket, Dying, Fault, Faulty, Rule, Sort, Swap, Trouble, Unsteady};
 use zvf_testkit::sample::Sample;
 
@@ -327,7 +327,10 @@ fn what_is_no_store_and_what_is_in_use_is_refused() {
         files.insert("zvf-unfinished.json".to_owned(), b"{}".to_vec());
         assert_eq!(refused(files.clone()).await.class(), Class::Busy);
         files.remove("zarr.json");
-        assert!(matches!(refused(files).await, WriteError::Missing { .. }));
+        assert!(matches!(
+            refused(files).await,
+            WriteError::Store(StoreError::NoStore { .. })
+        ));
         let mut files = good.clone();
         files.insert(
             "zarr.json".to_owned(),

@@ -94,6 +94,15 @@ impl StoreError {
         }
     }
 
+    /// The error of a change to an address where no root document is.
+    #[must_use]
+    pub fn no_root(store: &str) -> Self {
+        Self::NoStore {
+            store: store.to_owned(),
+            what: "no store there: no object zarr.json".to_owned(),
+        }
+    }
+
     /// Whether the error says that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::NoStore { .. })

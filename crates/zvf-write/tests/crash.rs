@@ -23,7 +23,7 @@ use zvf_write::{
 use crate::support::{ADDRESS, Memory, ask, check_documents};
 
 async fn write(
-    target: TargetVersion,
+    (target, shards): (TargetVersion, u64),
     backend: Arc<dyn ObjectStore>,
     stale_files: StaleFiles,
 ) -> std::result::Result<Summary, WriteError> {
@@ -34,7 +34,10 @@ async fn write(
         .with_open(open)
         .with_stale_files(stale_files)
         .with_threads(1);
-    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]).with_target(target);
+    let mut spec = StoreSpec::new(Kind::Graph, [10.0; 2]).with_target(target);
+    if shards > 0 {
+        spec = spec.with_shard_shape([shards; 2]);
+    }
     let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
     let rows: Vec<f32> = (0..12).flat_map(|n| [n as f32 * 4.0, n as f32]).collect();
     let links: Vec<u64> = (0..11).flat_map(|n| [n, n + 1]).collect();
@@ -56,12 +59,16 @@ async fn is_whole(memory: &Memory) {
 
 #[tokio::test]
 async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
-    for target in [TargetVersion::V0_9_2, TargetVersion::V0_8_1] {
-        crash_at_every_single_write(target).await;
+    for (target, shards) in [
+        (TargetVersion::V0_9_2, 0),
+        (TargetVersion::V0_9_2, 2),
+        (TargetVersion::V0_8_1, 0),
+    ] {
+        crash_at_every_single_write((target, shards)).await;
     }
 }
 
-async fn crash_at_every_single_write(target: TargetVersion) {
+async fn crash_at_every_single_write(target: (TargetVersion, u64)) {
     let mut committed = 0;
     for through in [false, true] {
         for writes in 1.. {

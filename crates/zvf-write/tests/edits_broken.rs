@@ -7,7 +7,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
 use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::Query;
-use zvf_store::{OpenOptions, Retry, Store};
+use zvf_store::{Class, OpenOptions, Retry, Store, StoreError};
 use zvf_write::{
     AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, Values, WriteError,
     WriteOptions,
@@ -58,12 +58,21 @@ async fn vertices(memory: &Memory) -> usize {
 
 /// A store with a seed by which the edit changes the number of vertices.
 pub(crate) async fn store(which: usize) -> (Memory, Model, Draw) {
+    sharded_store(which, 0).await
+}
+
+/// The same in shards of so many chunks along each component of keys; 0: as the seed has it.
+async fn sharded_store(which: usize, shards: u64) -> (Memory, Model, Draw) {
     let mut seed = 0;
     loop {
         let mut draw = Draw(seed);
         seed += 1;
         let memory = Memory::default();
-        let mut model = Model::new(spec(which, &mut draw));
+        let mut spec = spec(which, &mut draw);
+        if shards > 0 {
+            spec.shard_shape = vec![shards; spec.key_rank()].into();
+        }
+        let mut model = Model::new(spec);
         model.write(&memory, &mut draw).await;
         let (before, clone) = (model.count(), draw.clone());
         let (trial, mut other) = (Memory::default(), model.clone());
@@ -89,8 +98,18 @@ async fn copy(from: &Memory, to: &Memory) {
 async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
     let (mut old_ones, mut named, mut finished) = (0, 0, 0);
     let sample = Sample::new("writes of an edit");
-    for which in [0, 2, 3, 6, 12] {
-        let (base, model, draw) = store(which).await;
+    let stores = [
+        (0, 0),
+        (0, 2),
+        (2, 0),
+        (2, 3),
+        (3, 0),
+        (3, 2),
+        (6, 0),
+        (12, 0),
+    ];
+    for (which, shards) in stores {
+        let (base, model, draw) = sharded_store(which, shards).await;
         for through in [false, true] {
             for writes in sample.some(1.., 6) {
                 let memory = Memory::default();
@@ -376,7 +395,8 @@ async fn what_does_not_fit_is_refused_and_the_store_stays() {
     let missing = Edit::open("memory:///some/where.else", memory.options())
         .await
         .unwrap_err();
-    assert!(matches!(missing, WriteError::Missing { .. }), "{missing}");
+    let absent = matches!(missing, WriteError::Store(StoreError::NoStore { .. }));
+    assert!(absent && missing.class() == Class::Io, "{missing}");
 }
 
 #[tokio::test]

@@ -157,9 +157,9 @@ pub(crate) struct ImportArgs {
     /// or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "auto")]
     pub(crate) codec: Compression,
-    /// Chunks of a shard along each axis; auto: as few files as can be edited, where there are many chunks; none: every chunk is
-    /// a file of its own
-    #[arg(long, value_name = "X,Y,..|auto|none", default_value = "none")]
+    /// Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every
+    /// chunk is a file of its own, so that an edit writes fewer bytes
+    #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
     pub(crate) shard_shape: ShardShape,
     /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
     /// chunks then; useful if queries name one of few values

@@ -338,9 +338,6 @@ fn document(
     })
 }
 
-/// Files of vertices and their attributes from which on shards are worth a thought.
-const MANY_FILES: u64 = 5_000;
-
 fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>) -> String {
     let mut parts = vec![counted(import.vertices(), "vertex")];
     if spec.has_objects() {
@@ -370,17 +367,6 @@ fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>
                 .collect();
             out.push_str(&format!("  {what}: {}\n", names.join(", ")));
         }
-    }
-    let files = summary.map_or(0, |summary| {
-        // Vertices, fragments, each attribute.
-        let arrays = u64::try_from(spec.vertex_attributes.len()).unwrap_or(u64::MAX);
-        summary.chunks.saturating_mul(arrays.saturating_add(2))
-    });
-    if files >= MANY_FILES && spec.shard_shape == ShardShape::None {
-        out.push_str(&format!(
-            "  more than {}: with --shard-shape auto there are far fewer, and an edit writes more bytes\n",
-            counted(files / 1000 * 1000, "file"),
-        ));
     }
     out
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use zvf_store::StoreError;
 
 use crate::WriteError;
 use crate::target::{Seen, Target};
@@ -118,9 +119,7 @@ impl Change {
     ) -> Result<Self, WriteError> {
         for _ in 0..ROUNDS {
             let Some(root) = target.see(ROOT)? else {
-                return Err(WriteError::Missing {
-                    store: address.to_owned(),
-                });
+                return Err(StoreError::no_root(address).into());
             };
             let marker = |left: &Left| {
                 let mut marker = mark(what, details.clone());

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
+use zvf_store::StoreError;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
@@ -57,7 +58,7 @@ impl Transaction {
     /// it.
     ///
     /// # Errors
-    /// [`WriteError::Missing`]; [`WriteError::Busy`] if another change is running. I/O.
+    /// [`StoreError::NoStore`]; [`WriteError::Busy`] if another change is running. I/O.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
@@ -329,9 +330,7 @@ pub enum Settled {
 /// marker taken over and stops.
 pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Settled, WriteError> {
     let Some(root) = target.read(ROOT)? else {
-        return Err(WriteError::Missing {
-            store: address.to_owned(),
-        });
+        return Err(StoreError::no_root(address).into());
     };
     match Change::interrupted(target)? {
         None => {

@@ -126,7 +126,6 @@ struct Key {
     /// Number of its chunk in the group.
     at: u32,
     entry: Entry,
-    pick: u32,
 }
 
 /// The result for a group of chunks.
@@ -178,23 +177,9 @@ impl Scatter {
         let key = |(number, at)| {
             let entry = self.plan.entries.get(int::index(number));
             let entry = entry.or_bug("an entry that is not there")?;
-            Ok(Key {
-                number,
-                at,
-                entry,
-                pick: 0,
-            })
+            Ok(Key { number, at, entry })
         };
-        let mut keys = sorted
-            .into_iter()
-            .map(key)
-            .collect::<Result<Vec<_>, QueryError>>()?;
-        let mut pick = 0;
-        for key in &mut keys {
-            pick = self.plan.pick(int::index(key.number), pick);
-            key.pick = pick;
-        }
-        Ok(keys)
+        sorted.into_iter().map(key).collect()
     }
 
     /// Whether the entries ask for the rows of the chunks many times.
@@ -225,13 +210,7 @@ impl Scatter {
         let mut written = 0;
         let mut page = PageBuilder::new(plan);
         let mut rows = Vec::new();
-        for Key {
-            number,
-            at,
-            entry,
-            pick,
-        } in keys.iter().copied()
-        {
+        for Key { number, at, entry } in keys.iter().copied() {
             let chunk = chunks
                 .get(int::index(at))
                 .or_bug("a chunk that is not there")?;
@@ -241,11 +220,12 @@ impl Scatter {
             );
             let before = page.bytes();
             if chunk.absent {
-                plan.check_listed(chunk, pick)?;
-                Record::write(number, &gap(pick), &mut page.records);
+                plan.check_listed(chunk, int::index(number))?;
+                Record::write(number, &gap(0), &mut page.records);
             } else {
                 for fragment in entry.fragments() {
-                    let piece = plan.piece(chunk, pick, fragment, &mut rows, &mut page.gathered)?;
+                    let (entry, gathered) = (int::index(number), &mut page.gathered);
+                    let piece = plan.piece(chunk, entry, fragment, &mut rows, gathered)?;
                     Record::write(number, &piece, &mut page.records);
                 }
             }
