@@ -362,10 +362,7 @@ fn tie(
     let grid = Grid::new(level.chunk_shape(), bins);
     let outs = outs(store, &query, &columns, level.object_index().is_some());
     let table = TablePlan {
-        points: match outs.contains(&Out::Geometry) {
-            true => Some(Points::of(store)?),
-            false => None,
-        },
+        points: (outs.contains(&Out::Geometry).then(|| Points::of(store))).transpose()?,
         outs,
         metadata: metadata(store, &query),
         axes: (store.root().axes().iter())
