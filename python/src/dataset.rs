@@ -57,7 +57,9 @@ pub(crate) fn split(
         if asked.is_empty() {
             asked.push(Column::Row);
         }
-        let answer = split.with_columns(&asked).run(store.inner()).await;
+        // Batches of other tables are not flat.
+        let split = split.with_columns(&asked).vertices_only();
+        let answer = split.run(store.inner()).await;
         let answer = answer.map_err(|error| Failure::from(error).at(store.inner().url()))?;
         Ok::<_, Failure>((answer, key))
     };

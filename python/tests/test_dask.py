@@ -91,6 +91,15 @@ def test_count_sum_and_groups_are_those_of_one_process(client: Client, store: Pa
     np.testing.assert_allclose(some["mass"].sum().compute(), points["mass"][inside].sum())
 
 
+def test_questions_about_objects_are_frames(client: Client, store: Path, points: dict[str, np.ndarray]) -> None:
+    ids = points["object_id"]
+    low = np.unique(ids[points["position"][:, 0] < 0.5])
+    assert 1 < len(low) < 50
+    for terms, owners in (({"objects": [3, 5]}, [3, 5]), ({"where": "object_id < 7"}, range(7)), ({"bbox": {"x": (0, 0.4999)}, "touching": True}, low)):
+        frame = zvf.dask.read(store, count=3, columns=["mass", "x"], **terms)
+        np.testing.assert_allclose(frame["mass"].sum().compute(), points["mass"][np.isin(ids, list(owners))].sum())
+
+
 def test_every_cell_is_read_once_and_columns_are_pushed_down(client: Client, store: Path, tmp_path: Path, points: dict[str, np.ndarray]) -> None:
     trace = tmp_path / "trace"
     frame = zvf.dask.read(store, count=30, trace_io=trace)

@@ -78,7 +78,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
     def _reader(self, columns: list[str], filter: pc.Expression | None) -> pa.RecordBatchReader:
         left = None if filter is None else self._left(filter)
         # Not a generator: threads of Arrow read ahead, also while the interpreter ends, and must not wait for it.
-        return pa.RecordBatchReader.from_stream(_Stream(self._flat.scan(columns, as_buffer(left))))
+        return pa.RecordBatchReader.from_stream(Stream(self._flat.scan(columns, as_buffer(left))))
 
     def _known(self) -> Chunks:
         if self._chunks is None:
@@ -145,7 +145,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
         return f"<zvf.Dataset of {self._query!r}>"
 
 
-class _Stream:
+class Stream:
     """An answer that becomes a stream of Arrow."""
 
     def __init__(self, answer: _zvf.Answer) -> None:

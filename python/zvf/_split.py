@@ -168,6 +168,17 @@ def _elsewhere(url: str) -> str:
     return url if "://" in url or os.path.isabs(url) else os.path.abspath(url)
 
 
+def asks(text: str) -> dict[str, Any]:
+    """What a piece asks for: the members of a query in JSON that are not as by default."""
+    query: dict[str, Any] = document(text)["query"]
+    return query
+
+
+def asking(text: str, query: Mapping[str, Any]) -> str:
+    """The JSON of a piece that asks for something else of its chunks or objects."""
+    return dumps({**document(text), "query": dict(query)})
+
+
 def read_split(
     split: Split | str | Mapping[str, Any], columns: Sequence[str] | None = None, **options: Unpack[Options]
 ) -> Answer:

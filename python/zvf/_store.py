@@ -193,6 +193,16 @@ class Store:
         return page(self)
 
 
+def opened(url: str | os.PathLike[str] | Store, terms: dict[str, Any]) -> Store:
+    """A store, or the one at an address, with those of `Options` that are among the terms of a question; they are taken out of these."""
+    options = {name: terms.pop(name) for name in list(terms) if name in OPTIONS}
+    if not isinstance(url, Store):
+        return Store(url, options)
+    if options:
+        raise _zvf.MisuseError(f"found {', '.join(options)} beside an open store, expected a path or URL")
+    return url
+
+
 class Query:
     """A question to a store, which pickles. Nothing is read before its rows are asked for."""
 
@@ -371,6 +381,9 @@ class Query:
                 terms.append(f", {name}={text}")
         return f"<zvf.Query of {self.store.url}{''.join(terms)}>"
 
+
+OPTIONS = ("anonymous", "concurrency", "retries", "timeout", "verify", "memory_budget", "storage_options", "trace_io")
+"""Members of `Options`."""
 
 DEFAULTS = {"level": 0, "place": (), "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
 """Terms that need not be said."""

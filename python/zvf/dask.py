@@ -14,7 +14,7 @@ from dask.delayed import delayed
 from . import _zvf
 from ._parts import Parts
 from ._split import Split, cut
-from ._store import Store
+from ._store import Store, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,10 +53,7 @@ def read(
     The columns are those of `Store.dataset`; workers read those that are used. `terms` are those of `Store.query`, such as `bbox` and `where`, and
     options of `zvf.open`. Partitions have about 64 MiB of decoded data, or what `count`, `rows` or `bytes` say.
     """
-    options = {name: terms.pop(name) for name in list(terms) if name in OPTIONS}
-    store = url if isinstance(url, Store) else Store(url, options)
-    if store is url and options:
-        raise _zvf.MisuseError(f"found {', '.join(options)} beside an open store, expected a path or URL")
+    store = opened(url, terms)
     query = store.query(**terms)
     schema: pa.Schema = pa.schema(store._store.flat(query._asked).schema())
     names = schema.names if columns is None else list(columns)
@@ -68,9 +65,6 @@ def read(
     meta = _frame(schema.empty_table())
     frame: dd.DataFrame = dd.from_map(_Read(schema), splits, meta=meta, enforce_metadata=False, label="zvf")  # type: ignore[no-untyped-call]
     return frame
-
-
-OPTIONS = ("anonymous", "concurrency", "retries", "timeout", "verify", "memory_budget", "storage_options", "trace_io")
 
 
 class _Read:

@@ -348,6 +348,14 @@ fn columns_of_axes_come_back_from_parquet() -> Result<()> {
     let wanted = rows(STORE)?;
     assert!(wanted.len() > 100 && wanted.contains(&"x,y,z,object_id".to_owned()));
     assert_eq!(rows("t.zv")?, wanted);
+    // With points it is GeoParquet; as text they are hexadecimal.
+    let columns = ["--columns", "geometry,object_id"];
+    home.text(&[&["query", STORE, "-o", "g.parquet", "-q"], &columns[..]].concat())?;
+    let bytes = fs::read(home.file("g.parquet"))?;
+    assert!(String::from_utf8_lossy(&bytes).contains(r#""primary_column":"geometry""#));
+    let text = home.text(&[&["query", STORE, "--format", "csv"], &columns[..]].concat())?;
+    let point = text.lines().nth(1).unwrap_or_default();
+    assert!(point.starts_with("01e9030000"), "{point}");
     // Tables of objects as well.
     home.text(&["measure", STORE, "-o", "m.parquet", "-q"])?;
     home.text(&["objects", STORE, "-o", "o.parquet", "-q"])?;

@@ -38,7 +38,7 @@
 //!
 //! | table | rows | columns |
 //! |---|---|---|
-//! | [`Table::Vertices`] | one for each vertex | `position`, attributes; on request `chunk`, `row`, `fragment`, `object_id`, `object_ids` |
+//! | [`Table::Vertices`] | one for each vertex | `position`, attributes; on request `chunk`, `row`, `fragment`, `object_id`, `object_ids`, axes by name, `geometry` (see [`Column`]) |
 //! | [`Table::Links`] | one for each link whose ends are all in the vertex table | `vertices`: rows of the vertex table; link attributes |
 //! | [`Table::Objects`] | one for each object | `object_id`; `start` and `length`, or `vertices`; object attributes |
 //!

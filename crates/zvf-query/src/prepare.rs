@@ -15,6 +15,7 @@ use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttr
 use crate::axes::{axis_number, bound_region, narrowed};
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
+use crate::columns::point::{GEOMETRY, Points};
 use crate::columns::position::PositionSpec;
 use crate::error::{Place, existing, nearest};
 use crate::filter::{BoundFilter, OperandType, is_of_object};
@@ -142,8 +143,10 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         _ => false,
     };
     let is_column = |name: &String| query.columns.contains(&Column::Attribute(name.clone()));
-    let is_axis =
-        |name: &String| axis_number(store, name).is_some() && (is_column(name) || !shown(name));
+    let is_axis = |name: &String| {
+        let axis = axis_number(store, name).is_some() && (is_column(name) || !shown(name));
+        axis || (name == GEOMETRY && is_column(name))
+    };
     if let Some(name) = unknown.iter().flatten().find(|name| !is_axis(name)) {
         return Err(unknown_name(store, &query, name).await);
     }
@@ -357,8 +360,10 @@ fn tie(
     );
     let bins = level.bin_shape().filter(|_| query.level == 0);
     let grid = Grid::new(level.chunk_shape(), bins);
+    let outs = outs(store, &query, &columns, level.object_index().is_some());
     let table = TablePlan {
-        outs: outs(store, &query, &columns, level.object_index().is_some()),
+        points: (outs.contains(&Out::Geometry).then(|| Points::of(store))).transpose()?,
+        outs,
         metadata: metadata(store, &query),
         axes: (store.root().axes().iter())
             .map(|axis| axis.name.clone())
@@ -749,7 +754,8 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
             Column::ObjectIds => outs.push(Out::ObjectIds),
             Column::Attributes => outs.extend(selected()),
             Column::Attribute(name) => {
-                outs.extend(named(name).or_else(|| axis_number(store, name).map(Out::Axis)));
+                let found = named(name).or_else(|| axis_number(store, name).map(Out::Axis));
+                outs.extend(found.or((name == GEOMETRY).then_some(Out::Geometry)));
             }
         }
     }

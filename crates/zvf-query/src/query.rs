@@ -209,7 +209,8 @@ pub enum Column {
     ObjectIds,
     /// All attributes that [`Query::attributes`] selects, by name.
     Attributes,
-    /// One attribute; else the axis of this name, as numbers of the stored type.
+    /// One attribute; else the axis of this name, as numbers of the stored type; else, as `geometry`, the position as a point in well-known binary, `Binary`
+    /// with the extension type `geoarrow.wkb`: x, y and z of stores with two or three axes of space, as float64; null if one of them is not a number.
     Attribute(String),
 }
 
@@ -217,7 +218,7 @@ impl FromStr for Column {
     type Err = QueryError;
 
     /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; every other word names an
-    /// attribute, else an axis, and so does what follows `attribute:`.
+    /// attribute, else an axis, else `geometry`, and so does what follows `attribute:`.
     fn from_str(text: &str) -> Result<Self, QueryError> {
         Ok(match text {
             "position" => Self::Position,

@@ -255,6 +255,17 @@ impl Split {
         self
     }
 
+    /// The same piece without the tables of links and objects.
+    #[must_use]
+    pub fn vertices_only(mut self) -> Self {
+        self.query.tables = Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        };
+        self
+    }
+
     /// Runs the piece.
     ///
     /// # Errors

@@ -15,7 +15,9 @@ use crate::QueryError;
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::{Kept, Rows, gather};
+use crate::columns::point::{GEOMETRY, Points};
 use crate::error::{OrBug, Place};
+use crate::numbers::floats;
 use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
 use zvf_store::format::int;
@@ -29,6 +31,8 @@ pub(crate) enum Out {
     Position,
     /// The coordinates of one axis.
     Axis(usize),
+    /// The position as a point in well-known binary.
+    Geometry,
     Chunk,
     Row,
     Fragment,
@@ -47,6 +51,8 @@ pub(crate) struct TablePlan {
     pub(crate) metadata: HashMap<String, String>,
     /// The names of the axes.
     pub(crate) axes: Vec<String>,
+    /// How positions become points, if [`Out::Geometry`] is a column.
+    pub(crate) points: Option<Points>,
 }
 
 impl TablePlan {
@@ -55,10 +61,16 @@ impl TablePlan {
         self.outs.contains(&out)
     }
 
+    fn points(&self) -> Result<&Points, QueryError> {
+        self.points
+            .as_ref()
+            .or_bug("a column of points without axes")
+    }
+
     /// Whether a column needs positions.
     fn has_positions(&self) -> bool {
         let mut outs = self.outs.iter();
-        outs.any(|out| matches!(out, Out::Position | Out::Axis(_)))
+        outs.any(|out| matches!(out, Out::Position | Out::Axis(_) | Out::Geometry))
     }
 
     /// Bytes of a gathered row in the columns that no array of the store has.
@@ -66,6 +78,7 @@ impl TablePlan {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
             Out::Row | Out::Fragment => size_of::<u64>(),
+            Out::Geometry => self.points.as_ref().map_or(0, Points::row_bytes),
             Out::ObjectId
             | Out::ObjectIds
             | Out::Pick
@@ -124,6 +137,7 @@ impl TablePlan {
                     let axis = self.axes.get(*axis).or_bug("no such axis")?;
                     Field::new(free_name(axis, &fields), element.clone(), false)
                 }
+                Out::Geometry => self.points()?.field(free_name(GEOMETRY, &fields)),
                 Out::Position => {
                     let element = element.clone();
                     Field::new(
@@ -261,7 +275,12 @@ impl Gathered {
                         })?;
                     }
                 }
-                Out::Position | Out::Axis(_) | Out::ObjectId | Out::ObjectIds | Out::Pick => {}
+                Out::Position
+                | Out::Axis(_)
+                | Out::Geometry
+                | Out::ObjectId
+                | Out::ObjectIds
+                | Out::Pick => {}
             }
         }
         self.rows = self.rows.saturating_add(pick.len());
@@ -340,6 +359,10 @@ impl Gathered {
                         .map(|row| first.saturating_add(row.saturating_mul(step)));
                     let rows = UInt64Array::from_iter_values(rows);
                     take(&*positions()?, &rows, None).map_err(wrong("vertices"))?
+                }
+                Out::Geometry => {
+                    let numbers = floats(&positions()?).values;
+                    plan.points()?.array(&numbers, reader.position.dims)?
                 }
                 Out::Chunk => {
                     let items = Arc::new(Int64Array::from(std::mem::take(&mut self.chunk)));

@@ -1,5 +1,7 @@
 //! Conditions on axes and on objects, against what they mean.
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
 use zvf_query::{BBox, Column, Filter, Query, QuerySpec, Select, Target};
 
 use crate::make::Made;
@@ -134,6 +136,37 @@ async fn axes_are_columns_of_their_own() {
         };
         assert!(ask(&store, query).await.is_err());
     }
+}
+
+#[tokio::test]
+async fn positions_are_points_of_well_known_binary() {
+    let points = [[1.0, -2.0, 3.5], [5.0, 0.25, 0.0], [6.0, 7.0, -8.0]];
+    let store = memory(&Made::points(&points).files()).await;
+    let query = Query {
+        columns: ["geometry", "x"].map(|name| name.parse().unwrap()).to_vec(),
+        filter: Some(Filter::parse("x > 1").unwrap()),
+        ..Query::default()
+    };
+    let got = ask(&store, query).await.unwrap();
+    let table = got.vertices.as_ref().unwrap();
+    let field = table.schema().field(0).clone();
+    assert_eq!(field.data_type(), &arrow_schema::DataType::Binary);
+    let extension = ["ARROW:extension:name", "zvf.column"].map(|key| &*field.metadata()[key]);
+    assert_eq!(extension, ["geoarrow.wkb", "place"]);
+    let found = table.column(0).as_binary::<i32>();
+    assert_eq!(found.len(), 2);
+    for (row, point) in points.iter().skip(1).enumerate() {
+        let mut bytes = vec![1];
+        bytes.extend(1001_u32.to_le_bytes());
+        bytes.extend(point.iter().flat_map(|one| f64::to_le_bytes(*one)));
+        assert_eq!(found.value(row), bytes);
+    }
+    // The name is free for attributes and conditions.
+    let error = Query {
+        filter: Some(Filter::parse("geometry > 1").unwrap()),
+        ..Query::default()
+    };
+    assert!(ask(&store, error).await.is_err());
 }
 
 #[tokio::test]

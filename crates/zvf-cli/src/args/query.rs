@@ -274,7 +274,7 @@ pub(crate) struct ResultArgs {
     /// Attributes to read: all, none, or names (which also work if the storage cannot list)
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
-    /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each)
+    /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each), geometry (points in well-known binary)
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end

@@ -2,6 +2,8 @@
 
 mod arrow;
 mod csv;
+#[cfg(feature = "parquet")]
+mod geoparquet;
 pub(crate) mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -1,4 +1,4 @@
-//! Parquet files: the table as it is, compressed with Zstandard.
+//! Parquet files: the table as it is, compressed with Zstandard. With a column of geometries they are GeoParquet.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use super::geoparquet::{self, GeoColumns};
 use super::{TableWriter, batch_with_times, with_times};
 
 /// Rows in a row group; so many are held before they are written.
@@ -19,6 +20,7 @@ const ROWS: usize = 1 << 17;
 /// Writes one table as a Parquet file.
 pub struct ParquetWriter<W: Write + Send> {
     inner: ArrowWriter<W>,
+    geometries: GeoColumns,
 }
 
 impl<W: Write + Send> std::fmt::Debug for ParquetWriter<W> {
@@ -48,20 +50,26 @@ impl<W: Write + Send> ParquetWriter<W> {
             .set_max_row_group_row_count(Some(ROWS))
             .set_key_value_metadata(Some(pairs.collect()))
             .build();
+        let geometries = GeoColumns::of(schema);
         let schema = Arc::new(with_times(schema));
         let inner = ArrowWriter::try_new(out, schema, Some(properties)).map_err(io_error)?;
-        Ok(Self { inner })
+        Ok(Self { inner, geometries })
     }
 }
 
 impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.geometries.see(batch);
         self.inner
             .write(&batch_with_times(batch)?)
             .map_err(io_error)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
+        if let Some(geo) = self.geometries.document() {
+            let pair = KeyValue::new(geoparquet::KEY.to_owned(), geo);
+            self.inner.append_key_value_metadata(pair);
+        }
         self.inner.finish().map_err(io_error)?;
         self.inner.inner_mut().flush()
     }
