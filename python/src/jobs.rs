@@ -5,262 +5,24 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use serde_json::json;
+use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, LinksFile};
-use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
-use zvf_encode::parallel::blocking;
 use zvf_jobs::{Job, Jobs};
 use zvf_query::{QuerySpec, Select};
 use zvf_store::writing::store_at_or_around;
 use zvf_store::{Names, Need, OpenOptions, Stop};
-use zvf_validate::Severity;
 use zvf_validate::repair::RepairOptions;
-use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError};
 
 use crate::errors::{Failure, IoError, bug, misuse};
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::selected::{SelectedBox, SelectedIds};
 use crate::store::Access;
-use crate::writer::{Writing, kind_of, version_of};
+use crate::writer::Writing;
 
 /// A failure at an address.
 pub(crate) fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
     move |error| error.into().at(url)
-}
-
-/// How the columns of tables are read.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-struct Columns {
-    exclude: Vec<String>,
-    nulls: Option<String>,
-    delimiter: Option<String>,
-    decimal: String,
-    columns_in: Option<Vec<String>>,
-    na: Option<Vec<String>>,
-    rename: Vec<(String, String)>,
-    attribute_types: Vec<(String, String)>,
-    link_columns: Option<Vec<String>>,
-    node_id: Option<String>,
-    links_by_row: bool,
-}
-
-impl Columns {
-    fn apply(&self, options: &mut Options) -> PyResult<()> {
-        if let Some(text) = &self.nulls {
-            let nulls = text.parse();
-            options.nulls =
-                nulls.map_err(|expected| misuse(format!("nulls: found {text:?}, {expected}")))?;
-        }
-        options.delimiter = match self.delimiter.as_deref().map(str::as_bytes) {
-            None => None,
-            Some([byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(*byte),
-            Some(_) => {
-                return Err(misuse(
-                    "delimiter: expected one character such as ;".to_owned(),
-                ));
-            }
-        };
-        options.decimal_comma = match self.decimal.as_str() {
-            "." => false,
-            "," => true,
-            other => {
-                return Err(misuse(format!("decimal: found {other:?}, expected . or ,")));
-            }
-        };
-        for (name, word) in &self.attribute_types {
-            let kind = match word.as_str() {
-                "text" => Some(AttributeType::Category),
-                word => NumberType::from_name(word).map(AttributeType::Number),
-            };
-            let kind = kind.ok_or_else(|| {
-                misuse(format!(
-                    "attribute_types: found {word:?}, expected text, bool, or a type of numbers such as int64"
-                ))
-            })?;
-            options.attribute_types.push((name.clone(), kind));
-        }
-        options.exclude.clone_from(&self.exclude);
-        options.columns_in.clone_from(&self.columns_in);
-        options.na.clone_from(&self.na);
-        options.rename.clone_from(&self.rename);
-        options.link_columns.clone_from(&self.link_columns);
-        options.node_id.clone_from(&self.node_id);
-        options.links_by_row = self.links_by_row;
-        Ok(())
-    }
-}
-
-/// How files of other formats are read.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Reading {
-    kind: Option<String>,
-    format: Option<String>,
-    position: Option<Vec<String>>,
-    object_column: Option<String>,
-    ids: Option<String>,
-    id_offset: Option<i64>,
-    attributes: Option<Vec<String>>,
-    edges: Option<PathBuf>,
-    faces: Option<PathBuf>,
-    columns: Columns,
-    unit: Option<String>,
-    crs: Option<String>,
-    axis_types: Vec<(String, String)>,
-    scale: Option<Vec<f64>>,
-    affine: Option<PathBuf>,
-    space: Option<String>,
-    chunk_shape: Option<Vec<f64>>,
-    bin_shape: Option<Vec<f64>>,
-    shard_shape: Option<Vec<u64>>,
-    codec: Option<String>,
-    version: String,
-}
-
-impl Reading {
-    fn options(&self) -> PyResult<Options> {
-        let mut options = Options::default();
-        options.kind = self.kind.as_deref().map(kind_of).transpose()?;
-        if let Some(name) = &self.format {
-            let wrong = || {
-                misuse(format!(
-                    "format: found {name:?}, expected one of {}",
-                    endings()
-                ))
-            };
-            options.format = Some(Format::from_name(name).ok_or_else(wrong)?);
-        }
-        if let Some(name) = &self.space {
-            let all = [Space::Rasmm, Space::Voxelmm, Space::File];
-            let found = all.into_iter().find(|space| space.name() == name);
-            options.space = Some(found.ok_or_else(|| {
-                let names = all.map(Space::name).join(", ");
-                misuse(format!("space: found {name:?}, expected one of {names}"))
-            })?);
-        }
-        options.ids = match (self.ids.as_deref(), self.id_offset) {
-            (None | Some("kept"), None) => ObjectIds::Kept,
-            (Some("new"), None) => ObjectIds::New,
-            (Some("file"), None) => ObjectIds::FromFile,
-            (None, Some(step)) => ObjectIds::Offset { step, first: 0 },
-            (Some(_), Some(_)) => {
-                return Err(misuse(
-                    "id_offset: found ids as well, expected one of the two",
-                ));
-            }
-            (Some(name), None) => {
-                let expected = "kept, new or file";
-                return Err(misuse(format!("ids: found {name:?}, expected {expected}")));
-            }
-        };
-        options.position.clone_from(&self.position);
-        options.object_column.clone_from(&self.object_column);
-        options.attributes.clone_from(&self.attributes);
-        options.edges.clone_from(&self.edges);
-        options.faces.clone_from(&self.faces);
-        options.unit.clone_from(&self.unit);
-        options.crs.clone_from(&self.crs);
-        options.axis_types.clone_from(&self.axis_types);
-        options.scale.clone_from(&self.scale);
-        options.affine.clone_from(&self.affine);
-        self.columns.apply(&mut options)?;
-        Ok(options)
-    }
-}
-
-fn endings() -> String {
-    Format::endings().collect::<Vec<_>>().join(", ")
-}
-
-/// A writer that ends when it is asked to.
-struct Stopped<'a> {
-    writer: &'a mut StoreWriter,
-    stop: Stop,
-}
-
-impl Sink for Stopped<'_> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.stop.check()?;
-        self.writer.push(batch)
-    }
-
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        self.stop.check()?;
-        self.writer.push_objects(table)
-    }
-
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
-        self.writer.set_groups(groups)
-    }
-}
-
-/// Makes a new store from files of another format.
-#[pyfunction]
-pub(crate) fn import_files(
-    py: Python<'_>,
-    url: String,
-    files: Vec<PathBuf>,
-    reading: Reading,
-    writing: Writing,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let options = reading.options()?;
-    let write = writing.options(&stop)?;
-    let codec = reading.codec.as_deref().map(str::parse);
-    let codec = codec
-        .transpose()
-        .map_err(|error| misuse(format!("codec: {error}")))?;
-    let version = version_of(&reading.version)?;
-    let job = async {
-        let opened = blocking(move || Ok(Import::open(&files, &options))).await?;
-        let import = opened?;
-        let mut spec = import.spec().clone();
-        if let Some(shape) = reading.chunk_shape {
-            spec.chunk_shape = shape;
-            // The bins were chosen for another chunk.
-            spec.bin_shape = None;
-        }
-        if reading.bin_shape.is_some() {
-            spec.bin_shape = reading.bin_shape;
-        }
-        spec.shard_shape = reading.shard_shape.into();
-        spec.target = version;
-        if let Some(codec) = codec {
-            spec.compression = codec;
-        }
-        let writer = StoreWriter::create(&url, spec.clone(), write).await;
-        let mut writer = writer.map_err(at(&url))?;
-        let ending = stop.clone();
-        let (import, read, writer) = blocking(move || {
-            let mut sink = Stopped {
-                writer: &mut writer,
-                stop: ending,
-            };
-            let read = import.read(&mut sink);
-            Ok((import, read, writer))
-        })
-        .await?;
-        read?;
-        let done = writer.finish().await.map_err(at(&url))?;
-        let (low, high) = import.corners();
-        Ok::<_, Failure>(json!({
-            "store": url,
-            "version": spec.target.version(),
-            "format": import.format().name(),
-            "kind": spec.kind.name(),
-            "vertices": done.vertices,
-            "chunks": done.chunks,
-            "objects": import.objects(),
-            "links": import.links(),
-            "bounds": [low, high],
-            "chunk_shape": spec.chunk_shape,
-            "bin_shape": spec.bin_shape,
-            "frame": import.frame(),
-            "notes": import.notes(),
-        }))
-    };
-    Ok(wait(py, OnInterrupt::Ask(&stop), job)?.to_string())
 }
 
 /// What is written of a store.
@@ -460,42 +222,7 @@ pub(crate) fn repair(
         Ok::<_, Failure>((plan, applied))
     };
     let (plan, applied) = wait(py, OnInterrupt::Ask(&stop), job)?;
-    let counts = |report: &zvf_validate::Report| {
-        json!({
-            "errors": report.count(Severity::Error),
-            "warnings": report.count(Severity::Warning),
-            "notes": report.count(Severity::Note),
-        })
-    };
-    let changes = plan.changes.iter().map(|one| {
-        json!({
-            "document": one.document,
-            "pointer": one.pointer,
-            "old": one.old,
-            "new": one.new,
-            "why": one.why,
-        })
-    });
-    let left = plan.left.iter().map(|one| {
-        json!({
-            "code": one.finding.check.code().to_string(),
-            "place": one.finding.place.to_string(),
-            "found": one.finding.found,
-            "expected": one.finding.expected,
-            "why": one.why,
-        })
-    });
-    let after = applied.as_ref().map_or(&plan.after, |one| &one.report);
-    Ok(json!({
-        "store": url,
-        "applied": applied.is_some(),
-        "backup": applied.as_ref().and_then(|one| one.backup.as_deref()),
-        "changes": changes.collect::<Vec<_>>(),
-        "left": left.collect::<Vec<_>>(),
-        "before": counts(&plan.before),
-        "after": counts(after),
-    })
-    .to_string())
+    Ok(zvf_validate::repair::document(&plan, applied.as_ref()).to_string())
 }
 
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
@@ -510,6 +237,7 @@ pub(crate) fn run_jobs(
     let stop = Stop::default();
     let mut context = zvf_jobs::Context::new()
         .with_write(writing.options(&stop)?)
+        .with_id_bytes(writing.memory_budget())
         .with_log(Arc::new(log_warning));
     if let Some(callback) = progress {
         context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));

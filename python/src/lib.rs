@@ -37,7 +37,7 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{doctor, export, import_files, repair, run_jobs, schema},
+        jobs::{doctor, export, repair, run_jobs, schema},
         parts::Parts,
         run_program,
         store::{Answer, Store, open},

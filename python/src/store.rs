@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
 use zvf_query::{Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
-use zvf_store::{IoOptions, Limits, OpenOptions, Retry};
+use zvf_store::{IoOptions, OpenOptions};
 
 use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
@@ -48,57 +48,37 @@ impl Access {
     /// Options of a job, whose requests are not recorded.
     ///
     /// # Errors
-    /// Misuse: `trace_io`; as [`open_options`](Self::open_options).
+    /// Misuse: `trace_io`; as [`reach`](Self::reach).
     pub(crate) fn options(&self) -> PyResult<OpenOptions> {
         if self.trace_io.is_some() {
             return Err(misuse(
                 "trace_io: found it for a job, expected it with `zvf.open` and readers of stores: `zvf --trace-io` records the requests of a command",
             ));
         }
-        self.open_options()
+        Ok(self.reach()?.open())
     }
 
-    /// Options that open a store; the caller records the requests.
+    /// How storage is reached.
     ///
     /// # Errors
     /// Misuse: numbers that cannot be.
-    fn open_options(&self) -> PyResult<OpenOptions> {
-        let mut options = OpenOptions::new()
-            .with_anonymous(self.anonymous)
-            .with_verify(self.verify);
-        if let Some(requests) = self.concurrency {
-            if requests == 0 {
-                return Err(misuse("concurrency: found 0, expected at least 1"));
-            }
-            options = options.with_concurrency(requests);
+    pub(crate) fn reach(&self) -> PyResult<zvf_jobs::Access> {
+        if self.concurrency == Some(0) {
+            return Err(misuse("concurrency: found 0, expected at least 1"));
         }
-        let mut retry = Retry::default();
-        if let Some(retries) = self.retries {
-            retry.attempts = retries.saturating_add(1);
-        }
-        if let Some(seconds) = self.timeout {
-            if !(0.001..=86_400.0).contains(&seconds) {
-                return Err(misuse(format!(
-                    "timeout: found {seconds}, expected seconds from 0.001 to 86400"
-                )));
-            }
-            let timeout = Duration::from_secs_f64(seconds);
-            retry.deadline = timeout;
-            let silence = options.io.request_timeout.min(timeout);
-            options = options.with_request_timeout(silence);
-        }
-        options = options.with_retry(retry);
-        if let Some(bytes) = self.memory_budget {
-            let mut limits = Limits::default();
-            limits.in_flight_bytes = limits.in_flight_bytes.min(bytes);
-            limits.cell_bytes = limits.cell_bytes.min(bytes);
-            limits.cache_bytes = limits.cache_bytes.min(bytes);
-            options = options.with_limits(limits);
-        }
-        for (key, value) in &self.storage {
-            options = options.with_backend_option(key, value);
-        }
-        Ok(options)
+        let time = |seconds| {
+            let time = zvf_jobs::Access::seconds(seconds);
+            time.map_err(|expected| misuse(format!("timeout: found {seconds}, {expected}")))
+        };
+        Ok(zvf_jobs::Access {
+            anonymous: self.anonymous,
+            concurrency: self.concurrency,
+            retries: self.retries,
+            timeout: self.timeout.map(time).transpose()?,
+            verify: self.verify,
+            memory_budget: self.memory_budget,
+            store_options: self.storage.clone(),
+        })
     }
 
     /// The record of requests that the caller wants.
@@ -127,7 +107,7 @@ pub(crate) struct Store {
 /// Opens a store.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Store> {
-    let mut options = access.open_options()?;
+    let mut options = access.reach()?.open();
     let memory_budget = access.memory_budget();
     let trace = access.trace()?;
     if let Some(trace) = &trace {

@@ -24,13 +24,9 @@ use crate::table::{Table, foreign, stream_of};
 /// # Errors
 /// Misuse: a name that no kind has.
 pub(crate) fn kind_of(name: &str) -> PyResult<Kind> {
-    Kind::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        misuse(format!(
-            "kind: found {name:?}, expected one of {}",
-            names.join(", ")
-        ))
-    })
+    let kind = name.parse::<zvf_jobs::KindName>();
+    let kind = kind.map_err(|wrong| misuse(format!("kind: {wrong}")))?;
+    Ok(*kind.value())
 }
 
 /// A format version that is written, by its text.
@@ -66,14 +62,16 @@ impl Writing {
             true => StaleFiles::Remove,
             false => StaleFiles::Refuse,
         };
-        let options = WriteOptions::new()
-            .with_open(self.access.options()?.with_stop(stop.clone()))
+        let open = self.access.options()?.with_stop(stop.clone());
+        let options = self.access.reach()?.write(open);
+        Ok(options
             .with_durable(self.durable)
-            .with_stale_files(stale_files);
-        Ok(match self.access.memory_budget() {
-            Some(bytes) => options.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX)),
-            None => options,
-        })
+            .with_stale_files(stale_files))
+    }
+
+    /// Decoded bytes on their way at once, where the caller says.
+    pub(crate) fn memory_budget(&self) -> Option<u64> {
+        self.access.memory_budget()
     }
 }
 
@@ -438,19 +436,12 @@ impl Edit {
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         let fitted = wait(py, OnInterrupt::Drop, append)?;
-        let unknown = fitted
-            .unknown
-            .iter()
-            .map(|name| format!("left out, since the store has no such attribute: {name}"));
-        let missing = fitted
-            .missing
-            .iter()
-            .map(|name| format!("missing for the new vertices: {name}"));
-        let filled = fitted
-            .filled
-            .iter()
-            .map(|name| format!("filled for the new vertices: {name}"));
-        Ok(unknown.chain(missing).chain(filled).collect())
+        Ok(zvf_jobs::edit_remarks(
+            edit,
+            &fitted.unknown,
+            &fitted.missing,
+            &fitted.filled,
+        ))
     }
 
     /// Sets what is appended without a value of an attribute.

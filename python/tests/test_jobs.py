@@ -87,8 +87,10 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     from zvf import _jobs
     from zvf._options import Options
 
-    stores = {"job", "store", "source", "target"}
+    stores = {"job", "files", "store", "source", "target"}
     for job, options in (
+        ("append", _jobs.AppendOptions),
+        ("import", _jobs.ImportOptions),
         ("validate", _jobs.ValidateOptions),
         ("pyramid", _jobs.PyramidOptions),
         ("migrate", _jobs.MigrateOptions),
@@ -97,7 +99,7 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     ):
         members = set(zvf.schema(job)["properties"]) - stores
         assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
-    assert set(zvf.schema()["$defs"]) == {"vacuum", "validate", "pyramid", "rechunk", "migrate"}
+    assert set(zvf.schema()["$defs"]) == {"append", "import", "vacuum", "validate", "pyramid", "rechunk", "migrate"}
     with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
         zvf.schema("query")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.
@@ -107,6 +109,60 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
             assert zvf.validate(tracts, **{member: of["default"]}).document == default
             with pytest.raises(zvf.MisuseError, match=f"^{member}: found"):
                 zvf.validate(tracts, **{member: {}})  # type: ignore[arg-type]
+
+
+def test_files_go_in_with_all_options(tmp_path: Path) -> None:
+    table, url = tmp_path / "a.csv", tmp_path / "a.zarrvectors"
+    table.write_text("x;y;n;gene;raw\n1,5;2;3;a;9\n4;5;;b;9\n8;8;7;a;9\n")
+    seen: list[int] = []
+    done = zvf.import_(
+        url,
+        table,
+        decimal=",",
+        nulls=-1,
+        rename={"n": "count"},
+        attribute_types={"count": "int64"},
+        exclude=("raw",),
+        scale=2,
+        chunk_by="gene",
+        chunk_shape=np.array([4.0, 4.0]),
+        journal=tmp_path / "journal",
+        progress=seen.append,
+    )
+    assert (done["vertices"], done["chunk_by"], done["files"], sum(seen)) == (3, "gene", [str(table)], 3)
+    assert {one["name"]: one["type"] for one in done["vertex_attributes"]} == {"count": "int64", "gene": "category"}
+    found = zvf.open(url).query().read().to_numpy()
+    assert sorted(found["count"].tolist()) == [-1, 3, 7]
+    assert sorted(found["position"][:, 0].tolist()) == [3.0, 8.0, 16.0]
+    assert zvf.open(url).info["chunk_shape"] == [4, 4]
+
+    # Files that are added are mapped as the first ones were; what they lack has a value.
+    table.write_text("x;y;gene\n0,5;1;c\n")
+    done = zvf.append(url, table, decimal=",", fill={"count": 12})
+    assert (done["vertices"], done["objects"], done["ids"]) == (1, 0, [])
+    found = zvf.open(url).query(where="count == 12").read().to_numpy()
+    assert found["position"].tolist() == [[1.0, 2.0]]
+    for wrong in (zvf.append, zvf.import_):
+        with pytest.raises(zvf.MisuseError, match="^ids: found .old., expected kept, new or file"):
+            wrong(url, table, ids="old")  # type: ignore[operator]
+        with pytest.raises(zvf.MisuseError, match="^files: found an empty list"):
+            wrong(url)  # type: ignore[operator]
+
+
+def test_parts_of_files_are_one_store(tmp_path: Path) -> None:
+    url, alike = tmp_path / "a.zarrvectors", {"chunk_shape": [5.0, 5.0], "bounds": "0,0:9,9"}
+    files = {"left": "x,y,object_id\n1,2,1\n4,3,2\n", "right": "x,y,object_id\n6,2,1\n"}
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    first = tmp_path / "left.csv"
+    assert not zvf.import_(url, first, begin=True, parts=list(files), **alike)["begun_before"]
+    for name in files:
+        done = zvf.import_(url, tmp_path / f"{name}.csv", part=name, id_offset=10 if name == "right" else None, **alike)
+        assert done["written"], name
+    assert zvf.import_(url, first, commit=True, **alike)["parts"] == list(files)
+    assert zvf.open(url).query().read().to_numpy()["object_id"].tolist() == [1, 2, 11]
+    with pytest.raises(zvf.MisuseError, match="^part: found it without bounds"):
+        zvf.import_(url, first, part="left")
 
 
 def test_wrong_jobs_have_the_errors_of_the_program() -> None:

@@ -7,7 +7,7 @@
 >>> answer.vertices.to_numpy()["position"].shape
 (1919, 3)
 
-A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
+A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `append`, `export`,
 `validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
 `doctor`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
 is installed with the package; `run` runs job files.
@@ -19,6 +19,7 @@ from ._accelerate import accelerate
 from ._jobs import (
     Finding,
     Report,
+    append,
     copy,
     doctor,
     export,
@@ -77,6 +78,7 @@ __all__ = [
     "Writer",
     "__version__",
     "accelerate",
+    "append",
     "copy",
     "doctor",
     "edit",

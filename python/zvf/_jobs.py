@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _zvf
@@ -12,7 +13,7 @@ from ._store import _box
 from ._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ._store import Box
     from ._write import Kind
 
+    Codec = str | Sequence[str | Mapping[str, Any]]
+    Shards = Sequence[int] | Literal["auto", "none"]
+
 Path = str | os.PathLike[str]
 Version = Literal["0.9.2", "0.8.1"]
 
@@ -29,92 +33,46 @@ Version = Literal["0.9.2", "0.8.1"]
 def import_(
     url: Path,
     *files: Path,
-    kind: Kind | None = None,
-    format: str | None = None,
-    position: Sequence[str] | None = None,
-    object_column: str | None = None,
-    ids: str | None = None,
-    id_offset: int | None = None,
-    attributes: Sequence[str] | None = None,
-    edges: Path | None = None,
-    faces: Path | None = None,
-    link_columns: Sequence[str] | None = None,
-    node_id: str | None = None,
-    links_by_row: bool = False,
-    exclude: Sequence[str] = (),
-    nulls: Literal["keep", "error", "drop-row"] | int = "keep",
-    delimiter: str | None = None,
-    decimal: Literal[".", ","] = ".",
-    columns_in: Sequence[str] | None = None,
-    na: Sequence[str] | None = None,
-    rename: Mapping[str, str] | None = None,
-    attribute_types: Mapping[str, str] | None = None,
-    unit: str | None = None,
-    crs: str | None = None,
-    axis_types: Mapping[str, Literal["space", "time", "channel"]] | None = None,
-    scale: float | Sequence[float] | None = None,
-    affine: Path | None = None,
-    space: Literal["rasmm", "voxelmm", "file"] | None = None,
-    chunk_shape: Sequence[float] | None = None,
-    bin_shape: Sequence[float] | None = None,
-    shard_shape: Sequence[int] | None = None,
-    codec: str | None = None,
-    version: Version = "0.9.2",
-    **options: Unpack[WriteOptions],
+    ids: Literal["kept", "new", "file"] | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[ImportOptions],
 ) -> dict[str, Any]:
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
-    Objects of several files stay apart: ids that two of them have are an error, unless `ids="new"` gives all objects new ids, `ids="file"` makes
-    each file one object by the number in its name, or `id_offset=N` adds N times the place of the file.
-    `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
-    a table of links beside a table of vertices, which name its rows, from 0, or values of its column `node_id`; where a column `id`, `node_id`
-    or `index` does not count the rows, `node_id` or `links_by_row` has to be given.
+    The options are those of `zvf import`: `schema("import")` has their documentation and defaults. `rename`, `attribute_types` and `axis_types` are
+    mappings from names of columns or axes. `ids="new"` is `new_ids=True`, `ids="file"` is `id_from_file=True`, and one number as `scale` is that of all
+    axes of space.
 
-    `nulls` says what becomes of missing values. Of tables of text, `na` are the words for missing values, `columns_in` the names of the columns
-    of a file without a header line, `attribute_types` types of columns (`"text"`, `"int64"`, ...) and `decimal` the decimal point. `rename` gives
-    columns other names, which all other arguments use.
-
-    `unit` is that of all axes of space (`"um"`; `"8nm"` multiplies positions by 8); `"um,t=second"`
-    gives an axis of time one of its own. Axes named `t`, `time` or `frame` are of type time unless `axis_types` says otherwise. `scale` and
-    the file of an `affine` map positions; `zvf append` does the same with files that it adds. `crs` names the coordinate reference system of the positions
-    (`"EPSG:25832"` or WKT), which LAS files state themselves.
+    `zvf append` maps positions of files that it adds as `unit`, `scale` and `affine` do here. `progress` is called with numbers of vertices that were read.
     """
-    reading = {
-        "kind": kind,
-        "format": format,
-        "position": position,
-        "object_column": object_column,
-        "ids": ids,
-        "id_offset": id_offset,
-        "attributes": attributes,
-        "edges": edges,
-        "faces": faces,
-        "columns": {
-            "exclude": list(exclude),
-            "nulls": str(nulls),
-            "delimiter": delimiter,
-            "decimal": decimal,
-            "columns_in": columns_in,
-            "na": na,
-            "rename": list((rename or {}).items()),
-            "attribute_types": list((attribute_types or {}).items()),
-            "link_columns": link_columns,
-            "node_id": node_id,
-            "links_by_row": links_by_row,
-        },
-        "unit": unit,
-        "crs": crs,
-        "axis_types": list((axis_types or {}).items()),
-        "scale": [float(scale)] if isinstance(scale, int | float) else scale,
-        "affine": affine,
-        "space": space,
-        "chunk_shape": chunk_shape,
-        "bin_shape": bin_shape,
-        "shard_shape": shard_shape,
-        "codec": codec,
-        "version": version,
-    }
-    return document(_zvf.import_files(address(url), list(files), reading, writing(options)))
+    return _run("import", _of_files(url, files, ids, options), progress)
+
+
+def append(
+    url: Path,
+    *files: Path,
+    ids: Literal["kept", "new", "file"] | None = None,
+    **options: Unpack[AppendOptions],
+) -> dict[str, Any]:
+    """Adds objects or points to a store from files of any format that `import_` reads, directories that `zvf query -o DIR` wrote, or other stores.
+
+    All of it at once, or nothing. The options are those of `zvf append`: `schema("append")` has their documentation and defaults; `ids`, `scale` and mappings
+    are as in `import_`. The report has the ids that objects got.
+    """
+    return _run("append", _of_files(url, files, ids, options), None)
+
+
+def _of_files(url: Path, files: Sequence[Path], ids: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a job that reads files."""
+    members = {"files": files, "store": url, **options}
+    rules = {"new": "new_ids", "file": "id_from_file"}
+    if ids in rules:
+        members[rules[ids]] = True
+    elif ids not in (None, "kept"):
+        raise _zvf.MisuseError(f"ids: found {ids!r}, expected kept, new or file")
+    if isinstance(members.get("scale"), int | float):
+        members["scale"] = [members["scale"]]
+    return members
 
 
 def export(
@@ -241,9 +199,11 @@ def schema(job: str | None = None) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Paths, arrays of NumPy and other sequences, as JSON has them."""
+    """Paths, mappings, arrays of NumPy and other sequences, as JSON has them."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
@@ -260,6 +220,79 @@ class JobOptions(Options, total=False):
 
     durable: bool
     """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
+
+
+class AppendOptions(JobOptions, total=False):
+    """The options of the job `append`: `schema("append")` has their documentation and defaults."""
+
+    format: str | None
+    links: Path | None
+    object_column: str | None
+    position: Sequence[str] | None
+    new_ids: bool
+    id_offset: int | None
+    id_from_file: bool
+    delimiter: str | None
+    decimal: Literal[".", ","]
+    columns_in: Sequence[str] | None
+    na: Sequence[str] | None
+    rename: Mapping[str, str] | None
+    attribute_types: Mapping[str, str] | None
+    node_id: str | None
+    links_by_row: bool
+    link_columns: Sequence[str] | None
+    unit: str | None
+    scale: float | Sequence[float] | None
+    affine: Path | None
+    space: Literal["rasmm", "voxelmm", "file"] | None
+    fill: Mapping[str, str | float | bool] | None
+
+
+class ImportOptions(JobOptions, total=False):
+    """The options of the job `import`: `schema("import")` has their documentation and defaults."""
+
+    kind: Kind | None
+    position: Sequence[str] | None
+    object_column: str | None
+    new_ids: bool
+    id_offset: int | None
+    id_from_file: bool
+    attributes: Sequence[str] | None
+    exclude: Sequence[str]
+    nulls: Literal["keep", "error", "drop-row"] | int
+    format: str | None
+    delimiter: str | None
+    decimal: Literal[".", ","]
+    columns_in: Sequence[str] | None
+    na: Sequence[str] | None
+    rename: Mapping[str, str] | None
+    attribute_types: Mapping[str, str] | None
+    node_id: str | None
+    links_by_row: bool
+    link_columns: Sequence[str] | None
+    edges: Path | None
+    faces: Path | None
+    unit: str | None
+    crs: str | None
+    axis_types: Mapping[str, Literal["space", "time", "channel"]] | None
+    space: Literal["rasmm", "voxelmm", "file"] | None
+    affine: Path | None
+    scale: float | Sequence[float] | None
+    chunk_shape: Sequence[float] | None
+    bin_shape: Sequence[float] | None
+    codec: Codec | None
+    shard_shape: Shards | None
+    chunk_by: str | None
+    version: Version
+    journal: Path | None
+    clear_leftovers: bool
+    begin: bool
+    parts: Sequence[str] | None
+    part: str | None
+    redo: bool
+    commit: bool
+    allow_missing: bool
+    bounds: str | None
 
 
 class ValidateOptions(Options, total=False):
@@ -299,8 +332,8 @@ class MigrateOptions(JobOptions, total=False):
     """The options of the job `migrate`: `schema("migrate")` has their documentation and defaults."""
 
     version: Version
-    codec: str | Sequence[str | Mapping[str, Any]] | None
-    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    codec: Codec | None
+    shard_shape: Shards | None
     strict: bool
     clear_leftovers: bool
     journal: Path
@@ -311,8 +344,8 @@ class RechunkOptions(JobOptions, total=False):
 
     chunk_shape: Sequence[float] | None
     bin_shape: Sequence[float] | None
-    codec: str | Sequence[str | Mapping[str, Any]] | None
-    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    codec: Codec | None
+    shard_shape: Shards | None
     strict: bool
     clear_leftovers: bool
     journal: Path

@@ -136,12 +136,6 @@ class Edit:
     def commit(self) -> str: ...
     def abandon(self) -> None: ...
 
-def import_files(
-    url: str,
-    files: Sequence[str | PathLike[str]],
-    reading: Mapping[str, Any],
-    writing: Mapping[str, Any],
-) -> str: ...
 def export(
     url: str,
     file: str | PathLike[str],

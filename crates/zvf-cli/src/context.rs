@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use zvf_store::blocking::Runtime;
-use zvf_store::{IoTrace, Limits, Need, OpenOptions, Request, Retry, Store};
+use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
 use zvf_write::{StaleFiles, WriteOptions};
 
 use crate::args::Common;
@@ -85,47 +85,16 @@ impl<'a> Context<'a> {
         } else {
             StaleFiles::Refuse
         };
-        let write = WriteOptions::new()
-            .with_open(self.options())
-            .with_stale_files(stale_files);
-        match self.common.memory_budget {
-            Some(bytes) => write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX)),
-            None => write,
-        }
+        let write = self.common.access().write(self.options());
+        write.with_stale_files(stale_files)
     }
 
     /// Options that open a store as the flags say.
     pub(crate) fn options(&self) -> OpenOptions {
-        let mut options = OpenOptions::new()
+        let options = self.common.access().open();
+        options
             .with_trace(self.trace.clone())
             .with_stop(interrupt::stop())
-            .with_anonymous(self.common.anonymous);
-        if let Some(requests) = self.common.concurrency {
-            options = options.with_concurrency(requests);
-        }
-        let mut retry = Retry::default();
-        if let Some(retries) = self.common.retries {
-            retry.attempts = retries.saturating_add(1);
-        }
-        if let Some(timeout) = self.common.timeout {
-            retry.deadline = timeout;
-            let silence = options.io.request_timeout.min(timeout);
-            options = options.with_request_timeout(silence);
-        }
-        options = options
-            .with_retry(retry)
-            .with_verify(!self.common.no_verify);
-        if let Some(bytes) = self.common.memory_budget {
-            let mut limits = Limits::default();
-            limits.in_flight_bytes = limits.in_flight_bytes.min(bytes);
-            limits.cell_bytes = limits.cell_bytes.min(bytes);
-            limits.cache_bytes = limits.cache_bytes.min(bytes);
-            options = options.with_limits(limits);
-        }
-        for (key, value) in &self.common.store_option {
-            options = options.with_backend_option(key, value);
-        }
-        options
     }
 
     /// Opens a store; the documents of one level are requested along with the root.
@@ -183,17 +152,22 @@ impl<'a> Context<'a> {
 
     /// A progress display, as far as the flags and the terminal allow one.
     pub(crate) fn progress(&self, what: &'static str) -> Progress {
-        Progress::new(what, !self.common.quiet && !self.common.no_progress)
+        Progress::new(what, self.shows_progress())
+    }
+
+    /// Whether the flags allow displays of progress.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.common.quiet && !self.common.no_progress
     }
 
     /// A display of the steps in which a store is written.
     pub(crate) fn steps(&self) -> Progress {
-        Progress::of_steps(!self.common.quiet && !self.common.no_progress)
+        Progress::of_steps(self.shows_progress())
     }
 
     /// A display of bytes that are copied.
     pub(crate) fn bytes(&self) -> Progress {
-        Progress::of_bytes(!self.common.quiet && !self.common.no_progress)
+        Progress::of_bytes(self.shows_progress())
     }
 
     /// Says warnings on stderr, unless `--quiet`.
@@ -209,10 +183,10 @@ impl<'a> Context<'a> {
         say(self.common.quiet, line);
     }
 
-    /// Says warnings of work that is under way on stderr, unless `--quiet`.
-    pub(crate) fn log(&self) -> impl Fn(&str) + Send + Sync + 'static {
+    /// Says lines of work that is under way on stderr, unless `--quiet`.
+    pub(crate) fn remarks(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let quiet = self.common.quiet;
-        move |warning| say(quiet, &format!("warning: {warning}"))
+        move |line| say(quiet, line)
     }
 
     /// The counts of requests so far; zero unless requests are traced.

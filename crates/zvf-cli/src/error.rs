@@ -240,6 +240,8 @@ impl From<JobError> for CliError {
     #[cold]
     fn from(error: JobError) -> Self {
         match error {
+            JobError::Convert(source) => (*source).into(),
+            JobError::Change { place, source } => Self::from(*source).at(&place),
             JobError::Store { place, source } => Self::from(*source).at(&place),
             JobError::Write { place, source } => Self::from(*source).at(&place),
             JobError::Validate { place, source } => match *source {

@@ -65,6 +65,13 @@ impl Progress {
         self.set(progress.done, progress.total);
     }
 
+    /// Ends the display.
+    pub(crate) fn end(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+
     /// Says that `n` more are done.
     pub(crate) fn add(&self, n: u64) {
         if let Some(bar) = &self.0 {
@@ -85,8 +92,6 @@ fn step_name(step: Step) -> &'static str {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
+        self.end();
     }
 }

@@ -108,7 +108,11 @@ fn what_contradicts_itself_is_refused_and_leaves_nothing() -> Result<()> {
     };
     let cases = [
         ("--bounds", None, "--bounds"),
-        ("--kind", Some("tree"), "--kind: found \"tree\""),
+        (
+            "--kind",
+            Some("tree"),
+            "found \"tree\", expected one of point_cloud",
+        ),
         ("--bounds", Some("0,0:1,1"), "bounds/0"),
         ("--bounds", Some("0,0,0:1,1,inf"), "finite corners"),
         ("--bounds", Some("01"), "expected LO:HI"),

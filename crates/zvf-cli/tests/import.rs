@@ -137,7 +137,7 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
         (
             &["import", "a.swc", "x.zv", "--kind", "tree"],
             2,
-            "--kind: found \"tree\", expected one of point_cloud, ",
+            "found \"tree\", expected one of point_cloud, ",
         ),
         (&["import", "a.swc"], 2, "<FILE>"),
         (
@@ -230,7 +230,7 @@ fn tables_of_links_go_in_and_out() -> Result<()> {
                 "--faces",
                 "f.csv",
             ],
-            "cannot be used with",
+            "--edges: found it with faces, expected one of the two",
         ),
         (
             &["import", "nodes.csv", "x.zv", "--edges", "edges.csv"],
@@ -282,7 +282,9 @@ fn stopped(home: &Home, file: &str, store: &str) -> Result<()> {
     let store = home.file(store);
     let store = store.to_str().context("a path")?;
     let runtime = zvf_store::blocking::Runtime::new()?;
-    let writer = zvf_write::StoreWriter::create(store, import.spec().clone(), options);
+    let mut spec = import.spec().clone();
+    spec.shard_shape = zvf_write::ShardShape::Auto;
+    let writer = zvf_write::StoreWriter::create(store, spec, options);
     let mut writer = runtime.wait(writer)?;
     import.read(&mut writer)?;
     ensure!(writer.batches() > 0);

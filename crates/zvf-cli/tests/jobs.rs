@@ -121,10 +121,76 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             ],
         ),
         ("points_ids", &["vacuum", STORE, "--json"]),
+        (
+            "points_ids",
+            &[
+                "import",
+                "p.csv",
+                "out.zv",
+                "--position",
+                "x,y",
+                "--rename",
+                "n=m",
+                "--nulls",
+                "-1",
+                "--attribute-type",
+                "k=text",
+                "--delimiter",
+                ";",
+                "--shard-shape",
+                "auto",
+                "--json",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "import",
+                "p.csv",
+                "out.zv",
+                "--kind",
+                "polyline",
+                "--object-column",
+                "m",
+                "--rename",
+                "k=m",
+                "--target",
+                "0.8.1",
+                "--exclude",
+                "n",
+                "--scale",
+                "0.5",
+                "--chunk-shape",
+                "2,2",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "append",
+                "base.zv",
+                "p.csv",
+                "--delimiter",
+                ";",
+                "--fill",
+                "more=-2",
+                "--scale",
+                "2",
+                "--json",
+            ],
+        ),
     ];
     // Each line runs the program three times.
     for (case, line) in Sample::new("printed jobs").some(lines, 2) {
         let (by_flags, by_file) = (Home::to_damage(case)?, Home::to_damage(case)?);
+        for home in [&by_flags, &by_file] {
+            std::fs::write(
+                home.file("p.csv"),
+                "x;y;n;k\n1;2;7;3\n4;5;;3\n2;1;8;4\n3;3;8;4\n",
+            )?;
+            std::fs::write(home.file("base.csv"), "x,y,n,k,more\n7,7,1.5,2,3\n")?;
+            home.text(&["import", "base.csv", "base.zv", "-q"])?;
+        }
         let printed = by_file.text(&[line, &["--print-job"]].concat())?;
         let job: Value = serde_json::from_str(&printed)?;
         ensure!(job["job"] == line[0] && files(&by_file.path())? == files(&by_flags.path())?);
@@ -157,7 +223,7 @@ fn a_list_runs_in_order_and_ends_at_a_failure() -> Result<()> {
     std::fs::write(home.file("jobs.json"), jobs.to_string())?;
     let ran = home.zvf(&["run", "jobs.json", "--json"])?;
     let reports: Vec<Value> = serde_json::from_slice(&ran.stdout)?;
-    assert_eq!((ran.code, reports.len()), (2, 2), "{}", ran.stderr);
+    assert_eq!((ran.code, reports.len()), (3, 2), "{}", ran.stderr);
     assert_eq!(
         (&reports[0]["store"], &reports[1]["ok"]),
         (&json!("out.zv"), &json!(true))
@@ -170,6 +236,57 @@ fn a_list_runs_in_order_and_ends_at_a_failure() -> Result<()> {
     let (code, stdout, stderr) = run_text(&home, &jobs.to_string(), &["--json"])?;
     let reports: Vec<Value> = serde_json::from_str(&stdout)?;
     assert_eq!((code, reports.len()), (Some(1), 2), "{stderr}");
+    Ok(())
+}
+
+#[test]
+fn parts_are_imported_by_job_files() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let step = |file: &str, step: Value| {
+        let mut job = json!({
+            "job": "import", "files": [home.file(file)], "store": home.file("parts.zv"), "chunk_shape": [5, 5], "bounds": "0,0:9,9",
+        });
+        if let (Some(job), Some(step)) = (job.as_object_mut(), step.as_object()) {
+            job.extend(step.clone());
+        }
+        job
+    };
+    std::fs::write(home.file("left.csv"), "x,y,n\n1,2,7\n4,3,9\n")?;
+    std::fs::write(home.file("right.csv"), "x,y,n\n6,2,1\n")?;
+    let jobs = json!([
+        step(
+            "left.csv",
+            json!({"begin": true, "parts": ["left", "right"]})
+        ),
+        step("left.csv", json!({"part": "left"})),
+        step("right.csv", json!({"part": "right"})),
+        step("right.csv", json!({"part": "right"})),
+        step("left.csv", json!({"commit": true})),
+    ]);
+    let (code, stdout, stderr) = run_text(&home, &jobs.to_string(), &["--json"])?;
+    assert_eq!(code, Some(0), "{stderr}");
+    let reports: Vec<Value> = serde_json::from_str(&stdout)?;
+    let steps: Vec<_> = reports.iter().map(|one| &one["step"]).collect();
+    assert_eq!(
+        steps,
+        [
+            "begun",
+            "part left",
+            "part right",
+            "part right",
+            "committed"
+        ]
+    );
+    assert_eq!(
+        (&reports[2]["written"], &reports[3]["written"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(
+        (&reports[4]["vertices"], &reports[4]["parts"]),
+        (&json!(3), &json!(["left", "right"]))
+    );
+    let rows = home.text(&["query", "parts.zv", "--format", "csv", "--columns", "n"])?;
+    assert_eq!(rows.lines().collect::<Vec<_>>(), ["n", "7", "9", "1"]);
     Ok(())
 }
 
@@ -188,9 +305,30 @@ fn wrong_job_files_are_usage() -> Result<()> {
         );
     }
     // By flags, an error names the flag.
+    std::fs::write(home.file("p.csv"), "x,y\n1,2\n")?;
     for (line, error) in [
         (
-            &["pyramid", STORE, "--levels-until", "0"][..],
+            &["import", "p.csv", "b", "--chunk-shape", "1"][..],
+            "zvf: --chunk-shape: found 1 size, expected 2, for x, y\n",
+        ),
+        (
+            &["import", "p.csv", "b", "--id-offset", "5"],
+            "zvf: ids: found a rule for ids of objects, expected none: points of one file without a column of objects belong to none\n",
+        ),
+        (
+            &[
+                "import",
+                "p.csv",
+                "b",
+                "--part",
+                "7",
+                "--chunk-shape",
+                "1,1",
+            ],
+            "zvf: --part: found it without bounds, expected bounds as well\n",
+        ),
+        (
+            &["pyramid", STORE, "--levels-until", "0"],
             "zvf: --levels-until: found 0, expected 1 or more\n",
         ),
         (

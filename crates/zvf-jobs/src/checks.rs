@@ -42,6 +42,32 @@ pub(crate) fn numbers(
     }
 }
 
+/// Refuses two of some options together. Each is a member, and whether it is given.
+pub(crate) fn one_of(options: &[(&str, bool)]) -> Result<(), JobError> {
+    let mut given = options.iter().filter(|(_, given)| *given);
+    match (given.next(), given.next()) {
+        (Some((member, _)), Some((other, _))) => {
+            let found = format!("it with {other}");
+            Err(JobError::option(member, found, "one of the two"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an option that is given without others.
+pub(crate) fn needs(
+    (member, given): (&str, bool),
+    others: &[(&str, bool)],
+) -> Result<(), JobError> {
+    match others.iter().find(|(_, there)| given && !there) {
+        Some((other, _)) => {
+            let (found, expected) = (format!("it without {other}"), format!("{other} as well"));
+            Err(JobError::option(member, found, &expected))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses a file to write to inside of a store, where it would replace a cell or a document.
 pub(crate) fn outside(member: &str, path: Option<&Path>) -> Result<(), JobError> {
     match path.and_then(|path| Some((path, store_at_or_around(path)?))) {

@@ -3,13 +3,40 @@
 use std::fmt;
 use std::sync::Arc;
 
-use zvf_encode::{StaleFiles, WriteOptions};
+use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
 
 /// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Called with a warning while a job runs.
 pub type JobLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a job decides or begins while it runs.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JobEvent<'e> {
+    /// A remark: what a store will not hold, or what is worth a thought.
+    Note(&'e str),
+    /// Chunks were chosen by the data.
+    ChunksChosen {
+        /// The store, with the shape of its chunks and bins.
+        spec: &'e StoreSpec,
+        /// The reason.
+        reason: &'e str,
+    },
+    /// Data of a journal need not be read again.
+    Resumed {
+        /// Batches of the journal.
+        batches: u64,
+        /// Vertices in them.
+        vertices: u64,
+    },
+    /// All is read, and the store is written: from now on [`WriteOptions::with_progress`] reports the progress.
+    Writing,
+}
+
+/// Called with what a job decides or begins.
+pub type JobEvents = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
 /// What a job runs with that is no part of it: how storage is reached, limits, and where progress and warnings go.
 #[derive(Clone, Default)]
@@ -19,8 +46,11 @@ pub struct Context {
     /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
+    /// Bytes of the ids by which links of tables name vertices. Default: [`zvf_convert::Limits::ids`].
+    pub id_bytes: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,
+    events: Option<JobEvents>,
 }
 
 impl fmt::Debug for Context {
@@ -45,6 +75,13 @@ impl Context {
         self
     }
 
+    /// Replaces [`id_bytes`](Self::id_bytes).
+    #[must_use]
+    pub fn with_id_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.id_bytes = bytes;
+        self
+    }
+
     /// Reports progress.
     #[must_use]
     pub fn with_progress(mut self, progress: JobProgress) -> Self {
@@ -56,6 +93,13 @@ impl Context {
     #[must_use]
     pub fn with_log(mut self, log: JobLog) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// Reports what the job decides and begins. Remarks are in the report, too.
+    #[must_use]
+    pub fn with_events(mut self, events: JobEvents) -> Self {
+        self.events = Some(events);
         self
     }
 
@@ -77,6 +121,12 @@ impl Context {
     pub(crate) fn warn(&self, warning: &str) {
         if let Some(log) = &self.log {
             log(warning);
+        }
+    }
+
+    pub(crate) fn event(&self, event: &JobEvent<'_>) {
+        if let Some(events) = &self.events {
+            events(event);
         }
     }
 }

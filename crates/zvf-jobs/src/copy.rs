@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use zvf_encode::WriteError;
 use zvf_migrate::MigrateOptions;
 use zvf_store::{Class, Need, Store};
@@ -15,39 +14,37 @@ use crate::{CodecChoice, Context, JobError, NewVersion, ShardChoice};
 
 /// Declares a copy: its own options, and those that all copies have.
 macro_rules! copy {
-    ($(#[$doc:meta])* $name:ident { $($own:tt)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-        #[cfg_attr(feature = "clap", derive(clap::Args))]
-        #[serde(default, deny_unknown_fields)]
-        #[non_exhaustive]
-        pub struct $name {
-            /// Path or URL of the old store
-            #[cfg_attr(feature = "clap", arg(value_name = "SRC"))]
-            pub source: String,
-            /// Path or URL of the new store; it must not exist
-            #[cfg_attr(feature = "clap", arg(value_name = "DST"))]
-            pub target: String,
-            $($own)*
-            /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-            /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-            /// or a list of Zarr codecs in JSON
-            /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
-            #[cfg_attr(feature = "clap", arg(long, value_name = "CODEC"))]
-            pub codec: Option<CodecChoice>,
-            /// Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk
-            /// is a file of its own [default: as in SRC]
-            #[cfg_attr(feature = "clap", arg(long, value_name = "X,Y,..|auto|none"))]
-            pub shard_shape: Option<ShardChoice>,
-            /// Fails where anything cannot be carried, instead of listing it
-            #[cfg_attr(feature = "clap", arg(long))]
-            pub strict: bool,
-            /// Removes what an interrupted copy left at DST; a finished store is never touched
-            #[cfg_attr(feature = "clap", arg(long))]
-            pub clear_leftovers: bool,
-            /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
-            #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
-            pub journal: Option<PathBuf>,
+    ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
+        options! {
+            $(#[doc = $about])*
+            $name {
+                /// Path or URL of the old store
+                #[arg(value_name = "SRC")]
+                source: String,
+                /// Path or URL of the new store; it must not exist
+                #[arg(value_name = "DST")]
+                target: String,
+                $($own)*
+                /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
+                /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
+                /// or a list of Zarr codecs in JSON
+                /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
+                #[arg(long, value_name = "CODEC")]
+                codec: Option<CodecChoice>,
+                /// Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk
+                /// is a file of its own [default: as in SRC]
+                #[arg(long, value_name = "X,Y,..|auto|none")]
+                shard_shape: Option<ShardChoice>,
+                /// Fails where anything cannot be carried, instead of listing it
+                #[arg(long)]
+                strict: bool,
+                /// Removes what an interrupted copy left at DST; a finished store is never touched
+                #[arg(long)]
+                clear_leftovers: bool,
+                /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
+                #[arg(long, value_name = "FILE")]
+                journal: Option<PathBuf>,
+            }
         }
 
         impl $name {
@@ -61,8 +58,8 @@ macro_rules! copy {
                     .with_unverified(!write.open.io.verify)
                     .with_write(write)
                     .with_progress(context.progress());
-                options.compression = self.codec.as_ref().map(|codec| codec.compression().clone());
-                options.shard_shape = self.shard_shape.as_ref().map(|shards| shards.0.clone());
+                options.compression = self.codec.as_ref().map(|codec| codec.value().clone());
+                options.shard_shape = self.shard_shape.as_ref().map(|shards| shards.value().clone());
                 Ok(options)
             }
         }
@@ -73,8 +70,8 @@ copy! {
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     MigrateJob {
         /// Version of the new store
-        #[cfg_attr(feature = "clap", arg(id = "to", long, value_enum, value_name = "VERSION", default_value = "0.9.2"))]
-        pub version: NewVersion,
+        #[arg(id = "to", long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
+        version: NewVersion,
     }
 }
 
@@ -82,11 +79,11 @@ copy! {
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     RechunkJob {
         /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs
-        #[cfg_attr(feature = "clap", arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size))]
-        pub chunk_shape: Option<Vec<f64>>,
+        #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
+        chunk_shape: Option<Vec<f64>>,
         /// Size of a bin of level 0 on each axis: a whole part of the chunk's
-        #[cfg_attr(feature = "clap", arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size))]
-        pub bin_shape: Option<Vec<f64>>,
+        #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
+        bin_shape: Option<Vec<f64>>,
     }
 }
 
@@ -145,10 +142,7 @@ fn copied<'a>(
         let options = options?;
         let open = context.write.open.clone().with_prefetch(0, Need::all());
         let store = Store::open_with(source, open).await;
-        let store = store.map_err(|error| JobError::Store {
-            place: source.to_owned(),
-            source: Box::new(error),
-        })?;
+        let store = store.map_err(JobError::store(source))?;
         let done = zvf_migrate::migrate(&store, target, options).await;
         let report = done.map_err(|error| {
             // Only the comparison reads the copy; any other malformed data is in the source.

@@ -1,8 +1,12 @@
 //! Why a job did not run, or did not end.
 
+use zvf_convert::ConvertError;
 use zvf_encode::WriteError;
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
+
+/// What functions of this crate return.
+pub(crate) type Result<T> = std::result::Result<T, JobError>;
 
 /// The reason why a job has no report.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,25 @@ pub enum JobError {
         /// The reason.
         source: Box<WriteError>,
     },
+    /// Files could not be read, or do not fit the options.
+    #[error(transparent)]
+    Convert(Box<ConvertError>),
+    /// A table does not fit a store.
+    #[error("{what}")]
+    Table {
+        /// What was found and expected.
+        what: String,
+        /// Misuse, or malformed.
+        class: Class,
+    },
+    /// A store that is changed does not take what was read.
+    #[error("{source}")]
+    Change {
+        /// The address of the store.
+        place: String,
+        /// The reason.
+        source: Box<JobError>,
+    },
     /// A store could not be validated.
     #[error("{source}")]
     Validate {
@@ -49,6 +72,28 @@ impl JobError {
         Self::Option {
             path: path.to_owned(),
             what: format!("found {found}, expected {expected}"),
+        }
+    }
+
+    /// A table that does not fit a store or the options.
+    #[cold]
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        let (what, class) = (what.into(), Class::Misuse);
+        Self::Table { what, class }
+    }
+
+    /// A table with a value that is none of its column.
+    #[cold]
+    pub(crate) fn malformed(what: impl Into<String>) -> Self {
+        let (what, class) = (what.into(), Class::Malformed);
+        Self::Table { what, class }
+    }
+
+    /// An error of reading the store at an address.
+    pub(crate) fn store(place: &str) -> impl FnOnce(StoreError) -> Self + '_ {
+        move |source| Self::Store {
+            place: place.to_owned(),
+            source: Box::new(source),
         }
     }
 
@@ -76,18 +121,35 @@ impl JobError {
             Self::Option { .. } => Class::Misuse,
             Self::Store { source, .. } => source.class(),
             Self::Write { source, .. } => source.class(),
+            Self::Convert(source) => source.class(),
+            Self::Table { class, .. } => *class,
+            Self::Change { source, .. } => source.class(),
             Self::Validate { source, .. } => source.class(),
         }
     }
 
-    /// The address of the store that was worked on, if the options are right.
+    /// The address of the store that could not be read, written or validated.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {
-            Self::Option { .. } => None,
+            Self::Option { .. } | Self::Convert(_) | Self::Table { .. } => None,
             Self::Store { place, .. }
             | Self::Write { place, .. }
+            | Self::Change { place, .. }
             | Self::Validate { place, .. } => Some(place),
         }
     }
 }
+
+macro_rules! of_files {
+    ($($error:ty),*) => {
+        $(impl From<$error> for JobError {
+            #[cold]
+            fn from(error: $error) -> Self {
+                Self::Convert(Box::new(error.into()))
+            }
+        })*
+    };
+}
+
+of_files!(ConvertError, WriteError, StoreError);

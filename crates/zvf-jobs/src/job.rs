@@ -6,14 +6,15 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    Context, CopyReport, JobError, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob, VacuumJob,
-    VacuumReport, ValidateJob, ValidateReport,
+    AppendJob, AppendReport, Context, CopyReport, ImportJob, ImportReport, JobError, MigrateJob,
+    PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
 macro_rules! jobs {
     ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal;)*) => {
         /// A job, with its options.
+        #[expect(clippy::large_enum_variant, reason = "a program has few jobs at once")]
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Job {
@@ -87,7 +88,7 @@ macro_rules! jobs {
         ///
         /// # Cost
         ///
-        /// That of the function of the library that does it: [`zvf_edit::vacuum`], [`zvf_validate::validate`], [`zvf_pyramid::build_pyramid`],
+        /// That of the function of the library that does it: [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`], [`zvf_pyramid::build_pyramid`],
         /// [`zvf_migrate::migrate`].
         ///
         /// # Errors
@@ -107,6 +108,10 @@ macro_rules! jobs {
 }
 
 jobs! {
+    /// Adds objects or points of files to a store.
+    Append(AppendJob) -> Append: "append", ["store", "files"], "";
+    /// Makes a new store from files.
+    Import(ImportJob) -> Import: "import", ["files", "store"], "vertices";
     /// Drops the rows of deleted objects and removes what no reader asks for.
     Vacuum(VacuumJob) -> Vacuum: "vacuum", ["store"], "";
     /// Looks whether a store can be trusted.
@@ -173,6 +178,8 @@ impl Job {
     fn addresses(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Vacuum(VacuumJob { store, .. })
+            | Self::Append(AppendJob { store, .. })
+            | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
@@ -197,6 +204,10 @@ impl Job {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum JobReport {
+    /// Of `append`.
+    Append(AppendReport),
+    /// Of `import`.
+    Import(ImportReport),
     /// Of `vacuum`.
     Vacuum(VacuumReport),
     /// Of `validate`.

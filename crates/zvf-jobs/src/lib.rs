@@ -15,33 +15,51 @@
 //! A job file is trusted as a command line is: it names any store and file. Relative paths are relative to the working directory. How storage is
 //! reached, with which credentials and limits, is no part of a job but of its [`Context`].
 
+#[macro_use]
+mod options;
+
+mod access;
+mod append;
 mod checks;
 mod context;
 mod copy;
 mod doctor;
 mod error;
+mod files;
+mod import;
 mod job;
 mod members;
 mod pyramid;
 mod read;
 mod schema;
+mod tables;
 mod vacuum;
 mod validate;
 mod values;
 
-pub use context::{Context, JobLog, JobProgress};
+pub use access::Access;
+pub use append::{AppendJob, AppendReport};
+pub use context::{Context, JobEvent, JobEvents, JobLog, JobProgress};
 pub use copy::{CopyReport, MigrateJob, RechunkJob};
 pub use doctor::{Advice, DoctorReport, examine};
 pub use error::JobError;
+pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
+pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use read::{Jobs, parse};
 pub use schema::schema;
+pub use tables::{
+    EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
+};
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
+pub use values::{
+    ChunkScale, CodecChoice, ColumnName, ColumnType, Corners, DecimalMark, Delimiter, FillValue,
+    FormatName, KindName, NewVersion, NullsName, ShardChoice, SpaceName,
+};
 #[cfg(feature = "clap")]
-pub use values::parse_size;
-pub use values::{ChunkScale, CodecChoice, NewVersion, ShardChoice};
+pub use values::{parse_pair, parse_size};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

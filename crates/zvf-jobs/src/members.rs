@@ -1,9 +1,9 @@
 //! Members of jobs: how they are read, and their schema.
 
-use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use serde_path_to_error::Segment;
 
 use crate::JobError;
 
@@ -17,40 +17,69 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Reads the options of a job from its members. `required` have to be there.
-pub(crate) fn options<T: DeserializeOwned>(
+/// Reads the options of a job from its members. `required` have to be there; every other one has a default.
+pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
     members: Map<String, Value>,
     required: &[&str],
 ) -> Result<T, JobError> {
     for name in required {
         if !members.contains_key(*name) {
-            return Err(JobError::option(name, "nothing", "a path or URL"));
+            let expected = match *name {
+                "files" => "a list of paths",
+                _ => "a path or URL",
+            };
+            return Err(JobError::option(name, "nothing", expected));
         }
     }
-    let value = Value::from(members);
-    serde_path_to_error::deserialize(&value).map_err(|error| {
-        let mut path = String::new();
-        let mut found = Some(&value);
-        for segment in error.path() {
-            match segment {
-                Segment::Seq { index } => {
-                    path.push_str(&format!("[{index}]"));
-                    found = found.and_then(|list| list.get(index));
-                }
-                Segment::Map { key } => {
-                    path.push_str(key);
-                    found = found.and_then(|map| map.get(key));
-                }
-                Segment::Enum { .. } | Segment::Unknown => {}
-            }
-        }
-        let said = error.inner().to_string();
-        if said.starts_with("unknown field") {
-            return JobError::option(&path, "an unknown member", &expected(&said));
-        }
-        let found = found.map_or_else(|| "nothing".to_owned(), shown);
-        JobError::option(&path, found, &expected(&said))
+    // Here and not by serde, which knows no unknown members where options are flattened.
+    let known = properties::<T>();
+    if let Some(name) = members.keys().find(|name| !known.contains_key(*name)) {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        let expected = names.join(", ");
+        return Err(JobError::option(name, "an unknown member", &expected));
+    }
+    let read = T::deserialize(Value::Object(members.clone()));
+    read.map_err(|error| {
+        let wrong = members
+            .iter()
+            .find_map(|(name, value)| wrong_member::<T>(name, value));
+        let (path, found, said) = wrong.unwrap_or_else(|| {
+            (
+                "job".to_owned(),
+                Value::from(members.clone()),
+                error.to_string(),
+            )
+        });
+        JobError::option(&path, shown(&found), &expected(&said))
     })
+}
+
+/// The path of what is wrong in a member, its value, and the message of the decoder; `None` if the member is right.
+fn wrong_member<T: DeserializeOwned>(name: &str, value: &Value) -> Option<(String, Value, String)> {
+    let said = |value: Value| {
+        let read = T::deserialize(json!({name: value}));
+        read.err().map(|error| error.to_string())
+    };
+    let whole = said(value.clone())?;
+    // Only of a member that is a list or an object, an item or a member of it can be wrong.
+    let inner = match value {
+        Value::Array(items) if said(json!([])).is_none() => {
+            items.iter().enumerate().find_map(|(at, item)| {
+                Some((format!("{name}[{at}]"), item.clone(), said(json!([item]))?))
+            })
+        }
+        Value::Object(members) if said(json!({})).is_none() => {
+            members.iter().find_map(|(key, item)| {
+                Some((
+                    format!("{name}.{key}"),
+                    item.clone(),
+                    said(json!({key: item}))?,
+                ))
+            })
+        }
+        _ => None,
+    };
+    Some(inner.unwrap_or_else(|| (name.to_owned(), value.clone(), whole)))
 }
 
 /// What was expected, in the message of a decoder.
@@ -63,26 +92,32 @@ fn expected(said: &str) -> String {
         "a boolean" => "true or false".to_owned(),
         "a string" | "path string" | "string or map" => "a text".to_owned(),
         "a sequence" => "a list".to_owned(),
+        "a map" => "an object".to_owned(),
         other => other.replace('`', "").replacen("one of ", "", 1),
     }
 }
 
-/// The schema of the options `T` of the job with this name.
-pub(crate) fn of_options<T: schemars::JsonSchema>(
-    name: &str,
-    required: &[&str],
-) -> Map<String, Value> {
-    let settings = schemars::generate::SchemaSettings::draft2020_12();
-    let settings = settings.with(|all| {
+/// The schema of options without names in it.
+fn inline<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|all| {
         all.inline_subschemas = true;
         all.meta_schema = None;
     });
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
-    let members = schema.ensure_object();
-    let mut properties = Map::from_iter([("job".to_owned(), json!({"const": name}))]);
-    if let Some(Value::Object(found)) = members.shift_remove("properties") {
-        properties.extend(found);
+    SchemaGenerator::new(settings).into_root_schema_for::<T>()
+}
+
+/// The members of options, with their schemas.
+fn properties<T: JsonSchema>() -> Map<String, Value> {
+    match inline::<T>().ensure_object().shift_remove("properties") {
+        Some(Value::Object(found)) => found,
+        _ => Map::new(),
     }
+}
+
+/// The schema of the options `T` of the job with this name.
+pub(crate) fn of_options<T: JsonSchema>(name: &str, required: &[&str]) -> Map<String, Value> {
+    let mut properties = Map::from_iter([("job".to_owned(), json!({"const": name}))]);
+    properties.extend(self::properties::<T>());
     for name in required {
         if let Some(Value::Object(one)) = properties.get_mut(*name) {
             one.shift_remove("default");
@@ -91,9 +126,12 @@ pub(crate) fn of_options<T: schemars::JsonSchema>(
     let all: Vec<&str> = std::iter::once("job")
         .chain(required.iter().copied())
         .collect();
+    let mut schema = inline::<T>();
+    let members = schema.ensure_object();
     members.insert("title".to_owned(), name.into());
     members.insert("required".to_owned(), all.into());
     members.insert("properties".to_owned(), properties.into());
+    members.insert("additionalProperties".to_owned(), false.into());
     members.shift_remove("default");
     std::mem::take(members)
 }

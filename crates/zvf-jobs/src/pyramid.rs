@@ -9,94 +9,60 @@ use zvf_encode::WriteOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec};
 use zvf_store::{Need, Store};
 
-use crate::checks::{numbers, sizes};
+use crate::checks::{needs, numbers, one_of, sizes};
 use crate::{ChunkScale, Context, JobError};
 
-/// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct PyramidJob {
-    /// Path or URL of the store
-    pub store: String,
-    /// How many times as large bins become from level to level, one number a level [default: levels that fit the data]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "F,F,..", value_delimiter = ',')
-    )]
-    pub factors: Vec<f64>,
-    /// Adds further levels above the existing ones, by their method and with their links between levels
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub add: bool,
-    /// Replaces the existing coarse levels by new ones, in one change
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub replace: bool,
-    /// Rebuilds existing levels with the options they were made with, if edits left them out of date
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub refresh: bool,
-    /// Removes all coarse levels, and the links between levels
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub remove: bool,
-    /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
-    /// for the reference method]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size))]
-    pub bin_shape: Option<Vec<f64>>,
-    /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "G,..", value_delimiter = ',')
-    )]
-    pub sparsity: Vec<f64>,
-    /// How levels are made [default: density]
-    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "METHOD"))]
-    pub method: Option<MethodName>,
-    /// The seed of what is drawn: the same seed keeps the same objects
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = PyramidJob::default().seed))]
-    pub seed: u64,
-    /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors:
-    /// how many vertices are left about in the last level [default: 10000 without --factors]
-    #[cfg_attr(feature = "clap", arg(long = "levels-until", value_name = "N"))]
-    pub until: Option<u64>,
-    /// Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have
-    /// about as many vertices as those of level 0; 1 for the reference method]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "K,..", value_delimiter = ',')
-    )]
-    pub chunk_scale: Vec<ChunkScale>,
-    /// Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the
-    /// reference method, none else]
-    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "STORED"))]
-    pub cross_links: Option<StoredCrossLinks>,
-    /// Over how many levels these links go; -1: over all
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = PyramidJob::default().cross_depth, allow_hyphen_values = true))]
-    pub cross_depth: i64,
-    /// Removes what an interrupted run left, or finishes what counts already
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub clear_leftovers: bool,
-}
-
-impl Default for PyramidJob {
-    fn default() -> Self {
-        let PyramidSpec { seed, depth, .. } = PyramidSpec::new([]);
-        Self {
-            store: String::new(),
-            factors: Vec::new(),
-            add: false,
-            replace: false,
-            refresh: false,
-            remove: false,
-            bin_shape: None,
-            sparsity: Vec::new(),
-            method: None,
-            seed,
-            until: None,
-            chunk_scale: Vec::new(),
-            cross_links: None,
-            cross_depth: depth,
-            clear_leftovers: false,
-        }
+options! {
+    /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
+    PyramidJob {
+        /// Path or URL of the store
+        store: String,
+        /// How many times as large bins become from level to level, one number a level [default: levels that fit the data]
+        #[arg(long, value_name = "F,F,..", value_delimiter = ',')]
+        factors: Vec<f64>,
+        /// Adds further levels above the existing ones, by their method and with their links between levels
+        #[arg(long)]
+        add: bool,
+        /// Replaces the existing coarse levels by new ones, in one change
+        #[arg(long)]
+        replace: bool,
+        /// Rebuilds existing levels with the options they were made with, if edits left them out of date
+        #[arg(long)]
+        refresh: bool,
+        /// Removes all coarse levels, and the links between levels
+        #[arg(long)]
+        remove: bool,
+        /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
+        /// for the reference method]
+        #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
+        bin_shape: Option<Vec<f64>>,
+        /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
+        #[arg(long, value_name = "G,..", value_delimiter = ',')]
+        sparsity: Vec<f64>,
+        /// How levels are made [default: density]
+        #[arg(long, value_enum, value_name = "METHOD")]
+        method: Option<MethodName>,
+        /// The seed of what is drawn: the same seed keeps the same objects
+        #[arg(long, value_name = "N", default_value_t = PyramidJob::default().seed)]
+        seed: u64 = PyramidSpec::new([]).seed,
+        /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors:
+        /// how many vertices are left about in the last level [default: 10000 without --factors]
+        #[arg(long = "levels-until", value_name = "N")]
+        until: Option<u64>,
+        /// Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have
+        /// about as many vertices as those of level 0; 1 for the reference method]
+        #[arg(long, value_name = "K,..", value_delimiter = ',')]
+        chunk_scale: Vec<ChunkScale>,
+        /// Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the
+        /// reference method, none else]
+        #[arg(long, value_enum, value_name = "STORED")]
+        cross_links: Option<StoredCrossLinks>,
+        /// Over how many levels these links go; -1: over all
+        #[arg(long, value_name = "N", default_value_t = PyramidJob::default().cross_depth, allow_hyphen_values = true)]
+        cross_depth: i64 = PyramidSpec::new([]).depth,
+        /// Removes what an interrupted run left, or finishes what counts already
+        #[arg(long)]
+        clear_leftovers: bool,
     }
 }
 
@@ -174,14 +140,9 @@ impl PyramidJob {
             ("until", self.until.is_some()),
         ];
         let changes = [("add", self.add), ("replace", self.replace)];
-        let alone =
-            |member: &str, given: &[(&str, bool)]| match given.iter().find(|(_, given)| *given) {
-                Some((other, _)) => {
-                    let found = format!("it with {other}");
-                    Err(JobError::option(member, found, "one of the two"))
-                }
-                None => Ok(()),
-            };
+        let alone = |member: &'static str, given: &[(&'static str, bool)]| {
+            one_of(&[&[(member, true)], given].concat())
+        };
         let all = [&[factors], &of_levels[..], &how, &drawn, &changes].concat();
         if self.refresh {
             alone("refresh", &[&all[..], &[("remove", self.remove)]].concat())?;
@@ -192,20 +153,14 @@ impl PyramidJob {
         if self.add {
             alone("add", &[&how[..], &of_levels[..1], &changes[1..]].concat())?;
         }
-        let needs_factors = [&of_levels[..], &changes[..1]].concat();
-        match needs_factors.iter().find(|(_, given)| *given) {
-            Some((member, _)) if !factors.1 => Err(JobError::option(
-                member,
-                "it without factors",
-                "factors as well",
-            )),
-            _ if !factors.1 && self.method == Some(MethodName::Reference) => {
+        for option in of_levels.iter().chain(&changes[..1]) {
+            needs(*option, &[factors])?;
+        }
+        match self.method {
+            Some(MethodName::Reference) if !factors.1 => {
                 let expected = "factors as well, or the density method";
-                Err(JobError::option(
-                    "method",
-                    "reference without factors",
-                    expected,
-                ))
+                let found = "reference without factors";
+                Err(JobError::option("method", found, expected))
             }
             _ => Ok(()),
         }

@@ -2,19 +2,16 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Context, JobError};
 
-/// Drops the rows of deleted objects and removes what no reader asks for
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct VacuumJob {
-    /// Path or URL of the store
-    pub store: String,
+options! {
+    /// Drops the rows of deleted objects and removes what no reader asks for
+    VacuumJob {
+        /// Path or URL of the store
+        store: String,
+    }
 }
 
 impl VacuumJob {

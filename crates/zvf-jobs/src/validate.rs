@@ -11,67 +11,41 @@ use zvf_validate::{Depth, Profile, Sample, ValidateOptions};
 use crate::checks::outside;
 use crate::{Context, JobError};
 
-/// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct ValidateJob {
-    /// Path or URL of the store
-    #[cfg_attr(feature = "clap", arg(skip))]
-    pub store: String,
-    /// The deepest level of checks
-    #[cfg_attr(feature = "clap", arg(long = "level", value_name = "1..5", default_value_t = ValidateJob::default().depth))]
-    #[schemars(range(min = 1, max = 5))]
-    pub depth: u8,
-    /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
-    #[cfg_attr(feature = "clap", arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100"))]
-    pub quick: Option<usize>,
-    /// Which cells --quick reads
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = ValidateJob::default().seed))]
-    pub seed: u64,
-    /// Reads the cells of these levels only
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "N,..", value_delimiter = ',')
-    )]
-    pub levels: Option<Vec<u32>>,
-    /// Reads the cells of these arrays only, by their path below the level or its beginning
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "PATH,..", value_delimiter = ',')
-    )]
-    pub arrays: Option<Vec<String>>,
-    /// Checks that every vertex has a parent if there are links to a coarser level
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub coverage: bool,
-    /// Further checks for one use of the store, from its documents
-    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "PROFILE"))]
-    pub profile: Option<ProfileName>,
-    /// Findings that are shown of one check; all are counted
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = ValidateJob::default().most))]
-    pub most: usize,
-    /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
-    /// removed at the end, and started again when the question or a document of the store has changed
-    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
-    pub resume: Option<PathBuf>,
-}
-
-impl Default for ValidateJob {
-    fn default() -> Self {
-        let ValidateOptions { depth, most, .. } = ValidateOptions::default();
-        Self {
-            store: String::new(),
-            depth: depth.number(),
-            quick: None,
-            seed: 0,
-            levels: None,
-            arrays: None,
-            coverage: false,
-            profile: None,
-            most,
-            resume: None,
-        }
+options! {
+    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    ValidateJob {
+        /// Path or URL of the store
+        #[arg(skip)]
+        store: String,
+        /// The deepest level of checks
+        #[arg(long = "level", value_name = "1..5", default_value_t = ValidateJob::default().depth)]
+        #[schemars(range(min = 1, max = 5))]
+        depth: u8 = ValidateOptions::default().depth.number(),
+        /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
+        #[arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100")]
+        quick: Option<usize>,
+        /// Which cells --quick reads
+        #[arg(long, value_name = "N", default_value_t = ValidateJob::default().seed)]
+        seed: u64,
+        /// Reads the cells of these levels only
+        #[arg(long, value_name = "N,..", value_delimiter = ',')]
+        levels: Option<Vec<u32>>,
+        /// Reads the cells of these arrays only, by their path below the level or its beginning
+        #[arg(long, value_name = "PATH,..", value_delimiter = ',')]
+        arrays: Option<Vec<String>>,
+        /// Checks that every vertex has a parent if there are links to a coarser level
+        #[arg(long)]
+        coverage: bool,
+        /// Further checks for one use of the store, from its documents
+        #[arg(long, value_enum, value_name = "PROFILE")]
+        profile: Option<ProfileName>,
+        /// Findings that are shown of one check; all are counted
+        #[arg(long, value_name = "N", default_value_t = ValidateJob::default().most)]
+        most: usize = ValidateOptions::default().most,
+        /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
+        /// removed at the end, and started again when the question or a document of the store has changed
+        #[arg(long, value_name = "FILE")]
+        resume: Option<PathBuf>,
     }
 }
 

@@ -1,14 +1,273 @@
-//! Values of options that are written in more than one way: as text, as flags have them, and as lists, as files have them.
+//! Values of options that are written in more than one way: as text, as flags have them, and as numbers and lists, as files have them.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use zvf_codec::Compression;
-use zvf_encode::{ShardShape, TargetVersion};
+use zvf_convert::{Format, Nulls, Space};
+use zvf_encode::{AttributeType, Kind, NumberType, ShardShape, TargetVersion};
+use zvf_query::BBox;
+
+/// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
+macro_rules! written {
+    ($($(#[$doc:meta])* $name:ident($value:ty): $schema:tt, $read:expr $(, default $text:literal: $default:expr)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {
+            written: Value,
+            value: $value,
+        }
+
+        impl $name {
+            /// The value.
+            #[must_use]
+            pub fn value(&self) -> &$value {
+                &self.value
+            }
+
+            /// As it was written, if that is a text.
+            #[must_use]
+            pub fn as_str(&self) -> Option<&str> {
+                self.written.as_str()
+            }
+
+            fn of(written: Value) -> Result<Self, String> {
+                let read: fn(&Value) -> Result<$value, String> = $read;
+                let value = read(&written)?;
+                Ok(Self { written, value })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::of(text.into())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.written.serialize(to)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                Self::of(Value::deserialize(from)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+
+        $(impl Default for $name {
+            fn default() -> Self {
+                Self { written: $text.into(), value: $default }
+            }
+        })?
+    )*};
+}
+
+written! {
+    /// A geometry by its name, such as `point_cloud`.
+    KindName(Kind): {"type": "string"}, |value| text(value, kind);
+    /// A format of files by an ending, such as `csv`, or `precomputed`.
+    FormatName(Format): {"type": "string"}, |value| text(value, format);
+    /// `keep`, `error`, `drop-row`, or a whole number.
+    NullsName(Nulls): {"type": ["string", "integer"]}, nulls, default "keep": Nulls::Keep;
+    /// One character between columns; `tab` is a tab.
+    Delimiter(u8): {"type": "string"}, |value| text(value, delimiter);
+    /// The decimal point of numbers, `.` or `,`; whether it is a comma.
+    DecimalMark(bool): {"enum": [".", ","]}, |value| text(value, decimal), default ".": false;
+    /// `text`, `bool`, or a type of numbers such as `int64`.
+    ColumnType(AttributeType): {"type": "string"}, |value| text(value, column_type);
+    /// A new name of a column.
+    ColumnName(String): {"type": "string", "minLength": 1}, |value| text(value, column_name);
+    /// A value of an attribute.
+    FillValue(String): {"type": ["string", "number", "boolean"]}, fill;
+    /// Two corners, as `0,0,0:90,90,9`.
+    Corners(BBox): {"type": "string"}, |value| text(value, corners);
+    /// How chunks are compressed: a text such as `zstd:3`, or a list of codecs.
+    CodecChoice(Compression): {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "object"]}}]}, codec, default "auto": Compression::Auto;
+    /// Chunks of a shard along each axis, `auto` or `none`.
+    ShardChoice(ShardShape): {"anyOf": [
+        {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+        {"enum": ["auto", "none"]},
+    ]}, shards, default "auto": ShardShape::Auto;
+}
+
+/// Reads a text, where `read` says what it expected.
+fn text<T, E: Display>(
+    value: &Value,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    let text = value.as_str().ok_or("expected a text")?;
+    read(text).map_err(|expected| format!("found {text:?}, expected {expected}"))
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let names = || Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>();
+    Kind::from_name(text).ok_or_else(|| format!("one of {}", names().join(", ")))
+}
+
+fn format(text: &str) -> Result<Format, &'static str> {
+    Format::from_name(text.trim_start_matches('.'))
+        .ok_or("an ending such as csv, ndjson, arrow, parquet, npy, swc or trk, or precomputed")
+}
+
+fn nulls(value: &Value) -> Result<Nulls, String> {
+    let number = value.is_number().then(|| json!(value.to_string()));
+    text(number.as_ref().unwrap_or(value), |text| {
+        let nulls = text.parse();
+        nulls.map_err(|_| "keep, error, drop-row or a whole number")
+    })
+}
+
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err("one character such as ; or the word tab"),
+    }
+}
+
+fn decimal(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "." | "," => Ok(text == ","),
+        _ => Err(". or ,"),
+    }
+}
+
+fn column_type(text: &str) -> Result<AttributeType, &'static str> {
+    if text == "text" {
+        return Ok(AttributeType::Category);
+    }
+    let number = NumberType::from_name(text).map(AttributeType::Number);
+    number.ok_or("text, bool, or a type of numbers such as int64")
+}
+
+fn column_name(text: &str) -> Result<String, &'static str> {
+    let name = (!text.is_empty()).then(|| text.to_owned());
+    name.ok_or("a name")
+}
+
+fn fill(value: &Value) -> Result<String, String> {
+    match value {
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        _ => text(value, |text| Ok::<_, String>(text.to_owned())),
+    }
+}
+
+fn corners(text: &str) -> Result<BBox, &'static str> {
+    BBox::parse(text).map_err(|_| "LO:HI, each with a number an axis, such as 0,0,0:90,90,9")
+}
+
+fn codec(value: &Value) -> Result<Compression, String> {
+    let read = match value {
+        Value::String(text) => text.parse(),
+        Value::Array(_) => Compression::from_codecs(value.clone()),
+        _ => return Err("expected a text such as zstd:3, or a list of codecs".to_owned()),
+    };
+    read.map_err(|error| error.to_string())
+}
+
+fn shards(value: &Value) -> Result<ShardShape, String> {
+    let cells: Option<Vec<u64>> = match value {
+        Value::String(text) => return text.parse(),
+        Value::Array(items) => items.iter().map(Value::as_u64).collect(),
+        _ => None,
+    };
+    let cells = cells.filter(|cells| !cells.is_empty() && !cells.contains(&0));
+    cells.map(ShardShape::Cells).ok_or_else(|| {
+        "expected a whole number of chunks an axis, such as [4, 4, 2], or \"auto\" or \"none\""
+            .to_owned()
+    })
+}
+
+/// Frames of tractograms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum SpaceName {
+    /// Scanner RAS+ millimetres, as nibabel loads them
+    Rasmm,
+    /// TrackVis millimetres: from the corner of the first voxel, along the axes of the image
+    Voxelmm,
+    /// As in the file: voxelmm for TRK, rasmm for TCK and TRX
+    File,
+}
+
+impl From<SpaceName> for Space {
+    fn from(space: SpaceName) -> Self {
+        match space {
+            SpaceName::Rasmm => Self::Rasmm,
+            SpaceName::Voxelmm => Self::Voxelmm,
+            SpaceName::File => Self::File,
+        }
+    }
+}
+
+/// Pairs of texts: a list on a command line, an object in JSON.
+pub(crate) mod pairs {
+    use serde::de::{DeserializeOwned, Error};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Map, Value};
+
+    pub(crate) fn serialize<S: Serializer, V: Serialize>(
+        pairs: &[(String, V)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, V: DeserializeOwned>(
+        from: D,
+    ) -> Result<Vec<(String, V)>, D::Error> {
+        let pairs = Map::<String, Value>::deserialize(from)?.into_iter();
+        let pair = |(name, value)| Ok((name, V::deserialize(value).map_err(Error::custom)?));
+        pairs.map(pair).collect()
+    }
+}
+
+/// Reads `NAME=VALUE` of a command line.
+///
+/// # Errors
+///
+/// What was found and expected, if there is no name, or no such value.
+#[cfg(feature = "clap")]
+pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(String, V), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => {
+            let value = value.parse().map_err(|error: V::Err| error.to_string())?;
+            Ok((name.to_owned(), value))
+        }
+        _ => Err(format!("found {text:?}, expected a name, = and a value")),
+    }
+}
+
+/// Reads `NAME:TYPE` of a command line.
+#[cfg(feature = "clap")]
+pub(crate) fn parse_axis_type(text: &str) -> Result<(String, String), String> {
+    let (name, kind) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
+    Ok((name.to_owned(), kind.to_owned()))
+}
 
 /// The version of the format of a new store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -32,130 +291,6 @@ impl From<NewVersion> for TargetVersion {
             NewVersion::V0_9_2 => Self::V0_9_2,
             NewVersion::V0_8_1 => Self::V0_8_1,
         }
-    }
-}
-
-/// How chunks are compressed, and how that was written: a text such as `zstd:3`, or a list of codecs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CodecChoice {
-    written: Value,
-    compression: Compression,
-}
-
-impl CodecChoice {
-    /// The compression.
-    #[must_use]
-    pub fn compression(&self) -> &Compression {
-        &self.compression
-    }
-}
-
-impl FromStr for CodecChoice {
-    type Err = zvf_codec::CodecError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let compression = text.parse()?;
-        // A list of codecs in JSON is a list in files, too.
-        let written = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-        Ok(Self {
-            written,
-            compression,
-        })
-    }
-}
-
-impl Serialize for CodecChoice {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.written.serialize(to)
-    }
-}
-
-impl<'de> Deserialize<'de> for CodecChoice {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Value::deserialize(from)? {
-            Value::String(text) => text.parse().map_err(D::Error::custom),
-            Value::Array(codecs) => {
-                let written = Value::from(codecs);
-                let compression = Compression::from_codecs(written.clone());
-                Ok(Self {
-                    written,
-                    compression: compression.map_err(D::Error::custom)?,
-                })
-            }
-            _ => Err(D::Error::custom(
-                "expected a text such as zstd:3, or a list of codecs",
-            )),
-        }
-    }
-}
-
-impl JsonSchema for CodecChoice {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Codec".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "object"]}}]})
-    }
-}
-
-/// Chunks of a shard along each axis, `auto` or `none`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShardChoice(pub ShardShape);
-
-impl FromStr for ShardChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self)
-    }
-}
-
-impl Serialize for ShardChoice {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            ShardShape::Cells(cells) => cells.serialize(to),
-            named => to.collect_str(named),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for ShardChoice {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let cells: Option<Vec<u64>> = match Value::deserialize(from)? {
-            Value::String(text) => return text.parse().map_err(D::Error::custom),
-            Value::Array(items) => items.iter().map(Value::as_u64).collect(),
-            _ => None,
-        };
-        match cells {
-            Some(cells) if !cells.is_empty() && !cells.contains(&0) => {
-                Ok(Self(ShardShape::Cells(cells)))
-            }
-            _ => Err(D::Error::custom(
-                "expected a whole number of chunks an axis, such as [4, 4, 2], or \"auto\" or \"none\"",
-            )),
-        }
-    }
-}
-
-impl JsonSchema for ShardChoice {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Shards".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [
-            {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
-            {"enum": ["auto", "none"]},
-        ]})
     }
 }
 

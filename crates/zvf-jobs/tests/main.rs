@@ -7,8 +7,11 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
-use zvf_jobs::{Context, Job, JobError, JobReport, Jobs, parse, run, schema};
+use zvf_jobs::{Context, ImportReport, Job, JobError, JobReport, Jobs, parse, run, schema};
 
 /// Wrong job files with the errors that the program and Python print, too.
 const WRONG: &str = include_str!("wrong.json");
@@ -27,8 +30,10 @@ fn properties(name: &str) -> Vec<(String, Value)> {
 fn least(name: &str) -> Value {
     let mut job = json!({"job": name});
     for member in schema(Some(name)).unwrap()["required"].as_array().unwrap() {
-        if member != "job" {
-            job[member.as_str().unwrap()] = json!("a.zv");
+        match member.as_str().unwrap() {
+            "job" => {}
+            "files" => job["files"] = json!(["a.csv"]),
+            store => job[store] = json!("a.zv"),
         }
     }
     if name == "rechunk" {
@@ -40,7 +45,7 @@ fn least(name: &str) -> Value {
 #[test]
 fn wrong_jobs_are_refused_by_member() {
     let all: Vec<(Value, String)> = serde_json::from_str(WRONG).unwrap();
-    assert!(all.len() >= 60);
+    assert!(all.len() >= 140);
     for (job, expected) in all {
         let error = parse(&job.to_string()).unwrap_err();
         assert_eq!(error.to_string(), expected, "{job}");
@@ -93,10 +98,67 @@ fn values_are_written_as_they_were_read() {
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     let job = json!({"job": "pyramid", "store": "a", "factors": [2.0], "chunk_scale": [[2, 1]], "cross_links": "none", "cross_depth": -1});
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    let job = json!({
+        "job": "import", "files": ["a.csv", "-"], "store": "a", "id_offset": -5, "attributes": ["a", "all"], "nulls": -1, "format": "tsv",
+        "delimiter": "tab", "decimal": ",", "rename": {"z": "a", "b": "c"}, "attribute_types": {"n": "int64", "a": "text"}, "edges": "e.csv",
+        "axis_types": {"t": "time"}, "space": "file", "scale": [0.5], "codec": "zstd:3", "shard_shape": "none", "version": "0.8.1",
+    });
+    assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     let Ok(Jobs::List(jobs)) = parse("[]") else {
         panic!("a list")
     };
     assert!(jobs.is_empty());
+}
+
+#[tokio::test]
+async fn an_import_reports_what_it_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, store) = (folder.path().join("a.csv"), folder.path().join("a.zv"));
+    std::fs::write(&file, "x;y;n\n1,5;2;3\n4;5;\n").unwrap();
+    let job = json!({
+        "job": "import", "files": [file], "store": store, "decimal": ",", "nulls": -1, "rename": {"n": "m"}, "attribute_types": {"m": "int64"},
+    });
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (told, read) = (Arc::clone(&events), Arc::new(AtomicU64::new(0)));
+    let counted = Arc::clone(&read);
+    let context = Context::new()
+        .with_events(Arc::new(move |event| {
+            let name = format!("{event:?}");
+            let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            told.lock().unwrap().push(name.to_owned());
+        }))
+        .with_progress(Arc::new(move |done| {
+            counted.fetch_add(done, Ordering::Relaxed);
+        }));
+    let job = Job::from_json(job).unwrap();
+    let JobReport::Import(ImportReport::Store(done)) = run(&job, &context).await.unwrap() else {
+        panic!("a store")
+    };
+    assert_eq!((done.vertices, read.load(Ordering::Relaxed)), (2, 2));
+    assert_eq!(done.bounds, [vec![1.5, 2.0], vec![4.0, 5.0]]);
+    let attribute = &done.vertex_attributes[0];
+    assert_eq!((&*attribute.name, &*attribute.values), ("m", "int64"));
+    let events = events.lock().unwrap().clone();
+    assert_eq!(events.first().map(String::as_str), Some("ChunksChosen"));
+    assert_eq!(events.last().map(String::as_str), Some("Writing"));
+
+    // What is there is not replaced, and a request to stop ends the work before anything is written.
+    let error = run(&job, &context).await.unwrap_err();
+    assert_eq!(error.class(), zvf_store::Class::Misuse, "{error}");
+    let stop = zvf_store::Stop::default();
+    stop.ask();
+    let open = zvf_store::OpenOptions::new().with_stop(stop);
+    let write = zvf_encode::WriteOptions::new().with_open(open);
+    let Job::Import(mut other) = job else {
+        panic!("an import")
+    };
+    other.store = folder.path().join("b.zv").display().to_string();
+    assert!(
+        run(&other.clone().into(), &Context::new().with_write(write))
+            .await
+            .is_err()
+    );
+    assert!(!folder.path().join("b.zv").exists());
 }
 
 #[tokio::test]
@@ -131,5 +193,5 @@ async fn a_job_gives_a_typed_report() {
     let nowhere = Job::from_json(json!({"job": "vacuum", "store": "/nowhere/a.zv"})).unwrap();
     let error = run(&nowhere, &context).await.unwrap_err();
     assert_eq!(error.place(), Some("/nowhere/a.zv"));
-    assert_eq!(error.class(), zvf_store::Class::Misuse, "{error}");
+    assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
 }

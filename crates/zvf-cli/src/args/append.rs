@@ -1,16 +1,7 @@
 //! `zvf append`.
 
-use std::path::PathBuf;
-
-use clap::Args;
-use zvf_convert::Format;
-
-use super::columns::ColumnArgs;
-use super::common::IdArgs;
-
-/// `zvf append`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What the help of `zvf append` says after its options.
+pub(crate) const APPEND: &str = "\
 FILE is of any format that `zvf import` reads, the directory that `zvf query -o DIR` writes, or another store of the same kind and axes, which is
 read into memory as a whole. New objects are added with all their vertices and links, or points to a store of points; all of it at once or
 not at all.
@@ -36,45 +27,4 @@ Examples:
   zcat new.csv.gz | zvf append points.zarrvectors - --format csv
   zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two
   zvf append tracts.zarrvectors subject-2.zarrvectors --new-ids
-  zvf append tracks.zarrvectors day-2.csv day-3.csv --id-offset 100000")]
-pub(crate) struct AppendArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// Files of one format, directories that `zvf query -o DIR` wrote, or stores
-    #[arg(value_name = "FILE|DIR|STORE", required = true, num_args = 1..)]
-    pub(crate) files: Vec<PathBuf>,
-    /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
-    pub(crate) format: Option<String>,
-    /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column --node-id
-    #[arg(long, value_name = "FILE")]
-    pub(crate) links: Option<PathBuf>,
-    /// How the columns of tables are read.
-    #[command(flatten)]
-    pub(crate) columns: ColumnArgs,
-    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id]
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) object_column: Option<String>,
-    /// Tables: the columns of a position, one an axis [default: the names of the axes]
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
-    pub(crate) position: Option<Vec<String>>,
-    /// Which ids objects get
-    #[command(flatten)]
-    pub(crate) ids: IdArgs,
-    #[command(flatten)]
-    pub(crate) place: super::PlaceArgs,
-    /// Value of the attribute NAME for new vertices without one in the files; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = super::edit::fill, allow_hyphen_values = true)]
-    pub(crate) fill: Vec<(String, String)>,
-}
-
-/// A format by one of its endings, in small letters.
-fn format(text: &str) -> Result<String, String> {
-    let name = text.trim_start_matches('.').to_ascii_lowercase();
-    if Format::from_name(&name).is_some() {
-        return Ok(name);
-    }
-    Err(format!(
-        "found {text:?}, expected an ending such as csv, ndjson, arrow, parquet, swc or trk"
-    ))
-}
+  zvf append tracks.zarrvectors day-2.csv day-3.csv --id-offset 100000";

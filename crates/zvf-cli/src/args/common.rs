@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use zvf_convert::ObjectIds;
+use zvf_jobs::Access;
 
 /// Flags that every command takes.
 #[derive(Debug, Args)]
@@ -48,6 +48,21 @@ pub(crate) struct Common {
     pub(crate) store_option: Vec<(String, String)>,
 }
 
+impl Common {
+    /// How storage is reached.
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            anonymous: self.anonymous,
+            concurrency: self.concurrency,
+            retries: self.retries,
+            timeout: self.timeout,
+            verify: !self.no_verify,
+            memory_budget: self.memory_budget,
+            store_options: self.store_option.clone(),
+        }
+    }
+}
+
 /// A count of at least one.
 fn positive(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
@@ -59,14 +74,8 @@ fn positive(text: &str) -> Result<usize, String> {
 
 /// A time in seconds, a millisecond to a day.
 fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
-            Ok(Duration::from_secs_f64(seconds))
-        }
-        _ => Err(format!(
-            "found {text:?}, expected seconds from 0.001 to 86400"
-        )),
-    }
+    let time = Access::seconds(text.parse().unwrap_or(f64::NAN));
+    time.map_err(|expected| format!("found {text:?}, {expected}"))
 }
 
 /// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
@@ -104,33 +113,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err(format!("found {text:?}, expected KEY=VALUE")),
-    }
-}
-
-/// Which ids the objects of several files get.
-#[derive(Debug, Args)]
-pub(crate) struct IdArgs {
-    /// Gives all objects new ids, counted from 0, or from the largest id of the store plus 1
-    #[arg(long, group = "rule")]
-    pub(crate) new_ids: bool,
-    /// Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part
-    /// count from 1
-    #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
-    pub(crate) id_offset: Option<i64>,
-    /// Each file is one object, by the only number in its name, such as 17 of sub-017.csv
-    #[arg(long, group = "rule")]
-    pub(crate) id_from_file: bool,
-}
-
-impl IdArgs {
-    /// The rule, where so many stores or files were there before the first file.
-    pub(crate) fn rule(&self, first: i64) -> ObjectIds {
-        match (self.id_offset, self.id_from_file, self.new_ids) {
-            (Some(step), _, _) => ObjectIds::Offset { step, first },
-            (_, true, _) => ObjectIds::FromFile,
-            (_, _, true) => ObjectIds::New,
-            _ => ObjectIds::Kept,
-        }
     }
 }
 

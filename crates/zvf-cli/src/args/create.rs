@@ -1,9 +1,8 @@
 //! `zvf create`.
 
 use clap::Args;
+use zvf_jobs::{Corners, KindName, NewVersion};
 use zvf_write::{Compression, ShardShape};
-
-use super::TargetArg;
 
 /// `zvf create`
 #[derive(Debug, Args)]
@@ -22,13 +21,13 @@ pub(crate) struct CreateArgs {
     pub(crate) store: String,
     /// The geometry: point_cloud, line, polyline, streamline, graph, skeleton or mesh
     #[arg(long, value_name = "KIND")]
-    pub(crate) kind: String,
+    pub(crate) kind: KindName,
     /// Size of a chunk on each axis
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size, required = true)]
     pub(crate) chunk_shape: Vec<f64>,
     /// Lowest and highest corner that vertices may have, both ends included; components in axis order
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
-    pub(crate) bounds: String,
+    pub(crate) bounds: Corners,
     /// Size of a bin on each axis: a whole part of the chunk's
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
@@ -63,7 +62,7 @@ pub(crate) struct CreateArgs {
     pub(crate) shard_shape: ShardShape,
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
-    pub(crate) target: TargetArg,
+    pub(crate) target: NewVersion,
     /// Removes what an interrupted command left at STORE; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,

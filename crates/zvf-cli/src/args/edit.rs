@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::columns::{ColumnArgs, TableArgs};
+use zvf_jobs::{ColumnOptions, FillValue, PlaceOptions, TableOptions};
 
 /// `zvf edit`
 #[derive(Debug, Args)]
@@ -90,12 +90,12 @@ pub(crate) enum EditWhat {
         #[arg(long, value_name = "FILE")]
         links: Option<PathBuf>,
         #[command(flatten)]
-        columns: ColumnArgs,
+        columns: ColumnOptions,
         #[command(flatten)]
-        place: super::PlaceArgs,
+        place: PlaceOptions,
         /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
-        #[arg(long, value_name = "NAME=VALUE", value_parser = fill, allow_hyphen_values = true)]
-        fill: Vec<(String, String)>,
+        #[arg(long, value_name = "NAME=VALUE", value_parser = zvf_jobs::parse_pair::<FillValue>, allow_hyphen_values = true)]
+        fill: Vec<(String, FillValue)>,
     },
     /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
     AddOwners,
@@ -106,7 +106,7 @@ pub(crate) enum EditWhat {
         from: PathBuf,
         /// How its columns are read
         #[command(flatten)]
-        columns: TableArgs,
+        columns: TableOptions,
         /// How its rows find their vertices
         #[command(flatten)]
         matching: MatchArgs,
@@ -120,7 +120,7 @@ pub(crate) enum EditWhat {
         from: Option<PathBuf>,
         /// How its columns are read
         #[command(flatten)]
-        columns: TableArgs,
+        columns: TableOptions,
         /// How its rows find their vertices, objects or links
         #[command(flatten)]
         matching: MatchArgs,
@@ -172,14 +172,6 @@ pub(crate) struct MatchArgs {
     /// Leaves out rows that are not in the store
     #[arg(long)]
     pub(crate) ignore_missing: bool,
-}
-
-/// `NAME=VALUE`
-pub(super) fn fill(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("found {text:?}, expected NAME=VALUE")),
-    }
 }
 
 /// The edits of groups. GROUP is a name or a number; name:WORD or number:N if the name of a group is the number of another one.

@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, ValueEnum};
-use zvf_convert::{Format, Nulls};
-use zvf_write::{Compression, ShardShape, TargetVersion};
+use clap::{Args, CommandFactory};
+use zvf_jobs::{ImportJob, Job};
 
-use super::columns::ColumnArgs;
-use super::common::IdArgs;
-use super::place::{MapArgs, SpaceArg};
+use super::JobArgs;
 
 /// `zvf import`
 #[derive(Debug, Args)]
@@ -81,144 +78,28 @@ pub(crate) struct ImportArgs {
     /// Files of one format or one folder with `info`, then the path or URL of the new store, where nothing may be yet
     #[arg(value_names = ["FILE", "STORE"], required = true, num_args = 1..)]
     paths: Vec<PathBuf>,
-    /// All paths but the last one.
-    #[arg(skip)]
-    pub(crate) files: Vec<PathBuf>,
-    /// The last path.
-    #[arg(skip)]
-    pub(crate) store: String,
-    /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
-    #[arg(long, value_name = "KIND")]
-    pub(crate) kind: Option<String>,
-    /// Tables: the columns of a position, one for each axis [default: x,y and, if present, z]
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
-    pub(crate) position: Option<Vec<String>>,
-    /// Tables: the column with the object of a row, a whole number [default: object_id, if present]
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) object_column: Option<String>,
-    /// Which ids objects get, where several files have some
+    /// What is imported, and how.
     #[command(flatten)]
-    pub(crate) ids: IdArgs,
-    /// Tables: the columns that become attributes, of all others: all, none or names
-    #[arg(
-        long,
-        value_name = "all|none|NAME,..",
-        value_delimiter = ',',
-        default_value = "all"
-    )]
-    pub(crate) attributes: Vec<String>,
-    /// Tables: columns that are left out, and never looked at
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub(crate) exclude: Vec<String>,
-    /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
-    /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
-    #[arg(
-        long,
-        value_name = "keep|error|drop-row|NUMBER",
-        default_value = "keep",
-        allow_negative_numbers = true
-    )]
-    pub(crate) nulls: Nulls,
-    /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
-    pub(crate) format: Option<Format>,
-    /// How the columns of tables are read.
-    #[command(flatten)]
-    pub(crate) columns: ColumnArgs,
-    /// Tables: another table with edges, a row an edge
-    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
-    pub(crate) edges: Option<PathBuf>,
-    /// Tables: another table with faces, a row a face of three or four corners
-    #[arg(long, value_name = "FILE")]
-    pub(crate) faces: Option<PathBuf>,
-    /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
-    /// [default: as the format, the table or the image of --affine states]
-    #[arg(long, value_name = "UNIT,..")]
-    pub(crate) unit: Option<String>,
-    /// Coordinate reference system of the positions, e.g. EPSG:25832, or WKT [default: as LAS files state]
-    #[arg(long, value_name = "CRS")]
-    pub(crate) crs: Option<String>,
-    /// Types of axes: space, time or channel [default: time for t, time and frame, space for all others]
-    #[arg(long = "axis", value_name = "NAME:TYPE,..", value_delimiter = ',', value_parser = axis_type)]
-    pub(crate) axis_types: Vec<(String, String)>,
-    /// Tractograms: the frame in which positions are stored [default: rasmm]
-    #[arg(long, value_enum, value_name = "FRAME")]
-    pub(crate) space: Option<SpaceArg>,
-    #[command(flatten)]
-    pub(crate) map: MapArgs,
-    /// Size of a chunk on each axis [default: chosen from the data, and said]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
-    pub(crate) chunk_shape: Option<Vec<f64>>,
-    /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = zvf_jobs::parse_size)]
-    pub(crate) bin_shape: Option<Vec<f64>>,
-    /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-    /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-    /// or a list of Zarr codecs in JSON
-    #[arg(long, value_name = "CODEC", default_value = "auto")]
-    pub(crate) codec: Compression,
-    /// Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every
-    /// chunk is a file of its own, so that an edit writes fewer bytes
-    #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
-    pub(crate) shard_shape: ShardShape,
-    /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
-    /// chunks then; useful if queries name one of few values
-    #[arg(long, value_name = "NAME")]
-    pub(crate) chunk_by: Option<String>,
-    /// Version of the format
-    #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
-    pub(crate) target: TargetArg,
-    /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
-    /// the same
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
-    #[arg(long)]
-    pub(crate) clear_leftovers: bool,
-    /// One store by several programs: begins it. Then each program writes a --part, and at the end one runs --commit, all with
-    /// the same options; the columns of FILE define the attributes of the store. Repeating it is success
-    #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with = "journal")]
-    pub(crate) begin: bool,
-    /// With --begin: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other
-    /// part is taken, and --commit refuses while one is missing
-    #[arg(
-        long,
-        value_name = "N|NAME,..|@FILE",
-        value_delimiter = ',',
-        requires = "begin"
-    )]
-    pub(crate) parts: Option<Vec<String>>,
-    /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a
-    /// part that is finished is success, and nothing is written
-    #[arg(long, value_name = "NAME", group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
-    pub(crate) part: Option<String>,
-    /// With --part: writes the part once more, in the place of the one that is finished
-    #[arg(long, requires = "part")]
-    pub(crate) redo: bool,
-    /// Puts the parts together: the store is there after that. Again, if it was interrupted
-    #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
-    pub(crate) commit: bool,
-    /// With --commit: also without parts that were declared or begun and are not finished; the store names these in its root, as
-    /// `zvf_absent_parts`
-    #[arg(long, requires = "commit")]
-    pub(crate) allow_missing: bool,
+    pub(crate) of_job: JobArgs<ImportJob>,
     /// Lists the parts of a begun store: waiting, begun by whom and when, finished. STORE is the only path
-    #[arg(long, group = "step", conflicts_with_all = ["journal", "clear_leftovers"])]
+    #[arg(long, conflicts_with_all = ["discard_parts", "begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
     pub(crate) status: bool,
     /// Removes all parts of a begun store, finished ones, too, and says which. STORE is the only path
-    #[arg(long, group = "step", conflicts_with_all = ["journal", "clear_leftovers"])]
+    #[arg(long, conflicts_with_all = ["begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
     pub(crate) discard_parts: bool,
-    /// The corners that all parts keep to
-    #[arg(
-        long,
-        value_name = "LO:HI",
-        requires = "step",
-        allow_hyphen_values = true
-    )]
-    pub(crate) bounds: Option<String>,
 }
 
 impl ImportArgs {
+    /// The job, and whether it is printed only; `None` if parts are listed or removed.
+    pub(crate) fn job(&self) -> Option<(Job, bool)> {
+        (!self.status && !self.discard_parts).then(|| self.of_job.job())
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &str {
+        &self.of_job.job.store
+    }
+
     /// Separates the paths. They are one argument, because options may be between them.
     ///
     /// # Errors
@@ -230,7 +111,8 @@ impl ImportArgs {
         let store = paths.pop().filter(|_| paths.is_empty() == alone);
         let store = store.map(|store| store.into_os_string().into_string());
         if let Some(Ok(store)) = store {
-            (self.files, self.store) = (paths, store);
+            let job = &mut self.of_job.job;
+            (job.files, job.store) = (paths, store);
             return Ok(());
         }
         let (kind, what) = match store {
@@ -251,38 +133,4 @@ impl ImportArgs {
             None => program.error(kind, what),
         })
     }
-}
-
-/// `NAME:TYPE`
-fn axis_type(text: &str) -> Result<(String, String), String> {
-    let (name, kind) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
-    Ok((name.to_owned(), kind.to_owned()))
-}
-
-/// Versions of the format that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TargetArg {
-    /// 0.9.2
-    #[value(name = "0.9.2")]
-    V0_9_2,
-    /// 0.8.1, flat: an array for every chunk; ids of objects are row numbers
-    #[value(name = "0.8.1")]
-    V0_8_1,
-}
-
-impl From<TargetArg> for TargetVersion {
-    fn from(target: TargetArg) -> Self {
-        match target {
-            TargetArg::V0_9_2 => Self::V0_9_2,
-            TargetArg::V0_8_1 => Self::V0_8_1,
-        }
-    }
-}
-
-/// A format by one of its endings.
-fn format(text: &str) -> Result<Format, String> {
-    let name = text.trim_start_matches('.');
-    Format::from_name(name).ok_or_else(|| {
-        format!("found {text:?}, expected precomputed, or an ending such as csv, tsv, arrow, parquet or npy")
-    })
 }

@@ -3,7 +3,6 @@
 //! Names and meanings here are a contract with scripts. Add to them; do not change them.
 
 mod append;
-pub(crate) mod columns;
 mod common;
 mod completions;
 mod copy;
@@ -20,7 +19,6 @@ mod info;
 mod inspect;
 mod jobs;
 mod measure;
-mod place;
 #[cfg(feature = "plot")]
 mod plot;
 mod query;
@@ -39,9 +37,8 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use zvf_jobs::{Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
+use zvf_jobs::{AppendJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
 
-pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::CopyArgs;
@@ -53,12 +50,11 @@ pub(crate) use export::ExportArgs;
 #[cfg(feature = "volumes")]
 pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
-pub(crate) use import::{ImportArgs, TargetArg};
+pub(crate) use import::ImportArgs;
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use measure::MeasureArgs;
-pub(crate) use place::PlaceArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use query::{
@@ -210,7 +206,8 @@ pub(crate) enum Command {
     #[command(after_help = jobs::PYRAMID)]
     Pyramid(JobArgs<PyramidJob>),
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
-    Append(AppendArgs),
+    #[command(after_help = append::APPEND)]
+    Append(Box<JobArgs<AppendJob>>),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
     Edit(EditArgs),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
@@ -249,6 +246,8 @@ impl Command {
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
             Self::Validate(args) => args.job(),
+            Self::Import(args) => args.job(),
+            Self::Append(args) => Some(args.job()),
             _ => None,
         }
     }
@@ -324,9 +323,10 @@ mod tests {
             let Command::Import(args) = of(line)?.command else {
                 panic!("import")
             };
-            assert_eq!(args.files, ["a.swc", "b.swc"].map(std::path::PathBuf::from));
+            let job = &args.of_job.job;
+            assert_eq!(job.files, ["a.swc", "b.swc"].map(std::path::PathBuf::from));
             assert_eq!(
-                (&*args.store, args.unit.as_deref()),
+                (args.store(), job.unit.as_deref()),
                 ("u.zv", Some("nanometer"))
             );
         }

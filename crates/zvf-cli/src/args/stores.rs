@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::TermArgs;
-use super::common::IdArgs;
+use zvf_jobs::IdOptions;
 
 /// `zvf split`
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) struct MergeArgs {
     pub(crate) stores: Vec<String>,
     /// Which ids objects get
     #[command(flatten)]
-    pub(crate) ids: IdArgs,
+    pub(crate) ids: IdOptions,
     /// Removes what an interrupted writer left at OUT; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,

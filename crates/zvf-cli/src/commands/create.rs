@@ -1,7 +1,7 @@
 //! `zvf create`: a new store without any vertex.
 
 use serde_json::json;
-use zvf_write::{AttributeSpec, Axis, Kind, NumberType, StoreSpec, StoreWriter};
+use zvf_write::{AttributeSpec, Axis, NumberType, StoreSpec, StoreWriter};
 
 use crate::args::CreateArgs;
 use crate::context::Context;
@@ -42,15 +42,7 @@ pub(crate) fn run(args: &CreateArgs, context: &mut Context<'_>) -> Result<()> {
 }
 
 fn spec(args: &CreateArgs) -> Result<StoreSpec> {
-    let kind = Kind::from_name(&args.kind).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        let names = names.join(", ");
-        CliError::usage(format!(
-            "--kind: found {:?}, expected one of {names}",
-            args.kind
-        ))
-    })?;
-    let mut spec = StoreSpec::new(kind, args.chunk_shape.clone());
+    let mut spec = StoreSpec::new(*args.kind.value(), args.chunk_shape.clone());
     if let Some(names) = &args.axes {
         spec = spec.with_axes(names.iter().map(Axis::named).collect());
     }
@@ -63,8 +55,8 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
         }
     }
     zvf_convert::check_axes(&spec.axes)?;
-    let (low, high) = corners(&args.bounds)?;
-    spec.bounds = Some((low, high));
+    let bounds = args.bounds.value();
+    spec.bounds = Some((bounds.lo().to_vec(), bounds.hi().to_vec()));
     spec.positions = NumberType::from_name(&args.dtype).ok_or_else(|| {
         CliError::usage(format!(
             "--dtype: found {:?}, expected a number type such as float32",
@@ -86,22 +78,6 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
     spec.compression = args.codec.clone();
     spec.target = args.target.into();
     Ok(spec)
-}
-
-/// `LO:HI`, each with commas.
-fn corners(text: &str) -> Result<(Vec<f64>, Vec<f64>)> {
-    let list = |part: &str| -> Option<Vec<f64>> {
-        part.split(',')
-            .map(|number| number.trim().parse().ok())
-            .collect()
-    };
-    let found = text.split_once(':');
-    let found = found.and_then(|(low, high)| Some((list(low)?, list(high)?)));
-    found.ok_or_else(|| {
-        CliError::usage(format!(
-            "--bounds: found {text:?}, expected LO:HI, numbers between commas"
-        ))
-    })
 }
 
 /// `NAME:TYPE`, `NAME:TYPE:3` or `NAME:TYPE:r,g,b`.

@@ -1,27 +1,25 @@
 //! `zvf edit`: changes of a store that exists.
 
-pub(super) mod append;
 mod delete;
-mod place;
-mod table;
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
 
 use serde_json::json;
-use zvf_convert::{NodeIds, Options};
+use zvf_convert::Options;
 use zvf_edit::{Edit, EditSummary, Matched, Matching, Resumed, Scope, SetAttribute};
+use zvf_jobs::{
+    EditPlace, EditTable, EditTables, PlaceOptions, edit_remarks, fill_text, set_fills,
+};
 use zvf_query::IdRanges;
+use zvf_store::Need;
 use zvf_write::WriteError;
 
 use super::select;
-use crate::args::{EditArgs, EditWhat, GroupWhat, MatchArgs, PlaceArgs};
+use crate::args::{EditArgs, EditWhat, GroupWhat, MatchArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
-use place::Place;
-use table::Table;
 
 /// Runs `zvf edit`.
 ///
@@ -61,8 +59,8 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         } => {
             let mut options = Options::default();
             columns.apply(&mut options, context.common.memory_budget);
-            let mut tables = Tables::read(file, None, links.as_deref(), &options)?;
-            let placed = Place::of(store, place, context)?.new_vertices(&mut tables)?;
+            let mut tables = EditTables::read(file, None, links.as_deref(), &options)?;
+            let placed = place_of(store, place, context)?.new_vertices(&mut tables)?;
             change(store, context, async |edit| {
                 set_fills(edit, fill)?;
                 remarks = append(edit, &tables).await?;
@@ -77,8 +75,8 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             columns,
             matching,
         } => {
-            let mut table = Table::read_as(from, None, &columns.options())?;
-            let place = Place::of(store, &PlaceArgs::default(), context)?;
+            let mut table = EditTable::read_as(from, None, &columns.options())?;
+            let place = place_of(store, &PlaceOptions::default(), context)?;
             remarks = place.stored_vertices(&mut table)?;
             change(store, context, async |edit| {
                 let how = how(matching);
@@ -111,7 +109,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             let mut how = how(matching).with_new_objects(*new_objects);
             let table = from.as_deref().map(|from| {
                 let along = how.by_object_order && scope == Scope::Vertex;
-                Table::of_attribute(from, name, along, &columns.options())
+                EditTable::of_attribute(from, name, along, &columns.options())
             });
             let table = table.transpose()?;
             if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
@@ -246,18 +244,26 @@ fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
     print_text(&format!("{store}: {line}\n"))
 }
 
+/// The frame of a store, for the positions of files.
+fn place_of(store: &str, options: &PlaceOptions, context: &mut Context<'_>) -> Result<EditPlace> {
+    let opened = context.open(store, 0, Need::nothing())?;
+    context.wait_at(store, EditPlace::of(&opened, options))
+}
+
 /// Begins an edit.
 pub(super) fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
     let options = context.write_options(false);
     match context.wait(Edit::open(store, options))? {
         Ok(edit) => Ok(edit),
-        Err(error @ WriteError::Busy { .. }) => {
-            let hint =
-                "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
-            Err(CliError::new(Class::Busy, format!("{error}; {hint}")))
-        }
+        Err(error @ WriteError::Busy { .. }) => Err(busy(&error)),
         Err(error) => Err(CliError::from(error).at(store)),
     }
+}
+
+/// The error for a store that another program changes.
+pub(super) fn busy(error: &WriteError) -> CliError {
+    let hint = "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
+    CliError::new(Class::Busy, format!("{error}; {hint}"))
 }
 
 /// Begins an edit and makes it.
@@ -288,7 +294,7 @@ pub(super) fn finish(
 }
 
 /// Adds vertices with their links; returns remarks for people.
-async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
+async fn append(edit: &mut Edit, tables: &EditTables) -> Result<Vec<String>> {
     let vertices = tables.vertices.vertices(edit)?;
     let has_objects = edit.spec().has_objects() && edit.object_ids().next().is_some();
     if has_objects && vertices.column_by_name("object_id").is_none() {
@@ -302,7 +308,7 @@ async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
     let ids = tables.ids.as_ref();
     let links = links.map(|links| links.links(edit, ids)).transpose()?;
     let fitted = edit.append_records(&vertices, links.as_ref()).await?;
-    Ok(remarks(
+    Ok(edit_remarks(
         edit,
         &tables.vertices.unknown(edit.spec()),
         &fitted.missing,
@@ -318,21 +324,10 @@ fn how(args: &MatchArgs) -> Matching {
     how
 }
 
-/// What new vertices and links have without a value of their own.
-fn set_fills(edit: &mut Edit, fills: &[(String, String)]) -> Result<()> {
-    for (name, text) in fills {
-        let known = edit.vertex_attributes();
-        let one = known.iter().find(|one| one.name == *name);
-        let text = one.map_or_else(|| text.clone(), |one| table::fill_text(one, text));
-        edit.set_fill(name, &text)?;
-    }
-    Ok(())
-}
-
 /// Sets values of an attribute of vertices, objects or links, or adds it; returns the result for the rows, and remarks for people.
 async fn set_attribute(
     edit: &mut Edit,
-    table: Option<&Table>,
+    table: Option<&EditTable>,
     mut set: SetAttribute,
     type_: Option<&str>,
     fill: Option<&str>,
@@ -352,7 +347,7 @@ async fn set_attribute(
         let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
         return Err(CliError::usage(message));
     };
-    let fill = fill.map(|text| table::fill_text(&one, text));
+    let fill = fill.map(|text| fill_text(&one, text));
     if let Some(fill) = &fill {
         set = set.with_fill(fill);
     }
@@ -370,68 +365,4 @@ async fn set_attribute(
     let matched = edit.set_attribute(&set, Some(&records)).await?;
     let remarks = matched.remarks(&set);
     Ok((matched, remarks))
-}
-
-/// Remarks of an append about attributes that only the files have, or only the store.
-fn remarks(
-    edit: &Edit,
-    unknown: &BTreeSet<String>,
-    missing: &BTreeSet<String>,
-    filled: &BTreeSet<String>,
-) -> Vec<String> {
-    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
-    let mut remarks = Vec::new();
-    if !unknown.is_empty() {
-        remarks.push(format!(
-            "left out, since the store has no such attribute: {}",
-            list(unknown)
-        ));
-    }
-    if !missing.is_empty() {
-        remarks.push(format!(
-            "missing for the new vertices, since the files have no such attribute: {}",
-            list(missing)
-        ));
-    }
-    for name in filled {
-        let fill = edit.fill(name).unwrap_or_default();
-        remarks.push(format!(
-            "{fill:?} for the new vertices, since the files have no such attribute: {name}"
-        ));
-    }
-    remarks
-}
-
-/// The files of an append.
-#[derive(Debug)]
-struct Tables {
-    vertices: Table,
-    links: Option<Table>,
-    /// The ids of the vertices that links name, unless they name rows.
-    ids: Option<NodeIds>,
-}
-
-impl Tables {
-    /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
-    fn read(
-        vertices: &Path,
-        format: Option<&str>,
-        links: Option<&Path>,
-        options: &Options,
-    ) -> Result<Self> {
-        let mut own = options.clone();
-        own.columns_in = None;
-        let links = links.map(|links| Table::read_as(links, None, &own));
-        let links = links.transpose()?;
-        let vertices = Table::read_as(vertices, format, options)?;
-        let ids = links
-            .as_ref()
-            .map(|links| vertices.node_ids(links, options));
-        let ids = ids.transpose()?.flatten();
-        Ok(Self {
-            vertices,
-            links,
-            ids,
-        })
-    }
 }

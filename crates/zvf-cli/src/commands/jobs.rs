@@ -1,16 +1,20 @@
 //! How a job of `zvf-jobs` runs in a terminal, or is printed.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use clap::CommandFactory;
-use zvf_jobs::{Job, JobError, JobReport};
+use tempfile::TempDir;
+use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport};
 use zvf_write::WriteError;
 
-use super::{edited, guarded, made};
+use super::{edit, edited, guarded, import, made, stepped};
 use crate::args::Cli;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::print_json;
+use crate::output::table::counted;
+use crate::progress::Progress;
 
 /// Runs the job of a command, or prints it. `None`: there is no report.
 ///
@@ -24,7 +28,7 @@ pub(super) fn of_command(
 ) -> Result<Option<JobReport>> {
     job.check().map_err(|error| by_flag(job, error))?;
     if !print {
-        return report(job, context);
+        return report(job, by_flag, context);
     }
     let document = job.to_json().map_err(|error| by_flag(job, error))?;
     print_json(&document).map(|()| None)
@@ -35,7 +39,7 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
     let JobError::Option { path, what } = error else {
         return error.into();
     };
-    let member = path.split('[').next().unwrap_or(&path);
+    let member = path.split(['[', '.']).next().unwrap_or(&path);
     let program = Cli::command();
     let arguments = program.find_subcommand(job.name()).into_iter();
     let flag = arguments
@@ -52,25 +56,47 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
 ///
 /// # Errors
 ///
-/// As the job says.
-pub(super) fn report(job: &Job, context: &mut Context<'_>) -> Result<Option<JobReport>> {
-    let mut with = zvf_jobs::Context::new()
-        .with_write(context.write_options(false))
-        .with_log(Arc::new(context.log()));
-    if !job.unit().is_empty() {
-        let progress = context.progress(job.unit());
-        with = with.with_progress(Arc::new(move |done| progress.add(done)));
-    }
-    let done = guarded(changed(job), || {
-        match context.wait(zvf_jobs::run(job, &with))? {
-            Ok(report) => Ok(Some(report)),
-            Err(JobError::Write { source, .. }) if is_left(job, &source) => {
+/// As the job says; `failed` makes an error of one that names members.
+pub(super) fn report(
+    job: &Job,
+    failed: fn(&Job, JobError) -> CliError,
+    context: &mut Context<'_>,
+) -> Result<Option<JobReport>> {
+    let given = job;
+    let (job, _kept) = with_stdin(given)?;
+    let job = &job;
+    let with = running(job, context);
+    let mut done = guarded(changed(job), || {
+        match (job, context.wait(zvf_jobs::run(job, &with))?) {
+            (_, Ok(report)) => Ok(Some(report)),
+            (_, Err(JobError::Write { source, .. })) if is_left(job, &source) => {
                 context.warn(&[source.to_string()]);
                 Ok(None)
             }
-            Err(error) => Err(error.into()),
+            (Job::Import(import), Err(error @ JobError::Write { .. })) => {
+                Err(import::failure(import, error))
+            }
+            (Job::Append(_), Err(JobError::Write { source, .. }))
+                if matches!(*source, WriteError::Busy { .. }) =>
+            {
+                Err(edit::busy(&source))
+            }
+            (_, Err(error)) => Err(failed(job, error)),
         }
     })?;
+    let names = |files: &[PathBuf]| {
+        files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect()
+    };
+    match (given, &mut done) {
+        (Job::Import(given), Some(JobReport::Import(ImportReport::Store(done)))) => {
+            done.files = names(&given.files);
+        }
+        (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
+        _ => {}
+    }
     match &done {
         Some(JobReport::Pyramid(done)) => {
             let left_out = done.report.left_out().join(", ");
@@ -91,6 +117,56 @@ pub(super) fn report(job: &Job, context: &mut Context<'_>) -> Result<Option<JobR
     Ok(done)
 }
 
+/// A job that reads standard input from a temporary file, and the folder of that.
+fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
+    let mut job = job.clone();
+    let (files, has_format) = match &mut job {
+        Job::Import(job) => (&mut job.files, job.format.is_some()),
+        Job::Append(job) => (&mut job.files, job.format.is_some()),
+        _ => return Ok((job, None)),
+    };
+    let kept = import::from_stdin(files, has_format)?;
+    Ok((job, kept))
+}
+
+/// What a job runs with: the flags, and displays on stderr.
+fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
+    let (unit, display) = (job.unit(), context.shows_progress());
+    let read = Arc::new(Progress::new(unit, display && !unit.is_empty()));
+    // Steps are shown once all is read, in the place of what is read.
+    let steps = Arc::new(OnceLock::<Progress>::new());
+    let (shown, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
+    let progress = Arc::clone(&read);
+    let write = context.write_options(false).with_progress(move |step| {
+        if let Some(display) = shown.get() {
+            display.step(step);
+        }
+    });
+    zvf_jobs::Context::new()
+        .with_write(write)
+        .with_id_bytes(context.common.memory_budget)
+        .with_progress(Arc::new(move |done| progress.add(done)))
+        .with_log(Arc::new(move |warning| {
+            warn(&format!("warning: {warning}"))
+        }))
+        .with_events(Arc::new(move |event| match event {
+            JobEvent::Note(note) => say(note),
+            JobEvent::ChunksChosen { spec, reason } => {
+                say(&format!("{} ({reason})", import::shape(spec)));
+            }
+            JobEvent::Resumed { batches, vertices } => say(&format!(
+                "going on behind {} and {} of the journal",
+                counted(*batches, "batch"),
+                counted(*vertices, "vertex")
+            )),
+            JobEvent::Writing => {
+                read.end();
+                let _ = steps.set(Progress::of_steps(display));
+            }
+            _ => {}
+        }))
+}
+
 /// Whether an error says that all is done but for something that the next writer removes.
 fn is_left(job: &Job, error: &WriteError) -> bool {
     match job {
@@ -105,6 +181,8 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     match job {
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
+        Job::Import(options) if options.is_step() => Some(stepped(store)),
+        Job::Import(options) => made(store, job.name(), options.journal.is_some()),
         Job::Pyramid(_) => {
             let remedy = format!(
                 "`zvf pyramid {store} … --clear-leftovers` removes what it left, or finishes what counts already"

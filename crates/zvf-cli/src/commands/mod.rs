@@ -80,7 +80,6 @@ fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>)
 /// Refuses files inside of stores, beside those that are refused when they are begun.
 fn check_outputs(command: &Command) -> Result<()> {
     let path = match command {
-        Command::Import(args) => args.journal.as_deref(),
         Command::Repair(args) => {
             return args
                 .backup
@@ -112,21 +111,21 @@ fn edited(store: &str) -> Option<(&str, String)> {
     Some((store, remedy))
 }
 
+/// A store in parts that a command changes, and what does so after an interruption.
+fn stepped(store: &str) -> (&str, String) {
+    let remedy = "the same command does it again, or finishes it".to_owned();
+    (store, remedy)
+}
+
 /// The store that a command changes that is no job, and the command that cleans up after an interruption.
 fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
-        Command::Import(args) if args.status => None,
-        Command::Import(args) if import_parts::is_step(args) => {
-            let remedy = "the same command does it again, or finishes it".to_owned();
-            Some((args.store.as_str(), remedy))
-        }
-        Command::Import(args) => made(args.store.as_str(), "import", args.journal.is_some()),
+        Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
         Command::Create(args) => made(args.store.as_str(), "create", false),
         Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
         Command::Resample(args) => made(args.target.as_str(), "resample", false),
         Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
         Command::Copy(args) => made(args.target.as_str(), "copy", true),
-        Command::Append(args) => edited(args.store.as_str()),
         Command::Edit(args) => edited(args.store.as_str()),
         Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
@@ -145,9 +144,11 @@ fn changed(command: &Command) -> Option<(&str, String)> {
 
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
-        Command::Migrate(_) | Command::Rechunk(_) | Command::Pyramid(_) | Command::Vacuum(_) => {
-            run::command(command, context)
-        }
+        Command::Append(_)
+        | Command::Migrate(_)
+        | Command::Rechunk(_)
+        | Command::Pyramid(_)
+        | Command::Vacuum(_) => run::command(command, context),
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
@@ -164,7 +165,9 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Diff(args) => diff::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
-        Command::Import(args) => import::run(args, context),
+        Command::Import(args) if args.status => import_parts::status(args.store(), context),
+        Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
+        Command::Import(_) => run::command(command, context),
         Command::Create(args) => create::run(args, context),
         Command::Export(args) if args.template().is_some() => split::each_object(args, context),
         Command::Export(args) => export::run(args, context),
@@ -175,7 +178,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Merge(args) => merge::run(args, context),
         Command::Resample(args) => resample::run(args, context),
         Command::Simplify(args) => resample::simplify(args, context),
-        Command::Append(args) => edit::append::run(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),

@@ -3,10 +3,10 @@
 use std::io::{Read, stdin};
 use std::path::Path;
 
-use zvf_jobs::{JobReport, Jobs};
+use zvf_jobs::{AppendReport, JobReport, Jobs};
 use zvf_validate::Severity;
 
-use super::{jobs, migrate, pyramid, validate};
+use super::{import, jobs, migrate, pyramid, validate};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -39,6 +39,8 @@ fn defect(what: &str) -> CliError {
 /// A report for people.
 fn text(report: &JobReport) -> Result<String> {
     Ok(match report {
+        JobReport::Append(done) => appended(done),
+        JobReport::Import(done) => import::text(done),
         JobReport::Vacuum(done) => format!(
             "{}: dropped {}, removed {}\n",
             done.store,
@@ -52,6 +54,21 @@ fn text(report: &JobReport) -> Result<String> {
     })
 }
 
+/// What an append did, for people.
+fn appended(done: &AppendReport) -> String {
+    let vertices = counted(done.vertices.unsigned_abs(), "vertex");
+    let chunks = counted(done.chunks, "chunk");
+    let objects = match done.ids.len() {
+        0 => String::new(),
+        1 => format!("; object {}", done.listed_ids()),
+        _ => format!("; objects {}", done.listed_ids()),
+    };
+    format!(
+        "{}: {vertices} appended, in {chunks}{objects}\n",
+        done.store
+    )
+}
+
 /// Runs `zvf run`.
 ///
 /// # Errors
@@ -63,7 +80,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let mut found = None;
     let mut outcome = Ok(());
     for job in listed.as_slice() {
-        match jobs::report(job, context) {
+        match jobs::report(job, |_, error| error.into(), context) {
             Ok(report) => {
                 if let Some(JobReport::Validate(done)) = &report
                     && !done.0.is_clean(Severity::Error)

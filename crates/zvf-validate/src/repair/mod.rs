@@ -32,6 +32,7 @@
 //! This module is there with the feature `repair`, which brings the writing crates; a validator alone compiles without them.
 
 mod apply;
+mod document;
 mod documents;
 mod edit;
 mod error;
@@ -43,6 +44,7 @@ mod root;
 mod scales;
 
 pub use apply::{Applied, apply, undo};
+pub use document::document;
 pub use error::RepairError;
 pub use options::RepairOptions;
 pub use plan::{Change, Left, Plan, plan};

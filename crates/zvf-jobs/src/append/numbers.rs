@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use zvf_convert::{IdMap, ObjectIds};
 use zvf_edit::Edit;
 
-use super::listed;
-use crate::error::{CliError, Result};
+use crate::JobError;
+use crate::error::Result;
+
+/// Ids that are listed one by one for people.
+const LISTED: usize = 8;
 
 /// The ids that objects of the files get in the store.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub(super) struct Numbers {
     unnamed: Vec<i64>,
     next: Option<i64>,
     /// Why an object has no id.
-    wrong: Option<CliError>,
+    wrong: Option<JobError>,
 }
 
 impl Numbers {
@@ -65,7 +68,7 @@ impl Numbers {
                     .files
                     .get(file)
                     .map_or_else(String::new, |file| format!("{}: ", file.display()));
-                let wrong = || CliError::usage(format!("{name}found {found}, expected {expected}"));
+                let wrong = || JobError::usage(format!("{name}found {found}, expected {expected}"));
                 self.wrong.get_or_insert_with(wrong);
                 id
             }
@@ -101,7 +104,7 @@ impl Numbers {
         let count = self.given.len().saturating_add(self.unnamed.len());
         let distinct: BTreeSet<i64> = all.copied().collect();
         if distinct.len() < count {
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "objects: found {count} in the files, expected an id of its own for each; objects without an id in their file get \
                  one above {}, and ids have 64 bits: --new-ids gives all of them new ids",
                 self.taken.last().copied().unwrap_or_default(),
@@ -110,7 +113,7 @@ impl Numbers {
         let clash: Vec<i64> = distinct.intersection(&self.taken).copied().collect();
         match clash.first() {
             None => Ok(()),
-            Some(_) => Err(CliError::usage(format!(
+            Some(_) => Err(JobError::usage(format!(
                 "object {}: the store has {} already; --new-ids gives new ids, --id-offset N adds N, --id-from-file takes the number in the \
                  file's name, `zvf edit STORE delete` removes old objects, and `zvf edit STORE append` continues points, polylines and \
                  streamlines",
@@ -119,4 +122,27 @@ impl Numbers {
             ))),
         }
     }
+}
+
+/// Ids for people: runs as `3-9`, not too many.
+pub(super) fn listed(ids: &[i64]) -> String {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for &id in ids {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(id) => *last = id,
+            _ => runs.push((id, id)),
+        }
+    }
+    let shown = runs.iter().take(LISTED).map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if runs.len() > LISTED {
+        text.push_str(&format!(", .. ({} in all)", ids.len()));
+    }
+    text
 }

@@ -1,38 +1,44 @@
 //! Positions of tables on their way into a store: its units, and the map with which it was made.
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use zvf_convert::{Options, Placed, StoreFrame};
-use zvf_store::Need;
+use zvf_store::Store;
 use zvf_write::arrow::stated_axes;
 
-use super::Tables;
-use super::table::Table;
-use crate::args::PlaceArgs;
-use crate::context::Context;
+use super::both::EditTables;
+use super::table::EditTable;
+use crate::PlaceOptions;
 use crate::error::Result;
 
 /// The frame of a store, and the options about the files.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct EditPlace {
     frame: StoreFrame,
     given: Options,
 }
 
-impl Place {
+impl EditPlace {
+    /// Reads the frame of a store.
+    ///
     /// # Errors
     ///
     /// As the store says.
-    pub(super) fn of(store: &str, args: &PlaceArgs, context: &mut Context<'_>) -> Result<Self> {
-        let opened = context.open(store, 0, Need::nothing())?;
-        let frame = context.wait_at(store, StoreFrame::of_store(&opened))?;
-        let mut given = Options::default();
-        args.set(&mut given);
-        Ok(Self { frame, given })
+    pub fn of<'a>(store: &'a Store, options: &'a PlaceOptions) -> BoxFuture<'a, Result<Self>> {
+        async move {
+            let frame = StoreFrame::of_store(store).await?;
+            let mut given = Options::default();
+            options.apply(&mut given);
+            Ok(Self { frame, given })
+        }
+        .boxed()
     }
 
     /// Options with which files of other formats are read into the store.
-    pub(super) fn options(self) -> Options {
-        let mut options = self.given;
-        options.into = Some(self.frame);
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let mut options = self.given.clone();
+        options.into = Some(self.frame.clone());
         options
     }
 
@@ -41,7 +47,7 @@ impl Place {
     /// # Errors
     ///
     /// Usage: units that cannot be converted, options that do not fit.
-    pub(super) fn new_vertices(&self, tables: &mut Tables) -> Result<Vec<String>> {
+    pub fn new_vertices(&self, tables: &mut EditTables) -> Result<Vec<String>> {
         let placed = self
             .frame
             .place_table(&tables.vertices.schema(), &self.given)?;
@@ -53,7 +59,7 @@ impl Place {
     /// # Errors
     ///
     /// Usage: units that cannot be converted.
-    pub(super) fn stored_vertices(&self, table: &mut Table) -> Result<Vec<String>> {
+    pub fn stored_vertices(&self, table: &mut EditTable) -> Result<Vec<String>> {
         let schema = table.schema();
         if stated_axes(&schema)?.is_none() {
             return Ok(Vec::new());
@@ -63,7 +69,7 @@ impl Place {
     }
 }
 
-fn take(table: &mut Table, mut placed: Placed) -> Vec<String> {
+fn take(table: &mut EditTable, mut placed: Placed) -> Vec<String> {
     let remarks = std::mem::take(&mut placed.remarks);
     table.place(placed);
     remarks

@@ -23,11 +23,12 @@ use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
 
-use crate::error::{CliError, Result};
+use crate::JobError;
+use crate::error::Result;
 
-/// A table.
+/// A table that an edit takes.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct EditTable {
     file: String,
     batch: RecordBatch,
     /// Where a column of the CSV file is in the batch: its name, the column, and the value of a list.
@@ -52,15 +53,15 @@ pub(super) struct Table {
 const OBJECT: &str = "the id of an object, in each row (`zvf query --select objects` leaves out vertices that belong to none)";
 
 /// A column of an answer, with its name.
-type Column = (String, ArrayRef);
+pub type EditColumn = (String, ArrayRef);
 
-impl Table {
+impl EditTable {
     /// Reads a table in the format that is given, or by the ending of its name.
     ///
     /// # Errors
     ///
     /// I/O; a file that is no such table.
-    pub(super) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
+    pub fn read(path: &Path, format: Option<&str>) -> Result<Self> {
         Self::read_as(path, format, &Options::default())
     }
 
@@ -69,7 +70,7 @@ impl Table {
     /// # Errors
     ///
     /// I/O; a file that is no such table.
-    pub(super) fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
+    pub fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
         let mut options = options.clone();
         options.format = format.and_then(Format::from_name);
         if format == Some("tsv") {
@@ -94,7 +95,7 @@ impl Table {
     /// # Errors
     ///
     /// A list with a negative size, which Arrow does not make.
-    pub(super) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
+    pub fn of(name: &str, batch: RecordBatch) -> Result<Self> {
         let mut names = column_names(batch.schema_ref()).into_iter();
         let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
@@ -121,12 +122,7 @@ impl Table {
     /// # Errors
     ///
     /// I/O; a file that is neither.
-    pub(super) fn of_attribute(
-        path: &Path,
-        name: &str,
-        along: bool,
-        options: &Options,
-    ) -> Result<Self> {
+    pub fn of_attribute(path: &Path, name: &str, along: bool, options: &Options) -> Result<Self> {
         let Some(found) = AttributeFile::read(path, name, along, options)? else {
             return Self::read_as(path, None, options);
         };
@@ -136,7 +132,7 @@ impl Table {
     }
 
     /// Whether the file states the number of values of each object.
-    pub(super) fn is_divided(&self) -> bool {
+    pub fn is_divided(&self) -> bool {
         self.lengths.is_some()
     }
 
@@ -145,20 +141,20 @@ impl Table {
     /// # Errors
     ///
     /// Usage: another number of objects, or of vertices of one; I/O.
-    pub(super) async fn check_lengths(&self, edit: &mut Edit) -> Result<()> {
+    pub async fn check_lengths(&self, edit: &mut Edit) -> Result<()> {
         let Some(lengths) = &self.lengths else {
             return Ok(());
         };
         let objects = edit.object_lengths().await?;
         let (file, found, of) = (&self.file, lengths.len(), objects.len());
         if found != of {
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "{file}: found values of {found} objects, expected {of}, as the store has"
             )));
         }
         let mut pairs = objects.iter().zip(lengths);
         match pairs.find(|((_, vertices), found)| vertices != *found) {
-            Some(((id, vertices), found)) => Err(CliError::usage(format!(
+            Some(((id, vertices), found)) => Err(JobError::usage(format!(
                 "{file}: found {found} values of object {id}, expected {vertices}, one for each of its vertices"
             ))),
             None => Ok(()),
@@ -166,12 +162,12 @@ impl Table {
     }
 
     /// The name of the file, for messages.
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.file
     }
 
     /// The table as it is.
-    pub(super) fn batch(&self) -> &RecordBatch {
+    pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
@@ -180,7 +176,7 @@ impl Table {
     /// # Errors
     ///
     /// Usage: a column that does not exist.
-    pub(super) fn name_columns(
+    pub fn name_columns(
         &mut self,
         object: Option<&str>,
         position: Option<&[String]>,
@@ -189,7 +185,7 @@ impl Table {
             self.column(name).ok_or_else(|| {
                 let names: Vec<&str> = self.columns.iter().map(|(name, ..)| &**name).collect();
                 let (file, names) = (&self.file, names.join(", "));
-                CliError::usage(format!(
+                JobError::usage(format!(
                     "{file}: found no column {name}, expected one of {names}"
                 ))
             })
@@ -202,12 +198,12 @@ impl Table {
     }
 
     /// Whether a column says to which object a row belongs.
-    pub(super) fn has_objects(&self) -> bool {
+    pub fn has_objects(&self) -> bool {
         self.id_column().is_some()
     }
 
     /// Columns of a table of objects that are no attributes of the store.
-    pub(super) fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
+    pub fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
         let own = [
             "object_id",
             "start",
@@ -224,7 +220,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`ends_by_row`](Self::ends_by_row).
-    pub(super) fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
+    pub fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
         let ends = self.ends_by_row(spec.links.width)?;
         let ends = ends.iter().filter_map(|at| self.columns.get(*at));
         let fields = self.batch.schema_ref().fields();
@@ -257,7 +253,7 @@ impl Table {
             (4, 3) => "; faces of a mesh file, such as .ply, are cut into triangles",
             _ => "",
         };
-        Err(CliError::usage(format!(
+        Err(JobError::usage(format!(
             "{}: found {} ends of a link ({}), expected {width} as in the store (--link-columns names them){cut}",
             self.file,
             ends.len(),
@@ -276,17 +272,17 @@ impl Table {
     }
 
     /// The columns, with the file's metadata about them.
-    pub(super) fn schema(&self) -> SchemaRef {
+    pub fn schema(&self) -> SchemaRef {
         self.batch.schema()
     }
 
     /// Sets how positions are brought into the store.
-    pub(super) fn place(&mut self, placed: Placed) {
+    pub fn place(&mut self, placed: Placed) {
         self.placed = Some(placed);
     }
 
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
-    pub(super) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
+    pub fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
         let places = ["chunk", "row", "fragment", "vertex"];
         known.extend(places.iter().flat_map(|name| self.channels(name)));
@@ -312,7 +308,7 @@ impl Table {
 
     /// The columns of an attribute: one, or one for each channel. Names with another meaning in tables have the prefix
     /// `attribute:`.
-    pub(super) fn channels(&self, name: &str) -> Vec<usize> {
+    pub fn channels(&self, name: &str) -> Vec<usize> {
         let of = |name: &str| match self.column(name) {
             Some(at) => vec![at],
             None => self.numbered(name),
@@ -407,7 +403,7 @@ impl Table {
     ) -> Result<ArrayRef> {
         if columns.is_empty() {
             let (file, name) = (&self.file, &one.name);
-            return Err(CliError::usage(format!("{file}: no column {name}")));
+            return Err(JobError::usage(format!("{file}: no column {name}")));
         }
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
@@ -520,7 +516,7 @@ impl Table {
                 }
                 false => "",
             };
-            CliError::malformed(format!(
+            JobError::malformed(format!(
                 "{file}, {place}, column {name}: found {found}, expected {expected}{ways}"
             ))
         };
@@ -533,14 +529,14 @@ impl Table {
     }
 
     /// Numbers of vertices.
-    fn numbers(&self, name: &str, columns: &[usize]) -> Result<Column> {
+    fn numbers(&self, name: &str, columns: &[usize]) -> Result<EditColumn> {
         let one = AttributeSpec::number(name, NumberType::U64);
         let numbers = self.array(&one, columns, Some("the number of a vertex"), None)?;
         Ok((name.to_owned(), numbers))
     }
 
     /// The object of each row; `None` if there is no such column.
-    pub(super) fn ids(&self) -> Result<Option<Column>> {
+    pub fn ids(&self) -> Result<Option<EditColumn>> {
         let one = AttributeSpec::number("object_id", NumberType::I64);
         let ids = self
             .id_column()
@@ -549,7 +545,7 @@ impl Table {
     }
 
     /// The positions.
-    pub(super) fn positions(&self, spec: &StoreSpec) -> Result<Column> {
+    pub fn positions(&self, spec: &StoreSpec) -> Result<EditColumn> {
         let columns = self.position_columns(spec, false);
         let mut axes = spec.axes.iter().map(|axis| axis.name.as_str());
         let lost = axes.find(|axis| columns.is_empty() && self.column(axis).is_none());
@@ -570,7 +566,7 @@ impl Table {
     /// # Errors
     ///
     /// Usage: a missing column; malformed: another value.
-    fn attribute(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
+    fn attribute(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
         let name = match OF_EDITS.contains(&&*one.name) {
             true => format!("attribute:{}", one.name),
             false => one.name.clone(),
@@ -594,13 +590,13 @@ impl Table {
     /// # Errors
     ///
     /// Usage: a missing column; malformed: another value.
-    pub(super) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
+    pub fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
         let values = self.array(one, &self.channels(&one.name), None, fill)?;
         Ok((format!("attribute:{}", one.name), values))
     }
 
     /// The columns of a key as the file has them; moments in the numbers of their attribute.
-    pub(super) fn keys(&self, names: &[String], known: &[AttributeSpec]) -> Result<Vec<Column>> {
+    pub fn keys(&self, names: &[String], known: &[AttributeSpec]) -> Result<Vec<EditColumn>> {
         let one = |name: &String| {
             let mut columns = self.channels(name);
             if columns.is_empty() && name == "object_id" {
@@ -610,7 +606,7 @@ impl Table {
             let found = first.and_then(|first| self.columns.get(first));
             let (Some((_, at, _)), [_]) = (found, &*columns) else {
                 let found = columns.len();
-                return Err(CliError::usage(format!(
+                return Err(JobError::usage(format!(
                     "{file}: --key {name}: found {found} columns of this name, expected one"
                 )));
             };
@@ -634,7 +630,7 @@ impl Table {
     }
 
     /// The columns by which rows find their vertices; positions if `by_position`.
-    pub(super) fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<Column>> {
+    pub fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<EditColumn>> {
         let mut columns = Vec::new();
         let chunk = match self.column("chunk") {
             Some(at) => vec![at],
@@ -676,9 +672,9 @@ impl Table {
     }
 
     /// A table of columns, and of the attributes that the file has.
-    pub(super) fn records(
+    pub fn records(
         &self,
-        mut columns: Vec<Column>,
+        mut columns: Vec<EditColumn>,
         attributes: &[AttributeSpec],
         fill: impl Fn(&str) -> Option<String>,
     ) -> Result<RecordBatch> {
@@ -691,7 +687,7 @@ impl Table {
     }
 
     /// New vertices, with their objects and attributes as far as the store has some.
-    pub(super) fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
+    pub fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
         let spec = edit.spec();
         let mut columns = vec![self.positions(spec)?];
         columns.extend(self.ids()?.filter(|_| spec.has_objects()));
@@ -699,7 +695,7 @@ impl Table {
     }
 
     /// New links: their ends are rows of the table of vertices, or ids of them.
-    pub(super) fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
+    pub fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
         let spec = edit.spec();
         let width = spec.links.width;
         let ends = self.ends_by_row(width)?;
@@ -726,11 +722,11 @@ impl Table {
     /// # Errors
     ///
     /// Usage: no such column; repeated ids; a column that may have ids while no option states what links refer to.
-    pub(super) fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
+    pub fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
         if let Some(name) = &options.node_id {
             let at = self.column(name).ok_or_else(|| {
                 let file = &self.file;
-                CliError::usage(format!("{file}: no column {name}, as --node-id says"))
+                JobError::usage(format!("{file}: no column {name}, as --node-id says"))
             })?;
             let ids = NodeIds::of(name, &self.text_column(at), options.limits.ids)?;
             return Ok(Some(ids));
@@ -752,7 +748,7 @@ impl Table {
 
     /// The columns that say which links are meant: `vertices_0`, …, or `chunks_0`, … and `rows_0`, …, or `object_id` and `vertex_0`, …;
     /// none for all.
-    pub(super) fn ends(&self, width: usize) -> Result<Vec<Column>> {
+    pub fn ends(&self, width: usize) -> Result<Vec<EditColumn>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
         // As `zvf links` writes them.
         let (chunks, at) = (self.numbered("chunks"), self.numbered("rows"));
@@ -766,7 +762,7 @@ impl Table {
             _ if rows.len() == width => Ok(vec![self.numbers("vertices", &rows)?]),
             Some(ids) if places.len() == width => Ok(vec![ids, self.numbers("vertex", &places)?]),
             None if rows.is_empty() && places.is_empty() => Ok(Vec::new()),
-            _ => Err(CliError::usage(format!(
+            _ => Err(JobError::usage(format!(
                 "{}: expected columns vertices_0 to vertices_{last}, or object_id and vertex_0 to vertex_{last}, or none of them",
                 self.file,
                 last = width.saturating_sub(1)
@@ -781,7 +777,7 @@ fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
 }
 
 /// The text of a fill; a moment as its number in the unit of the attribute.
-pub(super) fn fill_text(one: &AttributeSpec, text: &str) -> String {
+pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let unit = one.unit.as_deref().unwrap_or_default();
     let number = time_number(text, unit).flatten();
     let number = number.filter(|_| one.values.number() == Some(NumberType::I64));

@@ -1,0 +1,187 @@
+//! The job `append`: more objects or points from files.
+
+mod gather;
+mod given;
+mod numbers;
+mod options;
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use zvf_convert::ObjectIds;
+use zvf_edit::Edit;
+use zvf_encode::AttributeSpec;
+use zvf_encode::parallel::blocking;
+
+use crate::error::Result;
+use crate::tables::{edit_remarks, set_fills};
+use crate::{Context, JobError, JobEvent};
+use gather::{Gathered, Taken};
+use given::Given;
+use numbers::{Numbers, listed};
+pub use options::AppendJob;
+
+/// Ids that objects got, and remarks.
+type IdsAndNotes = (Vec<i64>, Vec<String>);
+
+impl AppendJob {
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<AppendReport>> {
+        async move {
+            // Files that cannot be read must not leave a store marked as being changed: they are read first.
+            let given = self.given(context).await?;
+            let edit = Edit::open(&self.store, context.writing(false)).await;
+            let edit = edit.map_err(JobError::write(&self.store))?;
+            let made = self.append(edit, given).await;
+            let (edit, (ids, notes)) = made.map_err(|error| JobError::Change {
+                place: self.store.clone(),
+                source: Box::new(error),
+            })?;
+            let done = edit.commit().await.map_err(JobError::write(&self.store))?;
+            for note in &notes {
+                context.event(&JobEvent::Note(note));
+            }
+            Ok(AppendReport {
+                store: self.store.clone(),
+                files: self
+                    .files
+                    .iter()
+                    .map(|file| file.display().to_string())
+                    .collect(),
+                vertices: done.vertices,
+                links_stored: done.links,
+                objects: ids.len(),
+                ids,
+                chunks: done.chunks,
+                put: done.put,
+                removed: done.removed,
+                notes,
+            })
+        }
+        .boxed()
+    }
+
+    /// Puts what is given into an edit, or gives it up. Returns the edit, ids of objects and remarks.
+    async fn append(&self, mut edit: Edit, given: Given) -> Result<(Edit, IdsAndNotes)> {
+        let begun = self.begin(&mut edit, &given).await;
+        let (edit, (numbers, known)) = or_abandon(edit, begun).await?;
+        let mut gathered = Gathered::new(edit, numbers, self.ids.rule(1), known);
+        let read = blocking(move || {
+            let notes = gathered.take(&given);
+            Ok((gathered, given, notes))
+        });
+        let (gathered, given, notes) = read.await?;
+        let Gathered {
+            mut edit,
+            numbers,
+            taken,
+            ..
+        } = gathered;
+        let put = match notes {
+            Ok(notes) => put(&mut edit, numbers, taken, notes, &given).await,
+            Err(error) => Err(error),
+        };
+        or_abandon(edit, put).await
+    }
+
+    /// The ids that objects will get, and the attributes of the objects of the store.
+    async fn begin(&self, edit: &mut Edit, given: &Given) -> Result<(Numbers, Vec<AttributeSpec>)> {
+        set_fills(edit, &self.fill)?;
+        let numbers = match given {
+            // The reader kept the objects of several files apart.
+            Given::Import(import) => {
+                let mut numbers = Numbers::of(edit, ObjectIds::Kept, &[])?;
+                numbers.keep = import.names_objects() && !self.ids.new_ids;
+                numbers
+            }
+            Given::Tables(_) => Numbers::of(edit, self.ids.rule(1), &self.files)?,
+        };
+        let known = match edit.spec().has_objects() && given.describes_objects() {
+            true => edit.object_attributes().await?,
+            false => Vec::new(),
+        };
+        Ok((numbers, known))
+    }
+}
+
+/// The edit with the result of a step; an edit that failed is given up.
+async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
+    match done {
+        Ok(done) => Ok((edit, done)),
+        Err(error) => {
+            edit.abandon().await?;
+            Err(error)
+        }
+    }
+}
+
+/// Puts what was gathered into an edit. Returns ids of objects and remarks.
+async fn put(
+    edit: &mut Edit,
+    mut numbers: Numbers,
+    taken: Taken,
+    mut notes: Vec<String>,
+    given: &Given,
+) -> Result<IdsAndNotes> {
+    numbers.check()?;
+    edit.append_all(&taken.batches).await?;
+    for table in &taken.objects {
+        edit.put_objects(table).await?;
+    }
+    let mut left = BTreeSet::new();
+    if edit.spec().has_objects() {
+        for one in &taken.groups {
+            left.extend(edit.add_groups(one).await?);
+        }
+    } else if !taken.groups.is_empty() {
+        notes.push("left out: groups of the files, since the store has no objects".to_owned());
+    }
+    let mut remarks = edit_remarks(edit, &taken.unknown, &taken.missing, &taken.filled);
+    if !left.is_empty() {
+        let list = left.into_iter().collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "left out, since groups of the store have no such attribute: {list}"
+        ));
+    }
+    if let Given::Import(import) = given {
+        notes.extend_from_slice(import.placement());
+    }
+    notes.dedup();
+    remarks.extend(notes);
+    Ok((numbers.ids(), remarks))
+}
+
+/// What `append` added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AppendReport {
+    /// The store.
+    pub store: String,
+    /// The files.
+    pub files: Vec<String>,
+    /// Vertices.
+    pub vertices: i64,
+    /// Links that are stored.
+    pub links_stored: i64,
+    /// Objects.
+    pub objects: usize,
+    /// The ids that objects got.
+    pub ids: Vec<i64>,
+    /// Chunks with new vertices.
+    pub chunks: u64,
+    /// Objects of the storage that the edit replaced or added.
+    pub put: u64,
+    /// Objects of the storage that the edit removed.
+    pub removed: u64,
+    /// Remarks on what the store does not hold, and on decisions.
+    pub notes: Vec<String>,
+}
+
+impl AppendReport {
+    /// The ids for people: runs as `3-9`, not too many.
+    #[must_use]
+    pub fn listed_ids(&self) -> String {
+        listed(&self.ids)
+    }
+}

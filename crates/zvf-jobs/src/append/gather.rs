@@ -1,0 +1,243 @@
+//! What is appended, in the types of the store.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use zvf_convert::{Import, ObjectIds, Sink};
+use zvf_edit::{Edit, Fitted};
+use zvf_encode::error::OrBug;
+use zvf_encode::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
+
+use super::given::{Answered, Given};
+use super::numbers::Numbers;
+use crate::JobError;
+use crate::error::Result;
+use crate::tables::EditTables;
+
+/// Whether faces of four corners are cut into triangles, since the store has these.
+///
+/// # Errors
+///
+/// Usage: faces of three corners for a store of faces of four.
+fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
+    let (theirs, own) = (import.spec().links.width, spec.links.width);
+    if spec.kind != Kind::Mesh || theirs == own || import.links() == 0 {
+        return Ok(false);
+    }
+    match (theirs, own) {
+        (4, 3) => Ok(true),
+        _ => Err(JobError::usage(format!(
+            "faces: found {theirs} corners, expected {own} as in the store; `zvf import` makes a store of triangles of all files together"
+        ))),
+    }
+}
+
+/// Faces of four corners as two triangles each, from their first corner.
+fn triangles(quads: &[u64]) -> Vec<u64> {
+    let (quads, _) = quads.as_chunks::<4>();
+    let cut = |&[a, b, c, d]: &[u64; 4]| [a, b, c, a, c, d];
+    quads.iter().flat_map(cut).collect()
+}
+
+/// What was taken, in the types of the store.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) batches: Vec<Batch<'static>>,
+    pub(super) objects: Vec<ObjectTable<'static>>,
+    pub(super) groups: Vec<Groups<'static>>,
+    /// Attributes that only the files have.
+    pub(super) unknown: BTreeSet<String>,
+    /// Attributes that only the store has.
+    pub(super) missing: BTreeSet<String>,
+    /// Attributes that have a value of the edit.
+    pub(super) filled: BTreeSet<String>,
+}
+
+impl Taken {
+    fn batch(&mut self, fitted: Fitted) {
+        self.batches.push(fitted.batch);
+        self.unknown.extend(fitted.unknown);
+        self.missing.extend(fitted.missing);
+        self.filled.extend(fitted.filled);
+    }
+}
+
+/// Takes all batches of a reader or of tables, in the types of the store.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) edit: Edit,
+    pub(super) numbers: Numbers,
+    pub(super) taken: Taken,
+    /// The number of the table that is read.
+    file: usize,
+    rule: ObjectIds,
+    /// The object attributes of the store.
+    known: Vec<AttributeSpec>,
+    /// Faces of four corners that were cut into triangles, if they are.
+    quads: Option<u64>,
+}
+
+impl Gathered {
+    /// Nothing yet, for an edit; `known` are the attributes of its objects.
+    pub(super) fn new(
+        edit: Edit,
+        numbers: Numbers,
+        rule: ObjectIds,
+        known: Vec<AttributeSpec>,
+    ) -> Self {
+        Self {
+            edit,
+            numbers,
+            taken: Taken::default(),
+            file: 0,
+            rule,
+            known,
+            quads: None,
+        }
+    }
+
+    /// Takes all of what is given; returns remarks.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: what does not fit the store; as the files say.
+    pub(super) fn take(&mut self, given: &Given) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        match given {
+            Given::Tables(list) => {
+                for (file, one) in list.iter().enumerate() {
+                    self.file = file;
+                    // New ids follow the order of the table of objects, not of chunks.
+                    self.described(one)?;
+                    self.table(&one.tables, &mut notes)?;
+                    notes.extend(one.notes.iter().cloned());
+                }
+            }
+            Given::Import(import) => {
+                self.quads = cut_quads(import, self.edit.spec())?.then_some(0);
+                import.read(self)?;
+            }
+        }
+        let cut = self.quads.filter(|quads| *quads > 0);
+        notes.extend(cut.map(|quads| {
+            let faces = if quads == 1 { "face" } else { "faces" };
+            format!(
+                "{quads} {faces} of four corners were cut into triangles from their first corner, as the store has them"
+            )
+        }));
+        Ok(notes)
+    }
+
+    /// Takes a table of vertices with its links.
+    fn table(&mut self, tables: &EditTables, notes: &mut Vec<String>) -> Result<()> {
+        let (edit, spec) = (&self.edit, self.edit.spec());
+        let vertices = tables.vertices.vertices(edit)?;
+        let mut batch = Batch::from_records(&vertices)?;
+        let rows = vertices.num_rows();
+        let named = vertices.column_by_name("object_id").is_some();
+        if spec.has_objects() && !named {
+            // Without ids: one object, or one for each line of two vertices.
+            let size = match spec.kind {
+                Kind::Line => 2,
+                _ => rows.max(1),
+            };
+            let mut ids = Vec::with_capacity(rows);
+            let mut last = (None, 0);
+            for row in 0..rows {
+                let at = i64::try_from(row / size).or_bug("more objects than ids")?;
+                if last.0 != Some(at) {
+                    last = (Some(at), self.numbers.of_unnamed(self.file, at, self.rule));
+                }
+                ids.push(last.1);
+            }
+            batch = batch.with_object_ids(ids);
+        } else if !spec.has_objects() && tables.vertices.has_objects() {
+            notes.push(
+                "left out: which object a vertex belongs to, since the store has no objects"
+                    .to_owned(),
+            );
+        }
+        let links = tables.links.as_ref().filter(|_| spec.takes_links());
+        if let Some(links) = links {
+            self.taken.unknown.extend(links.unknown_of_links(spec)?);
+        }
+        let ids = tables.ids.as_ref();
+        let links = links.map(|links| links.links(edit, ids)).transpose()?;
+        if let Some(links) = &links {
+            batch = batch.with_link_records(links)?;
+        }
+        let file = self.file;
+        let numbers = &mut self.numbers;
+        let fitted = match named {
+            true => edit.fit(&batch, |id| numbers.of_file(file, id))?,
+            false => edit.fit(&batch, |id| id)?,
+        };
+        let unknown = tables.vertices.unknown(spec);
+        self.taken.batch(fitted);
+        self.taken.unknown.extend(unknown);
+        Ok(())
+    }
+
+    /// Takes the tables of objects and groups of an answer.
+    fn described(&mut self, one: &Answered) -> Result<()> {
+        if let Some(objects) = &one.objects
+            && self.edit.spec().has_objects()
+            && let Some(ids) = objects.ids()?
+        {
+            self.taken
+                .unknown
+                .extend(objects.unknown_of_objects(&self.known));
+            let records = objects.records(vec![ids], &self.known, |_| None)?;
+            self.objects(&ObjectTable::from_records(&records)?)?;
+        }
+        if let Some(groups) = &one.groups {
+            self.groups(groups)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Gathered {
+    fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
+        let (file, numbers) = (self.file, &mut self.numbers);
+        let mut batch = Cow::Borrowed(batch);
+        if let Some(quads) = &mut self.quads {
+            let cut = triangles(&batch.links);
+            *quads = quads.saturating_add(cut.len() as u64 / 6);
+            batch.to_mut().links = cut.into();
+        }
+        let fitted = self.edit.fit(&batch, |id| numbers.of_file(file, id))?;
+        self.taken.batch(fitted);
+        Ok(())
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
+        let (file, numbers) = (self.file, &mut self.numbers);
+        let ids = table.ids().iter().map(|id| numbers.of_file(file, *id));
+        let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
+        for (name, values) in table.attributes() {
+            match self.known.iter().find(|one| one.name == name) {
+                Some(one) => fitted = fitted.with_attribute(name, values.fitted(one)?),
+                None => {
+                    self.taken.unknown.insert(name.to_owned());
+                }
+            }
+        }
+        if self.edit.spec().has_objects() {
+            self.taken.objects.push(fitted);
+        }
+        Ok(())
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> std::result::Result<(), WriteError> {
+        let (file, numbers) = (self.file, &mut self.numbers);
+        let members = groups.members().iter();
+        let members = members.map(|ids| ids.iter().map(|id| numbers.of_file(file, *id)).collect());
+        let mut fitted = Groups::new(members.collect()).with_names(groups.names().to_vec());
+        for (name, values) in groups.attributes() {
+            fitted = fitted.with_attribute(name, values.clone().into_owned());
+        }
+        self.taken.groups.push(fitted);
+        Ok(())
+    }
+}

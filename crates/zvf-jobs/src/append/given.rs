@@ -1,0 +1,231 @@
+//! The sources that an append names, read as far as necessary before the store is marked as being changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use zvf_convert::{Format, Import, Options, Whole, check_joinable, in_chains, read_groups};
+use zvf_encode::parallel::blocking;
+use zvf_encode::{Groups, Kind};
+use zvf_query::Query;
+use zvf_store::{Need, Store};
+
+use super::options::AppendJob;
+use crate::error::Result;
+use crate::tables::{EditPlace, EditTable, EditTables};
+use crate::{ColumnOptions, Context, JobError};
+
+/// The sources of an append.
+pub(super) enum Given {
+    Tables(Vec<Answered>),
+    Import(Box<Import>),
+}
+
+impl Given {
+    /// Whether it may have attributes of objects.
+    pub(super) fn describes_objects(&self) -> bool {
+        match self {
+            Self::Tables(list) => list.iter().any(|one| one.objects.is_some()),
+            Self::Import(_) => true,
+        }
+    }
+}
+
+/// Tables as queries return them: a file, a folder, or a whole store.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) tables: EditTables,
+    pub(super) objects: Option<EditTable>,
+    pub(super) groups: Option<Groups<'static>>,
+    pub(super) notes: Vec<String>,
+}
+
+impl From<EditTables> for Answered {
+    fn from(tables: EditTables) -> Self {
+        Self {
+            tables,
+            objects: None,
+            groups: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl AppendJob {
+    /// Reads what is given.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: files that do not fit the store or the options; as the files and the storage say.
+    pub(super) async fn given(&self, context: &Context) -> Result<Given> {
+        let format = self.format.as_ref().and_then(|format| format.as_str());
+        let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
+        let store = opened(&self.store, Need::nothing(), context).await?;
+        let place = Arc::new(EditPlace::of(&store, &self.place).await?);
+        let mut options = Options::default();
+        self.columns.apply(&mut options, context.id_bytes);
+        let table = |file: &PathBuf| is_table(file, format.as_deref());
+        let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
+        if self.files.iter().all(answer) {
+            let mut all = Vec::new();
+            for file in &self.files {
+                all.push(match is_answer(file) {
+                    true => {
+                        let (file, links) = (file.clone(), self.links.clone());
+                        let (options, place, kind) =
+                            (options.clone(), Arc::clone(&place), store.kind());
+                        let read = move || of_folder(&file, links, &options, kind, &place);
+                        blocking(move || Ok(read())).await??
+                    }
+                    false => of_store(file, &store, &place, context).await?,
+                });
+            }
+            return Ok(Given::Tables(all));
+        }
+        if self.files.iter().all(table) {
+            if self.links.is_some() && self.files.len() > 1 {
+                let found = format!("{} tables of vertices", self.files.len());
+                return Err(JobError::option("links", found, "one"));
+            }
+            let job = self.clone();
+            let read = move |file: &PathBuf| -> Result<Answered> {
+                let links = job.links.as_deref();
+                let mut tables = EditTables::read(file, format.as_deref(), links, &options)?;
+                tables
+                    .vertices
+                    .name_columns(job.object_column.as_deref(), job.position.as_deref())?;
+                let notes = place.new_vertices(&mut tables)?;
+                Ok(Answered {
+                    notes,
+                    ..Answered::from(tables)
+                })
+            };
+            let files = self.files.clone();
+            let read = move || files.iter().map(read).collect::<Result<Vec<_>>>();
+            return Ok(Given::Tables(blocking(move || Ok(read())).await??));
+        }
+        if self.links.is_some() || self.object_column.is_some() || self.position.is_some() {
+            return Err(JobError::usage(
+                "--links, --object-column, --position: found one of them, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
+            ));
+        }
+        if self.columns != ColumnOptions::default() {
+            return Err(JobError::usage(
+                "found options of columns, expected tables of vertices: .csv, .tsv, .xyz, .ndjson, .arrow or .parquet",
+            ));
+        }
+        let mut options = place.options();
+        options.kind = Some(store.kind());
+        options.format = self.format.as_ref().map(|format| *format.value());
+        options.ids = self.ids.rule(1);
+        let files = self.files.clone();
+        let import = blocking(move || Ok(Import::open(&files, &options))).await??;
+        Ok(Given::Import(Box::new(import)))
+    }
+}
+
+/// Opens a store.
+async fn opened(address: &str, need: Need, context: &Context) -> Result<Store> {
+    let open = context.write.open.clone().with_prefetch(0, need);
+    let store = Store::open_with(address, open).await;
+    store.map_err(JobError::store(address))
+}
+
+/// Whether a path is a store, or could be the address of one.
+fn is_store(path: &Path) -> bool {
+    path.join("zarr.json").is_file() || path.to_string_lossy().contains("://")
+}
+
+/// Whether a path is a folder that a query wrote.
+fn is_answer(path: &Path) -> bool {
+    path.is_dir() && path.join("vertices.arrow").exists()
+}
+
+/// Reads a folder that a query wrote.
+fn of_folder(
+    folder: &Path,
+    links: Option<PathBuf>,
+    options: &Options,
+    kind: Kind,
+    place: &EditPlace,
+) -> Result<Answered> {
+    let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
+    let links = links.or_else(|| there("links.arrow"));
+    let file = folder.join("vertices.arrow");
+    let mut tables = EditTables::read(&file, None, links.as_deref(), options)?;
+    if let (true, Some(links)) = (is_chain(kind), &tables.links) {
+        let sorted = in_chains(&file, tables.vertices.batch(), links.batch())?;
+        tables.vertices = EditTable::of(tables.vertices.name(), sorted)?;
+    }
+    let objects = there("objects.arrow");
+    let objects = objects
+        .map(|file| EditTable::read(&file, None))
+        .transpose()?;
+    let groups = there("groups.arrow");
+    let groups = groups.map(|file| read_groups(&file)).transpose()?;
+    let groups = groups.as_ref().map(Groups::from_records).transpose()?;
+    let mut notes = place.new_vertices(&mut tables)?;
+    if tables.links.is_some() && !is_chain(kind) && kind == Kind::PointCloud {
+        notes.push("left out: links, since points have none".to_owned());
+    }
+    Ok(Answered {
+        tables,
+        objects,
+        groups: groups.map(owned),
+        notes,
+    })
+}
+
+/// Reads another store, of the same kind and axes.
+async fn of_store(
+    path: &Path,
+    own: &Store,
+    place: &EditPlace,
+    context: &Context,
+) -> Result<Answered> {
+    let url = path.to_string_lossy().into_owned();
+    let budget = context.write.memory_budget as u64;
+    let store = opened(&url, Query::default().need(), context).await?;
+    check_joinable(&store, own).await?;
+    let whole = Whole::read(&store, budget).await?;
+    let table = |batch: RecordBatch| EditTable::of(&url, batch);
+    let mut tables = EditTables {
+        vertices: table(whole.vertices)?,
+        links: whole.links.map(table).transpose()?,
+        ids: None,
+    };
+    let mut notes = whole.notes;
+    notes.extend(place.new_vertices(&mut tables)?);
+    Ok(Answered {
+        tables,
+        objects: whole.objects.map(table).transpose()?,
+        groups: whole.groups,
+        notes,
+    })
+}
+
+/// Groups that borrow nothing.
+fn owned(groups: Groups<'_>) -> Groups<'static> {
+    let mut out = Groups::new(groups.members().to_vec()).with_names(groups.names().to_vec());
+    for (name, values) in groups.attributes() {
+        out = out.with_attribute(name, values.clone().into_owned());
+    }
+    out
+}
+
+/// Whether the links of a kind follow from the order of its vertices.
+fn is_chain(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
+/// Whether a file is a text table. Its timestamps and missing values have no type, so they are converted to what the store uses.
+fn is_table(file: &Path, format: Option<&str>) -> bool {
+    let known = match format {
+        Some(name) => Format::from_name(name),
+        None => Format::of(file).ok(),
+    };
+    matches!(
+        known,
+        Some(Format::Csv | Format::Xyz | Format::Ndjson | Format::Arrow | Format::Parquet)
+    )
+}

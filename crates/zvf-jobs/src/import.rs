@@ -1,0 +1,388 @@
+//! The job `import`: a new store from files, at once, or in parts of several programs.
+
+mod parts;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use zvf_convert::{ConvertError, Import, Options, Sink};
+use zvf_encode::parallel::blocking;
+use zvf_encode::{Batch, Groups, ObjectTable, ShardShape, StoreSpec, WriteError};
+use zvf_store::io::Stop;
+use zvf_write::StoreWriter;
+
+use crate::checks::{needs, one_of, outside, sizes};
+use crate::values::pairs;
+use crate::{
+    CodecChoice, ColumnOptions, Context, Corners, FormatName, IdOptions, JobError, JobEvent,
+    JobProgress, KindName, MapOptions, NewVersion, NullsName, ShardChoice, SpaceName,
+};
+pub use report::{AttributeImported, ImportReport, StoreImported};
+
+options! {
+    /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
+    ImportJob {
+        /// Files of one format, or one folder with `info`
+        #[arg(skip)]
+        files: Vec<PathBuf>,
+        /// Path or URL of the new store, where nothing may be yet
+        #[arg(skip)]
+        store: String,
+        /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
+        #[arg(long, value_name = "KIND")]
+        kind: Option<KindName>,
+        /// Tables: the columns of a position, one for each axis [default: x,y and, if present, z]
+        #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+        position: Option<Vec<String>>,
+        /// Tables: the column with the object of a row, a whole number [default: object_id, if present]
+        #[arg(long, value_name = "COLUMN")]
+        object_column: Option<String>,
+        /// Which ids objects get.
+        #[command(flatten)]
+        #[serde(flatten)]
+        ids: IdOptions,
+        /// Tables: the columns that become attributes, of all others: all, none or names [default: all]
+        #[arg(long, value_name = "all|none|NAME,..", value_delimiter = ',')]
+        attributes: Option<Vec<String>>,
+        /// Tables: columns that are left out, and never looked at
+        #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+        exclude: Vec<String>,
+        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
+        /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
+        #[arg(long, value_name = "keep|error|drop-row|NUMBER", default_value = "keep", allow_negative_numbers = true)]
+        nulls: NullsName,
+        /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<FormatName>,
+        /// How the columns of tables are read.
+        #[command(flatten)]
+        #[serde(flatten)]
+        columns: ColumnOptions,
+        /// Tables: another table with edges, a row an edge
+        #[arg(long, value_name = "FILE")]
+        edges: Option<PathBuf>,
+        /// Tables: another table with faces, a row a face of three or four corners
+        #[arg(long, value_name = "FILE")]
+        faces: Option<PathBuf>,
+        /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
+        /// [default: as the format, the table or the image of --affine states]
+        #[arg(long, value_name = "UNIT,..")]
+        unit: Option<String>,
+        /// Coordinate reference system of the positions, e.g. EPSG:25832, or WKT [default: as LAS files state]
+        #[arg(long, value_name = "CRS")]
+        crs: Option<String>,
+        /// Types of axes: space, time or channel [default: time for t, time and frame, space for all others]
+        #[arg(long = "axis", value_name = "NAME:TYPE,..", value_delimiter = ',', value_parser = crate::values::parse_axis_type)]
+        #[serde(with = "pairs")]
+        #[schemars(with = "BTreeMap<String, String>")]
+        axis_types: Vec<(String, String)>,
+        /// Tractograms: the frame in which positions are stored [default: rasmm]
+        #[arg(long, value_enum, value_name = "FRAME")]
+        space: Option<SpaceName>,
+        /// The map of the positions.
+        #[command(flatten)]
+        #[serde(flatten)]
+        map: MapOptions,
+        /// Size of a chunk on each axis [default: chosen from the data, and said]
+        #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
+        chunk_shape: Option<Vec<f64>>,
+        /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
+        #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
+        bin_shape: Option<Vec<f64>>,
+        /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
+        /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
+        /// or a list of Zarr codecs in JSON
+        #[arg(long, value_name = "CODEC", default_value = "auto")]
+        codec: CodecChoice,
+        /// Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every
+        /// chunk is a file of its own, so that an edit writes fewer bytes
+        #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
+        shard_shape: ShardChoice,
+        /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
+        /// chunks then; useful if queries name one of few values
+        #[arg(long, value_name = "NAME")]
+        chunk_by: Option<String>,
+        /// Version of the format
+        #[arg(id = "target", long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
+        version: NewVersion,
+        /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
+        /// the same
+        #[arg(long, value_name = "FILE")]
+        journal: Option<PathBuf>,
+        /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
+        #[arg(long)]
+        clear_leftovers: bool,
+        /// One store by several programs: begins it. Then each program writes a --part, and at the end one runs --commit, all with
+        /// the same options; the columns of FILE define the attributes of the store. Repeating it is success
+        #[arg(long)]
+        begin: bool,
+        /// With --begin: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other
+        /// part is taken, and --commit refuses while one is missing
+        #[arg(long, value_name = "N|NAME,..|@FILE", value_delimiter = ',')]
+        parts: Option<Vec<String>>,
+        /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a
+        /// part that is finished is success, and nothing is written
+        #[arg(long, value_name = "NAME")]
+        part: Option<String>,
+        /// With --part: writes the part once more, in the place of the one that is finished
+        #[arg(long)]
+        redo: bool,
+        /// Puts the parts together: the store is there after that. Again, if it was interrupted
+        #[arg(long)]
+        commit: bool,
+        /// With --commit: also without parts that were declared or begun and are not finished; the store names these in its root, as
+        /// `zvf_absent_parts`
+        #[arg(long)]
+        allow_missing: bool,
+        /// The corners that all parts keep to
+        #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+        bounds: Option<Corners>,
+    }
+}
+
+impl ImportJob {
+    /// Whether the job is a step of a store in parts.
+    #[must_use]
+    pub fn is_step(&self) -> bool {
+        self.begin || self.commit || self.part.is_some()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        if self.files.is_empty() {
+            return Err(JobError::option(
+                "files",
+                "an empty list",
+                "at least one file",
+            ));
+        }
+        sizes("chunk_shape", self.chunk_shape.as_deref())?;
+        sizes("bin_shape", self.bin_shape.as_deref())?;
+        self.ids.check()?;
+        self.columns.check()?;
+        one_of(&[
+            ("edges", self.edges.is_some()),
+            ("faces", self.faces.is_some()),
+        ])?;
+        let (begin, commit) = (("begin", self.begin), ("commit", self.commit));
+        let part = ("part", self.part.is_some());
+        let bounds = ("bounds", self.bounds.is_some());
+        let shape = ("chunk_shape", self.chunk_shape.is_some());
+        one_of(&[begin, part, commit, ("journal", self.journal.is_some())])?;
+        one_of(&[part, commit, ("clear_leftovers", self.clear_leftovers)])?;
+        for step in [begin, part, commit] {
+            needs(step, &[bounds, shape])?;
+        }
+        needs(("parts", self.parts.is_some()), &[begin])?;
+        needs(("redo", self.redo), &[part])?;
+        needs(("allow_missing", self.allow_missing), &[commit])?;
+        if self.bounds.is_some() && !self.is_step() {
+            let found = "it without begin, part or commit";
+            return Err(JobError::option("bounds", found, "one of them as well"));
+        }
+        Ok(())
+    }
+
+    /// How the files are read.
+    fn options(&self, context: &Context) -> Options {
+        let mut options = Options::default();
+        options.kind = self.kind.as_ref().map(|kind| *kind.value());
+        options.position.clone_from(&self.position);
+        options.object_column.clone_from(&self.object_column);
+        options.attributes = match self.attributes.as_deref() {
+            Some([one]) if one == "all" => None,
+            Some([one]) if one == "none" => Some(Vec::new()),
+            names => names.map(<[_]>::to_vec),
+        };
+        options.exclude.clone_from(&self.exclude);
+        // As files that are appended, parts are not the first ones.
+        options.ids = self.ids.rule(i64::from(self.part.is_some()));
+        options.nulls = *self.nulls.value();
+        options.format = self.format.as_ref().map(|format| *format.value());
+        self.columns.apply(&mut options, context.id_bytes);
+        options.edges.clone_from(&self.edges);
+        options.faces.clone_from(&self.faces);
+        options.unit.clone_from(&self.unit);
+        options.crs.clone_from(&self.crs);
+        options.axis_types.clone_from(&self.axis_types);
+        options.space = self.space.map(Into::into);
+        self.map.apply(&mut options);
+        options
+    }
+
+    /// The specification for the files, changed by the options.
+    fn spec(&self, import: &Import) -> Result<StoreSpec, JobError> {
+        let mut spec = import.spec().clone();
+        if let Some(shape) = &self.chunk_shape {
+            if shape.len() != spec.axes.len() {
+                let names: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+                let found = match shape.len() {
+                    1 => "1 size".to_owned(),
+                    count => format!("{count} sizes"),
+                };
+                let expected = format!("{}, for {}", names.len(), names.join(", "));
+                return Err(JobError::option("chunk_shape", found, &expected));
+            }
+            spec.chunk_shape.clone_from(shape);
+            // The bins were chosen for another chunk.
+            spec.bin_shape = None;
+        }
+        if self.bin_shape.is_some() {
+            spec.bin_shape.clone_from(&self.bin_shape);
+        }
+        spec.shard_shape = self.shard_shape.value().clone();
+        if let Some(name) = &self.chunk_by {
+            spec = chunked_by(spec, name, self.bin_shape.is_some())?;
+        }
+        spec.compression = self.codec.value().clone();
+        spec.target = self.version.into();
+        Ok(spec)
+    }
+
+    pub(crate) fn run<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<ImportReport, JobError>> {
+        async move {
+            outside("journal", self.journal.as_deref())?;
+            let (files, options) = (self.files.clone(), self.options(context));
+            let opened = blocking(move || Ok(Import::open(&files, &options))).await;
+            let import = opened.map_err(JobError::write(&self.store))??;
+            let spec = self.spec(&import)?;
+            match self.is_step() {
+                true => self.step(import, spec, context).await,
+                false => self.whole(import, spec, context).await,
+            }
+        }
+        .boxed()
+    }
+
+    /// Writes a store that no other program writes.
+    async fn whole(
+        &self,
+        import: Import,
+        spec: StoreSpec,
+        context: &Context,
+    ) -> Result<ImportReport, JobError> {
+        let chosen = self.chunk_shape.is_none();
+        if chosen {
+            let reason = import.reason();
+            context.event(&JobEvent::ChunksChosen {
+                spec: &spec,
+                reason,
+            });
+        }
+        for note in import.notes() {
+            context.event(&JobEvent::Note(note));
+        }
+        let failed = || JobError::write(&self.store);
+        let mut write = context.writing(self.clear_leftovers);
+        write.journal.clone_from(&self.journal);
+        let writer = StoreWriter::create(&self.store, spec.clone(), write).await;
+        let writer = writer.map_err(failed())?;
+        let (batches, vertices) = (writer.batches(), writer.vertices());
+        if batches > 0 {
+            context.event(&JobEvent::Resumed { batches, vertices });
+        }
+        let (import, writer, read) = self.read(import, writer, context).await?;
+        read?;
+        if !writer.is_caught_up() {
+            let found = format!("{} vertices", writer.vertices());
+            let expected =
+                "the files end before it does, so they are not those that it was begun with";
+            let expected = format!("{}: {expected}", import.vertices());
+            return Err(JobError::option("journal", found, &expected));
+        }
+        context.event(&JobEvent::Writing);
+        let summary = match writer.finish().await {
+            Ok(summary) => Some(summary),
+            Err(error) if error.is_committed() => {
+                // The store is complete; only its chunks are not counted.
+                context.warn(&error.to_string());
+                None
+            }
+            Err(error) => return Err(failed()(error)),
+        };
+        let of = (self.store.as_str(), self.files.as_slice());
+        let report = StoreImported::new(of, &import, spec, summary, chosen);
+        Ok(ImportReport::Store(Box::new(report)))
+    }
+
+    /// Reads the files into a writer, after the data that it took from a journal. Returns both, and how it ended.
+    async fn read(
+        &self,
+        import: Import,
+        mut writer: StoreWriter,
+        context: &Context,
+    ) -> Result<(Import, StoreWriter, Result<(), ConvertError>), JobError> {
+        let (progress, stop) = (context.progress(), context.write.open.io.stop.clone());
+        let done = blocking(move || {
+            let writing = &mut writer;
+            let read = import.read(&mut Counted {
+                writing,
+                progress,
+                stop,
+            });
+            Ok((import, writer, read))
+        });
+        done.await.map_err(JobError::write(&self.store))
+    }
+}
+
+/// A writer that reports its progress, and ends when it is asked to.
+struct Counted<'w> {
+    writing: &'w mut StoreWriter,
+    progress: JobProgress,
+    stop: Stop,
+}
+
+impl Sink for Counted<'_> {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.stop.check()?;
+        if self.writing.skip_batch(batch)? {
+            return Ok(());
+        }
+        let before = self.writing.vertices();
+        self.writing.push(batch)?;
+        (self.progress)(self.writing.vertices().saturating_sub(before));
+        Ok(())
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.stop.check()?;
+        if self.writing.skip_objects(table)? {
+            return Ok(());
+        }
+        self.writing.push_objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        if self.writing.skip_groups(groups)? {
+            return Ok(());
+        }
+        self.writing.set_groups(groups)
+    }
+}
+
+/// Divides chunks by the value of an attribute, too. Bins are removed unless an option set them; a shard has one value.
+fn chunked_by(mut spec: StoreSpec, name: &str, bins: bool) -> Result<StoreSpec, JobError> {
+    let all = &mut spec.vertex_attributes;
+    let Some(at) = all.iter().position(|one| one.name == name) else {
+        let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+        let expected = match names.is_empty() {
+            true => "a vertex attribute: there are none".to_owned(),
+            false => format!("one of the vertex attributes: {}", names.join(", ")),
+        };
+        return Err(JobError::option("chunk_by", format!("{name:?}"), &expected));
+    };
+    let attribute = all.remove(at);
+    if !bins {
+        spec.bin_shape = None;
+    }
+    if let ShardShape::Cells(cells) = &mut spec.shard_shape {
+        cells.insert(0, 1);
+    }
+    Ok(spec.with_attribute_chunks(attribute))
+}

@@ -1,0 +1,155 @@
+//! Steps of a store that several programs import, each its part.
+
+use std::path::{Path, PathBuf};
+
+use zvf_convert::{ConvertError, Import};
+use zvf_encode::parallel::blocking;
+use zvf_encode::{Groups, Outside, StoreSpec};
+use zvf_write::{PartOptions, PartStart, PartedStore};
+
+use super::{ImportJob, ImportReport};
+use crate::{Context, JobError, JobEvent};
+
+/// The ways to keep the objects of parts apart.
+const NUMBERED: &str = "objects of files that name none are numbered from 0 in each part, and no two parts can have the same: a column \
+    object_id (--object-column), files named by numbers, --id-from-file or --id-offset with another number in each part keep them apart";
+
+/// Most parts that may be declared.
+const MOST: usize = 1_000_000;
+
+impl ImportJob {
+    /// Runs one step. All steps describe the store by the same options and by files with the same columns.
+    pub(super) async fn step(
+        &self,
+        import: Import,
+        mut spec: StoreSpec,
+        context: &Context,
+    ) -> Result<ImportReport, JobError> {
+        let bounds = self.bounds.as_ref().map(|corners| corners.value());
+        let dims = bounds.map_or(0, |bounds| bounds.dims());
+        if dims != spec.axes.len() {
+            let expected = spec.axes.len().to_string();
+            return Err(JobError::option(
+                "bounds",
+                format!("{dims} axes"),
+                &expected,
+            ));
+        }
+        spec.bounds = bounds.map(|bounds| (bounds.lo().to_vec(), bounds.hi().to_vec()));
+        spec.outside = Outside::Refuse;
+        // Files have names of their own; the store is named after its address.
+        spec.name = None;
+        let failed = || JobError::write(&self.store);
+        let write = context.writing(self.clear_leftovers);
+        if self.begin {
+            let parts = self.parts.as_deref().map(part_names).transpose()?;
+            let begun = PartedStore::begin_parts(&self.store, spec, parts.clone(), write).await;
+            return Ok(ImportReport::Begun {
+                store: self.store.clone(),
+                step: "begun",
+                begun_before: begun.map_err(failed())?.was_begun_before(),
+                parts,
+            });
+        }
+        let numbered = spec.has_objects() && !import.names_objects();
+        let parted = PartedStore::join(&self.store, spec, write).await;
+        let parted = parted.map_err(failed())?;
+        match &self.part {
+            Some(name) => {
+                if numbered {
+                    context.event(&JobEvent::Note(NUMBERED));
+                }
+                self.write_part(name, import, &parted, context).await
+            }
+            None => self.commit_parts(parted, context).await,
+        }
+    }
+
+    async fn write_part(
+        &self,
+        name: &str,
+        import: Import,
+        parted: &PartedStore,
+        context: &Context,
+    ) -> Result<ImportReport, JobError> {
+        let failed = || JobError::write(&self.store);
+        let report = |written, vertices, chunks, objects| ImportReport::Part {
+            store: self.store.clone(),
+            step: format!("part {name}"),
+            written,
+            vertices,
+            chunks,
+            objects,
+        };
+        let tables = [&self.edges, &self.faces].into_iter().flatten();
+        let inputs: Vec<PathBuf> = self.files.iter().chain(tables).cloned().collect();
+        let options = PartOptions::new().with_redo(self.redo);
+        let named = blocking(move || options.with_input_files(inputs.iter().map(PathBuf::as_path)));
+        let options = named.await.map_err(failed())?;
+        let writer = match parted.part(name, options).await.map_err(failed())? {
+            PartStart::Writer(writer) => writer,
+            PartStart::Finished(found) => {
+                return Ok(report(false, found.vertices, found.chunks, found.objects));
+            }
+        };
+        let (_, writer, read) = self.read(import, writer, context).await?;
+        if let Err(error) = read {
+            writer.abandon().await;
+            return Err(error.into());
+        }
+        context.event(&JobEvent::Writing);
+        let done = writer.finish().await.map_err(failed())?;
+        Ok(report(true, done.vertices, done.chunks, done.objects))
+    }
+
+    async fn commit_parts(
+        &self,
+        parted: PartedStore,
+        context: &Context,
+    ) -> Result<ImportReport, JobError> {
+        let groups = Groups::default();
+        let done = parted.commit_with(&groups, self.allow_missing).await;
+        let done = done.map_err(JobError::write(&self.store))?;
+        if !done.absent.is_empty() {
+            let absent = done.absent.join(", ");
+            context.warn(&format!(
+                "{}: committed without the parts {absent}; the root of the store names them",
+                self.store
+            ));
+        }
+        Ok(ImportReport::Committed {
+            store: self.store.clone(),
+            step: "committed",
+            vertices: done.summary.map(|one| one.vertices),
+            chunks: done.summary.map(|one| one.chunks),
+            objects: done.summary.map(|one| one.objects),
+            links: done.summary.map(|one| one.links),
+            parts: done.parts,
+            absent: done.absent,
+        })
+    }
+}
+
+/// The names of parts: so many numbers, names, or the lines of a file.
+fn part_names(given: &[String]) -> Result<Vec<String>, JobError> {
+    let too_many = |found: String| JobError::option("parts", found, &format!("{MOST} at most"));
+    let names = match given {
+        [one] if one.starts_with('@') => {
+            let path = Path::new(one.trim_start_matches('@')).to_owned();
+            let text = std::fs::read_to_string(&path)
+                .map_err(|source| ConvertError::Io { path, source })?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            lines.map(str::to_owned).collect()
+        }
+        [one] if !one.is_empty() && one.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let count = one.parse::<usize>().ok().filter(|count| *count <= MOST);
+            let count = count.ok_or_else(|| too_many(one.clone()))?;
+            (0..count).map(|number| number.to_string()).collect()
+        }
+        names => names.to_vec(),
+    };
+    match names.len() {
+        count if count > MOST => Err(too_many(count.to_string())),
+        _ => Ok(names),
+    }
+}

@@ -1,0 +1,97 @@
+//! Tables of vertices and links.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use zvf_convert::{NodeIds, Options};
+use zvf_edit::Edit;
+
+use super::table::{EditTable, fill_text};
+use crate::FillValue;
+use crate::error::Result;
+
+/// Tables of vertices and links that an edit takes.
+#[derive(Debug)]
+pub struct EditTables {
+    /// The vertices.
+    pub vertices: EditTable,
+    /// The links, if there are some.
+    pub links: Option<EditTable>,
+    /// The ids of the vertices that links name, unless they name rows.
+    pub ids: Option<NodeIds>,
+}
+
+impl EditTables {
+    /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
+    ///
+    /// # Errors
+    ///
+    /// I/O; files that are no such tables; misuse: options that do not fit them.
+    pub fn read(
+        vertices: &Path,
+        format: Option<&str>,
+        links: Option<&Path>,
+        options: &Options,
+    ) -> Result<Self> {
+        let mut own = options.clone();
+        own.columns_in = None;
+        let links = links.map(|links| EditTable::read_as(links, None, &own));
+        let links = links.transpose()?;
+        let vertices = EditTable::read_as(vertices, format, options)?;
+        let ids = links
+            .as_ref()
+            .map(|links| vertices.node_ids(links, options));
+        let ids = ids.transpose()?.flatten();
+        Ok(Self {
+            vertices,
+            links,
+            ids,
+        })
+    }
+}
+
+/// What new vertices and links have without a value of their own.
+///
+/// # Errors
+///
+/// Misuse: no such attribute, or another value.
+pub fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
+    for (name, text) in fills {
+        let known = edit.vertex_attributes();
+        let one = known.iter().find(|one| one.name == *name);
+        let text = one.map_or_else(|| text.value().clone(), |one| fill_text(one, text.value()));
+        edit.set_fill(name, &text)?;
+    }
+    Ok(())
+}
+
+/// Remarks of an append about attributes that only the files have, or only the store.
+#[must_use]
+pub fn edit_remarks(
+    edit: &Edit,
+    unknown: &BTreeSet<String>,
+    missing: &BTreeSet<String>,
+    filled: &BTreeSet<String>,
+) -> Vec<String> {
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+    let mut remarks = Vec::new();
+    if !unknown.is_empty() {
+        remarks.push(format!(
+            "left out, since the store has no such attribute: {}",
+            list(unknown)
+        ));
+    }
+    if !missing.is_empty() {
+        remarks.push(format!(
+            "missing for the new vertices, since the files have no such attribute: {}",
+            list(missing)
+        ));
+    }
+    for name in filled {
+        let fill = edit.fill(name).unwrap_or_default();
+        remarks.push(format!(
+            "{fill:?} for the new vertices, since the files have no such attribute: {name}"
+        ));
+    }
+    remarks
+}
