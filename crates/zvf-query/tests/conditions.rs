@@ -158,7 +158,7 @@ async fn positions_are_points_of_well_known_binary() {
     for (row, point) in points.iter().skip(1).enumerate() {
         let mut bytes = vec![1];
         bytes.extend(1001_u32.to_le_bytes());
-        bytes.extend(point.iter().flat_map(|one| f64::to_le_bytes(*one)));
+        bytes.extend(point.iter().flat_map(|one| f64::from(*one).to_le_bytes()));
         assert_eq!(found.value(row), bytes);
     }
     // The name is free for attributes and conditions.
