@@ -542,6 +542,16 @@ fn log_warning(warning: &str) {
     });
 }
 
+/// Measures what would make a store smaller or faster.
+#[pyfunction]
+pub(crate) fn doctor(py: Python<'_>, url: &str, writing: Writing) -> PyResult<String> {
+    let stop = Stop::default();
+    let context = zvf_jobs::Context::new().with_write(writing.options(&stop)?);
+    let report = wait(py, OnInterrupt::Drop, zvf_jobs::examine(url, &context))?;
+    let document = serde_json::to_string(&report);
+    document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
+}
+
 /// The JSON Schema of a job by its name, or of a job file.
 #[pyfunction]
 pub(crate) fn schema(job: Option<&str>) -> PyResult<String> {

@@ -37,11 +37,11 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{export, import_files, repair, run_jobs, schema},
+        jobs::{doctor, export, import_files, repair, run_jobs, schema},
         parts::Parts,
         run_program,
         store::{Answer, Store, open},
-        stores::{copy_verbatim, merge_stores, split},
+        stores::{copy_verbatim, merge_stores, resample_store, split},
         table::{Stream, Table},
         writer::{Edit, Writer},
     };

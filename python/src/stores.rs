@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use serde_json::json;
-use zvf_convert::{MergeOptions, ObjectIds, SplitBy, merge, split_parts, write_selection};
+use zvf_convert::{
+    MergeOptions, NewPoints, ObjectIds, ResampleOptions, SplitBy, merge, resample, split_parts,
+    write_selection,
+};
 use zvf_query::Query;
 use zvf_store::{Stop, Store};
 
@@ -142,6 +145,58 @@ pub(crate) fn merge_stores(
         "vertices": done.vertices,
         "objects": done.objects,
         "groups": done.groups,
+        "notes": done.notes,
+    })
+    .to_string())
+}
+
+/// Writes a store of other points along the same lines.
+#[pyfunction]
+#[pyo3(name = "resample")]
+pub(crate) fn resample_store(
+    py: Python<'_>,
+    source: String,
+    url: String,
+    points: Option<u32>,
+    step: Option<f64>,
+    tolerance: Option<f64>,
+    writing: Writing,
+    access: Access,
+) -> PyResult<String> {
+    let new = match (points, step, tolerance) {
+        (Some(points), None, None) => NewPoints::Count(points),
+        (None, Some(step), None) => NewPoints::Step(step),
+        (None, None, Some(tolerance)) => NewPoints::Tolerance(tolerance),
+        (None, None, None) => {
+            return Err(misuse(
+                "found neither points nor step, expected one of them",
+            ));
+        }
+        _ => return Err(misuse("found points and step, expected one of them")),
+    };
+    let stop = Stop::default();
+    let open = reading(&access, &stop)?;
+    let mut options = ResampleOptions::new(new);
+    options.write = writing.options(&stop)?;
+    let job = async {
+        let store = Store::open_with(&source, open).await.map_err(at(&source))?;
+        let done = resample(&store, &url, options).await;
+        done.map_err(at::<zvf_convert::ConvertError>(&url))
+    };
+    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(json!({
+        "store": url,
+        "source": source,
+        "points": points,
+        "step": step,
+        "tolerance": tolerance,
+        "vertices_before": done.vertices_before,
+        "vertices": done.vertices,
+        "objects": done.objects,
+        "kept": done.kept,
+        "groups": done.groups,
+        "length_before": done.length_before,
+        "length": done.length,
         "notes": done.notes,
     })
     .to_string())

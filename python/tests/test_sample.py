@@ -74,3 +74,34 @@ def test_errors_have_their_classes(bundled: Bundled, tmp_path: Path) -> None:
     with pytest.raises(zvf.MisuseError):
         zvf.sample(store, image, "v")
     assert zvf.sample(store, image, "v", replace=True)["attribute"] == "v"
+
+
+def test_groups_are_those_of_the_labels_at_both_ends(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 4, (6, 5, 7)).astype(np.int16)
+    affine = np.array([[4.0, 0, 0, 2], [0, 4, 0, 2], [0, 0, 4, 2], [0, 0, 0, 1]])
+    tracks = {int(number): rng.random((rng.integers(2, 9), 3)) * [26, 22, 30] for number in range(10, 300)}
+    table, store = tmp_path / "t.csv", tmp_path / "t.zarrvectors"
+    rows = [f"{number},{','.join(map(repr, map(float, point)))}" for number, points in tracks.items() for point in points]
+    table.write_text("\n".join(["id,x,y,z", *rows]))
+    zvf.import_(store, table, kind="streamline", object_column="id")
+    done = zvf.group_ends(store, "net", volume(tmp_path / "labels.zarr", labels), affine=affine, matrix=tmp_path / "m.csv")
+    expected: dict[tuple[int, int], list[int]] = {}
+    for number, points in tracks.items():
+        voxels = np.floor((points[[0, -1]] - 2) / 4 + 0.5).astype(int)
+        inside = ((voxels >= 0) & (voxels < labels.shape)).all(axis=1)
+        ends = sorted(int(labels[tuple(voxel)]) if held else 0 for voxel, held in zip(voxels, inside, strict=True))
+        if ends[0] != 0:
+            expected.setdefault((ends[0], ends[1]), []).append(number)
+    assert done["groups"] == len(expected) and done["grouped"] == sum(map(len, expected.values()))
+    matrix = np.genfromtxt(tmp_path / "m.csv", delimiter=",", names=True)
+    found = zip(matrix["label_a"], matrix["label_b"], matrix["count"], matrix["mean_length"], strict=True)
+    for (a, b, count, length), (pair, ids) in zip(found, sorted(expected.items()), strict=True):
+        assert (a, b, count) == (*pair, len(ids))
+        lengths = [np.linalg.norm(np.diff(tracks[number], axis=0), axis=1).sum() for number in ids]
+        assert length == pytest.approx(np.mean(lengths), rel=1e-5)
+        members = zvf.open(store).query(groups=[f"net/{pair[0]}-{pair[1]}"]).to_numpy()
+        assert sorted(set(members["object_id"].tolist())) == ids
+    with pytest.raises(zvf.MisuseError, match="--replace"):
+        zvf.group_ends(store, "net", tmp_path / "labels.zarr", affine=affine)
+    assert zvf.group_ends(store, "net", tmp_path / "labels.zarr", affine=affine, replace=True)["groups_replaced"] == len(expected)

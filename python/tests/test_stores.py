@@ -76,3 +76,38 @@ def test_parts_are_the_groups_of_a_frame(tmp_path: Path) -> None:
     found = pd.concat([read(part["file"], tmp_path) for part in made["parts"]])
     assert rows(found) == rows(frame(500, 2))
     assert all(part["skipped"] for part in zvf.split(lines, tmp_path / "thirds", count=3)["parts"])
+
+
+def test_resampled_lines_are_those_of_numpy(tmp_path: Path) -> None:
+    data = frame(600, 2)
+    url = stored(data, tmp_path, "lines")
+    made = zvf.resample(url, tmp_path / "even.zarrvectors", points=9)
+    assert made["vertices"] == 9 * data["object_id"].nunique()
+    assert made["points"] == 9
+    even = read(tmp_path / "even.zarrvectors", tmp_path)
+    for number, old in data.groupby("object_id"):
+        points = old[["x", "y", "z"]].to_numpy(np.float64)
+        ways = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        at = np.linspace(0, ways[-1], 9)
+        wanted = np.stack([np.interp(at, ways, points[:, axis]) for axis in range(3)], axis=1)
+        new = even[even["object_id"] == number]
+        np.testing.assert_allclose(np.sort(new[["x", "y", "z"]].to_numpy(), axis=0), np.sort(wanted, axis=0), atol=1e-4)
+        nearest = np.abs(ways[None] - at[:, None]).argmin(1)
+        assert sorted(new["n"]) == sorted(old["n"].to_numpy()[nearest])
+    step = zvf.resample(url, tmp_path / "step.zarrvectors", step=2.5)
+    assert step["length"] <= step["length_before"] == pytest.approx(made["length_before"])
+    for wrong in ({}, {"points": 3, "step": 1.0}, {"points": 1}, {"step": -1.0}):
+        with pytest.raises(zvf.MisuseError):
+            zvf.resample(url, tmp_path / "no.zarrvectors", **wrong)
+    assert not (tmp_path / "no.zarrvectors").exists()
+
+
+def test_simplified_lines_have_vertices_of_the_source(tmp_path: Path) -> None:
+    data = frame(600, 2)
+    url = stored(data, tmp_path, "lines")
+    made = zvf.simplify(url, tmp_path / "few.zarrvectors", 20.0)
+    few = read(tmp_path / "few.zarrvectors", tmp_path)
+    assert 2 * data["object_id"].nunique() <= made["vertices"] == len(few) < len(data)
+    assert set(rows(few)) <= set(rows(data))
+    with pytest.raises(zvf.MisuseError):
+        zvf.simplify(url, tmp_path / "no.zarrvectors", -1.0)

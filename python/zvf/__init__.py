@@ -8,7 +8,8 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
-`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
+`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
+`doctor`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
 is installed with the package; `run` runs job files.
 """
 
@@ -19,6 +20,7 @@ from ._jobs import (
     Finding,
     Report,
     copy,
+    doctor,
     export,
     import_,
     merge,
@@ -27,14 +29,16 @@ from ._jobs import (
     rechunk,
     remove_pyramid,
     repair,
+    resample,
     run,
     schema,
+    simplify,
     split,
     vacuum,
     validate,
 )
 from ._parts import Parts
-from ._sample import sample
+from ._sample import group_ends, sample
 from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
@@ -74,8 +78,10 @@ __all__ = [
     "__version__",
     "accelerate",
     "copy",
+    "doctor",
     "edit",
     "export",
+    "group_ends",
     "import_",
     "merge",
     "migrate",
@@ -85,9 +91,11 @@ __all__ = [
     "rechunk",
     "remove_pyramid",
     "repair",
+    "resample",
     "run",
     "sample",
     "schema",
+    "simplify",
     "split",
     "vacuum",
     "validate",

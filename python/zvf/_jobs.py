@@ -373,6 +373,11 @@ def copy(
     return document(_zvf.copy_verbatim(address(source), address(url), read_back, how, how["access"], progress))
 
 
+def doctor(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+    """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
+    return document(_zvf.doctor(address(url), writing(options)))
+
+
 def split(
     url: Path,
     folder: Path,
@@ -404,6 +409,28 @@ def merge(
     how = writing(options)
     urls = [address(source) for source in sources]
     return document(_zvf.merge(urls, address(url), ids == "new", id_offset, how, how["access"]))
+
+
+def resample(
+    source: Path,
+    url: Path,
+    *,
+    points: int | None = None,
+    step: float | None = None,
+    **options: Unpack[WriteOptions],
+) -> dict[str, Any]:
+    """Makes a new store with other points along the same polylines, streamlines or skeletons: `points` of each line at equal arc length, or one each `step` units.
+
+    Ends are kept exactly, of skeletons (`step` alone) also branching points. Floats of vertices are interpolated, other values are those of the nearest vertex.
+    """
+    how = writing(options)
+    return document(_zvf.resample(address(source), address(url), points, step, None, how, how["access"]))
+
+
+def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+    """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
+    how = writing(options)
+    return document(_zvf.resample(address(source), address(url), None, None, tolerance, how, how["access"]))
 
 
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from . import _zvf
 from ._options import access, address, document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -61,6 +61,35 @@ def sample(
     for axis, at in (index or {}).items():
         line += ["--index", f"{axis}={at}"]
     line += [flag for flag, wanted in (("--keep-frame", keep_frame), ("--replace", replace)) if wanted]
+    return document(_run([*line, *_flags(options)]))
+
+
+def group_ends(
+    url: str | os.PathLike[str],
+    name: str,
+    labels: str | os.PathLike[str],
+    *,
+    affine: ArrayLike | str | os.PathLike[str] | None = None,
+    mean: Sequence[str] = (),
+    matrix: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    **options: Unpack[Options],
+) -> dict[str, Any]:
+    """Makes groups `name/a-b` of lines or streamlines by the labels `a <= b` of a volume at their ends, and returns counts.
+
+    `labels` and `affine` are those of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
+    `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`, `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes
+    groups `name/..` that are there, which are an error else.
+
+    The program `zvf` does it, as for `sample`.
+    """
+    line = ["group", address(url), name, "--ends", address(labels), "--json", "--quiet"]
+    if affine is not None:
+        line.append(f"--affine={_numbers(affine)}")
+    if matrix is not None:
+        line.append(f"--matrix={address(matrix)}")
+    line += [f"--mean={one}" for one in mean]
+    line += ["--replace"] if replace else []
     return document(_run([*line, *_flags(options)]))
 
 

@@ -144,7 +144,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Header::parse`] and [`BlockTable::parse`]; truncated if there are fewer than `cbytes`.
+    /// As for [`Header::parse`] and [`BlockTable::parse`]; truncated if there are fewer than `cbytes`.
     ///
     /// # Panics
     ///
@@ -204,7 +204,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`decode_block`].
+    /// As for [`decode_block`].
     pub fn decode_block(
         &self,
         pipeline: &Pipeline,
@@ -275,7 +275,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`decode_block`] and [`Header::pipeline`].
+    /// As for [`decode_block`] and [`Header::pipeline`].
     pub fn decode_into(
         &self,
         frame_typesize: usize,
@@ -353,7 +353,7 @@ impl Chunk<'_> {
     ///
     /// # Errors
     ///
-    /// Limit: the header states a larger decoded size. Otherwise those of [`Self::decode_into`].
+    /// Limit: the header states a larger decoded size. Otherwise as for [`Self::decode_into`].
     pub fn decode_vec(
         &self,
         frame_typesize: usize,

@@ -116,7 +116,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::parse`]; malformed: another number of bytes.
+    /// As for [`Self::parse`]; malformed: another number of bytes.
     pub fn parse_for(bytes: &[u8], nbytes: u64) -> Result<Self, DecodeError> {
         let (header, flags2) = Self::raw(bytes)?;
         if u64::from(header.nbytes) != nbytes {

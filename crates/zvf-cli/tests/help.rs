@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 38] = [
     "info",
     "query",
     "splits",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 34] = [
     "stats",
     "measure",
     "diff",
+    "doctor",
     "inspect",
     "import",
     "export",
@@ -27,6 +28,8 @@ const COMMANDS: [&str; 34] = [
     "copy",
     "split",
     "merge",
+    "resample",
+    "simplify",
     "migrate",
     "rechunk",
     "pyramid",
@@ -36,6 +39,7 @@ const COMMANDS: [&str; 34] = [
     "validate",
     "repair",
     "sample",
+    "group",
     "volume",
     "serve",
     "run",

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::run::{Home, STORE};
 
 /// A NIfTI-1 file: its extents, the code of its type with the bytes of the elements (the first axis is the fastest), the rows of its sform, and its code of units.
-fn nifti(
+pub(crate) fn nifti(
     shape: &[i16],
     (code, bits): (i16, i16),
     bytes: &[u8],
@@ -32,18 +32,19 @@ fn nifti(
     header
 }
 
-const U8: (i16, i16) = (2, 8);
-const F32: (i16, i16) = (16, 32);
+pub(crate) const U8: (i16, i16) = (2, 8);
+pub(crate) const F32: (i16, i16) = (16, 32);
 
 /// Voxels of 20, turned by a quarter around z and with a negative determinant.
-const TURNED: [[f32; 4]; 3] = [[0., 20., 0., 10.], [20., 0., 0., 10.], [0., 0., 20., 10.]];
+pub(crate) const TURNED: [[f32; 4]; 3] =
+    [[0., 20., 0., 10.], [20., 0., 0., 10.], [0., 0., 20., 10.]];
 
 /// Labels of 8 x 7 x 6 voxels by a formula.
 fn label(i: usize, j: usize, k: usize) -> u8 {
     [0, 12, 17, 0, 3][(i * 3 + j * 5 + k * 7) % 5]
 }
 
-fn labels() -> Vec<u8> {
+pub(crate) fn labels() -> Vec<u8> {
     let all = (0..6).flat_map(|k| (0..7).flat_map(move |j| (0..8).map(move |i| label(i, j, k))));
     all.collect()
 }
@@ -67,7 +68,7 @@ fn vertices(home: &Home) -> Result<Vec<([f64; 3], i64)>> {
 }
 
 /// The label under a position: of the voxel whose centre is nearest, in the turned volume.
-fn at([x, y, z]: [f64; 3]) -> Option<u8> {
+pub(crate) fn at([x, y, z]: [f64; 3]) -> Option<u8> {
     let voxel = |one: f64, extent: f64| {
         let place = ((one - 10.0) / 20.0 + 0.5).floor();
         (0.0 <= place && place < extent).then_some(place as usize)

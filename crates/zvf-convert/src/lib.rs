@@ -84,6 +84,8 @@ mod ids;
 mod import;
 mod imported;
 mod isolate;
+#[cfg(feature = "volumes")]
+mod label_pairs;
 mod las;
 #[cfg(feature = "volumes")]
 mod masks;
@@ -125,6 +127,8 @@ pub use ids::{IdMap, ObjectIds};
 pub use import::Import;
 pub use imported::Imported;
 #[cfg(feature = "volumes")]
+pub use label_pairs::{EndLabels, LabelPair, LabelPairs, label_pairs};
+#[cfg(feature = "volumes")]
 pub use masks::{mask_of_runs, mask_region};
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
@@ -136,7 +140,9 @@ pub use records::rename::held_names;
 pub use regions::{MaskSource, hull_region, mesh_region, object_places, polygon_region, region};
 pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};
+pub use stores::arc_length::NewPoints;
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
+pub use stores::resample::{ResampleOptions, Resampled, resample};
 pub use stores::split::{SplitBy, SplitPart, SplitParts, is_template, object_parts, split_parts};
 pub use stores::{SelectionWritten, write_selection};
 pub use table::text::fields::Fields;

@@ -28,13 +28,8 @@ pub fn mask_region<'a>(
     Box::pin(async move {
         let name = source.volume.as_str();
         let wrong = |found: String, expected: &str| Err(ConvertError::usage(name, found, expected));
-        let volume = Volume::open(name, io).await?;
-        let info = volume.info();
-        let world = store.root().axes();
-        let uses = volume.axis_uses(None, world.len())?;
-        let extents = info.shape.iter().zip(&uses);
-        let extents = extents.filter(|(_, one)| **one == AxisUse::Space);
-        let shape: Vec<u64> = extents.map(|(extent, _)| *extent).collect();
+        let placed = PlacedVolume::open(store, name, source.affine.as_deref(), io).await?;
+        let shape = &placed.shape;
         if !(1..=3).contains(&shape.len()) {
             return wrong(
                 format!("{} axes in space", shape.len()),
@@ -51,24 +46,63 @@ pub fn mask_region<'a>(
                 &format!("at most {most}: a coarser level of the image may do"),
             );
         }
-        let stated = source.affine.as_deref();
-        let stated = stated.map(|text| stated_affine(text, shape.len()));
-        let stated = stated.transpose()?;
-        let placed = VolumePlacement::new(&volume, &uses, stated.as_ref(), world)?;
-        let mut remarks = placed.remarks;
-        remarks.extend(info.notes.iter().cloned());
-        let to_world = in_frame(store, placed.to_world, &placed.picked, &mut remarks).await?;
-        let axes = names(world, &placed.picked);
-        let runs = volume.runs_of_labels(&uses, &source.labels, Region::MOST_MASK_RUNS);
+        let axes = names(store.root().axes(), &placed.picked);
+        let runs =
+            placed
+                .volume
+                .runs_of_labels(&placed.uses, &source.labels, Region::MOST_MASK_RUNS);
         let runs = runs.await.map_err(|error| match error {
             zvf_volume::VolumeError::Misuse { what } => zvf_volume::VolumeError::Misuse {
                 what: format!("{name}: {what}"),
             },
             error => error,
         })?;
-        let region = Region::mask(&axes, &shape, &to_world, &runs);
-        Ok((region.map_err(|error| refused(name, &error))?, remarks))
+        let region = Region::mask(&axes, shape, &placed.to_world, &runs);
+        let region = region.map_err(|error| refused(name, &error))?;
+        Ok((region, placed.remarks))
     })
+}
+
+/// A volume among the positions of a store.
+pub(crate) struct PlacedVolume {
+    pub(crate) volume: Volume,
+    pub(crate) uses: Vec<AxisUse>,
+    /// Elements along the axes in space.
+    pub(crate) shape: Vec<u64>,
+    /// From indices of elements to positions as they are stored, on the picked axes.
+    pub(crate) to_world: Affine,
+    pub(crate) picked: Vec<usize>,
+    pub(crate) remarks: Vec<String>,
+}
+
+impl PlacedVolume {
+    pub(crate) async fn open(
+        store: &Store,
+        name: &str,
+        affine: Option<&str>,
+        io: &IoOptions,
+    ) -> Result<Self, ConvertError> {
+        let volume = Volume::open(name, io).await?;
+        let info = volume.info();
+        let world = store.root().axes();
+        let uses = volume.axis_uses(None, world.len())?;
+        let extents = info.shape.iter().zip(&uses);
+        let extents = extents.filter(|(_, one)| **one == AxisUse::Space);
+        let shape: Vec<u64> = extents.map(|(extent, _)| *extent).collect();
+        let stated = affine.map(|text| stated_affine(text, shape.len()));
+        let placed = VolumePlacement::new(&volume, &uses, stated.transpose()?.as_ref(), world)?;
+        let mut remarks = placed.remarks;
+        remarks.extend(info.notes.iter().cloned());
+        let to_world = in_frame(store, placed.to_world, &placed.picked, &mut remarks).await?;
+        Ok(Self {
+            volume,
+            uses,
+            shape,
+            to_world,
+            picked: placed.picked,
+            remarks,
+        })
+    }
 }
 
 /// Some elements of an array as a region of one store, as [`mask_region`]: `to_world` leads from indices to the axes of space of the store, in order and in its units,

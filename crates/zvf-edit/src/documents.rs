@@ -11,7 +11,15 @@ use super::Edit;
 
 /// Reads a document of the store.
 pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>, WriteError> {
-    let target: Arc<Target> = Arc::clone(&edit.target);
+    document_at(&edit.target, key).await
+}
+
+/// Reads a document at a place.
+pub(super) async fn document_at(
+    target: &Arc<Target>,
+    key: String,
+) -> Result<Option<Vec<u8>>, WriteError> {
+    let target = Arc::clone(target);
     blocking(move || target.read(&key)).await
 }
 

@@ -77,6 +77,25 @@ impl GroupTable {
         Ok(())
     }
 
+    /// Deletes groups by their numbers.
+    fn delete(&mut self, gone: &BTreeSet<usize>) {
+        let Some(first) = gone.first().copied() else {
+            return;
+        };
+        let mut at = 0..;
+        self.names
+            .retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+        let mut at = 0..;
+        self.members
+            .retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+        for values in self.tables.values_mut() {
+            values.retain(|row| !gone.contains(&row));
+        }
+        let before = self.changed.range(..first).copied();
+        self.changed = (first..self.names.len()).chain(before).collect();
+        self.deleted += wide(gone.len());
+    }
+
     /// Takes objects out of all groups.
     pub(crate) fn forget(&mut self, gone: &BTreeSet<i64>) {
         for (at, members) in self.members.iter_mut().enumerate() {
@@ -331,16 +350,27 @@ impl Edit {
             self.usable()?;
             let table = self.loaded_groups().await?;
             let at = table.known(group)?;
-            table.names.remove(at);
-            table.members.remove(at);
-            for values in table.tables.values_mut() {
-                values.retain(|row| row != at);
-            }
-            table.changed = (at..table.names.len())
-                .chain(table.changed.iter().copied().filter(|one| *one < at))
-                .collect();
-            table.deleted += 1;
+            table.delete(&BTreeSet::from([at]));
             Ok(())
+        })
+    }
+
+    /// Deletes all groups whose names begin with a text, and returns how many; as [`delete_group`](Self::delete_group).
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub fn delete_groups_below<'a>(
+        &'a mut self,
+        start: &'a str,
+    ) -> BoxFuture<'a, Result<u64, WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let table = self.loaded_groups().await?;
+            let names = table.names.iter().enumerate();
+            let gone = names.filter(|(_, name)| name.starts_with(start));
+            let gone: BTreeSet<usize> = gone.map(|(at, _)| at).collect();
+            table.delete(&gone);
+            Ok(wide(gone.len()))
         })
     }
 

@@ -88,7 +88,7 @@ pub use fit::Fitted;
 pub use matching::{Matching, Scope};
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use tabular::axis_columns;
-pub use vacuum::{VacuumSummary, vacuum};
+pub use vacuum::{VacuumSummary, find_leftovers, vacuum};
 
 /// Which vertices are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

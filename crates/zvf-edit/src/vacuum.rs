@@ -8,17 +8,17 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
 use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
-use zvf_store::{GridArray, Need, ObjectIndex};
+use zvf_store::{GridArray, Need, ObjectIndex, Store};
 
 use super::commit::{Plan, make};
-use super::documents::{document, index_doc};
+use super::documents::{document_at, index_doc};
 use super::grid::{cells_of, document_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};
 use zvf_codec::Compression;
 use zvf_encode::error::narrow;
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{Object, node};
+use zvf_encode::target::{Object, Target, node};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 
@@ -51,7 +51,8 @@ pub fn vacuum<'a>(
     Box::pin(async move {
         let mut edit = Edit::open(address, options).await?;
         let work = async {
-            let leftovers = leftovers(&edit).await?;
+            let own = Redo::folder_of(edit.journal.id());
+            let leftovers = leftovers(edit.state.level.store(), &edit.target, &own).await?;
             let plan = drop_rows(&mut edit).await?;
             Ok((leftovers, plan))
         };
@@ -85,11 +86,37 @@ pub fn vacuum<'a>(
     })
 }
 
-/// Keys of unreferenced objects.
-async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
-    let target = Arc::clone(&edit.target);
-    let keys = blocking(move || target.keys()).await?;
-    let store = edit.state.level.store().clone();
+/// Keys of the objects that [`vacuum`] would remove besides the rows of deleted objects. Nothing is changed.
+///
+/// Those of a writer that works meanwhile are among them.
+///
+/// # Cost
+/// One listing of the whole store.
+///
+/// # Errors
+/// I/O; a damaged level.
+pub fn find_leftovers(
+    store: &Store,
+    options: WriteOptions,
+) -> BoxFuture<'_, Result<Vec<String>, WriteError>> {
+    Box::pin(async move {
+        let place = store.url().to_owned();
+        let target = blocking(move || Target::new(&place, &options.open, options.durable)).await?;
+        // Files of an edit that is committed are read, until the next writer puts them where they belong.
+        let named = Redo::named(&store.root().extra)?;
+        let own = named.map_or_else(String::new, |id| Redo::folder_of(&id));
+        leftovers(store, &Arc::new(target), &own).await
+    })
+}
+
+/// Keys of unreferenced objects; `own` is a folder of an edit that are none.
+async fn leftovers(
+    store: &Store,
+    target: &Arc<Target>,
+    own: &str,
+) -> Result<Vec<String>, WriteError> {
+    let listed = Arc::clone(target);
+    let keys = blocking(move || listed.keys()).await?;
     // For each array: its folder of chunks, and the objects in it that count.
     let mut arrays: Vec<(String, BTreeSet<String>)> = Vec::new();
     for &number in store.levels() {
@@ -109,7 +136,7 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
             .collect();
         for name in ["object_index/manifests", "object_index/object_ids"] {
             let path = format!("{number}/{name}");
-            if let Some(bytes) = document(edit, format!("{path}/zarr.json")).await?
+            if let Some(bytes) = document_at(target, format!("{path}/zarr.json")).await?
                 && let Ok(doc) = ArrayDoc::parse(&bytes)
             {
                 docs.push((path, doc));
@@ -120,7 +147,6 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
             Some((format!("{path}/c/"), known))
         }));
     }
-    let own = Redo::folder_of(edit.journal.id());
     let is_left = |key: &String| {
         let name = key.rsplit('/').next().unwrap_or_default();
         if name.starts_with(zvf_encode::target::TEMPORARY) {

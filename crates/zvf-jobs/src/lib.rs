@@ -18,6 +18,7 @@
 mod checks;
 mod context;
 mod copy;
+mod doctor;
 mod error;
 mod job;
 mod members;
@@ -30,6 +31,7 @@ mod values;
 
 pub use context::{Context, JobLog, JobProgress};
 pub use copy::{CopyReport, MigrateJob, RechunkJob};
+pub use doctor::{Advice, DoctorReport, examine};
 pub use error::JobError;
 pub use job::{Job, JobReport, run};
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};

@@ -66,7 +66,7 @@ impl View {
     }
 
     /// A view from a direction: azimuth in the plane of x and y, counted from x towards y, and elevation above that plane, both in
-    /// degrees; z points up. The angles are those of matplotlib.
+    /// degrees; z points up. The angles are defined as in matplotlib.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl Default for UpAxis {
 }
 
 impl UpAxis {
-    /// Three directions, right-handed, of which the last one is up.
+    /// Three right-handed directions; the last one is up.
     fn frame(self) -> [Point; 3] {
         let axis = |number: usize, sign: f64| -> Point {
             std::array::from_fn(|one| if one == number { sign } else { 0.0 })

@@ -19,13 +19,13 @@ pub(crate) struct Lens {
     pub(crate) least: f32,
     /// Units of the picture in one unit of radii.
     pub(crate) scale: f64,
-    /// Colours are those of directions.
+    /// Colours show directions.
     pub(crate) directions: bool,
     pub(crate) numeric: bool,
 }
 
 impl Lens {
-    /// A projected vertex; `None` behind the viewer.
+    /// A projected vertex; `None` if it is behind the viewer.
     #[inline]
     fn vertex(&self, point: Point, value: u32, radius: Option<f32>, plain: f32) -> Option<Vertex> {
         let seen = self.camera.project(point)?;
@@ -135,7 +135,7 @@ struct Link {
     value: u32,
     radius: Option<f32>,
     id: Option<i64>,
-    /// `None` behind the viewer.
+    /// `None` if it is behind the viewer.
     seen: Option<Vertex>,
 }
 

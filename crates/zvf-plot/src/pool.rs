@@ -35,7 +35,7 @@ impl<P: Pen> Pool<P> {
     ///
     /// # Errors
     ///
-    /// Those of earlier jobs.
+    /// The errors of earlier jobs.
     pub(crate) async fn run(
         &mut self,
         job: impl FnOnce(&mut P) -> Result<Range, PlotError> + Send + 'static,

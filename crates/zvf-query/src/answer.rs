@@ -57,7 +57,7 @@ pub(crate) struct Schemas {
     pub(crate) vertices: Option<SchemaRef>,
     pub(crate) links: Option<SchemaRef>,
     pub(crate) objects: Option<SchemaRef>,
-    /// Columns of the vertex table with an assumed type: no cell told the width of a row, so all values are null.
+    /// Columns of the vertex table whose type is assumed: the width of a row is stated nowhere, so all values are null.
     pub(crate) guessed: Vec<bool>,
 }
 
@@ -350,12 +350,12 @@ impl Emit {
     }
 }
 
-/// What looks like damage in a store that changes under its reader is the change: a cell that a document lists and that
+/// If a store changes while it is read, the change can look like damage: a cell that a document lists and that
 /// an edit has removed since.
 ///
 /// # Errors
 ///
-/// Those of `outcome`; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged) instead, if a document changed since it was read.
+/// The errors of `outcome`; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged) instead, if a document changed since it was read.
 pub(crate) async fn or_changed<T>(
     outcome: Result<T, QueryError>,
     store: &Store,

@@ -24,7 +24,7 @@ impl Bits {
         self.len += 1;
     }
 
-    /// A bit; false behind the last one.
+    /// A bit; false after the last one.
     pub(crate) fn get(&self, at: usize) -> bool {
         let word = self.words.get(at / 64);
         word.is_some_and(|word| word >> (at % 64) & 1 == 1)

@@ -34,7 +34,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Those of [`query`](crate::query) that documents show: names and levels that do not exist, boxes of other dimensions, limits.
+    /// The errors of [`query`](crate::query) that can be found from documents alone: names and levels that do not exist, boxes of other dimensions, limits.
     ///
     /// # Examples
     ///

@@ -46,7 +46,7 @@ impl Gaps {
         }
     }
 
-    /// The warnings about them, for the columns that are `shown`, and those of the reader.
+    /// Warnings about gaps in the columns that are `shown`, and the reader's own warnings.
     pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
         let level = reader.number;
         let mut warnings = Vec::new();

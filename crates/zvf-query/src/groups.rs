@@ -6,7 +6,7 @@ use zvf_store::{Level, Need, Store};
 use crate::QueryError;
 
 /// Converts names or numbers of groups to the numbers that [`Query::groups`](crate::Query::groups) takes; see
-/// [`zvf_store::group_of`] for the meaning of a word. A level without groups has those of level 0, as in a query.
+/// [`zvf_store::group_of`] for the meaning of a word. A level without groups uses the groups of level 0, as in a query.
 ///
 /// # Cost
 /// The documents of the level, and of level 0 if the level has no groups.

@@ -510,7 +510,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
     pub(crate) fn reserve(&mut self, more: usize, first: usize) {
         let entries = int::wide(self.entries.len()).saturating_mul(int::wide(more));
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
-        // An estimate never requests much more than what was read would grow to.
+        // An estimate never requests much more than the size to which the part that was read would grow.
         let room = room.saturating_add(room / 16).min(1 << 26);
         self.entries
             .places

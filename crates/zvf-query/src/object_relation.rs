@@ -18,7 +18,7 @@ use crate::{
 ///
 /// # Cost
 ///
-/// Nothing without them. That of conditions on objects; for a relation but touching, the vertices of every object that touches the region, of which a bit each is kept.
+/// Nothing without conditions. With them, the cost of conditions on objects; for every relation except touching also one read of the vertices of each object that touches the region, and one bit of memory for each.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The objects whose decisive vertices are inside, in the order of the answer.
+/// The objects whose first or last vertex, or all of whose vertices, are inside, in the order of the answer.
 async fn related(
     store: &Store,
     touching: &Query,

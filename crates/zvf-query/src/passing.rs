@@ -1,4 +1,4 @@
-//! Selects objects by how they lie to several regions.
+//! Selects objects by their relations to several regions.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The ids of the objects that lie so to a region; of those that a query names, if it names some.
+/// The ids of the objects with this relation to a region; only of the objects that a query names, if it names any.
 fn lying<'a>(
     store: &'a Store,
     query: &'a Query,

@@ -111,7 +111,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        // Its groups are those of a coarse level.
+        // The groups come from a coarse level.
         let groups = Need {
             groups: true,
             ..Need::default()
@@ -246,7 +246,7 @@ impl Query {
         vertices || self.outputs.objects || self.outputs.links || self.select == Select::Objects
     }
 
-    /// What of its level the query reads. A store that is opened with it, by
+    /// The parts of its level that the query reads. A store that is opened with it, by
     /// [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), asks for these documents along with the root.
     pub fn need(&self) -> Need {
         let links = self.outputs.links;
@@ -769,7 +769,7 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
     once
 }
 
-/// The metadata of every table: where it comes from.
+/// The metadata of every table, which state its source.
 fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
     let root = store.root();
     let axes: Vec<_> = root

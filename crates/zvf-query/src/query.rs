@@ -26,10 +26,10 @@ pub struct Query {
     pub bbox: Option<BBox>,
     /// A part of space; together with a box their intersection.
     pub region: Option<Region>,
-    /// Whole objects by how they lie to box and region, instead of what [`select`](Self::select) says. A condition on vertices then holds for at least one
+    /// Whole objects by their relation to box and region; replaces [`select`](Self::select). A condition on vertices then holds for at least one
     /// vertex of the object, anywhere; with [`ObjectRelation::Touching`] for one that is inside.
     pub relation: Option<ObjectRelation>,
-    /// A condition on objects by how they lie to several regions. Beside a box or a region: the rows there of the objects that satisfy it.
+    /// A condition on objects by their relations to several regions. Beside a box or a region: the rows there of the objects that satisfy it.
     pub passing: Option<ObjectPlaces>,
     /// Object ids, in the order the answer shall have. A repeated id repeats its output.
     pub objects: Option<Vec<i64>>,

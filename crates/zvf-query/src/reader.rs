@@ -71,7 +71,7 @@ pub(crate) struct Reader {
     pub(crate) test: RowTest,
     /// Set once the fragments of a chunk are far from reaching over its rows.
     pub(crate) short: Arc<AtomicBool>,
-    /// The chunk whose rows are compared with its key if no box compares those of all chunks.
+    /// The chunk whose rows are compared with its key where no box causes the rows of all chunks to be compared.
     pub(crate) probe: Option<Slot>,
     /// Set if none of these rows is in the chunk.
     pub(crate) displaced: Arc<AtomicBool>,

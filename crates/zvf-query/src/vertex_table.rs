@@ -99,7 +99,7 @@ impl TablePlan {
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// For each column whether its type is assumed: nothing told the width, and all values are missing.
+    /// For each column whether its type is assumed, because its width is stated nowhere and all values are missing.
     pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
         let guessed = |out: &Out| match out {
             Out::Attribute(index) => {
@@ -112,7 +112,7 @@ impl TablePlan {
         self.outs.iter().map(guessed).collect()
     }
 
-    /// Whether the width of a column is unknown, and chunks that were not read yet may tell it.
+    /// Whether the width of a column is unknown and may be found in chunks that were not read yet.
     pub(crate) fn is_open(&self, reader: &Reader, widths: &[Option<usize>]) -> bool {
         let columns = reader.columns.iter().zip(widths).enumerate();
         columns.into_iter().any(|(index, (column, width))| {

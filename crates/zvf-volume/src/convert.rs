@@ -20,9 +20,9 @@ use crate::{Counts, Element, Form, Volume, VolumeError, VolumeInfo};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
-    /// Extents of a tile or chunk. Default those of the source.
+    /// Extents of a tile or chunk. Default: as in the source.
     pub chunk: Option<Vec<u64>>,
-    /// Extents of a block, for Caterva. Default those of the source, or at most 32 along each axis.
+    /// Extents of a block, for Caterva. Default: as in the source, or at most 32 along each axis.
     pub block: Option<Vec<u64>>,
     /// Stores the elements without compression. Default Zstandard.
     pub raw: bool,

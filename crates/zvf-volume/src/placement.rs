@@ -1,4 +1,4 @@
-//! How the axes of a volume and those of positions belong together.
+//! Which axis of a volume belongs to which axis of positions.
 
 use zvf_meta::{Affine, Axis, StatedAffine, map_of_axes};
 
@@ -203,7 +203,7 @@ impl VolumePlacement {
 ///
 /// # Errors
 ///
-/// Usage: a unit that cannot be converted to that of the store.
+/// Usage: a unit that cannot be converted to the unit of the store.
 fn converted(
     image: &str,
     map: &Affine,

@@ -184,7 +184,7 @@ impl Settings {
     }
 }
 
-/// Clears the mantissa bits behind the first `bits` of every float.
+/// Clears all but the first `bits` bits of the mantissa of every float.
 pub(crate) fn truncate(data: &mut [u8], width: usize, bits: u8) {
     if width == 4 {
         let mask = u32::MAX << 23u32.saturating_sub(u32::from(bits));

@@ -9,8 +9,11 @@ mod completions;
 mod copy;
 mod create;
 mod diff;
+mod doctor;
 mod edit;
 mod export;
+#[cfg(feature = "volumes")]
+mod group;
 mod head;
 mod import;
 mod info;
@@ -44,8 +47,11 @@ pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::CopyArgs;
 pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
+#[cfg(feature = "volumes")]
+pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
@@ -65,7 +71,7 @@ pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
 pub(crate) use stats::StatsArgs;
-pub(crate) use stores::{MergeArgs, SplitArgs};
+pub(crate) use stores::{MergeArgs, ResampleArgs, SimplifyArgs, SplitArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -171,6 +177,8 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
     Diff(DiffArgs),
+    /// Measures what would make a store smaller or faster, and names the commands for it
+    Doctor(DoctorArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
@@ -188,6 +196,10 @@ pub(crate) enum Command {
     Split(SplitArgs),
     /// Makes one new store of several of the same kind
     Merge(MergeArgs),
+    /// Makes a new store with other points along the same lines: so many of each, or one each so many units
+    Resample(ResampleArgs),
+    /// Makes a new store with fewer vertices of lines and skeletons, none of which moves further than a tolerance
+    Simplify(SimplifyArgs),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     #[command(after_help = jobs::MIGRATE)]
     Migrate(JobArgs<MigrateJob>),
@@ -201,6 +213,9 @@ pub(crate) enum Command {
     Append(AppendArgs),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
     Edit(EditArgs),
+    /// Adds objects to a group, or groups lines by the labels of a volume at their ends
+    #[cfg(feature = "volumes")]
+    Group(GroupArgs),
     /// Drops the rows of deleted objects and removes what no reader asks for
     #[command(after_help = jobs::VACUUM)]
     Vacuum(JobArgs<VacuumJob>),

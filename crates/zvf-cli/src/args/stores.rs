@@ -1,4 +1,4 @@
-//! `zvf split` and `zvf merge`: stores of parts of a store, and one of several.
+//! `zvf split`, `zvf merge` and `zvf resample`: stores of parts of a store, one of several, one of other points.
 
 use std::path::PathBuf;
 
@@ -69,6 +69,73 @@ pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) ids: IdArgs,
     /// Removes what an interrupted writer left at OUT; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
+/// `zvf simplify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DST gets the objects of level 0 of SRC with fewer of their vertices (Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between the kept vertices around it. \
+Both ends of a line are kept; of skeletons roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes, of which all count.
+
+Kept vertices are those of SRC, with all their values. Ids, attributes of objects, groups, units, axes, chunk shape, headers and frame are kept, too; attributes that were computed of all \
+vertices, such as length, stay as they were. Coarse levels are left out (`zvf pyramid` makes them). DST is there as a whole or not at all; memory is as for `zvf resample`.
+
+Examples:
+  zvf simplify tracts.zarrvectors small.zarrvectors --tolerance 0.1
+  zvf simplify neurons.zarrvectors s3://bucket/small.zarrvectors --tolerance 50 --json | jq '.vertices / .vertices_before'")]
+pub(crate) struct SimplifyArgs {
+    /// Path or URL of the store
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Path or URL of the new store
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+    /// How far a vertex that is left out may be from the new line, in the units of the axes
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(crate) tolerance: f64,
+    /// Removes what an interrupted writer left at DST; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
+/// `zvf resample`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DST gets the objects of level 0 of SRC with other points along the same lines: --points N at equal arc length, or --step S from the first point on; then the \
+last piece may be shorter. Arc length is in the units of the axes, of which all count. Ends are kept exactly. SRC has polylines, streamlines or skeletons; of skeletons \
+(--step alone) roots, branching points and tips are kept, and each way between them is resampled from the root outwards.
+
+Floats of vertices are interpolated linearly; whole numbers, truth values, dates and texts are those of the nearest vertex on the line, the first of two at the same \
+distance. Ids, groups, units, axes, chunk shape, headers and frame are those of SRC, and so are the attributes of objects, also those that were computed of the old \
+points (`zvf measure DST --as length` computes them again). Objects of one vertex stay as they are. Left out: coarse levels (`zvf pyramid` makes them), node_id of skeletons.
+
+DST is there as a whole or not at all. Memory is bounded by --memory-budget, the tables of objects, and the largest object.
+
+Examples:
+  zvf resample tracts.zarrvectors tracts20.zarrvectors --points 20
+  zvf resample tracts.zarrvectors tracts1mm.zarrvectors --step 1
+  zvf resample neurons.zarrvectors s3://bucket/even.zarrvectors --step 0.5 --json | jq '.length / .length_before'")]
+pub(crate) struct ResampleArgs {
+    /// Path or URL of the store
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Path or URL of the new store
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+    /// Points of each line, 2 or more
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present = "step",
+        conflicts_with = "step"
+    )]
+    pub(crate) points: Option<u32>,
+    /// Arc length from each point to the next, in the units of the axes
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) step: Option<f64>,
+    /// Removes what an interrupted writer left at DST; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
 }

@@ -4,9 +4,12 @@ mod completions;
 mod copy;
 mod create;
 mod diff;
+mod doctor;
 mod edit;
 mod explain;
 mod export;
+#[cfg(feature = "volumes")]
+mod group;
 mod head;
 mod import;
 mod import_parts;
@@ -25,6 +28,7 @@ mod precomputed;
 mod pyramid;
 mod query;
 mod repair;
+mod resample;
 mod run;
 #[cfg(feature = "volumes")]
 mod sample;
@@ -119,6 +123,8 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Import(args) => made(args.store.as_str(), "import", args.journal.is_some()),
         Command::Create(args) => made(args.store.as_str(), "create", false),
         Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
+        Command::Resample(args) => made(args.target.as_str(), "resample", false),
+        Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
         Command::Copy(args) => made(args.target.as_str(), "copy", true),
         Command::Append(args) => edited(args.store.as_str()),
         Command::Edit(args) => edited(args.store.as_str()),
@@ -126,6 +132,8 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Repair(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
+        #[cfg(feature = "volumes")]
+        Command::Group(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
             VolumeCommand::Convert(args) => Some((args.out.to_str()?, String::new())),
@@ -154,6 +162,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Stats(args) => stats::run(args, context),
         Command::Measure(args) => measure::run(args, context),
         Command::Diff(args) => diff::run(args, context),
+        Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Create(args) => create::run(args, context),
@@ -164,12 +173,16 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Copy(args) => copy::run(args, context),
         Command::Split(args) => split::run(args, context),
         Command::Merge(args) => merge::run(args, context),
+        Command::Resample(args) => resample::run(args, context),
+        Command::Simplify(args) => resample::simplify(args, context),
         Command::Append(args) => edit::append::run(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => sample::run(args, context),
+        #[cfg(feature = "volumes")]
+        Command::Group(args) => group::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => volume::run(args, context),
         #[cfg(feature = "serve")]

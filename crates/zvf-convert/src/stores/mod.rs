@@ -1,10 +1,13 @@
-//! Stores made from stores: selections of one ([`split`]), all of several ([`merge`]).
+//! Stores made from stores: selections of one ([`split`]), all of several ([`merge`]), other points on the same lines ([`resample`]).
 //!
 //! Both describe the new store by what a query of the old one returns, and push the answer to a writer, so that any version is read, the result is one
 //! store of level 0 in the newest version, and memory is bounded by the budgets of the query and the writer, and by the tables of objects.
 
+pub(crate) mod arc_length;
 pub(crate) mod merge;
 mod names;
+pub(crate) mod resample;
+mod simplified;
 pub(crate) mod split;
 
 use std::borrow::Cow;

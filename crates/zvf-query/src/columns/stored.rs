@@ -8,7 +8,7 @@ use crate::error::OrBug;
 use crate::spool::{put, put_bytes, take, take_bytes};
 use zvf_store::format::int;
 
-/// The width of a row that no cell told.
+/// The width of a row where no cell states it.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Writes a column: rows, width, which rows have a value (a byte a row; none where all have), and the values of those that have one.

@@ -174,7 +174,7 @@ pub(super) enum Of {
 /// Rows of both stores: in the first pass as sums of hashes, in the second one by row in the parts that differ.
 #[derive(Debug)]
 pub(super) struct RowSets {
-    /// Rows of the old store less those of the new one, and the same of the sums of their hashes.
+    /// The number of rows in the old store minus the number in the new one, and the difference of the sums of their hashes.
     parts: Vec<(i64, u64)>,
     counts: [u64; 2],
     /// Unmatched rows of the parts that differ, by their hashes; `None` in the first pass.

@@ -134,7 +134,7 @@ impl Comparison {
 ///
 /// # Errors
 ///
-/// Those of [`query`](crate::query).
+/// As for [`query`](crate::query).
 ///
 /// # Examples
 ///

@@ -15,7 +15,7 @@ use crate::scan::pass::Scan;
 use crate::scan::plan::{Ask, OfObjects};
 use crate::vertex_table::TablePlan;
 
-/// What the pass that finds the objects has to read.
+/// What must be read in the pass that finds the objects.
 pub(crate) fn ask(p: &Prepared) -> Ask {
     Ask {
         fragments: true,

@@ -196,7 +196,7 @@ impl Waiting {
     ///
     /// # Errors
     ///
-    /// Those of the step.
+    /// As for the step.
     pub(crate) async fn finish(
         self,
         plan: &Arc<GatherPlan>,

@@ -40,7 +40,7 @@ const FEW_CHUNKS: usize = 16;
 /// Manifests that are worth a table of the listed chunks.
 const MANY: usize = 1 << 10;
 
-/// Chunks that a batch may name in any case: a few, so that their requests go out together. Budgets below a MiB mean what they say.
+/// The number of chunks that a batch may always name: a few, so that their requests go out together. Budgets below 1 MiB are not raised for it.
 fn least(budget: u64) -> usize {
     if budget < 1 << 20 { 1 } else { 8 }
 }

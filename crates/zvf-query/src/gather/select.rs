@@ -28,7 +28,7 @@ pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     index.ok_or_else(|| no_index(p.query.level))
 }
 
-/// A level without objects is asked for some.
+/// The error for a query by objects of a level without objects.
 #[cold]
 pub(crate) fn no_index(level: u32) -> QueryError {
     QueryError::misuse(format!(

@@ -13,6 +13,9 @@ pub(super) struct Measured {
     pub(super) faces: Option<u64>,
     pub(super) surface: Option<f64>,
     pub(super) volume: Option<f64>,
+    /// The positions of the first and the last vertex; none without vertices.
+    pub(super) first: Vec<f64>,
+    pub(super) last: Vec<f64>,
     /// Of each axis.
     pub(super) bounds: Vec<(f64, f64)>,
     pub(super) means: Vec<Option<f64>>,

@@ -213,6 +213,25 @@ impl Measures {
         Ok(self)
     }
 
+    /// Adds the positions of the first and the last vertex of lines, polylines and streamlines to the table: `start_x`, .., `end_x`, .. for each axis, float64,
+    /// missing of objects without vertices. Before [`with_columns`](Self::with_columns), which then may choose them.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: another kind, whose objects have no ends.
+    pub fn with_ends(mut self) -> Result<Self, QueryError> {
+        if !self.kind.is_chain() {
+            return Err(QueryError::misuse(format!(
+                "ends: found a store of kind {}, expected lines, polylines or streamlines",
+                self.kind
+            )));
+        }
+        let axes = self.store.root().axes().iter();
+        let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
+        self.table.add_ends(&axes);
+        Ok(self)
+    }
+
     /// The columns of the table.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {

@@ -158,6 +158,8 @@ impl Path {
             points: self.points,
             length: path.then_some(length),
             tortuosity: (path && apart > 0.0).then_some(length / apart),
+            first: self.first,
+            last: self.last,
             bounds: self.bounds,
             means: self.means.into_iter().map(mean).collect(),
             ..Measured::default()

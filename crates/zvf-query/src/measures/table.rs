@@ -37,6 +37,10 @@ enum Measure {
     Min(usize),
     Max(usize),
     Mean(usize),
+    /// Of the first vertex, on an axis.
+    Start(usize),
+    /// Of the last vertex.
+    End(usize),
 }
 
 impl MeasureTable {
@@ -130,6 +134,22 @@ impl MeasureTable {
         })
     }
 
+    /// Adds the positions of the ends: `start_x`, .., `end_x`, ..
+    pub(super) fn add_ends(&mut self, axes: &[String]) {
+        let mut fields = self.schema.fields().to_vec();
+        for (word, measure) in [
+            ("start", Measure::Start as fn(usize) -> Measure),
+            ("end", Measure::End),
+        ] {
+            for (axis, name) in axes.iter().enumerate() {
+                self.kinds.push(measure(axis));
+                let name = format!("{word}_{name}");
+                fields.push(Arc::new(Field::new(name, DataType::Float64, true)));
+            }
+        }
+        self.schema = Arc::new(Schema::new(fields));
+    }
+
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -182,6 +202,8 @@ impl MeasureTable {
                         .filter(|one| known(one))
                         .map(|one| one.1)
                 }),
+                Measure::Start(axis) => numbers(&|row| row.first.get(axis).copied()),
+                Measure::End(axis) => numbers(&|row| row.last.get(axis).copied()),
                 Measure::Mean(number) => numbers(&|row| row.means.get(number).copied().flatten()),
             }
         };

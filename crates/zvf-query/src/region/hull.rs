@@ -103,7 +103,7 @@ struct Hull<'p> {
     free: Vec<usize>,
 }
 
-/// What the algorithm proves does not happen.
+/// The error for a state that the algorithm excludes.
 fn broken() -> String {
     "found a hull whose faces do not surround it, which is an error of this program".to_owned()
 }

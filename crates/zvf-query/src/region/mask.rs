@@ -23,7 +23,7 @@ const MOST_ROWS: u64 = 1 << 24;
 /// How far, in elements, a map and its inverse may lead from a corner of the volume.
 const MOST_ERROR: f64 = 1e-4;
 
-/// By how much of an element blocks are enlarged where a rounded sum decides.
+/// The part of an element by which blocks are enlarged where a rounded sum decides.
 const SLACK: f64 = 1e-2;
 
 /// An element of the volume.
@@ -32,7 +32,7 @@ type Element = [u64; 3];
 /// A box of positions: the lower and upper end by axis.
 pub(super) type Block = [(f64, f64); 3];
 
-/// The elements of a volume that belong, and where they are.
+/// The elements of a volume that belong to the mask, and where they are.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mask {
     /// The axes of the store that the map leads to.
@@ -42,7 +42,7 @@ pub(super) struct Mask {
     /// From elements to positions, both of three axes.
     to_world: Affine,
     to_element: Affine,
-    /// Whether the axes of the volume are not those of the store.
+    /// Whether the axes of the volume differ from the axes of the store.
     is_skew: bool,
     extents: Element,
     /// First and last element of the box around the elements that belong.
@@ -138,7 +138,7 @@ impl Mask {
         Ok(mask)
     }
 
-    /// Cuts runs into those of rows.
+    /// Cuts runs at the ends of rows.
     fn index(&mut self, runs: &[(u64, u64)], count: u64) -> Result<(), String> {
         let [_, rows, columns] = self.extents;
         let place = |at: u64| [at / columns / rows, at / columns % rows, at % columns];
@@ -185,7 +185,7 @@ impl Mask {
             while at < end {
                 let [plane, row, column] = place(at);
                 let number = (plane - self.low[0]) * height + row - self.low[1];
-                // Rows without a run begin where the next one does.
+                // A row without a run begins where the next row begins.
                 while done <= number {
                     self.starts.push(self.position()?);
                     done += 1;
@@ -199,7 +199,7 @@ impl Mask {
                 let begun = self.starts.last().map_or(0, |start| int::index(*start));
                 let own = self.runs.get_mut(begun..).unwrap_or_default();
                 match own.last_mut() {
-                    // It goes on where the one before ends.
+                    // The next run begins where the previous one ends.
                     Some(before) if before[1].checked_add(1) == Some(column) => before[1] = last,
                     _ => self.runs.push([column, last]),
                 }
@@ -265,7 +265,7 @@ impl Mask {
             let extent = self.extents[axis];
             let ends = (element_at(least, extent), element_at(most, extent));
             whole &= ends.0.is_some() && ends.1.is_some();
-            // An end outside is on one side: the block reaches to the border, or lies beyond.
+            // An end outside of the volume is clamped to the border, or the whole block lies beyond it.
             (low[axis], high[axis]) = match ends {
                 (Some(low), Some(high)) => (low, high),
                 (Some(low), None) => (low, extent - 1),

@@ -96,7 +96,7 @@ enum Shape {
     },
     Mesh(Arc<Mesh>),
     Mask(Arc<Mask>),
-    /// The objects that lie so, not the places: only in [`ObjectPlaces`].
+    /// The objects without this relation; only in [`ObjectPlaces`].
     Objects(ObjectRelation, Box<Shape>),
 }
 

@@ -236,7 +236,7 @@ impl Parser<'_, '_> {
         Ok(shape)
     }
 
-    /// The region of a file, whose name is next.
+    /// The region of the file whose name follows.
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{ObjectRelation, OfFile, Plane, Region, Shape, misuse, no_file, parse};
 use crate::QueryError;
 
-/// A condition on whole objects by how they lie to several regions, each of which may be met by another vertex.
+/// A condition on whole objects by their relations to several regions; each region may be met by another vertex.
 ///
 /// # Text
 ///
@@ -30,7 +30,7 @@ pub struct ObjectPlaces {
 }
 
 impl ObjectPlaces {
-    /// The objects that lie so to a region.
+    /// The objects with a relation to a region.
     #[must_use]
     pub fn of(relation: ObjectRelation, region: Region) -> Self {
         let shape = Shape::Objects(relation, Box::new(region.shape));

@@ -241,7 +241,7 @@ impl Part {
         {
             return Overlap::Crosses;
         }
-        // No edge meets it, so that one point stands for all. What reaches out of the bounds is never inside as a whole.
+        // No edge meets the block, so that one of its points decides for all. A block that reaches out of the bounds is never wholly inside.
         match self.covers([clipped[0].0, low]) {
             true if clipped == *rectangle => Overlap::Inside,
             true => Overlap::Crosses,

@@ -1,4 +1,4 @@
-//! How whole objects lie to a region.
+//! Relations of whole objects to a region.
 
 /// The relation of a whole object to the box and the region of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
-//! One pass over the chunks of a query: which chunks, in which groups, and what is asked for beside them.
+//! One pass over the chunks of a query: which chunks are read, in which groups, and what is requested beside them.
 //!
-//! Everything that does not depend on anything else is asked for at once: vertices, fragments, attributes, link
+//! Everything that does not depend on other requests is requested at once: vertices, fragments, attributes, link
 //! cells, manifests, ids, object attributes are one round of requests.
 
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ pub(crate) struct Scan {
 impl Scan {
     /// Plans a pass and waits for what its first batch needs.
     ///
-    /// A cell whose rows lie elsewhere than its key says (trap T12) makes the keys worthless: the pass starts again
+    /// Rows outside the chunk of their key (trap T12) mean that keys cannot be used: the pass starts again
     /// over all chunks.
     ///
     /// # Errors

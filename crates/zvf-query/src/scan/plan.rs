@@ -85,7 +85,7 @@ pub(crate) enum OfObjects {
     Order,
 }
 
-/// What a pass reads besides vertices.
+/// Which data a pass reads in addition to vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) fragments: bool,

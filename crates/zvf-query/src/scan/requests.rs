@@ -22,7 +22,7 @@ use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
 
-/// What was read besides the cells.
+/// Which data were read in addition to the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,

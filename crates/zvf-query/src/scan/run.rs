@@ -162,7 +162,7 @@ fn owned(p: &Prepared) -> bool {
     p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds)
 }
 
-/// What the pass reads besides vertices.
+/// Which data the pass reads in addition to vertices.
 ///
 /// # Errors
 ///

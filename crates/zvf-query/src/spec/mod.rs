@@ -81,7 +81,7 @@ pub struct QuerySpec {
     pub(crate) plane: Option<Plane>,
     /// Whole objects by their relation to box and region; the member has the name of the relation.
     pub relation: Option<ObjectRelation>,
-    /// A condition on objects by how they lie to several regions.
+    /// A condition on objects by their relations to several regions.
     pub passing: Option<ObjectPlaces>,
     /// Object ids, in the order the answer shall have.
     pub objects: Option<IdRanges>,
@@ -232,7 +232,7 @@ impl QuerySpec {
         self
     }
 
-    /// Requests objects by how they lie to several regions.
+    /// Requests objects by their relations to several regions.
     #[must_use]
     pub fn with_passing(mut self, places: ObjectPlaces) -> Self {
         self.passing = Some(places);

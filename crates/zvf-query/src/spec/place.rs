@@ -80,7 +80,7 @@ impl QuerySpec {
         });
     }
 
-    /// Adds a condition on objects by how they lie to regions.
+    /// Adds a condition on objects by their relations to regions.
     pub fn pass(&mut self, places: ObjectPlaces) {
         self.passing = Some(match self.passing.take() {
             Some(before) => before.and(places),

@@ -1,0 +1,744 @@
+//! Lines and skeletons with other points along the same ways.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use futures::future::BoxFuture;
+use zvf_encode::batches::Owners;
+use zvf_encode::error::{OrBug, internal};
+use zvf_meta::LinksConvention;
+use zvf_query::Query;
+use zvf_store::Store;
+use zvf_store::format::int::wide;
+use zvf_write::{
+    AttributeType, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    WriteError, WriteOptions,
+};
+
+use super::arc_length::{ArcLength, NewPoints, OnSegment, distance};
+use super::simplified::simplified;
+use super::{describe, pass};
+use crate::answered::groups_of;
+use crate::{ConvertError, Sink};
+
+/// Points that are computed before they are pushed.
+const PIECE: usize = 1 << 16;
+
+/// How a store is resampled.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ResampleOptions {
+    /// Where the new points are.
+    pub points: NewPoints,
+    /// How the store is written.
+    pub write: WriteOptions,
+    /// Memory of the query of the source.
+    pub query_budget: Option<u64>,
+}
+
+impl ResampleOptions {
+    /// Options with a spacing, and defaults else.
+    #[must_use]
+    pub fn new(points: NewPoints) -> Self {
+        Self {
+            points,
+            write: WriteOptions::default(),
+            query_budget: None,
+        }
+    }
+}
+
+/// What was resampled.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Resampled {
+    /// Vertices of the source.
+    pub vertices_before: u64,
+    /// Vertices of the new store.
+    pub vertices: u64,
+    /// Its objects.
+    pub objects: u64,
+    /// Objects with one vertex, which stay as they are.
+    pub kept: u64,
+    /// Its groups.
+    pub groups: u64,
+    /// The length of all lines of the source, in units of the axes.
+    pub length_before: f64,
+    /// The length of all new lines.
+    pub length: f64,
+    /// What was converted or left out, and defects of the source.
+    pub notes: Vec<String>,
+}
+
+/// Writes level 0 of a store of polylines, streamlines or skeletons as a new store with other points along the same ways.
+///
+/// With [`NewPoints::Tolerance`] the points are vertices of the source, with their values. Else, both ends of a line are kept exactly; of a skeleton roots, branching points and tips, and the ways between them are resampled. Floats of vertices are
+/// interpolated linearly, all other values are those of the nearest vertex of the way. Attributes of objects, ids, groups, axes, units, chunk shape, headers and
+/// frame are those of the source.
+///
+/// # Units
+/// Arc lengths are world coordinates as they are stored; all axes count, one of time too.
+///
+/// # Cost
+/// Reads the store once. Memory: the budgets of the query and the writer, the tables of objects, and the largest object; of skeletons also its new points, which
+/// have to fit into half of the writer's budget.
+///
+/// # Errors
+/// Misuse: another kind, skeletons whose links have attributes or of which a number of points is wanted, a spacing that is none. Malformed data: positions that
+/// are not finite, links that make no trees. Limit: new points of a skeleton beyond the budget. As the query and the writer. There is no store after an error.
+pub fn resample<'a>(
+    store: &'a Store,
+    address: &'a str,
+    options: ResampleOptions,
+) -> BoxFuture<'a, Result<Resampled, ConvertError>> {
+    Box::pin(async move {
+        check(store, options.points)?;
+        let described = describe(store).await?;
+        described.check_owned(store).await?;
+        let mut done = Resampled {
+            notes: described.notes.clone(),
+            ..Resampled::default()
+        };
+        let mut spec = described.spec.clone();
+        if let Some(one) = spec.links.attributes.first() {
+            let expected = "skeletons whose links have none, since new links have no values of it: `zvf export SRC -o '{id}.swc'` writes files without them, \
+                            which `zvf import` reads";
+            return Err(ConvertError::usage(
+                store.url(),
+                format!("attribute {} of links", one.name),
+                expected,
+            ));
+        }
+        let between = !matches!(options.points, NewPoints::Tolerance(_));
+        if between && !spec.positions.is_float() {
+            done.notes.push(format!(
+                "positions of {} become float64, since points between them are no whole numbers",
+                spec.positions
+            ));
+            spec.positions = NumberType::F64;
+        }
+        // Several points of the nearest node would have its id.
+        let named = spec.vertex_attributes.len();
+        if between && spec.kind == Kind::Skeleton {
+            spec.vertex_attributes.retain(|one| one.name != "node_id");
+        }
+        if spec.vertex_attributes.len() < named {
+            done.notes.push(
+                "left out: attribute node_id: the new points are other nodes than those of the source".to_owned(),
+            );
+        }
+        let mut asked = described.query(&Query::default());
+        asked.memory_budget = options.query_budget.unwrap_or(asked.memory_budget);
+        let row = row_bytes(&spec);
+        let most = (options.write.memory_budget / 2).checked_div(row);
+        let mut writer = StoreWriter::create(address, spec.clone(), options.write).await?;
+        let mut resampling = Resampling {
+            spec: &spec,
+            sink: &mut writer,
+            points: options.points,
+            most: most.or_bug("points without bytes")?.max(PIECE),
+            id: None,
+            line: ObjectRows::of(&spec),
+            out: ObjectRows::of(&spec),
+            owners: Vec::new(),
+            links: Vec::new(),
+            done: &mut done,
+        };
+        let passed = pass(store, asked, &described, 0, &mut resampling).await?;
+        resampling.end_line()?;
+        resampling.flush()?;
+        done.vertices_before = passed.vertices;
+        done.vertices = writer.vertices();
+        done.objects = wide(passed.ids.len());
+        done.notes.extend(passed.warnings);
+        if let Some((groups, left)) = groups_of(store, 0, Some(&passed.ids)).await? {
+            done.notes.extend(left);
+            // Attributes of no group are no attributes.
+            if !groups.members().is_empty() {
+                done.groups = wide(groups.members().len());
+                writer.set_groups(&groups)?;
+            }
+        }
+        writer.finish().await?;
+        let mut seen = BTreeSet::new();
+        done.notes.retain(|note| seen.insert(note.clone()));
+        Ok(done)
+    })
+}
+
+/// Bytes of a new point in memory.
+fn row_bytes(spec: &StoreSpec) -> usize {
+    let values = spec.vertex_attributes.iter();
+    let values = values.map(|one| match one.values {
+        AttributeType::Number(number) => one.channels.saturating_mul(number.size().max(8)),
+        _ => size_of::<Option<String>>() + 16,
+    });
+    let fixed = spec.dims() * size_of::<f64>() + 2 * size_of::<u64>();
+    values.fold(fixed, usize::saturating_add)
+}
+
+/// Refuses kinds without ways and spacings that are none.
+fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
+    let kind = store.kind();
+    let refused =
+        |found: String, expected: &str| Err(ConvertError::usage(store.url(), found, expected));
+    let wanted = "polylines, streamlines or skeletons";
+    match kind {
+        Kind::Polyline | Kind::Streamline | Kind::Skeleton => {}
+        Kind::Line => {
+            let expected = format!(
+                "{wanted}: a line has two vertices; `zvf export SRC lines.csv` and `zvf import lines.csv SRC2 --kind polyline --object-column object_id` make polylines of them"
+            );
+            return refused("lines".to_owned(), &expected);
+        }
+        Kind::Graph => {
+            let expected = format!(
+                "{wanted}: which way the links of a graph go on is not defined; of trees `zvf export SRC -o '{{id}}.swc'` and `zvf import` make skeletons"
+            );
+            return refused("a graph".to_owned(), &expected);
+        }
+        Kind::Mesh => {
+            return refused("a mesh".to_owned(), wanted);
+        }
+        Kind::PointCloud => {
+            let expected = format!(
+                "{wanted}: points are not joined; `zvf sample-rows` and `zvf pyramid` thin them"
+            );
+            return refused("points".to_owned(), &expected);
+        }
+    }
+    let explicit = store.root().links_convention().ok() == Some(LinksConvention::Explicit);
+    if kind.is_chain() && explicit {
+        let expected = "links that follow from the order of rows: `zvf query SRC --select objects -o DIR` and `zvf append NEW DIR` put the rows in that order";
+        return refused("explicit links of lines".to_owned(), expected);
+    }
+    let refused =
+        |what: &str, found: String, expected: &str| Err(ConvertError::usage(what, found, expected));
+    match spacing {
+        NewPoints::Count(_) if kind == Kind::Skeleton => refused(
+            "points",
+            "skeletons".to_owned(),
+            "a step: their ways between branching points have different lengths",
+        ),
+        NewPoints::Count(count) if count < 2 => {
+            refused("points", count.to_string(), "2 or more, for both ends")
+        }
+        NewPoints::Tolerance(far) if !(far.is_finite() && far >= 0.0) => {
+            refused("tolerance", far.to_string(), "a distance of 0 or more")
+        }
+        NewPoints::Step(step) if !(step.is_finite() && step > 0.0) => {
+            refused("step", step.to_string(), "a length above 0")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rows with their attributes, as numbers that can be interpolated or copied.
+#[derive(Debug)]
+struct ObjectRows {
+    dims: usize,
+    positions: Vec<f64>,
+    /// In the order of the specification, each with its values of a row.
+    columns: Vec<(usize, RowValues)>,
+}
+
+#[derive(Debug)]
+enum RowValues {
+    Floats(Vec<f64>),
+    /// Stored bytes of numbers, with the size of one.
+    Whole(usize, Vec<u8>),
+    Texts(Vec<Option<String>>),
+}
+
+impl RowValues {
+    fn clear(&mut self) {
+        match self {
+            Self::Floats(list) => list.clear(),
+            Self::Whole(_, bytes) => bytes.clear(),
+            Self::Texts(list) => list.clear(),
+        }
+    }
+
+    /// Adds rows of the same column.
+    fn extend(
+        &mut self,
+        from: &Self,
+        rows: Range<usize>,
+        channels: usize,
+    ) -> Result<(), WriteError> {
+        let scaled = |size: usize| rows.start * size..rows.end * size;
+        let lost = "rows that a column does not have";
+        match (self, from) {
+            (Self::Floats(to), Self::Floats(from)) => {
+                to.extend_from_slice(from.get(scaled(channels)).or_bug(lost)?);
+            }
+            (Self::Whole(size, to), Self::Whole(_, from)) => {
+                to.extend_from_slice(from.get(scaled(*size * channels)).or_bug(lost)?);
+            }
+            (Self::Texts(to), Self::Texts(from)) => {
+                to.extend_from_slice(from.get(scaled(channels)).or_bug(lost)?);
+            }
+            _ => return Err(WriteError::bug("a column of another type")),
+        }
+        Ok(())
+    }
+
+    /// Adds the value at a place of the same column.
+    fn add(&mut self, from: &Self, place: OnSegment, channels: usize) -> Result<(), WriteError> {
+        if place.share > 0.0
+            && let (Self::Floats(to), Self::Floats(from)) = (&mut *self, from)
+        {
+            return between(from, place, channels, to);
+        }
+        let row = place.nearest();
+        self.extend(from, row..row + 1, channels)
+    }
+}
+
+/// Interpolates the values of a row.
+fn between(
+    from: &[f64],
+    place: OnSegment,
+    width: usize,
+    to: &mut Vec<f64>,
+) -> Result<(), WriteError> {
+    let of = |row: usize| from.get(row * width..(row + 1) * width);
+    let ends = of(place.from).zip(of(place.to));
+    let (a, b) = ends.or_bug("a place beside the rows")?;
+    let share = place.share;
+    match share > 0.0 {
+        true => to.extend(a.iter().zip(b).map(|(a, b)| a * (1.0 - share) + b * share)),
+        false => to.extend_from_slice(a),
+    }
+    Ok(())
+}
+
+impl ObjectRows {
+    /// No rows.
+    fn of(spec: &StoreSpec) -> Self {
+        let columns = spec.vertex_attributes.iter();
+        let columns = columns.map(|one| {
+            let values = match one.values {
+                AttributeType::Number(number) if number.is_float() => RowValues::Floats(Vec::new()),
+                AttributeType::Number(number) => RowValues::Whole(number.size(), Vec::new()),
+                _ => RowValues::Texts(Vec::new()),
+            };
+            (one.channels, values)
+        });
+        Self {
+            dims: spec.dims(),
+            positions: Vec::new(),
+            columns: columns.collect(),
+        }
+    }
+
+    /// The rows of a batch.
+    fn of_batch(spec: &StoreSpec, batch: &Batch<'_>) -> Result<Self, WriteError> {
+        let mut rows = Self::of(spec);
+        let wide = batch.positions.exactly(NumberType::F64);
+        rows.positions = match wide {
+            Some(wide) => wide.to_f64(),
+            None => {
+                return Err(WriteError::input(
+                    "positions",
+                    format!("whole numbers of {}", batch.positions.type_name()),
+                    "such that float64 holds",
+                ));
+            }
+        };
+        let count = rows.len();
+        for ((channels, column), one) in rows.columns.iter_mut().zip(&spec.vertex_attributes) {
+            let found = batch.attributes.iter().find(|(name, _)| *name == one.name);
+            let (_, values) = found.or_bug("a batch without one of its attributes")?;
+            internal!(
+                values.len() == count * *channels,
+                "{} values of {} for {count} rows",
+                values.len(),
+                one.name
+            );
+            *column = match (one.values, values) {
+                (AttributeType::Number(number), values) if number.is_float() => {
+                    RowValues::Floats(values.to_f64())
+                }
+                (AttributeType::Number(number), values) => {
+                    let bytes = values.bytes_as(number);
+                    let bytes = bytes.or_bug("numbers of another type than declared")?;
+                    RowValues::Whole(number.size(), bytes.into_owned())
+                }
+                (_, Values::Text(texts)) => RowValues::Texts(texts.clone()),
+                (_, other) => {
+                    return Err(WriteError::bug(format!("{} for texts", other.type_name())));
+                }
+            };
+        }
+        Ok(rows)
+    }
+
+    fn len(&self) -> usize {
+        self.positions.len() / self.dims.max(1)
+    }
+
+    fn position(&self, row: usize) -> Result<&[f64], WriteError> {
+        let found = self.positions.get(row * self.dims..(row + 1) * self.dims);
+        found.or_bug("a row without a position")
+    }
+
+    fn clear(&mut self) {
+        self.positions.clear();
+        self.columns.iter_mut().for_each(|(_, one)| one.clear());
+    }
+
+    /// Adds rows of other ones.
+    fn extend(&mut self, from: &Self, rows: Range<usize>) -> Result<(), WriteError> {
+        let places = rows.start * self.dims..rows.end * self.dims;
+        let places = from.positions.get(places).or_bug("rows beyond the last")?;
+        self.positions.extend_from_slice(places);
+        for ((channels, to), (_, from)) in self.columns.iter_mut().zip(&from.columns) {
+            to.extend(from, rows.clone(), *channels)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is at a place between other rows.
+    fn add(&mut self, from: &Self, place: OnSegment) -> Result<(), WriteError> {
+        between(&from.positions, place, self.dims, &mut self.positions)?;
+        for ((channels, to), (_, from)) in self.columns.iter_mut().zip(&from.columns) {
+            to.add(from, place, *channels)?;
+        }
+        Ok(())
+    }
+
+    /// The rows as a batch without owners, in the types of the specification.
+    fn batch(&self, spec: &StoreSpec) -> Result<Batch<'static>, WriteError> {
+        let rounded = |list: &[f64], number: NumberType| {
+            let rounded = Values::from(list).exactly(number);
+            rounded.or_bug("numbers between others that their type does not hold")
+        };
+        let mut batch = Batch::new(rounded(&self.positions, spec.positions)?);
+        for (one, (_, column)) in spec.vertex_attributes.iter().zip(&self.columns) {
+            let values = match (column, one.values) {
+                (RowValues::Floats(list), AttributeType::Number(number)) => rounded(list, number)?,
+                (RowValues::Whole(_, bytes), AttributeType::Number(number)) => {
+                    Values::of_bytes(number, bytes)
+                }
+                (RowValues::Texts(texts), _) => Values::Text(texts.clone()),
+                _ => return Err(WriteError::bug("numbers of an attribute of texts")),
+            };
+            batch = batch.with_attribute(&one.name, values);
+        }
+        Ok(batch)
+    }
+}
+
+/// Replaces the points of lines and skeletons on their way to a writer.
+struct Resampling<'s> {
+    spec: &'s StoreSpec,
+    sink: &'s mut StoreWriter,
+    points: NewPoints,
+    /// Most new points of a skeleton.
+    most: usize,
+    /// The line that is not complete.
+    id: Option<i64>,
+    line: ObjectRows,
+    /// What is not pushed yet.
+    out: ObjectRows,
+    owners: Vec<(i64, usize)>,
+    links: Vec<u64>,
+    done: &'s mut Resampled,
+}
+
+impl Resampling<'_> {
+    /// Adds a new point of an object.
+    fn add(&mut self, id: i64, from: &ObjectRows, place: OnSegment) -> Result<(), WriteError> {
+        self.out.add(from, place)?;
+        match self.owners.last_mut() {
+            Some((last, count)) if *last == id => *count += 1,
+            _ => self.owners.push((id, 1)),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        if self.out.len() == 0 {
+            return Ok(());
+        }
+        let owners = std::mem::take(&mut self.owners);
+        let batch = self.out.batch(self.spec)?.with_object_runs(owners);
+        let links = std::mem::take(&mut self.links);
+        self.sink.batch(&batch.with_links(links))?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// The way along some rows.
+    fn way(
+        id: i64,
+        rows: &ObjectRows,
+        along: impl Iterator<Item = usize>,
+    ) -> Result<ArcLength, WriteError> {
+        let (mut way, mut before) = (ArcLength::default(), None);
+        for row in along {
+            let position = rows.position(row)?;
+            way.add(row, before.map_or(0.0, |before| distance(before, position)));
+            before = Some(position);
+        }
+        if !way.length().is_finite() {
+            let found = format!("a line of the length {}", way.length());
+            return Err(WriteError::data(
+                format!("object {id}"),
+                found,
+                "positions that are finite numbers",
+            ));
+        }
+        Ok(way)
+    }
+
+    /// The places of the new points on a way, and how many.
+    fn places<'w>(
+        &self,
+        id: i64,
+        way: &'w ArcLength,
+        rows: &ObjectRows,
+    ) -> Result<(u64, Box<dyn Iterator<Item = OnSegment> + 'w>), WriteError> {
+        if let NewPoints::Tolerance(tolerance) = self.points {
+            let kept = simplified(way.rows(), tolerance, |row| rows.position(row).ok());
+            let kept = kept.or_bug("a line of rows that are not there")?;
+            let places = kept.into_iter().map(OnSegment::at);
+            return Ok((wide(places.len()), Box::new(places)));
+        }
+        let count = way.count(self.points).ok_or_else(|| {
+            let found = format!("more than 2^53 points on a line of {}", way.length());
+            WriteError::input(format!("object {id}"), found, "a longer step")
+        })?;
+        Ok((count, Box::new(way.places(self.points, count))))
+    }
+
+    /// Resamples the line that is complete.
+    fn end_line(&mut self) -> Result<(), WriteError> {
+        let Some(id) = self.id.take() else {
+            return Ok(());
+        };
+        let line = std::mem::replace(&mut self.line, ObjectRows::of(self.spec));
+        if line.len() < 2 {
+            self.done.kept += 1;
+            for row in 0..line.len() {
+                self.add(id, &line, OnSegment::at(row))?;
+            }
+        } else {
+            let way = Self::way(id, &line, 0..line.len())?;
+            let (_, places) = self.places(id, &way, &line)?;
+            self.done.length_before += way.length();
+            let mut before = Vec::new();
+            for place in places {
+                self.add(id, &line, place)?;
+                let position = self.out.position(self.out.len() - 1)?;
+                if !before.is_empty() {
+                    self.done.length += distance(&before, position);
+                }
+                before.clear();
+                before.extend_from_slice(position);
+                if self.out.len() >= PIECE {
+                    self.flush()?;
+                }
+            }
+        }
+        self.line = line;
+        self.line.clear();
+        match self.out.len() >= PIECE {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Collects rows of lines, one object after another.
+    fn lines(&mut self, rows: &ObjectRows, runs: &[(i64, usize)]) -> Result<(), WriteError> {
+        let mut start = 0;
+        for (id, count) in runs {
+            if self.id != Some(*id) {
+                self.end_line()?;
+                self.id = Some(*id);
+            }
+            self.line.extend(rows, start..start + count)?;
+            start += count;
+        }
+        Ok(())
+    }
+
+    /// Resamples whole skeletons, whose links go from child to parent.
+    fn skeletons(
+        &mut self,
+        rows: &ObjectRows,
+        runs: &[(i64, usize)],
+        links: &[u64],
+    ) -> Result<(), WriteError> {
+        let forest = Forest::of(rows.len(), runs, links)?;
+        let mut start = 0;
+        for (id, count) in runs {
+            let mut seen = 0;
+            let roots = (start..start + count).filter(|row| forest.is_root(*row));
+            for root in roots {
+                seen += self.tree(*id, rows, &forest, root)?;
+            }
+            if seen != *count {
+                let what = format!("object {id}");
+                let found = "links that make a ring";
+                return Err(WriteError::data(what, found, "trees"));
+            }
+            self.done.kept += u64::from(*count == 1);
+            start += count;
+            if self.out.len() >= PIECE {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Resamples the ways of a tree, parents first; returns how many rows it has.
+    fn tree(
+        &mut self,
+        id: i64,
+        rows: &ObjectRows,
+        forest: &Forest,
+        root: usize,
+    ) -> Result<usize, WriteError> {
+        let mut seen = 1;
+        let first = self.out.len();
+        self.add(id, rows, OnSegment::at(root))?;
+        // The row where a way starts, the new point there, and the next row.
+        let mut open: Vec<(usize, usize, usize)> = Vec::new();
+        open.extend(forest.children(root).map(|child| (root, first, child)));
+        open.reverse();
+        while let Some((from, mut before, next)) = open.pop() {
+            let mut along = vec![from, next];
+            let mut end = next;
+            while let Some(only) = forest.only_child(end) {
+                along.push(only);
+                end = only;
+            }
+            seen += along.len() - 1;
+            let way = Self::way(id, rows, along.into_iter())?;
+            let (count, places) = self.places(id, &way, rows)?;
+            self.done.length_before += way.length();
+            let points = wide(self.out.len()).saturating_add(count);
+            if points > wide(self.most) {
+                return Err(WriteError::limit(
+                    "points of a skeleton in memory (a longer step makes fewer, a larger memory budget allows more)",
+                    points,
+                    wide(self.most),
+                ));
+            }
+            for place in places.skip(1) {
+                let row = self.out.len();
+                self.add(id, rows, place)?;
+                self.links.extend([wide(row), wide(before)]);
+                let ends = (self.out.position(row)?, self.out.position(before)?);
+                self.done.length += distance(ends.0, ends.1);
+                before = row;
+            }
+            let at = open.len();
+            open.extend(forest.children(end).map(|child| (end, before, child)));
+            open.get_mut(at..)
+                .or_bug("ways that were just added")?
+                .reverse();
+        }
+        Ok(seen)
+    }
+}
+
+/// The children of each row.
+struct Forest {
+    parents: Vec<Option<usize>>,
+    first: Vec<Option<usize>>,
+    after: Vec<Option<usize>>,
+}
+
+impl Forest {
+    /// Links from child to parent.
+    fn of(count: usize, runs: &[(i64, usize)], links: &[u64]) -> Result<Self, WriteError> {
+        let mut owners = Vec::with_capacity(count);
+        for (id, rows) in runs {
+            owners.extend(std::iter::repeat_n(*id, *rows));
+        }
+        let mut parents: Vec<Option<usize>> = vec![None; count];
+        for (child, parent) in links.iter().zip(links.iter().skip(1)).step_by(2) {
+            let ends = usize::try_from(*child)
+                .ok()
+                .zip(usize::try_from(*parent).ok());
+            let (child, parent) = ends.or_bug("a link beyond the memory")?;
+            let ids = owners.get(child).zip(owners.get(parent));
+            let (own, other) = ids.or_bug("a link of rows that are not there")?;
+            let wrong = |found: &str| {
+                let what = format!("object {own}");
+                Err(WriteError::data(what, found, "trees"))
+            };
+            if own != other {
+                return wrong("a link to another object");
+            }
+            let place = parents.get_mut(child).or_bug("a link without a child")?;
+            if place.replace(parent).is_some() {
+                return wrong("a vertex with two parents");
+            }
+        }
+        let (mut first, mut after) = (vec![None; count], vec![None; count]);
+        for (child, parent) in parents.iter().enumerate().rev() {
+            let Some(parent) = parent else { continue };
+            let head: &mut Option<usize> = first.get_mut(*parent).or_bug("no such parent")?;
+            let next = after.get_mut(child).or_bug("no such child")?;
+            *next = head.replace(child);
+        }
+        Ok(Self {
+            parents,
+            first,
+            after,
+        })
+    }
+
+    fn is_root(&self, row: usize) -> bool {
+        self.parents.get(row) == Some(&None)
+    }
+
+    fn children(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = self.first.get(row).copied().flatten();
+        std::iter::successors(first, |child| self.after.get(*child).copied().flatten())
+    }
+
+    /// The child of a row with one alone.
+    fn only_child(&self, row: usize) -> Option<usize> {
+        let mut children = self.children(row);
+        children.next().filter(|_| children.next().is_none())
+    }
+}
+
+/// Runs of rows of one object.
+fn runs(owners: &Owners<'_>) -> Result<Vec<(i64, usize)>, WriteError> {
+    Ok(match owners {
+        Owners::Runs(runs) => runs.to_vec(),
+        Owners::Each(ids) => {
+            let runs = ids.chunk_by(|a, b| a == b);
+            let runs = runs.filter_map(|run| Some((*run.first()?, run.len())));
+            runs.collect()
+        }
+        Owners::None => return Err(WriteError::bug("rows of objects without ids")),
+    })
+}
+
+impl Sink for Resampling<'_> {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let rows = ObjectRows::of_batch(self.spec, batch)?;
+        let runs = runs(&batch.objects)?;
+        let owned: usize = runs.iter().map(|(_, count)| count).sum();
+        internal!(owned == rows.len(), "{} rows of {owned} owners", rows.len());
+        match self.spec.kind {
+            Kind::Skeleton => self.skeletons(&rows, &runs, &batch.links),
+            _ => self.lines(&rows, &runs),
+        }
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.sink.objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.sink.groups(groups)
+    }
+}

@@ -1,0 +1,485 @@
+//! What would make a store smaller or faster, measured on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use zvf_codec::{CodecSample, Compression};
+use zvf_encode::ShardShape;
+use zvf_encode::documents::STALE;
+use zvf_store::meta::space::Grid;
+use zvf_store::{
+    CellWant, GridArray, Level, Need, Store, StoreError, Usage,
+    owners::{OwnerColumn, is_owner_column},
+};
+
+use crate::{Context, JobError};
+
+/// Bytes of a cell that are encoded again, at most.
+const PART: usize = 1 << 20;
+
+/// Cells of an array that are encoded again.
+const CELLS: usize = 16;
+
+/// Chunks whose vertices are counted.
+const CHUNKS: usize = 256;
+
+/// Vertices that a chunk shall have, as imports choose it, and below how many the median is reported.
+const WANTED: u64 = 10_000;
+const FEW: u64 = 1_000;
+
+/// Chunks from which on their size matters.
+const SEVERAL: usize = 16;
+
+/// Percent and bytes that another codec has to save.
+const LEAST_PERCENT: u64 = 5;
+const LEAST_BYTES: u64 = 16 << 10;
+
+/// What is measured of a store: what it is, and what it would be.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Advice {
+    /// What it is about: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers`, `deleted`.
+    pub about: &'static str,
+    /// What was measured, in words.
+    pub measured: String,
+    /// The number as it is.
+    pub before: u64,
+    /// The number as it would be.
+    pub after: u64,
+    /// What the numbers count: `bytes`, `files`, `vertices`, `chunks`, `objects`.
+    pub unit: &'static str,
+    /// The command that changes it. `NEW` stands for the address of a copy.
+    pub command: String,
+}
+
+/// What would make a store smaller or faster.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DoctorReport {
+    /// The store.
+    pub store: String,
+    /// Files of the store; `None` if its place cannot be listed.
+    pub files: Option<u64>,
+    /// Their bytes.
+    pub bytes: Option<u64>,
+    /// What would help.
+    pub advice: Vec<Advice>,
+    /// What was not judged, and why.
+    pub notes: Vec<String>,
+}
+
+/// Measures what would make a store smaller or faster. Nothing is changed.
+///
+/// # Cost
+///
+/// Two listings of the store; up to 16 cells of each array of level 0, of which 1 MiB each is encoded again, one array at a time; the positions of up to 256 chunks,
+/// eight at a time; up to 30 passes over the list of chunks.
+///
+/// # Errors
+///
+/// As the store says. Bug.
+pub fn examine<'a>(
+    address: &'a str,
+    context: &'a Context,
+) -> BoxFuture<'a, Result<DoctorReport, JobError>> {
+    async move {
+        let failed = |error: StoreError| JobError::Store {
+            place: address.to_owned(),
+            source: Box::new(error),
+        };
+        let open = context.write.open.clone().with_prefetch(0, Need::all());
+        let store = Store::open_with(address, open).await.map_err(failed)?;
+        let level = store.level(0, &Need::all()).await.map_err(failed)?;
+        let all = store.raw().usage("").await.map_err(failed)?;
+        let mut report = DoctorReport {
+            store: address.to_owned(),
+            files: all.map(|one| one.objects),
+            bytes: all.map(|one| one.bytes),
+            advice: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut doctor = Doctor {
+            address,
+            store: &store,
+            level: &level,
+            report: &mut report,
+        };
+        if level.vertices().doc().is_none() {
+            let version = store.root().zarr_vectors.zv_version.clone();
+            doctor.report.notes.push(format!(
+                "a store of version {version}: codecs and shards are not judged; `zvf migrate {address} NEW --to 0.9.2` writes them anew"
+            ));
+        } else {
+            doctor.codecs().await.map_err(failed)?;
+            doctor.shards(all).await.map_err(failed)?;
+        }
+        doctor.chunks().await.map_err(failed)?;
+        doctor.owners().await.map_err(failed)?;
+        doctor.stale();
+        let left = zvf_edit::find_leftovers(&store, context.writing(false)).await;
+        let found = match left {
+            Ok(left) => left.len() as u64,
+            Err(error) => {
+                let note = format!("leftovers of edits were not looked for: {error}");
+                doctor.report.notes.push(note);
+                0
+            }
+        };
+        doctor.removable(found).await.map_err(failed)?;
+        Ok(report)
+    }
+    .boxed()
+}
+
+/// The store while it is measured.
+struct Doctor<'d> {
+    address: &'d str,
+    store: &'d Store,
+    level: &'d Level,
+    report: &'d mut DoctorReport,
+}
+
+/// Some of so many items, spread evenly.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let taken = count.min(most);
+    (0..taken).map(move |at| at * count / taken.max(1))
+}
+
+/// The sum over an array that is encoded again.
+struct Encoded {
+    stored: u64,
+    again: u64,
+}
+
+impl Doctor<'_> {
+    /// The numbers of an array have so many bytes.
+    fn items(array: &GridArray) -> usize {
+        array.dtype().size()
+    }
+
+    /// The compression with which an array is stored; `None` if this build does not write it.
+    fn compression(array: &GridArray) -> Option<Compression> {
+        let doc = array.doc()?;
+        let sharding = doc.sharding().ok()?;
+        let codecs = sharding.as_ref().map_or(&doc.codecs, |one| &one.codecs);
+        Compression::behind("vlen-bytes", codecs)
+    }
+
+    /// Cells of an array that exist, up to a number, cut to a length.
+    async fn cells(&self, array: &Arc<GridArray>) -> Result<Vec<Vec<u8>>, StoreError> {
+        let presence = array.presence();
+        let mut cells = Vec::new();
+        for at in spread(presence.len(), CELLS) {
+            let Some(chunk) = presence.get(at) else {
+                continue;
+            };
+            let want = vec![CellWant::new(array, chunk)];
+            let found = self.store.fetch(self.level.next_round(), want).await?;
+            cells.extend(found.into_iter().flatten().map(|cell| {
+                let part = cell.get(..PART).unwrap_or(&cell);
+                part.to_vec()
+            }));
+        }
+        Ok(cells)
+    }
+
+    /// Encodes cells by what they are stored with and by what would be chosen.
+    fn again(stored: &Compression, items: usize, cells: &[Vec<u8>]) -> Option<Encoded> {
+        let sample = CodecSample::of(cells.len(), |at, most| {
+            let cell = cells.get(at).map(Vec::as_slice).unwrap_or_default();
+            Ok::<_, zvf_codec::CodecError>(cell.get(..most).unwrap_or(cell).to_vec())
+        });
+        let chosen = Compression::Auto.chosen(items, &sample.ok()?).ok()?;
+        let bytes = |by: &Compression| -> Option<u64> {
+            let mut sum = 0;
+            for cell in cells {
+                sum += by.encode(cell.clone()).ok()?.len() as u64;
+            }
+            Some(sum)
+        };
+        Some(Encoded {
+            stored: bytes(stored)?,
+            again: bytes(&chosen)?,
+        })
+    }
+
+    async fn codecs(&mut self) -> Result<(), StoreError> {
+        let (mut before, mut after, mut cells) = (0_u64, 0_u64, 0);
+        let mut unknown = Vec::new();
+        for array in self.level.arrays() {
+            let Some(stored) = Self::compression(&array) else {
+                unknown.push(array.path().to_owned());
+                continue;
+            };
+            let Some(usage) = self.store.raw().usage(array.path()).await? else {
+                let note = "codecs are not judged: the store cannot be listed".to_owned();
+                self.report.notes.push(note);
+                return Ok(());
+            };
+            let sampled = self.cells(&array).await?;
+            let found = Self::again(&stored, Self::items(&array), &sampled);
+            let Some(found) = found.filter(|one| one.stored > 0) else {
+                continue;
+            };
+            cells += sampled.len();
+            let scaled = u128::from(usage.bytes) * u128::from(found.again);
+            let scaled = scaled.checked_div(u128::from(found.stored));
+            let scaled = scaled.and_then(|bytes| u64::try_from(bytes).ok());
+            before += usage.bytes;
+            after += scaled.unwrap_or(usage.bytes);
+        }
+        if !unknown.is_empty() {
+            self.report.notes.push(format!(
+                "codecs are not judged of arrays with codecs that this program does not write: {}",
+                unknown.join(", ")
+            ));
+        }
+        let saved = before.saturating_sub(after);
+        if saved >= LEAST_BYTES && saved >= before / 100 * LEAST_PERCENT {
+            self.report.advice.push(Advice {
+                about: "codec",
+                measured: format!(
+                    "{cells} cells of the arrays of level 0, encoded again by the codec that suits each array, scaled to all"
+                ),
+                before,
+                after,
+                unit: "bytes",
+                command: format!("zvf rechunk {} NEW --codec auto", self.address),
+            });
+        }
+        Ok(())
+    }
+
+    /// Files with and without shards.
+    async fn shards(&mut self, all: Option<Usage>) -> Result<(), StoreError> {
+        let (level, root) = (self.level, self.store.root());
+        let vertices = level.vertices();
+        let (Some(all), Some(shape)) = (all, vertices.shape()) else {
+            return Ok(());
+        };
+        if vertices.is_sharded() {
+            return Ok(());
+        }
+        let grid = Grid {
+            origin: vertices.origin().to_vec(),
+            shape: shape.to_vec(),
+        };
+        let presence = vertices.presence();
+        let attributes = level.vertex_attributes().iter();
+        let attributes = attributes.map(|one| {
+            let width = usize::try_from(one.declared_width.unwrap_or(1)).unwrap_or(usize::MAX);
+            one.dtype.size().saturating_mul(width)
+        });
+        let row = attributes.fold(vertices.dtype().size() * root.dims(), usize::saturating_add);
+        let rows = level.doc().vertex_count;
+        let bytes = rows
+            .saturating_mul(row as u64)
+            .checked_div(presence.len() as u64);
+        let chunks = presence.iter().map(|chunk| (chunk, bytes.unwrap_or(0)));
+        let chosen = ShardShape::Auto.of_level(&grid, root.dims(), chunks);
+        let Some(chosen) = chosen else { return Ok(()) };
+        let mut after = all.objects;
+        for array in level.arrays().iter().filter(|array| !array.is_sharded()) {
+            let presence = array.presence();
+            let shards: BTreeSet<Vec<u64>> = presence
+                .iter()
+                .filter_map(|chunk| {
+                    let index = grid.index(chunk)?;
+                    let of = index.iter().zip(&chosen).map(|(at, n)| at / (*n).max(1));
+                    Some(of.collect())
+                })
+                .collect();
+            let cells = presence.len() as u64;
+            after = after.saturating_sub(cells.saturating_sub(shards.len() as u64));
+        }
+        let mean = all.bytes.checked_div(all.objects).unwrap_or(0);
+        self.report.advice.push(Advice {
+            about: "shards",
+            measured: format!(
+                "files of {mean} bytes on average; cells of level 0 in shards instead"
+            ),
+            before: all.objects,
+            after,
+            unit: "files",
+            command: format!("zvf rechunk {} NEW --shard-shape auto", self.address),
+        });
+        Ok(())
+    }
+
+    /// The vertices of chunks.
+    async fn chunks(&mut self) -> Result<(), StoreError> {
+        let vertices = self.level.vertices();
+        let presence = vertices.presence();
+        if presence.len() < SEVERAL {
+            return Ok(());
+        }
+        let row = (vertices.dtype().size() * self.store.root().dims()).max(1);
+        let mut counts = Vec::new();
+        let places: Vec<usize> = spread(presence.len(), CHUNKS).collect();
+        for some in places.chunks(8) {
+            let chunks = some.iter().filter_map(|at| presence.get(*at));
+            let wants = chunks.map(|chunk| CellWant::new(vertices, chunk)).collect();
+            let round = self.level.next_round();
+            let sizes = self.store.fetch_map(round, wants, |cells| {
+                let cells = cells.into_iter().flatten();
+                cells.map(|cell| cell.len()).collect::<Vec<_>>()
+            });
+            counts.extend(sizes.await?.into_iter().map(|bytes| (bytes / row) as u64));
+        }
+        counts.sort_unstable();
+        let at = |share: usize| counts.get(counts.len().saturating_sub(1) * share / 10);
+        let (Some(low), Some(middle), Some(high)) = (at(1), at(5), at(9)) else {
+            return Ok(());
+        };
+        if *middle >= FEW {
+            return Ok(());
+        }
+        let sum: u64 = counts.iter().sum();
+        let rows = u128::from(sum) * presence.len() as u128 / counts.len().max(1) as u128;
+        let rows = u64::try_from(rows).unwrap_or(u64::MAX);
+        let Some((times, after)) = self.larger(rows) else {
+            return Ok(());
+        };
+        let shape = self.level.chunk_shape().iter();
+        let shape: Vec<String> = shape
+            .map(|size| (size * times as f64).to_string())
+            .collect();
+        self.report.advice.push(Advice {
+            about: "chunk-shape",
+            measured: format!(
+                "vertices of {} of {} chunks: median {middle}, one in ten has {low} or fewer, one in ten {high} or more; mean of chunks {times} times as long",
+                counts.len(),
+                presence.len()
+            ),
+            before: *middle,
+            after,
+            unit: "vertices",
+            command: format!(
+                "zvf rechunk {} NEW --chunk-shape {}",
+                self.address,
+                shape.join(",")
+            ),
+        });
+        Ok(())
+    }
+
+    /// How many times as long chunks are enough for the wanted number of vertices, by counting which chunks come together, and the mean of vertices then.
+    fn larger(&self, rows: u64) -> Option<(u32, u64)> {
+        let dims = self.level.chunk_shape().len();
+        let presence = self.level.vertices().presence();
+        let mut found = None;
+        for times in (1..31).map(|power| 1_u32 << power) {
+            let merged: BTreeSet<Vec<i64>> = presence
+                .iter()
+                .map(|chunk| {
+                    // An attribute in front of the axes stays apart.
+                    let front = chunk.len().saturating_sub(dims);
+                    let parts = chunk.iter().enumerate();
+                    let parts = parts.map(|(at, part)| match at < front {
+                        true => *part,
+                        false => part.div_euclid(i64::from(times)),
+                    });
+                    parts.collect()
+                })
+                .collect();
+            let mean = rows.checked_div(merged.len() as u64)?;
+            found = Some((times, mean));
+            if mean >= WANTED / 2 || merged.len() < 2 {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The owner column, without which a box reads manifests.
+    async fn owners(&mut self) -> Result<(), StoreError> {
+        if self.level.object_index().is_none() || self.level.vertices().doc().is_none() {
+            return Ok(());
+        }
+        let is_there = self.level.fragment_attributes().iter().any(is_owner_column);
+        let why = match self.level.owner_column() {
+            OwnerColumn::Current(_) => return Ok(()),
+            OwnerColumn::Stale(_) => "another writer changed objects since it was made",
+            OwnerColumn::None if is_there => "its writer does not say what it was made of",
+            OwnerColumn::None => "there is none",
+        };
+        let Some(index) = self.store.raw().usage("0/object_index").await? else {
+            return Ok(());
+        };
+        self.report.advice.push(Advice {
+            about: "owners",
+            measured: format!(
+                "bytes of the object index, which a box reads to find its objects, since the column of owners cannot be used: {why}"
+            ),
+            before: index.bytes,
+            after: 0,
+            unit: "bytes",
+            command: format!("zvf edit {} add-owners", self.address),
+        });
+        Ok(())
+    }
+
+    /// Coarse levels that edits left behind.
+    fn stale(&mut self) {
+        let stale = self.store.root().extra.get(STALE);
+        let Some(stale) = stale.filter(|_| self.store.levels().len() > 1) else {
+            return;
+        };
+        let chunks = stale.get("chunks").and_then(|list| list.as_array());
+        let chunks = chunks.map_or(0, Vec::len) as u64;
+        self.report.advice.push(Advice {
+            about: "stale-levels",
+            measured: "chunks that were edited since the coarse levels were made".to_owned(),
+            before: chunks,
+            after: 0,
+            unit: "chunks",
+            command: format!("zvf pyramid {} --refresh", self.address),
+        });
+    }
+
+    /// What a vacuum removes: rows of deleted objects, and so many files.
+    async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
+        let index = self.level.object_index();
+        let deleted = index.map_or(0, |index| index.deleted().len()) as u64;
+        let mut keeping = Vec::new();
+        for number in self.store.levels() {
+            let level = self.store.level(*number, &Need::nothing()).await?;
+            if deleted > 0 && level.doc().preserves_object_ids {
+                keeping.push(number.to_string());
+            }
+        }
+        if !keeping.is_empty() {
+            self.report.notes.push(format!(
+                "deleted objects that the object index still has a row of: {deleted}, and files that no reader asks for: {files}; `zvf vacuum` removes them only without the \
+                 coarse levels that keep these rows ({}): `zvf pyramid {} --remove`",
+                keeping.join(", "),
+                self.address
+            ));
+            return Ok(());
+        }
+        for (about, measured, before, unit) in [
+            (
+                "deleted",
+                "deleted objects that the object index still has a row of",
+                deleted,
+                "objects",
+            ),
+            ("leftovers", "files that no reader asks for", files, "files"),
+        ] {
+            if before > 0 {
+                self.report.advice.push(Advice {
+                    about,
+                    measured: measured.to_owned(),
+                    before,
+                    after: 0,
+                    unit,
+                    command: format!("zvf vacuum {}", self.address),
+                });
+            }
+        }
+        Ok(())
+    }
+}
