@@ -100,8 +100,8 @@ def test_groups_are_those_of_the_labels_at_both_ends(tmp_path: Path) -> None:
         assert (a, b, count) == (*pair, len(ids))
         lengths = [np.linalg.norm(np.diff(tracks[number], axis=0), axis=1).sum() for number in ids]
         assert length == pytest.approx(np.mean(lengths), rel=1e-5)
-        members = zvf.open(store).query(groups=[f"net/{pair[0]}-{pair[1]}"]).to_numpy()
-        assert sorted(set(members["object_id"].tolist())) == ids
+        members = zvf.open(store).query(groups=[f"net/{pair[0]}-{pair[1]}"]).read()
+        assert members.objects["object_id"].tolist() == ids
     with pytest.raises(zvf.MisuseError, match="--replace"):
         zvf.group_ends(store, "net", tmp_path / "labels.zarr", affine=affine)
     assert zvf.group_ends(store, "net", tmp_path / "labels.zarr", affine=affine, replace=True)["groups_replaced"] == len(expected)
