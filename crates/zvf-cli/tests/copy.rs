@@ -23,7 +23,7 @@ fn a_copy_has_the_same_files() -> Result<()> {
     let none = home.zvf(&["copy", "none.zv", "other.zv"])?;
     assert_eq!(
         (none.code, home.file("other.zv").exists()),
-        (2, false),
+        (3, false),
         "{}",
         none.stderr
     );

@@ -48,6 +48,18 @@ fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(found)
 }
 
+/// The bytes of a file; of the root of a store without the name of its last edit, which no other edit has.
+fn without_edit(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let root = name.ends_with(".zv/zarr.json");
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut document) if root && document["attributes"]["zvf_edited"].is_string() => {
+            document["attributes"]["zvf_edited"] = Value::Null;
+            document.to_string().into_bytes()
+        }
+        _ => bytes.to_vec(),
+    }
+}
+
 #[test]
 fn a_printed_job_does_what_the_command_does() -> Result<()> {
     let lines = [
@@ -205,7 +217,11 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         let (one, other) = (files(&by_flags.path())?, files(&by_file.path())?);
         ensure!(one.keys().eq(other.keys()), "{line:?}");
         for (name, bytes) in one {
-            ensure!(other.get(&name) == Some(&bytes), "{line:?}: {name} differs");
+            let same = other.get(&name).map(|other| without_edit(&name, other));
+            ensure!(
+                same == Some(without_edit(&name, &bytes)),
+                "{line:?}: {name} differs"
+            );
         }
     }
     Ok(())
