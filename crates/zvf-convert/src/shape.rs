@@ -450,12 +450,15 @@ mod tests {
 
     #[test]
     fn chunks_grow_with_the_square_root_of_very_many_points() {
-        // The sample of a store of any size: its points are even, and one of many is remembered.
+        // The sample of a store of any size: points of a lattice in the unit cube, each for many.
         let mut sampled = Extent::new(3);
-        (0..60_000).for_each(|at| sampled.add(&spread(at)));
+        for at in 0..40_u32.pow(3) {
+            let place = [at % 40, at / 40 % 40, at / 1600];
+            sampled.add(&place.map(|along| (f64::from(along) + 0.5) / 40.0));
+        }
         let chunks = |count: u64| {
             let mut extent = sampled.clone();
-            (extent.count, extent.every) = (count, count / 60_000);
+            (extent.count, extent.every) = (count, count / 64_000);
             (1.0 / extent.choose(true, &[]).chunk[0]).powi(3)
         };
         let vertices = [7, 8, 9, 10, 11].map(|power| 10_u64.pow(power));
@@ -464,9 +467,9 @@ mod tests {
         assert!((5_000.0..20_000.0).contains(&many), "{many}");
         for (count, exact) in [(9, 31_623.0), (10, 100_000.0), (11, 316_228.0)] {
             let found = chunks(10_u64.pow(count));
-            // Sizes are steps of a quarter, which double the number of chunks, and a sample with few points a chunk gives an estimate.
+            // Sizes are steps of a quarter, so that numbers of chunks are twice as many or half as many.
             assert!(
-                (exact / 3.0..exact * 3.0).contains(&found),
+                (exact / 2.0..exact * 2.0).contains(&found),
                 "{count} {found}"
             );
         }
