@@ -157,12 +157,11 @@ pub(crate) fn resample_store(
     py: Python<'_>,
     source: String,
     url: String,
-    points: Option<u32>,
-    step: Option<f64>,
-    tolerance: Option<f64>,
+    spacing: (Option<u32>, Option<f64>, Option<f64>),
     writing: Writing,
     access: Access,
 ) -> PyResult<String> {
+    let (points, step, tolerance) = spacing;
     let new = match (points, step, tolerance) {
         (Some(points), None, None) => NewPoints::Count(points),
         (None, Some(step), None) => NewPoints::Step(step),

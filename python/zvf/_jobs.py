@@ -457,13 +457,13 @@ def resample(
     Ends are kept exactly, of skeletons (`step` alone) also branching points. Floats of vertices are interpolated, other values are those of the nearest vertex.
     """
     how = writing(options)
-    return document(_zvf.resample(address(source), address(url), points, step, None, how, how["access"]))
+    return document(_zvf.resample(address(source), address(url), (points, step, None), how, how["access"]))
 
 
 def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[WriteOptions]) -> dict[str, Any]:
     """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
     how = writing(options)
-    return document(_zvf.resample(address(source), address(url), None, None, tolerance, how, how["access"]))
+    return document(_zvf.resample(address(source), address(url), (None, None, tolerance), how, how["access"]))
 
 
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:

@@ -176,9 +176,7 @@ def merge(
 def resample(
     source: str,
     url: str,
-    points: int | None,
-    step: float | None,
-    tolerance: float | None,
+    spacing: tuple[int | None, float | None, float | None],
     writing: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
