@@ -219,7 +219,7 @@ impl EditTable {
     ///
     /// # Errors
     ///
-    /// As [`ends_by_row`](Self::ends_by_row).
+    /// Usage: no columns of ends, or another number of ends than links of the store have.
     pub fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
         let ends = self.ends_by_row(spec.links.width)?;
         let ends = ends.iter().filter_map(|at| self.columns.get(*at));
