@@ -90,9 +90,9 @@ def test_declared_parts_must_come(tmp_path: Path, tiles: list[Path]) -> None:
 def test_steps_that_cannot_be_are_told(tmp_path: Path, tiles: list[Path]) -> None:
     store = tmp_path / "all.zarrvectors"
     for words, text in [
-        (["--begin"], "--bounds"),
-        (["--part", "a", "--commit", *OPTIONS], "--commit"),
-        (["--bounds", "0,0,0:1,1,1"], "--begin"),
+        (["--begin"], "without bounds"),
+        (["--part", "a", "--commit", *OPTIONS], "with commit"),
+        (["--bounds", "0,0,0:1,1,1"], "without begin"),
         (["--part", "a", *OPTIONS], "no store was begun"),
         (["--begin", "--chunk-shape", "10,10,10", "--bounds", "0,0:9,9"], "found 2 axes, expected 3"),
         (["--begin", "--chunk-shape", "10,10,10", "--bounds", "9,9,9:0,0,0"], "--bounds"),

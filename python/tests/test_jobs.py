@@ -130,8 +130,8 @@ def test_files_go_in_with_all_options(tmp_path: Path) -> None:
         progress=seen.append,
     )
     assert (done["vertices"], done["chunk_by"], done["files"], sum(seen)) == (3, "gene", [str(table)], 3)
-    assert {one["name"]: one["type"] for one in done["vertex_attributes"]} == {"count": "int64", "gene": "category"}
-    found = zvf.open(url).query().read().to_numpy()
+    assert {one["name"]: one["type"] for one in done["vertex_attributes"]} == {"count": "int64"}
+    found = zvf.open(url).query().read().vertices.to_numpy()
     assert sorted(found["count"].tolist()) == [-1, 3, 7]
     assert sorted(found["position"][:, 0].tolist()) == [3.0, 8.0, 16.0]
     assert zvf.open(url).info["chunk_shape"] == [4, 4]
@@ -140,7 +140,7 @@ def test_files_go_in_with_all_options(tmp_path: Path) -> None:
     table.write_text("x;y;gene\n0,5;1;c\n")
     done = zvf.append(url, table, decimal=",", fill={"count": 12})
     assert (done["vertices"], done["objects"], done["ids"]) == (1, 0, [])
-    found = zvf.open(url).query(where="count == 12").read().to_numpy()
+    found = zvf.open(url).query(where="count == 12").read().vertices.to_numpy()
     assert found["position"].tolist() == [[1.0, 2.0]]
     for wrong in (zvf.append, zvf.import_):
         with pytest.raises(zvf.MisuseError, match="^ids: found .old., expected kept, new or file"):
@@ -160,7 +160,7 @@ def test_parts_of_files_are_one_store(tmp_path: Path) -> None:
         done = zvf.import_(url, tmp_path / f"{name}.csv", part=name, id_offset=10 if name == "right" else None, **alike)
         assert done["written"], name
     assert zvf.import_(url, first, commit=True, **alike)["parts"] == list(files)
-    assert zvf.open(url).query().read().to_numpy()["object_id"].tolist() == [1, 2, 11]
+    assert zvf.open(url).query(columns=["object_id"]).read().vertices.to_numpy()["object_id"].tolist() == [1, 2, 11]
     with pytest.raises(zvf.MisuseError, match="^part: found it without bounds"):
         zvf.import_(url, first, part="left")
 
