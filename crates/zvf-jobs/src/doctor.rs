@@ -412,7 +412,8 @@ impl Doctor<'_> {
         self.report.advice.push(Advice {
             about: "owners",
             measured: format!(
-                "bytes of the object index, which a box reads to find its objects, since the column of owners cannot be used: {why}"
+                "bytes of the object index that a box reads to find its objects, since the column of owners cannot be used ({why}); with it a box reads \
+                 none of them, but the column in its chunks"
             ),
             before: index.bytes,
             after: 0,

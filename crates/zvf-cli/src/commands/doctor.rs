@@ -31,7 +31,8 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut Context<'_>) -> Result<()> {
         ));
     }
     let all = match report.advice.len() {
-        0 => "nothing would make it smaller or faster".to_owned(),
+        0 if report.notes.is_empty() => "nothing would make it smaller or faster".to_owned(),
+        0 => "no finding, but not everything was judged".to_owned(),
         n => counted(n as u64, "finding"),
     };
     out.push_str(&format!("{}: {all}\n", report.store));
