@@ -183,20 +183,5 @@ pub(crate) fn resample_store(
         done.map_err(at::<zvf_convert::ConvertError>(&url))
     };
     let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(json!({
-        "store": url,
-        "source": source,
-        "points": points,
-        "step": step,
-        "tolerance": tolerance,
-        "vertices_before": done.vertices_before,
-        "vertices": done.vertices,
-        "objects": done.objects,
-        "kept": done.kept,
-        "groups": done.groups,
-        "length_before": done.length_before,
-        "length": done.length,
-        "notes": done.notes,
-    })
-    .to_string())
+    Ok(done.document(&source, &url, new).to_string())
 }

@@ -1,6 +1,5 @@
 //! `zvf resample` and `zvf simplify`: other points, or fewer ones, along the same lines.
 
-use serde_json::json;
 use zvf_convert::{NewPoints, ResampleOptions, resample};
 use zvf_store::Need;
 
@@ -62,25 +61,7 @@ fn copy(
     let done = context.wait(resample(&store, target, options))??;
     context.warn(&done.notes);
     if context.common.json {
-        let mut document = json!({
-            "store": target,
-            "source": source,
-            "vertices_before": done.vertices_before,
-            "vertices": done.vertices,
-            "objects": done.objects,
-            "kept": done.kept,
-            "groups": done.groups,
-            "length_before": done.length_before,
-            "length": done.length,
-            "notes": done.notes,
-        });
-        let (name, value) = match points {
-            NewPoints::Count(count) => ("points", json!(count)),
-            NewPoints::Step(step) => ("step", json!(step)),
-            NewPoints::Tolerance(far) => ("tolerance", json!(far)),
-        };
-        document[name] = value;
-        return print_json(&document);
+        return print_json(&done.document(source, target, points));
     }
     let mut parts = vec![
         format!(

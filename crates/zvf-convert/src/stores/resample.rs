@@ -1,9 +1,10 @@
-//! Lines and skeletons with other points along the same ways.
+//! Lines and skeletons with other points along the same lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use futures::future::BoxFuture;
+use serde_json::{Value, json};
 use zvf_encode::batches::Owners;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::LinksConvention;
@@ -48,7 +49,7 @@ impl ResampleOptions {
     }
 }
 
-/// What was resampled.
+/// The result of [`resample`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Resampled {
@@ -66,15 +67,40 @@ pub struct Resampled {
     pub length_before: f64,
     /// The length of all new lines.
     pub length: f64,
-    /// What was converted or left out, and defects of the source.
+    /// Remarks: what was converted, what was left out, and defects of the source.
     pub notes: Vec<String>,
 }
 
-/// Writes level 0 of a store of polylines, streamlines or skeletons as a new store with other points along the same ways.
+impl Resampled {
+    /// The report of the program and of Python: addresses of the new store and of its source, where the points are, and all members of this.
+    #[must_use]
+    pub fn document(&self, source: &str, address: &str, points: NewPoints) -> Value {
+        let (name, value) = match points {
+            NewPoints::Count(count) => ("points", json!(count)),
+            NewPoints::Step(step) => ("step", json!(step)),
+            NewPoints::Tolerance(far) => ("tolerance", json!(far)),
+        };
+        json!({
+            "store": address,
+            "source": source,
+            name: value,
+            "vertices_before": self.vertices_before,
+            "vertices": self.vertices,
+            "objects": self.objects,
+            "kept": self.kept,
+            "groups": self.groups,
+            "length_before": self.length_before,
+            "length": self.length,
+            "notes": self.notes,
+        })
+    }
+}
+
+/// Writes level 0 of a store of polylines, streamlines or skeletons as a new store with other points along the same lines.
 ///
-/// With [`NewPoints::Tolerance`] the points are vertices of the source, with their values. Else, both ends of a line are kept exactly; of a skeleton roots, branching points and tips, and the ways between them are resampled. Floats of vertices are
-/// interpolated linearly, all other values are those of the nearest vertex of the way. Attributes of objects, ids, groups, axes, units, chunk shape, headers and
-/// frame are those of the source.
+/// With [`NewPoints::Tolerance`] the points are vertices of the source, with their values. Otherwise both ends of a line are kept exactly, in a skeleton the roots,
+/// branching points and tips, and new points are placed between them: floating-point attributes are interpolated linearly, all other values are copied from the nearest
+/// vertex of the line. Object attributes, ids, groups, axes, units, chunk shape, headers and frame are copied from the source.
 ///
 /// # Units
 /// Arc lengths are world coordinates as they are stored; all axes count, one of time too.
