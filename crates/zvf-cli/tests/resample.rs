@@ -260,13 +260,7 @@ fn what_does_not_belong_to_points_is_kept() -> Result<()> {
     );
     ensure!(!old["axes"].is_null(), "{old}");
     assert_eq!(old["axes"], new["axes"]);
-    let report = home.zvf(&["validate", "u.zv"])?;
-    assert_eq!(
-        report.code,
-        0,
-        "{}",
-        String::from_utf8_lossy(&report.stdout)
-    );
+    home.validates("u.zv")?;
     // A tractogram goes back to the file that it came from.
     let home = Home::new("real_tractogram")?;
     home.text(&["resample", STORE, "r.zv", "--points", "12", "-q"])?;
@@ -458,13 +452,7 @@ fn skeletons_keep_roots_branches_and_tips() -> Result<()> {
     let ran = home.zvf(&["resample", "named.zv", "other.zv", "--step", &words])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ensure!(ran.stderr.contains("node_id"), "{}", ran.stderr);
-    let report = home.zvf(&["validate", "k.zv"])?;
-    assert_eq!(
-        report.code,
-        0,
-        "{}",
-        String::from_utf8_lossy(&report.stdout)
-    );
+    home.validates("k.zv")?;
     Ok(())
 }
 

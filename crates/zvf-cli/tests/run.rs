@@ -97,6 +97,15 @@ impl Home {
         String::from_utf8(ran.stdout).context("stdout is not text")
     }
 
+    /// Validates a store, which must have no error.
+    pub(crate) fn validates(&self, store: &str) -> Result<()> {
+        let ran = self.zvf(&["validate", store])?;
+        if ran.code != 0 {
+            bail!("{store}: {}", String::from_utf8_lossy(&ran.stdout));
+        }
+        Ok(())
+    }
+
     /// Runs the program, which has to succeed, and gives its stdout as one JSON document.
     pub(crate) fn json(&self, args: &[&str]) -> Result<Value> {
         let text = self.text(args)?;

@@ -139,13 +139,7 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
         ensure!(rows(&home, "all.zv")? == (header, expected), "{case}: rows");
         let same = links(&home, "all.zv", flag)? == links(&home, STORE, flag)?;
         ensure!(same, "{case}: links");
-        let report = home.zvf(&["validate", "all.zv"])?;
-        assert_eq!(
-            report.code,
-            0,
-            "{case}: {}",
-            String::from_utf8_lossy(&report.stdout)
-        );
+        home.validates("all.zv")?;
     }
     Ok(())
 }
