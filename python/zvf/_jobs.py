@@ -222,11 +222,10 @@ class JobOptions(Options, total=False):
     """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
 
 
-class AppendOptions(JobOptions, total=False):
-    """The options of the job `append`: `schema("append")` has their documentation and defaults."""
+class FileOptions(JobOptions, total=False):
+    """Options of the jobs that read files, `append` and `import`."""
 
     format: str | None
-    links: Path | None
     object_column: str | None
     position: Sequence[str] | None
     new_ids: bool
@@ -245,39 +244,26 @@ class AppendOptions(JobOptions, total=False):
     scale: float | Sequence[float] | None
     affine: Path | None
     space: Literal["rasmm", "voxelmm", "file"] | None
+
+
+class AppendOptions(FileOptions, total=False):
+    """The options of the job `append`: `schema("append")` has their documentation and defaults."""
+
+    links: Path | None
     fill: Mapping[str, str | float | bool] | None
 
 
-class ImportOptions(JobOptions, total=False):
+class ImportOptions(FileOptions, total=False):
     """The options of the job `import`: `schema("import")` has their documentation and defaults."""
 
     kind: Kind | None
-    position: Sequence[str] | None
-    object_column: str | None
-    new_ids: bool
-    id_offset: int | None
-    id_from_file: bool
     attributes: Sequence[str] | None
     exclude: Sequence[str]
     nulls: Literal["keep", "error", "drop-row"] | int
-    format: str | None
-    delimiter: str | None
-    decimal: Literal[".", ","]
-    columns_in: Sequence[str] | None
-    na: Sequence[str] | None
-    rename: Mapping[str, str] | None
-    attribute_types: Mapping[str, str] | None
-    node_id: str | None
-    links_by_row: bool
-    link_columns: Sequence[str] | None
     edges: Path | None
     faces: Path | None
-    unit: str | None
     crs: str | None
     axis_types: Mapping[str, Literal["space", "time", "channel"]] | None
-    space: Literal["rasmm", "voxelmm", "file"] | None
-    affine: Path | None
-    scale: float | Sequence[float] | None
     chunk_shape: Sequence[float] | None
     bin_shape: Sequence[float] | None
     codec: Codec | None
