@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use futures::future::BoxFuture;
-use zvf_encode::error::OrBug;
+use zvf_encode::error::{OrBug, internal};
 use zvf_query::{Measures, Query};
 use zvf_store::{IoOptions, Store};
 use zvf_volume::{Order, Sampler};
@@ -19,7 +19,7 @@ use crate::masks::PlacedVolume;
 /// Lines whose ends are looked up in the volume together.
 const TOGETHER: usize = 1 << 17;
 
-/// Most pairs of labels; more are those of a volume of other values.
+/// The largest number of pairs of labels: a volume with more is probably not one of labels.
 const MOST_PAIRS: usize = 1 << 17;
 
 /// The volume of labels, and what is summed up of the lines of each pair.
@@ -69,7 +69,7 @@ pub struct LabelPair {
 /// two ends does not count.
 ///
 /// # Units
-/// The volume is placed as by [`mask_region`](crate::mask_region); lengths are those of [`Measures`].
+/// The volume is placed as by [`mask_region`](crate::mask_region); lengths are in world units, as in [`Measures`].
 ///
 /// # Cost
 /// One scan of the vertices, and for each 131,072 lines one of the part of the volume around their ends. Memory: that part (in pieces of 256 MiB), the budget of the query,
@@ -121,6 +121,7 @@ pub fn label_pairs<'a>(
                     found.add(&batch, &mut labels, &source.volume)?;
                     told(batch.num_rows() as u64);
                 }
+                internal!(labels.next().is_none(), "labels without a line");
                 rows = 0;
             }
             if last {

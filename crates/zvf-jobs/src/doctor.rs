@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
-use zvf_codec::{CodecSample, Compression};
+use zvf_codec::{CodecError, CodecSample, Compression};
 use zvf_encode::ShardShape;
 use zvf_encode::documents::STALE;
 use zvf_store::meta::space::Grid;
@@ -187,20 +187,24 @@ impl Doctor<'_> {
     }
 
     /// Encodes cells by what they are stored with and by what would be chosen.
-    fn again(stored: &Compression, items: usize, cells: &[Vec<u8>]) -> Option<Encoded> {
+    ///
+    /// # Errors
+    ///
+    /// A codec that fails.
+    fn again(stored: &Compression, items: usize, cells: &[Vec<u8>]) -> Result<Encoded, CodecError> {
         let sample = CodecSample::of(cells.len(), |at, most| {
-            let cell = cells.get(at).map(Vec::as_slice).unwrap_or_default();
-            Ok::<_, zvf_codec::CodecError>(cell.get(..most).unwrap_or(cell).to_vec())
-        });
-        let chosen = Compression::Auto.chosen(items, &sample.ok()?).ok()?;
-        let bytes = |by: &Compression| -> Option<u64> {
+            let cell = cells.iter().skip(at).take(1).flatten();
+            Ok::<_, CodecError>(cell.take(most).copied().collect())
+        })?;
+        let chosen = Compression::Auto.chosen(items, &sample)?;
+        let bytes = |by: &Compression| -> Result<u64, CodecError> {
             let mut sum = 0;
             for cell in cells {
-                sum += by.encode(cell.clone()).ok()?.len() as u64;
+                sum += by.encode(cell.clone())?.len() as u64;
             }
-            Some(sum)
+            Ok(sum)
         };
-        Some(Encoded {
+        Ok(Encoded {
             stored: bytes(stored)?,
             again: bytes(&chosen)?,
         })
@@ -220,9 +224,15 @@ impl Doctor<'_> {
                 return Ok(());
             };
             let sampled = self.cells(&array).await?;
-            let found = Self::again(&stored, Self::items(&array), &sampled);
-            let Some(found) = found.filter(|one| one.stored > 0) else {
-                continue;
+            let found = match Self::again(&stored, Self::items(&array), &sampled) {
+                Ok(found) if found.stored > 0 => found,
+                // An array without cells.
+                Ok(_) => continue,
+                Err(error) => {
+                    let note = format!("the codec of {} is not judged: {error}", array.path());
+                    self.report.notes.push(note);
+                    continue;
+                }
             };
             cells += sampled.len();
             let scaled = u128::from(usage.bytes) * u128::from(found.again);

@@ -88,7 +88,8 @@ impl Points {
     ///
     /// Limit: more bytes than the offsets of an Arrow array count. Bug: an axis that no position has.
     pub(crate) fn array(&self, numbers: &[f64], dims: usize) -> Result<ArrayRef, QueryError> {
-        let rows = numbers.len().checked_div(dims).unwrap_or(0);
+        let rows = numbers.len().checked_div(dims);
+        let rows = rows.or_bug("positions without axes")?;
         let width = self.row_bytes();
         let bytes = rows.saturating_mul(width);
         if i32::try_from(bytes).is_err() {
@@ -104,7 +105,7 @@ impl Points {
         let code = if self.axes.len() == 3 { POINT_Z } else { POINT };
         let mut values = Vec::with_capacity(bytes);
         let mut known = Vec::with_capacity(rows);
-        for position in numbers.chunks_exact(dims.max(1)) {
+        for position in numbers.chunks_exact(dims) {
             let mut number = true;
             values.push(1);
             values.extend(code.to_le_bytes());
