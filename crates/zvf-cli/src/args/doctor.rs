@@ -5,7 +5,7 @@ use clap::Args;
 /// `zvf doctor`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each finding has a number that was measured on this store, the number that it would be, and the command that changes it; NEW stands for the address of a copy. Nothing is changed.
+A finding states a value measured on this store, the value after a change, and the command for the change; NEW stands for the address of a copy. doctor itself changes nothing.
 
   codec         bytes of level 0: up to 16 cells of each array are encoded again by the codec that suits it; reported from 5 % on
   shards        files: level 0 has 1,000 chunks or more, each with files of its own

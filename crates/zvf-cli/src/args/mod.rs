@@ -194,7 +194,7 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
     Resample(ResampleArgs),
-    /// Makes a new store with fewer vertices of lines and skeletons, none of which moves further than a tolerance
+    /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
     Simplify(SimplifyArgs),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     #[command(after_help = jobs::MIGRATE)]

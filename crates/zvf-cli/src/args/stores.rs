@@ -76,11 +76,11 @@ pub(crate) struct MergeArgs {
 /// `zvf simplify`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DST gets the objects of level 0 of SRC with fewer of their vertices (Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between the kept vertices around it. \
-Both ends of a line are kept; of skeletons roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes, of which all count.
+DST gets the objects of level 0 of SRC with fewer vertices (algorithm of Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between its kept neighbours. \
+The ends of a line are kept; in skeletons the roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes and count every axis.
 
-Kept vertices are those of SRC, with all their values. Ids, attributes of objects, groups, units, axes, chunk shape, headers and frame are kept, too; attributes that were computed of all \
-vertices, such as length, stay as they were. Coarse levels are left out (`zvf pyramid` makes them). DST is there as a whole or not at all; memory is as for `zvf resample`.
+Kept vertices keep all their values. Ids, object attributes, groups, units, axes, chunk shape, headers and frame are copied. Object attributes that were computed from all vertices, such as \
+length, are copied unchanged. Coarse levels are left out (`zvf pyramid` makes them). DST is there as a whole or not at all; memory is as for `zvf resample`.
 
 Examples:
   zvf simplify tracts.zarrvectors small.zarrvectors --tolerance 0.1
@@ -104,12 +104,11 @@ pub(crate) struct SimplifyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 DST gets the objects of level 0 of SRC with other points along the same lines: --points N at equal arc length, or --step S from the first point on; then the \
-last piece may be shorter. Arc length is in the units of the axes, of which all count. Ends are kept exactly. SRC has polylines, streamlines or skeletons; of skeletons \
-(--step alone) roots, branching points and tips are kept, and each way between them is resampled from the root outwards.
+last segment may be shorter. Arc length is in the units of the axes and counts every axis. End points are kept exactly. SRC has polylines, streamlines or skeletons. Skeletons \
+take --step only: roots, branching points and tips are kept, and each path between two of them is resampled, starting at the end nearer to the root.
 
-Floats of vertices are interpolated linearly; whole numbers, truth values, dates and texts are those of the nearest vertex on the line, the first of two at the same \
-distance. Ids, groups, units, axes, chunk shape, headers and frame are those of SRC, and so are the attributes of objects, also those that were computed of the old \
-points (`zvf measure DST --as length` computes them again). Objects of one vertex stay as they are. Left out: coarse levels (`zvf pyramid` makes them), node_id of skeletons.
+Floating-point vertex attributes are interpolated linearly. Whole numbers, truth values, dates and texts are taken from the nearest vertex on the line, in a tie from the first. \
+Ids, groups, units, axes, chunk shape, headers and frame are copied from SRC, and so are object attributes, including those computed from the old points (`zvf measure DST --as length` computes them again). Objects of one vertex stay as they are. Left out: coarse levels (`zvf pyramid` makes them), node_id of skeletons.
 
 DST is there as a whole or not at all. Memory is bounded by --memory-budget, the tables of objects, and the largest object.
 

@@ -9,7 +9,7 @@ use zvf_write::{StoreSpec, WriteError};
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
 
-/// Takes standard input, which `-` among the files stands for, into a temporary file, since files are read twice.
+/// Copies standard input, which the file name `-` stands for, to a temporary file, because files are read twice.
 ///
 /// # Errors
 ///
