@@ -11,7 +11,7 @@ use zvf_codec::{Compression, names};
 use zvf_encode::WriteError;
 use zvf_encode::documents::presence;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{Cells, Container, EncodedCells, object_key};
+use zvf_encode::level::{Cells, Container, EncodedCells, is_written, object_key};
 use zvf_encode::target::{Object, Target, node};
 
 /// An array of cells, and the cells that change.
@@ -61,12 +61,9 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
     let sharding = doc.sharding()?;
     let inner = match &sharding {
         Some(sharding) => {
-            let index: Vec<&str> = sharding
-                .index_codecs
-                .iter()
-                .map(|c| c.name.as_str())
-                .collect();
-            if !sharding.index_at_end || index != ["bytes", "crc32c"] {
+            if !is_written(sharding) {
+                let index = sharding.index_codecs.iter();
+                let index: Vec<&str> = index.map(|codec| codec.name.as_str()).collect();
                 return refused(
                     format!("an index by {index:?}"),
                     "bytes and crc32c, at the end",

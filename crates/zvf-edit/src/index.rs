@@ -1,11 +1,11 @@
 //! The object index under an edit: ids and manifests.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_format::manifest::{Manifest, ManifestBuilder};
-use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayDoc, ObjectIndexDoc, ObjectLayout};
 use zvf_store::{ObjectIndex, StoreError};
 
@@ -14,7 +14,8 @@ use super::grid::unwritten;
 use super::state::{Block, State};
 use zvf_codec::Compression;
 use zvf_encode::WriteError;
-use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::ManifestLayout;
 use zvf_encode::tables::Typed;
 use zvf_encode::target::{Object, node};
 use zvf_format::int::wide;
@@ -295,45 +296,34 @@ impl Index {
         state: &State,
         doc: &ArrayDoc,
     ) -> Result<Vec<Object>, WriteError> {
-        let (bucket, compression) = buckets(doc)?;
+        let layout = manifest_layout(doc)?;
+        let bucket = layout.rows()?;
         let touched: BTreeSet<usize> = self
             .changed
             .iter()
             .filter_map(|row| row.checked_div(bucket))
             .collect();
-        let mut objects = Vec::new();
+        let (mut objects, mut doc) = (Vec::new(), doc.clone());
         for number in touched {
-            let mut builder = VlenBuilder::new();
             let first = number * bucket;
             let end = (first + bucket).min(self.ids.len());
             let mut old = None;
             if first < self.before {
                 let of_bucket = self.stored.chunk_of(wide(first));
-                old = Some(
-                    self.stored
-                        .manifest_chunk_in(state.level.next_round(), of_bucket)
-                        .await?,
-                );
+                let round = state.level.next_round();
+                old = Some(self.stored.manifest_chunk_in(round, of_bucket).await?);
             }
-            for row in first..end {
-                let failed = |source| WriteError::encode("object_index/manifests", source);
+            let manifests = (first..end).map(|row| {
                 if self.changed.contains(&row) {
-                    builder.push(&self.blob(state, row)?).map_err(failed)?;
-                } else {
-                    let blob = old.as_ref().map_or(&[][..], |chunk| chunk.blob(wide(row)));
-                    builder.push(blob).map_err(failed)?;
+                    return self.blob(state, row).map(Cow::Owned);
                 }
-            }
-            let count = narrow("manifests of one chunk", bucket)?;
-            let bytes = builder.finish_padded(count);
-            let bytes =
-                bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
-            objects.push((
-                format!("{PATH}/manifests/c/{number}"),
-                compression.encode(bytes)?,
-            ));
+                let stored = old.as_ref().map_or(&[][..], |chunk| chunk.blob(wide(row)));
+                Ok(Cow::Borrowed(stored))
+            });
+            let encoded = layout.encode(manifests)?;
+            encoded.list(wide(number), &mut doc.attributes);
+            objects.push((format!("{PATH}/manifests/c/{number}"), encoded.bytes));
         }
-        let mut doc = doc.clone();
         let rows = wide(self.ids.len());
         // New chunks are written; what an old document does not record of the others stays unknown.
         let chunks = rows.div_ceil(wide(bucket));
@@ -359,17 +349,10 @@ impl Index {
     }
 }
 
-/// Manifests of one chunk, and how they are compressed.
-pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError> {
-    let compression = Compression::behind("vlen-bytes", &doc.codecs);
-    let plain =
-        doc.key_encoding == zvf_meta::KeyEncoding::default() && doc.data_type.is_vlen_bytes();
-    match (doc.chunk_shape.as_slice(), compression) {
-        (&[bucket], Some(compression)) if plain && bucket > 0 => {
-            Ok((to_index("manifests of one chunk", bucket)?, compression))
-        }
-        _ => Err(unwritten(&format!("{PATH}/manifests"), &doc.codecs)),
-    }
+/// How the manifests of an array are stored; fails if an edit cannot keep that.
+pub(crate) fn manifest_layout(doc: &ArrayDoc) -> Result<ManifestLayout, WriteError> {
+    let layout = ManifestLayout::of(doc)?;
+    layout.ok_or_else(|| unwritten(&format!("{PATH}/manifests"), &doc.codecs))
 }
 
 /// The objects of a table of ids, with its document. Without ids there is no chunk: a caller that drops all

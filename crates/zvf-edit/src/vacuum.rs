@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
 use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
@@ -13,10 +13,10 @@ use zvf_store::{GridArray, Need, ObjectIndex, Store};
 use super::commit::{Plan, make};
 use super::documents::{document_at, index_doc};
 use super::grid::{cells_of, document_of, packing};
-use super::index::{Index, buckets, table_of_ids};
+use super::index::{Index, manifest_layout, table_of_ids};
 use super::{Edit, EditSummary};
 use zvf_codec::Compression;
-use zvf_encode::error::narrow;
+use zvf_encode::error::to_index;
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::{Object, Target, node};
 use zvf_encode::{WriteError, WriteOptions};
@@ -307,7 +307,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         .copied()
         .collect();
     let mut old: BTreeSet<String> = (0..wide(index.ids.len())
-        .div_ceil(wide(buckets(&manifests)?.0)))
+        .div_ceil(wide(manifest_layout(&manifests)?.rows()?)))
         .map(|at| format!("0/object_index/manifests/c/{at}"))
         .chain(["0/object_index/object_ids/c/0".to_owned()])
         .collect();
@@ -348,37 +348,38 @@ async fn all_manifests(
     gone: &BTreeSet<usize>,
     round: u32,
 ) -> Result<Vec<Object>, WriteError> {
-    let (bucket, compression) = buckets(doc)?;
+    let layout = manifest_layout(doc)?;
+    let bucket = layout.rows()?;
     let stored = index.stored();
-    let failed = |source| WriteError::encode("object_index/manifests", source);
-    let (mut objects, mut builder, mut number, mut rows) =
-        (Vec::new(), VlenBuilder::new(), 0_u64, 0_u64);
-    let full = narrow("manifests of one chunk", bucket)?;
-    let mut put = |builder: VlenBuilder, number: u64| -> Result<(), WriteError> {
-        let bytes = compression.encode(builder.finish_padded(full).map_err(failed)?)?;
-        objects.push((format!("0/object_index/manifests/c/{number}"), bytes));
+    let (mut objects, mut doc) = (Vec::new(), doc.clone());
+    doc.attributes.shard_lengths = None;
+    let (mut kept, mut rows, mut number) = (Vec::new(), 0_u64, 0_u64);
+    let mut put = |kept: &mut Vec<Bytes>, doc: &mut ArrayDoc| -> Result<(), WriteError> {
+        let encoded = layout.encode(kept.drain(..).map(Ok))?;
+        encoded.list(number, &mut doc.attributes);
+        objects.push((
+            format!("0/object_index/manifests/c/{number}"),
+            encoded.bytes,
+        ));
+        number += 1;
         Ok(())
     };
     for chunk in 0..stored.manifest_chunks() {
         let chunk = stored.manifest_chunk_in(round, chunk).await?;
-        for (slot, row) in (chunk.first_slot()..).zip(0..chunk.len()) {
-            let at = zvf_encode::error::to_index("objects", slot)?;
-            debug_assert!(row < chunk.len());
-            if gone.contains(&at) {
+        for slot in (chunk.first_slot()..).take(chunk.len()) {
+            if gone.contains(&to_index("objects", slot)?) {
                 continue;
             }
-            builder.push(chunk.blob(slot)).map_err(failed)?;
+            kept.push(chunk.blob_shared(slot));
             rows += 1;
-            if builder.len() == full {
-                put(std::mem::take(&mut builder), number)?;
-                number += 1;
+            if kept.len() == bucket {
+                put(&mut kept, &mut doc)?;
             }
         }
     }
-    if !builder.is_empty() {
-        put(builder, number)?;
+    if !kept.is_empty() {
+        put(&mut kept, &mut doc)?;
     }
-    let mut doc = doc.clone();
     doc.attributes.stored_chunks = Some(wide(objects.len()));
     doc.shape = vec![rows];
     objects.push(node("0/object_index/manifests", doc.to_json()));

@@ -83,7 +83,8 @@ pub(super) fn write(
         IdsIn::Rows => Rows::by_id(&table, &format!("{number}/object_index"), notes)?,
     };
     let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
-    let mut array = ManifestArray::new(out.compression, out.target);
+    let sharded = out.cells.shards.is_some() && out.ids == IdsIn::Table;
+    let mut array = ManifestArray::new(out.compression, sharded, out.target);
     let owners = || Owners::new(out.budget / 8, out.folder);
     let mut owners = source.owners.then(owners);
     let mut read = Parts::new(source, index_);

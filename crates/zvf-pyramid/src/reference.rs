@@ -222,7 +222,7 @@ fn write_objects(
 ) -> Result<(Objects, u64), WriteError> {
     let mut coarse = Objects::new(given.ids.clone());
     coarse.deleted.clone_from(&given.deleted);
-    let mut array = ManifestArray::new(&cells.compression, target);
+    let mut array = ManifestArray::new(&cells.compression, cells.shards.is_some(), target);
     let (mut present, mut path) = (0_u64, Vec::new());
     let mut kept = kept.iter().copied().peekable();
     let rank = metas

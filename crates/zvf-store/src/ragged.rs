@@ -3,32 +3,38 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
-use crate::cells::fetch_entries;
-use crate::codec::decode;
+use crate::cells::{self, ChunkWant, ShardCache, TableObjects};
 use crate::elements::Elements;
-use crate::layout::{self, Layout, Reader};
+use crate::layout::{self, Reader};
 use crate::once_cache::OnceCache;
+use crate::ordered::all_in_order;
 use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
-use zvf_codec::Data;
-use zvf_io::{Ask, Cap, Kv, blocking};
+use zvf_io::{Cap, Kv, driven};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
 #[derive(Debug)]
 pub(crate) struct RaggedArray {
     path: String,
     doc: ArrayDoc,
-    reader: Reader<Layout>,
+    reader: Reader<Arc<TableObjects>>,
     rows: u64,
     /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
+    /// Elements of a stored object.
+    per_object: u64,
     /// How many elements are not empty, if a document states it; otherwise the warnings to which missing chunks are added.
     filled: Filled,
     cache: Arc<OnceCache<u64, Arc<Elements>>>,
+    shards: Arc<ShardCache>,
 }
+
+/// Objects of a local disk that are read by one task.
+const TOGETHER: usize = 64;
 
 /// Knowledge about the number of elements that are not empty.
 #[derive(Debug)]
@@ -71,23 +77,33 @@ impl RaggedArray {
                 "chunk_shape is 0, expected at least 1",
             ));
         }
-        let reader = layout::reader(&path, &doc, limits)?;
-        // In shards the chunks inside of them are read one by one.
-        let per_chunk = match &reader {
-            Reader::Own(layout) => layout.chunk.first().copied().unwrap_or(per_chunk).max(1),
-            Reader::Generic | Reader::Unsupported(_) => per_chunk,
+        let (per_object, mut inner) = (per_chunk, per_chunk);
+        let reader = match layout::reader(&path, &doc, limits)? {
+            Reader::Own(layout) => {
+                // In shards the chunks inside of them are read one by one.
+                inner = layout.chunk.first().copied().unwrap_or(per_chunk).max(1);
+                Reader::Own(Arc::new(TableObjects {
+                    layout,
+                    lengths: doc.attributes.shard_lengths.clone(),
+                    path: path.clone(),
+                }))
+            }
+            Reader::Generic => Reader::Generic,
+            Reader::Unsupported(what) => Reader::Unsupported(what),
         };
         Ok(Self {
             path,
             doc,
             reader,
             rows,
-            per_chunk,
+            per_chunk: inner,
+            per_object,
             filled: Filled::Any,
             cache: Arc::new(OnceCache::new(
                 limits.cache_bytes,
                 |chunk: &Arc<Elements>| chunk.weight(),
             )),
+            shards: Arc::new(ShardCache::new(limits.cache_bytes)),
         })
     }
 
@@ -103,8 +119,7 @@ impl RaggedArray {
 
     /// The elements of a chunk without an object.
     fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<Elements>, StoreError> {
-        let sharded = matches!(&self.reader, Reader::Own(layout) if layout.shard.is_some());
-        let number = first.checked_div(self.per_chunk).filter(|_| !sharded);
+        let number = first.checked_div(self.per_object);
         let stored = self.doc.attributes.stored_chunks;
         if let Some(error) = number.and_then(|number| layout::lost(key, number, stored)) {
             return Err(error);
@@ -136,9 +151,9 @@ impl RaggedArray {
         self.rows
     }
 
-    /// Stored objects that the array can have.
-    pub(crate) fn chunks(&self) -> u64 {
-        self.rows.div_ceil(self.per_chunk)
+    /// Elements of a stored object.
+    pub(crate) fn object_rows(&self) -> u64 {
+        self.per_object
     }
 
     /// Elements of a chunk, or of one inside a shard.
@@ -146,29 +161,94 @@ impl RaggedArray {
         self.per_chunk
     }
 
-    /// Loads a chunk, once.
-    pub(crate) async fn chunk(
+    /// The elements of some rows, in that order, from the chunks that hold them; empty for rows past the end.
+    ///
+    /// # Cost
+    /// The chunks that are not loaded yet, at once; those of one shard with one index.
+    pub(crate) async fn elements(
         self: &Arc<Self>,
         kv: &Kv,
-        number: u64,
-    ) -> Result<Arc<Elements>, StoreError> {
-        if number >= self.chunks() {
-            return Err(StoreError::misuse(format!(
-                "{}: chunk {number} asked for, there are {}",
-                self.path,
-                self.chunks()
-            )));
-        }
-        let (array, kv) = (Arc::clone(self), kv.clone());
-        let load = Box::pin(async move { array.load(&kv, number).await });
-        self.cache.get(number, load).await
+        rows: &[u64],
+    ) -> Result<Vec<Bytes>, StoreError> {
+        let chunk_of = |row: &u64| row / self.per_chunk;
+        let there = rows.iter().filter(|row| **row < self.rows);
+        let mut numbers: Vec<u64> = there.map(chunk_of).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let chunks = self.chunks(kv, &numbers).await?;
+        let element = |row: &u64| {
+            let chunk = chunks.get(numbers.binary_search(&chunk_of(row)).ok()?)?;
+            chunk.get_shared(usize::try_from(row % self.per_chunk).ok()?)
+        };
+        Ok(rows
+            .iter()
+            .map(|row| element(row).unwrap_or_default())
+            .collect())
     }
 
     /// The element of a row, from the chunk that holds it.
     pub(crate) async fn element(self: &Arc<Self>, kv: &Kv, row: u64) -> Result<Bytes, StoreError> {
-        let chunk = self.chunk(kv, row / self.per_chunk).await?;
-        let inside = usize::try_from(row % self.per_chunk).unwrap_or(usize::MAX);
-        Ok(chunk.get_shared(inside).unwrap_or_default())
+        let found = self.elements(kv, &[row]).await?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// Loads chunks, given in ascending order, each once.
+    pub(crate) async fn chunks(
+        self: &Arc<Self>,
+        kv: &Kv,
+        numbers: &[u64],
+    ) -> Result<Vec<Arc<Elements>>, StoreError> {
+        if let [number] = *numbers {
+            let (array, kv) = (Arc::clone(self), kv.clone());
+            let load = Box::pin(async move {
+                let loaded = array.load(&kv, &[number]).await?.pop();
+                loaded.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
+            });
+            return Ok(vec![self.cache.get(number, load).await?]);
+        }
+        let ready = numbers.iter().map(|number| self.cache.ready(number));
+        let mut found: Vec<Option<Arc<Elements>>> = ready.collect();
+        let missing = found
+            .iter()
+            .zip(numbers)
+            .filter(|(chunk, _)| chunk.is_none());
+        let missing: Vec<u64> = missing.map(|(_, number)| *number).collect();
+        let per_object = (self.per_object / self.per_chunk).max(1);
+        let mut loads = Vec::new();
+        let mut rest = missing.as_slice();
+        while let Some(first) = rest.first() {
+            // Whole objects, so that the index of a shard is read once.
+            let mut objects = 0;
+            let mut last = None;
+            let end = rest.iter().position(|number| {
+                let object = number / per_object;
+                objects += usize::from(last.replace(object) != Some(object));
+                objects > TOGETHER
+            });
+            let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
+            debug_assert!(part.first() == Some(first));
+            let (array, kv, part) = (Arc::clone(self), kv.clone(), part.to_vec());
+            let load = driven(async move { array.load(&kv, &part).await });
+            loads.push(Box::pin(load) as BoxFuture<'_, _>);
+            rest = more;
+        }
+        let loaded = all_in_order(loads).await?.into_iter().flatten();
+        let mut loaded = missing.into_iter().zip(loaded);
+        for chunk in found.iter_mut().filter(|chunk| chunk.is_none()) {
+            if let Some((number, elements)) = loaded.next() {
+                self.cache.insert(number, Arc::clone(&elements));
+                *chunk = Some(elements);
+            }
+        }
+        let found: Option<Vec<_>> = found.into_iter().collect();
+        found.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
+    }
+
+    /// The chunks of a stored object, ascending.
+    pub(crate) fn chunks_of_object(&self, number: u64) -> Vec<u64> {
+        let first = number.saturating_mul(self.per_object);
+        let end = first.saturating_add(self.per_object).min(self.rows);
+        (first / self.per_chunk..end.div_ceil(self.per_chunk)).collect()
     }
 
     /// Forgets the chunks that are loaded.
@@ -176,47 +256,59 @@ impl RaggedArray {
         self.cache.clear();
     }
 
-    async fn load(&self, kv: &Kv, number: u64) -> Result<Arc<Elements>, StoreError> {
-        let first = number.saturating_mul(self.per_chunk);
-        let most = self.rows.saturating_sub(first);
-        let end = first.saturating_add(self.per_chunk).min(self.rows);
-        let layout = match &self.reader {
-            Reader::Own(layout) => layout,
+    async fn load(&self, kv: &Kv, numbers: &[u64]) -> Result<Vec<Arc<Elements>>, StoreError> {
+        let table = match &self.reader {
+            Reader::Own(table) => table,
             Reader::Unsupported(what) => {
                 return Err(StoreError::unsupported(self.path.clone(), what.clone()));
             }
             Reader::Generic => {
-                let bytes =
-                    crate::generic::read_ragged_chunk(kv, &self.path, &self.doc, first..end)
-                        .await?;
-                let key = self.path.clone();
-                return match bytes {
-                    None => self.empty(&key, first, end),
-                    Some((bytes, elements)) => parse(&key, bytes, elements, most),
-                };
+                let mut all = Vec::with_capacity(numbers.len());
+                for number in numbers {
+                    all.push(self.load_generic(kv, *number).await?);
+                }
+                return Ok(all);
             }
         };
-        let place = layout.place(&[first]);
-        let key = layout::object_key(&self.path, &self.doc, &place.object);
-        let cap = Cap::cell(kv.limits());
-        let found = match layout.shard {
-            Some(shard) => {
-                let found = fetch_entries(kv, &key, shard, &[place.entry]).await?;
-                found.into_iter().next().flatten()
+        let wants = numbers.iter().map(|number| {
+            let place = table.layout.place(&[number.saturating_mul(self.per_chunk)]);
+            ChunkWant {
+                key: layout::object_key(&self.path, &self.doc, &place.object),
+                entry: place.entry,
             }
-            None => {
-                let object = kv.get_polled(&key, Ask::Whole, cap).await?;
-                object.map(|object| object.bytes)
+        });
+        let wants: Vec<ChunkWant> = wants.collect();
+        let shards = Arc::clone(&self.shards);
+        let found = cells::fetch_table(kv.clone(), shards, table, &wants).await?;
+        let all = found.into_iter().zip(&wants).zip(numbers);
+        all.map(|((bytes, want), number)| {
+            let (first, end) = self.rows_of(*number);
+            match bytes {
+                None => self.empty(&want.key, first, end),
+                Some(bytes) => {
+                    let most = self.rows.saturating_sub(first);
+                    parse(&want.key, bytes, table.layout.elements, most)
+                }
             }
-        };
-        let Some(bytes) = found else {
-            return self.empty(&key, first, end);
-        };
-        let (chain, elements) = (layout.chain.clone(), layout.elements);
-        let decode = move || {
-            let bytes = decode(&chain, &key, Data::Shared(bytes), cap)?.into_bytes();
-            parse(&key, bytes, elements, most)
-        };
-        blocking(decode).await?
+        })
+        .collect()
+    }
+
+    /// The rows of a chunk: the first, and the one after the last.
+    fn rows_of(&self, number: u64) -> (u64, u64) {
+        let first = number.saturating_mul(self.per_chunk);
+        (first, first.saturating_add(self.per_chunk).min(self.rows))
+    }
+
+    async fn load_generic(&self, kv: &Kv, number: u64) -> Result<Arc<Elements>, StoreError> {
+        let (first, end) = self.rows_of(number);
+        let bytes =
+            crate::generic::read_ragged_chunk(kv, &self.path, &self.doc, first..end).await?;
+        match bytes {
+            None => self.empty(&self.path, first, end),
+            Some((bytes, elements)) => {
+                parse(&self.path, bytes, elements, self.rows.saturating_sub(first))
+            }
+        }
     }
 }

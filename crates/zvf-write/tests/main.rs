@@ -29,6 +29,7 @@ mod link_groups;
 mod links;
 mod local;
 mod mainline;
+mod manifests;
 mod minimal;
 mod model;
 mod odd;

@@ -53,7 +53,7 @@ fn spec() -> StoreSpec {
 }
 
 /// The documents of arrays in shards, by path.
-fn sharded(files: &BTreeMap<String, Vec<u8>>) -> Vec<(&str, ArrayDoc)> {
+pub(crate) fn sharded(files: &BTreeMap<String, Vec<u8>>) -> Vec<(&str, ArrayDoc)> {
     let docs = files.iter().filter_map(|(key, bytes)| {
         let doc = ArrayDoc::parse(bytes).ok()?;
         let path = key.strip_suffix("/zarr.json")?;
@@ -63,13 +63,15 @@ fn sharded(files: &BTreeMap<String, Vec<u8>>) -> Vec<(&str, ArrayDoc)> {
 }
 
 /// The documents list the lengths of large shards, and of no others, as the indexes have them. Returns how many.
-async fn check_lengths(memory: &Memory) -> usize {
+pub(crate) async fn check_lengths(memory: &Memory) -> usize {
     let files = memory.files().await;
     check_documents(&files);
     let mut count = 0;
     for (path, doc) in sharded(&files) {
         let listed = doc.attributes.shard_lengths.clone().unwrap_or_default();
-        let places = doc.chunk_shape.iter().product();
+        let inner = doc.sharding().unwrap().unwrap().chunk_shape;
+        let places = doc.chunk_shape.iter().zip(&inner);
+        let places: Vec<u64> = places.map(|(all, inner)| all / inner).collect();
         let prefix = format!("{path}/");
         let shards = files.iter().filter_map(|(key, bytes)| {
             let key = key.strip_prefix(&prefix)?;
@@ -77,14 +79,14 @@ async fn check_lengths(memory: &Memory) -> usize {
         });
         let mut large = 0;
         for (key, bytes) in shards {
-            let index = ShardIndex::parse(bytes, places).unwrap();
+            let index = ShardIndex::parse(bytes, places.iter().product()).unwrap();
             if index.data().len() <= 64 << 10 {
                 assert!(!listed.contains_key(key), "{path}/{key}");
                 continue;
             }
             large += 1;
             let text = listed[key].as_str().unwrap();
-            let ranges = shard_lengths::ranges(text, &doc.chunk_shape).unwrap();
+            let ranges = shard_lengths::ranges(text, &places).unwrap();
             for (entry, range) in index.entries().iter().zip(ranges) {
                 let stored = match entry.is_absent() {
                     true => 0..0,
@@ -201,7 +203,7 @@ async fn a_copy_that_goes_on_lists_the_lengths_of_earlier_shards() {
 }
 
 /// The rounds and numbers of a first question to a store.
-async fn cold(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
+pub(crate) async fn cold(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
     let trace = IoTrace::on();
     let options = memory.open_options().with_trace(trace.clone());
     // The look at the end whether the store changed is no part of the answer.

@@ -57,6 +57,12 @@ impl Memory {
         self.0.put(&path, bytes.into()).await.unwrap();
     }
 
+    /// Removes an object of the store.
+    pub(crate) async fn remove(&self, key: &str) {
+        let path = Path::parse(format!("some/points.zarrvectors/{key}")).unwrap();
+        self.0.delete(&path).await.unwrap();
+    }
+
     /// Every object, by its key inside the store.
     pub(crate) async fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let all: Vec<_> = self.0.list(None).try_collect().await.unwrap();

@@ -467,6 +467,7 @@ impl<'s> LevelWriter<'s> {
             placer,
             owners: owners.as_mut(),
             target,
+            sharded: self.cells.shards.is_some(),
         };
         let written = objects::write_manifests(spec, self.chunks, sorted, steps, tables, sinks)?;
         let rows = &written.rows;

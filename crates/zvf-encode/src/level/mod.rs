@@ -8,6 +8,7 @@ pub(crate) mod blobs;
 pub(crate) mod cell;
 pub(crate) mod finish;
 pub(crate) mod fragment_values;
+pub(crate) mod manifests;
 pub(crate) mod objects;
 pub mod owners;
 pub mod part_texts;
@@ -19,6 +20,7 @@ pub use finish::{
     LevelDocuments, LevelInput, LevelWriter, RowsWritten, Summary, Trace, by_chunk, dictionaries,
     write_arrays,
 };
-pub use objects::{ManifestArray, Tables, check_chain, checked_groups, index_doc, index_of_rows};
+pub use manifests::{EncodedManifests, ManifestArray, ManifestLayout};
+pub use objects::{Tables, check_chain, checked_groups, index_doc, index_of_rows};
 pub use progress::{Progress, Step, Steps, Watch};
-pub use shard::{Cells, Container, EncodedCells, ShardTexts, object_key, stored_as};
+pub use shard::{Cells, Container, EncodedCells, ShardTexts, is_written, object_key, stored_as};

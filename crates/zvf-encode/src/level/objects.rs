@@ -2,37 +2,28 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
 use zvf_format::manifest::ManifestBuilder;
-use zvf_format::vlen::VlenBuilder;
-use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
+use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, ObjectIndexDoc};
 
 use crate::WriteError;
 use crate::batches::batch::{Groups, ObjectTable};
 use crate::documents::array;
-use crate::documents::array::{INDEX, array_doc, sample_of, vlen_codecs};
 use crate::documents::build::Docs;
-use crate::error::{OrBug, narrow};
+use crate::error::OrBug;
+use crate::level::manifests::ManifestArray;
 use crate::level::owners::Owners;
 use crate::level::progress::Steps;
 use crate::links::LinkPlacer;
 use crate::records::sorter::{Placed, Sorted};
 use crate::spec::names::check_name;
 use crate::spec::store::StoreSpec;
-use crate::spec::target_version::{ID_IS_ROW, IdsIn, MOST_ROWS};
+use crate::spec::target_version::{ID_IS_ROW, IdsIn};
 use crate::tables::column::{Held, TableOf, column, described, plain_column};
 use crate::tables::typed::Typed;
 use crate::target::{Below, Object};
 use crate::values::column::Values;
 use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
-
-/// Most manifests of one chunk. The released writers take 16384: then whoever asks for a few objects reads nearly all manifests of a store.
-pub(crate) const BUCKET: u32 = 512;
-
-/// Bytes of the manifests of one chunk, after which it has fewer of them; not fewer than [`FEWEST`].
-const BUCKET_BYTES: usize = 2 << 20;
-const FEWEST: u32 = 64;
 
 /// Fragments between two words about progress.
 const TELL: u64 = 4096;
@@ -218,143 +209,6 @@ pub(crate) struct Written {
     pub(crate) present: u64,
 }
 
-/// The object index of a level: manifests and ids, written in chunks as rows are pushed.
-#[derive(Debug)]
-pub struct ManifestArray<'t> {
-    compression: Compression,
-    /// That of the manifests, once there is a chunk of them.
-    manifests: Compression,
-    target: &'t Below<'t>,
-    /// Manifests until it is known how many come into a chunk.
-    first: Vec<Vec<u8>>,
-    first_bytes: usize,
-    /// Manifests of a chunk, once that is known.
-    rows: Option<u32>,
-    bucket: VlenBuilder,
-    full: u64,
-    count: u64,
-}
-
-impl<'t> ManifestArray<'t> {
-    /// An index without rows, in the level at `target`.
-    pub fn new(compression: &Compression, target: &'t Below<'t>) -> Self {
-        Self {
-            compression: compression.clone(),
-            manifests: compression.of_items(INDEX),
-            target,
-            first: Vec::new(),
-            first_bytes: 0,
-            rows: None,
-            bucket: VlenBuilder::new(),
-            full: 0,
-            count: 0,
-        }
-    }
-
-    /// Fixes how many manifests come into a chunk: [`BUCKET`], fewer where those would be more than
-    /// [`BUCKET_BYTES`], since a query of one object decodes a chunk as a whole.
-    fn divide(&mut self) -> Result<u32, WriteError> {
-        let rows = match narrow("manifests of a chunk", self.first.len())? {
-            rows if self.first_bytes >= BUCKET_BYTES => (1 << rows.max(1).ilog2()).max(FEWEST),
-            _ => BUCKET,
-        };
-        self.rows = Some(rows);
-        for manifest in std::mem::take(&mut self.first) {
-            self.append(&manifest, rows)?;
-        }
-        Ok(rows)
-    }
-
-    fn append(&mut self, manifest: &[u8], rows: u32) -> Result<(), WriteError> {
-        if self.bucket.len() == rows {
-            self.put(Some(rows))?;
-        }
-        self.bucket
-            .push(manifest)
-            .map_err(|source| WriteError::encode("object_index/manifests", source))
-    }
-
-    /// Writes a chunk, padded to a number of rows.
-    fn put(&mut self, rows: Option<u32>) -> Result<(), WriteError> {
-        let bucket = std::mem::take(&mut self.bucket);
-        let bytes = match rows {
-            Some(rows) => bucket.finish_padded(rows),
-            None => Ok(bucket.finish()),
-        };
-        let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
-        if self.full == 0 {
-            self.manifests = self.compression.chosen(INDEX, &sample_of(&bytes)?)?;
-        }
-        self.target.put(vec![(
-            format!("object_index/manifests/c/{}", self.full),
-            self.manifests.encode(bytes)?,
-        )])?;
-        self.full += 1;
-        Ok(())
-    }
-
-    /// Appends the manifest of the next row.
-    ///
-    /// # Errors
-    /// Limit: 2^32 rows. I/O.
-    pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
-        self.count += 1;
-        if self.count > MOST_ROWS {
-            return Err(WriteError::limit("objects", self.count, MOST_ROWS));
-        }
-        if let Some(rows) = self.rows {
-            return self.append(manifest, rows);
-        }
-        self.first.push(manifest.to_vec());
-        self.first_bytes += manifest.len();
-        if self.first_bytes >= BUCKET_BYTES || self.first.len() == index(BUCKET) {
-            self.divide()?;
-        }
-        Ok(())
-    }
-
-    /// Writes the last chunk and the ids of all rows; returns the documents.
-    ///
-    /// # Errors
-    /// I/O.
-    pub fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
-        self.finish_in(IdsIn::Table, ids)
-    }
-
-    /// As [`finish`](Self::finish), with or without a table of ids.
-    pub fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
-        let rows = match self.rows {
-            Some(rows) => rows,
-            None => self.divide()?,
-        };
-        if !self.bucket.is_empty() {
-            self.put(Some(rows).filter(|_| self.full > 0))?;
-        }
-        if form == IdsIn::Rows && self.count == 0 {
-            // 0.8 §10.1.
-            return Ok(Vec::new());
-        }
-        let manifests = array_doc(
-            vec![self.count],
-            DataType::named("variable_length_bytes"),
-            vec![self.count.clamp(1, u64::from(rows))],
-            Value::from(""),
-            vlen_codecs(&self.manifests),
-            ArrayAttributes {
-                stored_chunks: Some(self.full),
-                ..ArrayAttributes::default()
-            },
-        );
-        let mut docs = vec![("object_index/manifests".to_owned(), manifests)];
-        if form == IdsIn::Table {
-            let (doc, objects) = ids_array(ids, &self.compression)?;
-            self.target.put(objects)?;
-            docs.push(("object_index/object_ids".to_owned(), doc));
-        }
-        Ok(docs)
-    }
-}
-
 /// The destination of the parts of objects.
 #[derive(Debug)]
 pub(crate) struct ManifestSinks<'s> {
@@ -364,6 +218,8 @@ pub(crate) struct ManifestSinks<'s> {
     pub(crate) owners: Option<&'s mut Owners>,
     /// Takes manifests and ids.
     pub(crate) target: &'s Below<'s>,
+    /// Whether manifests are put in shards.
+    pub(crate) sharded: bool,
 }
 
 /// Writes manifests and ids, and hands the links between runs and the owners of fragments to `sinks`.
@@ -379,8 +235,9 @@ pub(crate) fn write_manifests(
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
-    let mut array = ManifestArray::new(&spec.settled_compression(), sinks.target);
     let form = spec.target.rules().ids;
+    let sharded = sinks.sharded && form == IdsIn::Table;
+    let mut array = ManifestArray::new(&spec.settled_compression(), sharded, sinks.target);
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
     while let Some(known_by) = sorted

@@ -10,7 +10,7 @@ use zvf_format::shard::{ShardEntry, ShardIndex};
 use zvf_format::shard_lengths::{curve, stored_order, to_text};
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
-use zvf_meta::{Codec, JsonObject, KeyEncoding};
+use zvf_meta::{Codec, JsonObject, KeyEncoding, Sharding};
 use zvf_store::{GridArray, Level};
 
 use crate::WriteError;
@@ -400,30 +400,38 @@ impl Cells {
         let Some(shards) = &self.shards else {
             return (ones, plain);
         };
-        let inner: Vec<_> = plain
-            .iter()
-            .map(|codec| {
-                let mut member = json!({"name": codec.name});
-                if !codec.configuration.is_null() {
-                    member["configuration"] = codec.configuration.clone();
-                }
-                member
-            })
-            .collect();
-        let configuration = json!({
-            "chunk_shape": ones,
-            "codecs": inner,
-            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-            "index_location": "end",
-        });
-        (
-            shards.clone(),
-            vec![Codec {
-                configuration,
-                ..Codec::named("sharding_indexed")
-            }],
-        )
+        (shards.clone(), vec![codec(&ones, &plain)])
     }
+}
+
+/// The codec of shards as they are written, with inner chunks of this shape and codecs.
+pub(crate) fn codec(chunk: &[u64], codecs: &[Codec]) -> Codec {
+    let member = |codec: &Codec| {
+        let mut member = json!({"name": codec.name});
+        if !codec.configuration.is_null() {
+            member["configuration"] = codec.configuration.clone();
+        }
+        member
+    };
+    let configuration = json!({
+        "chunk_shape": chunk,
+        "codecs": codecs.iter().map(member).collect::<Vec<_>>(),
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+        "index_location": "end",
+    });
+    Codec {
+        configuration,
+        ..Codec::named("sharding_indexed")
+    }
+}
+
+/// Whether shards with such an index are written here: little-endian with a checksum, behind the inner chunks.
+pub fn is_written(sharding: &Sharding) -> bool {
+    let index = sharding
+        .index_codecs
+        .iter()
+        .map(|codec| codec.name.as_str());
+    sharding.index_at_end && index.eq(["bytes", "crc32c"])
 }
 
 /// Returns the key of an object of the array at `path`, by its index.
@@ -461,6 +469,16 @@ fn array_stored_as(
     let codecs = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
     let compression = Compression::of(codecs.get(1..).unwrap_or_default());
     Ok((compression, sharding.map(|_| doc.chunk_shape.clone())))
+}
+
+/// A shard of a table: its inner chunks in the order of rows, each with its bytes.
+pub(crate) fn of_rows(
+    chunks: u32,
+    stored: Vec<Vec<u8>>,
+) -> Result<(Vec<u8>, Option<String>), WriteError> {
+    let inner = stored.into_iter().enumerate();
+    let inner = inner.map(|(place, bytes)| (curve(&[wide(place)]), place, bytes));
+    shard(&[u64::from(chunks)], inner.collect())
 }
 
 /// Inner chunks back to back, then the index and its checksum; and the lengths of the inner chunks, if they are listed.

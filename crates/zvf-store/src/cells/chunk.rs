@@ -15,7 +15,6 @@ use crate::coord::Dotted;
 use crate::layout::{Layout, Shard};
 use crate::{ChunkCoord, StoreError, codec};
 use zvf_codec::{Data, StoredBytes};
-use zvf_format::shard_lengths;
 use zvf_io::{Ask, Cap, Kv, Object};
 
 /// A stored object and the wanted cells in it.
@@ -116,16 +115,8 @@ impl Decoder for ObjectWant {
         let listed = self.array.attributes().shard_lengths.as_ref()?;
         let key = self.key.strip_prefix(self.array.path())?;
         let text = listed.get(key.strip_prefix('/')?)?.as_str()?;
-        let all = shard_lengths::ranges(text, &layout.object)?;
-        let wanted = self.cells.iter().filter_map(|cell| {
-            let range = all.get(usize::try_from(cell.entry).ok()?)?.clone();
-            let size = range.end.saturating_sub(range.start);
-            (size > 0 && cap.check(&self.key, size).is_ok()).then_some(range)
-        });
-        Some(Guess {
-            ranges: wanted.collect(),
-            end: all.iter().map(|range| range.end).max()?,
-        })
+        let fits = |size| cap.check(&self.key, size).is_ok();
+        Guess::of(text, &layout.object, &self.cells, fits)
     }
 
     fn take_head(&mut self, head: Head, beside: Vec<Object>, cap: Cap) -> Result<(), StoreError> {

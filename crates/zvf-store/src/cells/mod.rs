@@ -15,6 +15,7 @@ mod padded;
 mod remote;
 mod request;
 mod shard;
+mod table;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -40,6 +41,8 @@ use local_disk::Disk;
 use padded::{BlockWant, Trim};
 use shard::Cell;
 pub(crate) use shard::ShardCache;
+use table::TableWant;
+pub(crate) use table::{ChunkWant, TableObjects};
 use zvf_format::int::wide;
 
 /// One cell that is wanted.
@@ -106,6 +109,29 @@ impl Plan {
         decoders.extend(sorter.packs.into_decoders());
         decoders.extend(sorter.blocks.into_decoders());
         Ok(plan)
+    }
+}
+
+impl Plan {
+    /// Groups wanted chunks of a table by the objects that contain them.
+    fn of_table(table: &Arc<TableObjects>, wants: &[ChunkWant]) -> Result<Self, StoreError> {
+        let mut objects: ByKey<TableWant> = ByKey::default();
+        for (want, chunk) in wants.iter().enumerate() {
+            let object = objects.get(chunk.key.clone(), |key| {
+                TableWant::new(Arc::clone(table), key)
+            })?;
+            object.cells.push(Cell {
+                want,
+                entry: chunk.entry,
+                element: 0,
+            });
+        }
+        Ok(Self {
+            decoders: objects.into_decoders().collect(),
+            cells: wants.len(),
+            asked: wants.len(),
+            ..Self::default()
+        })
     }
 }
 
@@ -304,6 +330,31 @@ pub(crate) async fn fetch(
 ) -> Result<(), StoreError> {
     Cap::cells(kv.limits()).check("cells of one call", wide(wants.len()))?;
     let plan = Plan::new(wants, mode, &kv)?;
+    fetch_plan(kv, shards, plan, mode, then).await
+}
+
+/// Reads and decodes chunks of a table. `chunks[i]` belongs to `wants[i]`; `None` = missing.
+pub(crate) async fn fetch_table(
+    kv: Kv,
+    shards: Arc<ShardCache>,
+    table: &Arc<TableObjects>,
+    wants: &[ChunkWant],
+) -> Result<Vec<Option<Bytes>>, StoreError> {
+    Cap::cells(kv.limits()).check(&table.path, wide(wants.len()))?;
+    let plan = Plan::of_table(table, wants)?;
+    let (to, result) = Handover::pair();
+    let then = Box::new(move |cells| to.put(decoded(cells)));
+    fetch_plan(kv, shards, plan, Mode::default(), then).await?;
+    result.take()?
+}
+
+async fn fetch_plan(
+    kv: Kv,
+    shards: Arc<ShardCache>,
+    plan: Plan,
+    mode: Mode,
+    then: Then,
+) -> Result<(), StoreError> {
     let cells = Cells::new(&plan, &kv)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
     if let Backend::Local(root) = kv.backend()

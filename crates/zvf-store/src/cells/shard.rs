@@ -15,6 +15,7 @@ use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
 use zvf_format::int::wide;
 use zvf_format::shard::ShardEntry;
+use zvf_format::shard_lengths;
 use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Kv, Object};
 
@@ -150,6 +151,27 @@ pub(super) struct Guess {
     pub(super) ranges: Vec<Range<u64>>,
     /// The end of all chunks, where the index begins.
     pub(super) end: u64,
+}
+
+impl Guess {
+    /// The places of wanted cells by a [text](shard_lengths) for a shard of this shape; `fits` refuses sizes.
+    pub(super) fn of(
+        text: &str,
+        shape: &[u64],
+        cells: &[Cell],
+        fits: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
+        let all = shard_lengths::ranges(text, shape)?;
+        let wanted = cells.iter().filter_map(|cell| {
+            let range = all.get(usize::try_from(cell.entry).ok()?)?.clone();
+            let size = range.end.saturating_sub(range.start);
+            (size > 0 && fits(size)).then_some(range)
+        });
+        Some(Self {
+            ranges: wanted.collect(),
+            end: all.iter().map(|range| range.end).max()?,
+        })
+    }
 }
 
 /// The request for the index of a shard, and the ranges that are requested together with it. They do not follow from that request: another batch may

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::FutureExt;
 
 use super::dense::Dense;
 use super::split::Split;
 use crate::StoreError;
 use crate::elements::Elements;
-use crate::ordered::all_in_order;
 use crate::ragged::RaggedArray;
 use zvf_io::Kv;
 
@@ -46,7 +44,7 @@ impl Manifests {
     /// Rows of one part that is loaded at once; at least 1.
     pub(super) fn per_part(&self) -> u64 {
         match self {
-            Self::Vlen(array) => array.chunk_rows(),
+            Self::Vlen(array) => array.object_rows(),
             Self::Split(split) => split.rows(),
             Self::Dense(dense) => dense.per_part(),
         }
@@ -78,15 +76,21 @@ impl Manifests {
             )));
         }
         let end = first.saturating_add(self.per_part()).min(rows);
-        let manifests = match self {
-            Self::Vlen(array) => array.chunk(kv, i).await?,
-            Self::Split(split) => split.load(kv).await?,
-            Self::Dense(dense) => dense.part(kv.round(), first..end).await?,
+        let all = end.saturating_sub(first);
+        let (per_piece, pieces) = match self {
+            Self::Vlen(array) => {
+                let chunks = array.chunks_of_object(i);
+                (array.chunk_rows(), array.chunks(kv, &chunks).await?)
+            }
+            Self::Split(split) => (all, vec![split.load(kv).await?]),
+            Self::Dense(dense) => (all, vec![dense.part(kv.round(), first..end).await?]),
         };
+        let number = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
         Ok(ManifestChunk {
             first,
-            manifests,
-            rows: usize::try_from(end.saturating_sub(first)).unwrap_or(usize::MAX),
+            per_piece: number(per_piece).max(1),
+            pieces,
+            rows: number(all),
         })
     }
 
@@ -97,29 +101,22 @@ impl Manifests {
         slots: &[u64],
         rows: u64,
     ) -> Result<Vec<Bytes>, StoreError> {
-        // Parts of a dense index may be large, and are never loaded for one object.
-        if let Self::Dense(dense) = self {
-            return dense.of(kv.round(), slots, rows).await;
+        match self {
+            Self::Vlen(array) => {
+                // Rows past the number of objects are of a write that never ended.
+                let known = slots.iter().map(|slot| match *slot < rows {
+                    true => *slot,
+                    false => u64::MAX,
+                });
+                array.elements(kv, &known.collect::<Vec<_>>()).await
+            }
+            Self::Split(_) => {
+                let part = self.part(kv, 0, rows).await?;
+                Ok(slots.iter().map(|slot| part.blob_shared(*slot)).collect())
+            }
+            // Parts of a dense index may be large, and are never loaded for one object.
+            Self::Dense(dense) => dense.of(kv.round(), slots, rows).await,
         }
-        let part_of = |slot: u64| slot / self.per_part();
-        let mut numbers: Vec<u64> = slots
-            .iter()
-            .filter(|slot| **slot < rows)
-            .map(|slot| part_of(*slot))
-            .collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let parts = numbers.iter();
-        let parts = parts.map(|n| self.part(kv, *n, rows).boxed());
-        let parts = all_in_order(parts.collect()).await?;
-        Ok(slots
-            .iter()
-            .map(|slot| {
-                let at = numbers.binary_search(&part_of(*slot)).ok();
-                let part = at.filter(|_| *slot < rows).and_then(|at| parts.get(at));
-                part.map(|part| part.blob_shared(*slot)).unwrap_or_default()
-            })
-            .collect())
     }
 }
 
@@ -128,7 +125,9 @@ impl Manifests {
 pub struct ManifestChunk {
     first: u64,
     rows: usize,
-    manifests: Arc<Elements>,
+    /// The manifests, so many in each piece.
+    pieces: Vec<Arc<Elements>>,
+    per_piece: usize,
 }
 
 impl ManifestChunk {
@@ -149,7 +148,7 @@ impl ManifestChunk {
 
     /// Bytes of the chunk as it is in memory.
     pub fn bytes(&self) -> u64 {
-        self.manifests.weight()
+        self.pieces.iter().map(|piece| piece.weight()).sum()
     }
 
     /// The manifest of a row of the level; empty if the row has none, or is in another chunk.
@@ -157,19 +156,19 @@ impl ManifestChunk {
     /// # Shape
     /// The bytes of section 11.3 of the page on 0.9, for every storage.
     pub fn blob(&self, slot: u64) -> &[u8] {
-        let manifest = self.place(slot).and_then(|i| self.manifests.get(i));
+        let manifest = self.place(slot).and_then(|(piece, i)| piece.get(i));
         manifest.unwrap_or_default()
     }
 
     /// As [`blob`](Self::blob), sharing the chunk's bytes.
     pub fn blob_shared(&self, slot: u64) -> Bytes {
-        let manifest = self.place(slot).and_then(|i| self.manifests.get_shared(i));
+        let manifest = self.place(slot).and_then(|(piece, i)| piece.get_shared(i));
         manifest.unwrap_or_default()
     }
 
-    fn place(&self, slot: u64) -> Option<usize> {
-        usize::try_from(slot.checked_sub(self.first)?)
-            .ok()
-            .filter(|i| *i < self.rows)
+    fn place(&self, slot: u64) -> Option<(&Elements, usize)> {
+        let row = usize::try_from(slot.checked_sub(self.first)?).ok()?;
+        let piece = self.pieces.get(row.checked_div(self.per_piece)?)?;
+        (row < self.rows).then(|| (piece.as_ref(), row % self.per_piece))
     }
 }

@@ -1,0 +1,133 @@
+//! Chunks of one-dimensional tables of variable-length rows: a stored object is a chunk, or a shard of chunks.
+
+use std::sync::Arc;
+
+use zvf_codec::Data;
+use zvf_io::{Ask, Cap, Kv, Object};
+
+use super::decoder::{Cells, Decoder};
+use super::request::{Get, Part};
+use super::shard::{Cell, Guess, Head, ShardRead};
+use crate::layout::{Layout, Shard};
+use crate::{StoreError, codec};
+
+/// One chunk that is wanted whole, decoded.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunkWant {
+    /// The key of its object.
+    pub(crate) key: String,
+    /// Its number in the object.
+    pub(crate) entry: u64,
+}
+
+/// How the objects of a table are stored.
+#[derive(Debug)]
+pub(crate) struct TableObjects {
+    pub(crate) layout: Layout,
+    /// The lengths of the chunks of large shards, by the key of the shard below the array.
+    pub(crate) lengths: Option<zvf_meta::JsonObject>,
+    pub(crate) path: String,
+}
+
+/// A stored object and the wanted chunks in it.
+#[derive(Debug)]
+pub(super) struct TableWant {
+    table: Arc<TableObjects>,
+    key: String,
+    pub(super) cells: Vec<Cell>,
+    read: Option<ShardRead>,
+}
+
+impl TableWant {
+    /// No chunks yet of the object at `key`.
+    pub(super) fn new(table: Arc<TableObjects>, key: &str) -> Self {
+        Self {
+            table,
+            key: key.to_owned(),
+            cells: Vec::new(),
+            read: None,
+        }
+    }
+
+    fn decode(
+        &self,
+        name: &str,
+        data: Data<'_>,
+        wants: &[Cell],
+        cells: &mut Cells,
+    ) -> Result<(), StoreError> {
+        let data = codec::decode(&self.table.layout.chain, name, data, cells.cap)?;
+        cells.spend(name, data.as_slice().len())?;
+        let bytes = data.into_bytes();
+        for cell in wants {
+            *cells.slot(cell.want)? = Some(bytes.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Decoder for TableWant {
+    fn shard(&self) -> Option<(&str, Shard)> {
+        Some((&self.key, self.table.layout.shard?))
+    }
+
+    fn guess(&self, cap: Cap) -> Option<Guess> {
+        let shard = self.table.layout.shard.filter(|shard| shard.at_end)?;
+        let key = self.key.strip_prefix(&self.table.path)?;
+        let text = self
+            .table
+            .lengths
+            .as_ref()?
+            .get(key.strip_prefix('/')?)?
+            .as_str()?;
+        Guess::of(text, &[shard.entries], &self.cells, |size| {
+            cap.check(&self.key, size).is_ok()
+        })
+    }
+
+    fn take_head(&mut self, head: Head, beside: Vec<Object>, cap: Cap) -> Result<(), StoreError> {
+        if let Some(head) = head {
+            let mut read = ShardRead::new(&self.key, head, &self.cells, cap)?;
+            read.take_beside(&self.key, beside);
+            self.read = Some(read);
+        }
+        Ok(())
+    }
+
+    fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
+        let get = |ask| Get::new(&self.key, ask, Cap::cell(kv.limits()));
+        Ok(match (&self.read, self.table.layout.shard) {
+            (Some(read), _) => {
+                let ranges = kv.requests(read.missing()).into_iter();
+                ranges.map(|range| get(Ask::Range(range))).collect()
+            }
+            (None, Some(_)) => Vec::new(),
+            (None, None) => vec![get(Ask::Whole)],
+        })
+    }
+
+    fn take(
+        &mut self,
+        _: usize,
+        part: Option<Part<'_>>,
+        cells: &mut Cells,
+    ) -> Result<(), StoreError> {
+        match (&mut self.read, part) {
+            (Some(read), part) => read.take(&self.key, part),
+            (None, Some(part)) => self.decode(&self.key, part.data, &self.cells, cells),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+        let chunks = self
+            .read
+            .iter()
+            .flat_map(|read| read.chunks().iter().map(move |chunk| (read, chunk)));
+        for (read, chunk) in chunks {
+            let data = Data::Shared(read.bytes_of(&self.key, chunk)?);
+            self.decode(&chunk.name(&self.key), data, &chunk.cells, cells)?;
+        }
+        Ok(())
+    }
+}
