@@ -474,7 +474,7 @@ impl Survey<'_> {
         let fits = |format: u8, wanted: &[&str]| {
             let own = of_format(format);
             let holds = |name: &&str| own.iter().any(|(field, _)| field == name);
-            (format >= LATE || !self.is_late) && wanted.iter().all(|name| holds(&name))
+            (format >= LATE || !self.is_late) && wanted.iter().all(holds)
         };
         let find = |wanted: &[&str]| {
             let mut all = self.kept.format.into_iter().chain(FORMATS);
