@@ -63,6 +63,77 @@ def test_fields_are_those_of_laspy(tmp_path: Path, number: int, ending: str) -> 
     assert root["attributes"]["zarr_vectors"]["crs"] == 'PROJCS["a test"]'
 
 
+@pytest.mark.parametrize("number", range(11))
+@pytest.mark.parametrize("ending", ["las", "laz"])
+def test_exports_are_what_laspy_wrote(tmp_path: Path, number: int, ending: str) -> None:
+    path, out = tmp_path / "points.laz", tmp_path / f"out.{ending}"
+    made(path, number)
+    theirs = laspy.read(path)
+    store = tmp_path / "points.zarrvectors"
+    zvf.import_(store, path)
+    done = zvf.export(store, out)
+    assert done["vertices"] == len(theirs.points)
+    assert ("waveforms are not kept" in done["notes"]) == (number in (4, 5, 9, 10))
+    ours = laspy.read(out)
+    assert ours.header.are_points_compressed == (ending == "laz")
+    same(ours, theirs)
+    for name in ("height", "pair"):
+        assert ours[name].dtype == theirs[name].dtype
+    assert ours.point_format.dimension_by_name("pair").num_elements == 2
+
+
+def same(ours: laspy.LasData, theirs: laspy.LasData) -> None:
+    """Compares points by intensity, which is the number of a point, and what headers state."""
+    assert ours.header.version == theirs.header.version
+    assert ours.point_format.id == theirs.point_format.id
+    for name in ("scales", "offsets", "mins", "maxs", "number_of_points_by_return"):
+        np.testing.assert_array_equal(getattr(ours.header, name), getattr(theirs.header, name), err_msg=name)
+    assert ours.header.point_count == theirs.header.point_count
+    assert ours.header.global_encoding.gps_time_type == theirs.header.global_encoding.gps_time_type
+    assert ours.header.global_encoding.wkt
+    assert [vlr.string for vlr in ours.header.vlrs.get("WktCoordinateSystemVlr")] == ['PROJCS["a test"]']
+    assert list(ours.point_format.dimension_names) == list(theirs.point_format.dimension_names)
+    order = np.argsort(np.asarray(ours.intensity))
+    for name in theirs.point_format.dimension_names:
+        if name not in LOST:
+            np.testing.assert_array_equal(np.asarray(ours[name])[order], np.asarray(theirs[name]), err_msg=name)
+        else:
+            assert not np.asarray(ours[name]).any()
+
+
+def test_exports_of_several_chunks_and_of_tables(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    count = 120_000
+    position = rng.integers(-(10**8), 10**8, (count, 3)) / 1000
+    label = rng.integers(-(2**62), 2**62, count)
+    np.savez(tmp_path / "points.npz", positions=position, label=label, classification=rng.integers(0, 256, count, dtype="u1"))
+    zvf.import_(tmp_path / "table.zarrvectors", tmp_path / "points.npz")
+    table = zvf.open(tmp_path / "table.zarrvectors").query().to_numpy()
+    for ending in ("las", "laz"):
+        out = tmp_path / f"out.{ending}"
+        zvf.export(tmp_path / "table.zarrvectors", out)
+        las = laspy.read(out)
+        assert (las.point_format.id, str(las.header.version), las.header.point_count) == (6, "1.4", count)
+        np.testing.assert_array_equal(las.header.scales, [0.001] * 3)
+        ours, theirs = np.argsort(las["label"]), np.argsort(table["label"])
+        np.testing.assert_array_equal(las["label"][ours], table["label"][theirs])
+        np.testing.assert_allclose(las.xyz[ours], table["position"][theirs], rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(las.classification[ours], table["classification"][theirs])
+        np.testing.assert_array_equal(las.return_number, np.ones(count))
+        np.testing.assert_allclose(las.header.mins, position.min(axis=0), rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(las.header.number_of_points_by_return, [count] + [0] * 14)
+
+
+def test_values_beyond_a_field_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "points.npz", positions=np.eye(3), classification=np.array([1, 300, 2]))
+    zvf.import_(tmp_path / "table.zarrvectors", tmp_path / "points.npz")
+    with pytest.raises(zvf.MisuseError, match="classification: found 300 in row"):
+        zvf.export(tmp_path / "table.zarrvectors", tmp_path / "out.laz")
+    assert not (tmp_path / "out.laz").exists()
+    zvf.export(tmp_path / "table.zarrvectors", tmp_path / "out.laz", attributes=[])
+    assert len(laspy.read(tmp_path / "out.laz").points) == 3
+
+
 def test_several_chunks_of_points_and_files_are_one_store(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.laz" for number in range(2)]
     files = []

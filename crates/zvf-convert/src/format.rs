@@ -35,8 +35,11 @@ pub enum Format {
     /// NumPy arrays by name, in an archive: `positions` `(N, D)`; `edges` `(M, 2)` or `faces` `(M, 3)` or `(M, 4)`, by vertices from
     /// 0; `object_id` `(N,)`; any other of `(N,)` or `(N, C)` is an attribute.
     Npz,
-    /// Points of laser scanners: LAS 1.0 to 1.4, point formats 0 to 10; LAZ and COPC with the feature `laz`. Read only.
+    /// Points of laser scanners: LAS 1.0 to 1.4, point formats 0 to 10. Files are read as their header says, also LAZ and COPC with the
+    /// feature `laz`.
     Las,
+    /// The same, compressed; with the feature `laz`. COPC is read only.
+    Laz,
     /// Tables as Arrow IPC files.
     Arrow,
     /// Tables as Parquet files; read and written with the feature `parquet`.
@@ -46,7 +49,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
+    /// All formats with headers of their own: LAZ has that of LAS.
     pub(crate) const ALL: [Self; 15] = [
         Self::Swc,
         Self::Csv,
@@ -78,7 +81,7 @@ impl Format {
         ("trx", Self::Trx),
         ("ply", Self::Ply),
         ("las", Self::Las),
-        ("laz", Self::Las),
+        ("laz", Self::Laz),
         ("npy", Self::Npy),
         ("npz", Self::Npz),
         ("arrow", Self::Arrow),
@@ -154,6 +157,7 @@ impl Format {
             Self::Trx => "TRX",
             Self::Ply => "PLY",
             Self::Las => "LAS",
+            Self::Laz => "LAZ",
             Self::Npy => "NPY",
             Self::Npz => "NPZ",
             Self::Arrow => "Arrow",
@@ -164,7 +168,15 @@ impl Format {
 
     /// The name of the header that a store keeps of files of this format.
     pub(crate) fn header(self) -> String {
-        self.name().to_lowercase()
+        self.as_read().name().to_lowercase()
+    }
+
+    /// The format as which files are read: whether the points of LAS are compressed is in their header.
+    pub(crate) const fn as_read(self) -> Self {
+        match self {
+            Self::Laz => Self::Las,
+            other => other,
+        }
     }
 
     /// Whether the attribute `radius` of nodes is a length that is mapped with the positions.
@@ -210,7 +222,7 @@ impl Format {
                 Kind::Streamline,
                 Kind::Line,
             ],
-            Self::Las => &[Kind::PointCloud],
+            Self::Las | Self::Laz => &[Kind::PointCloud],
             Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet => &[
                 Kind::PointCloud,
                 Kind::Polyline,

@@ -77,7 +77,10 @@ impl Import {
         let Some(first) = files.first() else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
-        let of = |file| options.format.map_or_else(|| Format::of(file), Ok);
+        let of = |file| {
+            let format = options.format.map_or_else(|| Format::of(file), Ok);
+            format.map(Format::as_read)
+        };
         let format = of(first)?;
         for file in files {
             let other = of(file)?;
@@ -120,6 +123,7 @@ impl Import {
             | Format::Xyz
             | Format::Ply
             | Format::Las
+            | Format::Laz
             | Format::Npy
             | Format::Npz
             | Format::Arrow

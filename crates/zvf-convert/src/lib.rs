@@ -40,6 +40,7 @@
 //! | `.npy` | points | none, or one per file | none: the array is positions, `(N, D)` |
 //! | `.npz` | by its arrays | by `object_id` | all other arrays with one row per vertex; see [`Format::Npz`] |
 //! | `.ply` | mesh, graph or points, by what it holds | one per file, none for points of one file | all other properties of vertices |
+//! | `.las`, `.laz` | points | one per file, none for points of one file | fields, extra bytes |
 //! | `.obj` | mesh of triangles or quads | one per file | `color` where vertices have one |
 //! | `.stl` | mesh of triangles | one per file | none |
 //! | `.trk` | streamline, or polyline | one per streamline, with its properties | scalars |

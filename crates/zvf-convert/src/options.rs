@@ -200,7 +200,11 @@ impl Options {
 /// The requested kind. Fails if the files cannot become it, or if options of tables are used with other files.
 pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
     let columns = format.is_table() && format != Format::Npy;
-    let columns = columns || matches!(format, Format::Ply | Format::Npz | Format::Las);
+    let columns = columns
+        || matches!(
+            format,
+            Format::Ply | Format::Npz | Format::Las | Format::Laz
+        );
     let table_only = [
         ("position", !columns && options.position.is_some()),
         (

@@ -15,7 +15,7 @@ use zvf_testkit::sample::Sample;
 
 use crate::support::{Folder, column, open, refused, small};
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata/las")
         .join(name)

@@ -13,6 +13,7 @@ mod export;
 mod frames;
 mod imported;
 mod las;
+mod las_out;
 mod linked;
 mod mesh_regions;
 mod meshes;

@@ -24,6 +24,7 @@ The format follows from the ending of FILE:
   .obj          mesh; edges and chains as lines: colours
   .ply          every kind: numbers as properties, faces or edges, object_id where there are several
   .stl          mesh: triangles, binary
+  .las .laz     points of x, y and z: fields and point format of the file imported, other numbers as extra bytes
   .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
   .tck          line, polyline, streamline: the header of the file imported
   .trx          line, polyline, streamline: numbers of their type as dpv and dps, groups with dpg, the frame of the file imported

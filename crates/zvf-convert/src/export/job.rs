@@ -54,6 +54,7 @@ impl<'a> Job<'a> {
         let fits = match format {
             Format::Swc => matches!(kind, Kind::Skeleton | Kind::Graph),
             Format::Stl => kind == Kind::Mesh,
+            Format::Las | Format::Laz => kind == Kind::PointCloud,
             Format::Obj => kind != Kind::PointCloud,
             Format::Trk | Format::Tck | Format::Trx => chained(kind),
             _ => true,
@@ -63,6 +64,7 @@ impl<'a> Job<'a> {
             let expected = match format {
                 Format::Swc => "skeleton or graph",
                 Format::Stl => "mesh",
+                Format::Las | Format::Laz => "point_cloud",
                 Format::Obj => "one with faces or edges",
                 _ => "line, polyline or streamline",
             };

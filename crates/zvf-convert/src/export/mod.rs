@@ -38,6 +38,7 @@
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | 40 bytes a node, and temporary files |
 //! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
 //! | PLY | all | by chunk; faces, or edges | numbers, `object_id` where there are several | a batch |
+//! | LAS, LAZ | points | by chunk | numbers, `object_id` where there are several; read twice | a batch, a chunk for each core |
 //! | STL | mesh | faces as stored | none | all positions |
 //! | TRK | line, polyline, streamline | by object | numbers, as float32 | an object table |
 //! | TCK | line, polyline, streamline | by object | none | an object table |
@@ -45,7 +46,7 @@
 //!
 //! Tables may have a table of links beside them: [`ExportOptions::links`].
 //!
-//! Positions and numbers come out as they are stored, but for the frame of tractograms: TCK and TRX hold millimetres of the scanner, TRK
+//! Positions and numbers come out as they are stored, but for LAS, which has multiples of a scale, and the frame of tractograms: TCK and TRX hold millimetres of the scanner, TRK
 //! what its header asks for, and positions of a store in another frame are converted. Text has the fewest digits that read back as the same number. Whatever
 //! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
 

@@ -9,7 +9,7 @@ use zvf_store::{Need, Store};
 use super::job::Job;
 use super::options::{ExportOptions, Exported};
 use crate::frame::Frame;
-use crate::{ConvertError, Format, npz, obj, ply, stl, swc, table, tck, trk, trx};
+use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
 
 /// Writes a selection to the file at `path`, which is replaced. The format is given and not read from the name, so that the
 /// file may have a temporary one.
@@ -40,6 +40,7 @@ pub fn export<'a>(
             Format::Swc => swc::write::write(&mut job).await?,
             Format::Obj => obj::write::write(&mut job).await?,
             Format::Npz => npz::write::write(&mut job).await?,
+            Format::Las | Format::Laz => las::write::write(&mut job).await?,
             Format::Ply => ply::write::write(&mut job).await?,
             Format::Stl => stl::write::write(&mut job).await?,
             Format::Trk => trk::write::write(&mut job).await?,
@@ -49,11 +50,6 @@ pub fn export<'a>(
                 let what = path.display().to_string();
                 let expected = "another format: those of separated values and PLY hold points with their names";
                 return Err(ConvertError::usage(what, "XYZ", expected));
-            }
-            Format::Las => {
-                let what = path.display().to_string();
-                let expected = "another format: PLY and tables hold points with all attributes";
-                return Err(ConvertError::usage(what, "LAS", expected));
             }
             Format::Ndjson => {
                 let what = path.display().to_string();

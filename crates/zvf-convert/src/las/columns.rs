@@ -9,24 +9,8 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use super::fields::{self, Cell, I4, U1};
 use super::header::Header;
-
-/// Where the value of a column is in a point.
-#[derive(Debug, Clone, Copy)]
-enum Cell {
-    /// Some bits of a byte.
-    Bits { at: usize, shift: u8, mask: u8 },
-    /// Numbers of a type of the record of extra bytes, 1 to 10.
-    Numbers { at: usize, kind: u8, count: usize },
-    /// Numbers with a factor and a summand each, as float64.
-    Scaled {
-        at: usize,
-        kind: u8,
-        count: usize,
-        scale: [f64; 3],
-        offset: [f64; 3],
-    },
-}
 
 /// The columns of a file.
 #[derive(Debug)]
@@ -35,13 +19,6 @@ pub(super) struct Columns {
     cells: Vec<Cell>,
     length: usize,
 }
-
-const U1: u8 = 1;
-const I1: u8 = 2;
-const U2: u8 = 3;
-const I2: u8 = 4;
-const I4: u8 = 6;
-const F8: u8 = 10;
 
 impl Columns {
     pub(super) fn of(header: &Header) -> Self {
@@ -61,56 +38,8 @@ impl Columns {
                 },
             );
         }
-        let one = |at, kind| Cell::Numbers { at, kind, count: 1 };
-        let bits = |at, shift, mask| Cell::Bits { at, shift, mask };
-        add("intensity", one(12, U2));
-        let is_late = header.format >= 6;
-        if is_late {
-            add("return_number", bits(14, 0, 15));
-            add("number_of_returns", bits(14, 4, 15));
-            add("scan_direction_flag", bits(15, 6, 1));
-            add("edge_of_flight_line", bits(15, 7, 1));
-            add("classification", one(16, U1));
-            add("synthetic", bits(15, 0, 1));
-            add("key_point", bits(15, 1, 1));
-            add("withheld", bits(15, 2, 1));
-            add("overlap", bits(15, 3, 1));
-            add("scanner_channel", bits(15, 4, 3));
-            add("scan_angle", one(18, I2));
-        } else {
-            add("return_number", bits(14, 0, 7));
-            add("number_of_returns", bits(14, 3, 7));
-            add("scan_direction_flag", bits(14, 6, 1));
-            add("edge_of_flight_line", bits(14, 7, 1));
-            add("classification", bits(15, 0, 31));
-            add("synthetic", bits(15, 5, 1));
-            add("key_point", bits(15, 6, 1));
-            add("withheld", bits(15, 7, 1));
-            add("scan_angle_rank", one(16, I1));
-        }
-        add("user_data", one(17, U1));
-        add("point_source_id", one(if is_late { 20 } else { 18 }, U2));
-        let time = match header.format {
-            0 | 2 => None,
-            1 | 3..=5 => Some(20),
-            _ => Some(22),
-        };
-        if let Some(at) = time {
-            add("gps_time", one(at, F8));
-        }
-        let colour = match header.format {
-            2 => Some(20),
-            3 | 5 => Some(28),
-            7 | 8 | 10 => Some(30),
-            _ => None,
-        };
-        if let Some(at) = colour {
-            add("red", one(at, U2));
-            add("green", one(at + 2, U2));
-            add("blue", one(at + 4, U2));
-        }
-        if matches!(header.format, 8 | 10) {
-            add("nir", one(36, U2));
+        for (name, cell) in fields::of_format(header.format) {
+            add(name, cell);
         }
         let mut at = header.own;
         for extra in &header.extra {

@@ -1,11 +1,17 @@
 //! The coordinate reference system of a file.
 
 use serde_json::{Value, json};
+use zerocopy::IntoBytes;
 use zvf_format::layout::Wire;
+use zvf_meta::Axis;
 
 use super::layout::GeoKey;
 
-/// Keys of projected, geographic and vertical systems.
+/// Records of the CRS: WKT, and the directory of GeoTIFF keys.
+pub(super) const WKT: u16 = 2112;
+pub(super) const GEOTIFF: u16 = 34735;
+/// Keys of the kind of system, and of projected, geographic and vertical systems.
+const KIND: u16 = 1024;
 const PROJECTED: u16 = 3072;
 const GEOGRAPHIC: u16 = 2048;
 const VERTICAL: u16 = 4096;
@@ -17,20 +23,94 @@ pub(super) fn wkt(bytes: &[u8]) -> Option<Value> {
     (!text.is_empty()).then(|| json!(text))
 }
 
-/// The codes of EPSG in a directory of GeoTIFF keys: `EPSG:25832`, with a vertical system `EPSG:25832+7837`.
-pub(super) fn geotiff(bytes: &[u8]) -> Option<Value> {
+/// Keys of a GeoTIFF directory whose values are in it: number and value.
+pub(super) type Keys = Vec<(u16, u16)>;
+
+/// The keys of a directory, without those whose values are in other records.
+pub(super) fn keys(bytes: &[u8]) -> Option<Keys> {
     let keys = GeoKey::several(bytes, bytes.len() / size_of::<GeoKey>())?;
+    let keys = keys.iter().skip(1).filter(|key| key.location.get() == 0);
+    Some(keys.map(|key| (key.id.get(), key.value.get())).collect())
+}
+
+/// The codes of EPSG among keys: `EPSG:25832`, with a vertical system `EPSG:25832+7837`.
+pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
     let code = |id: u16| {
-        let found = keys
-            .iter()
-            .skip(1)
-            .find(|key| key.id.get() == id && key.location.get() == 0)?;
+        let (_, code) = keys.iter().find(|(key, _)| *key == id)?;
         // 0: undefined, 32767: defined by other keys.
-        Some(found.value.get()).filter(|code| !matches!(code, 0 | 32767))
+        Some(*code).filter(|code| !matches!(code, 0 | 32767))
     };
     let horizontal = code(PROJECTED).or_else(|| code(GEOGRAPHIC))?;
     Some(match code(VERTICAL) {
         Some(vertical) => json!(format!("EPSG:{horizontal}+{vertical}")),
         None => json!(format!("EPSG:{horizontal}")),
     })
+}
+
+/// The record that states a CRS: its number and its bytes. `own` are the keys of the file that the store was made from.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn record(
+    crs: &str,
+    own: Option<&[(u16, u16)]>,
+    axes: &[Axis],
+) -> Result<(u16, Vec<u8>), &'static str> {
+    let Some(codes) = crs.strip_prefix("EPSG:") else {
+        if !crs.contains(['[', '(']) {
+            return Err("it is neither WKT nor a code of EPSG");
+        }
+        let mut text = crs.as_bytes().to_vec();
+        text.push(0);
+        return Ok((WKT, text));
+    };
+    let keys = match own.filter(|own| geotiff(own).is_some_and(|found| found == crs)) {
+        Some(own) => own.to_vec(),
+        None => of_codes(codes, axes)?,
+    };
+    let count = u16::try_from(keys.len()).map_err(|_| "it has more than 65535 keys")?;
+    let head = GeoKey {
+        id: 1.into(),
+        location: 1.into(),
+        count: 0.into(),
+        value: count.into(),
+    };
+    let rest = keys.iter().map(|(id, value)| GeoKey {
+        id: (*id).into(),
+        location: 0.into(),
+        count: 1.into(),
+        value: (*value).into(),
+    });
+    let all: Vec<GeoKey> = std::iter::once(head).chain(rest).collect();
+    Ok((GEOTIFF, all.as_bytes().to_vec()))
+}
+
+/// The keys of codes: `25832`, or `25832+7837`. A key says whether a system is projected or geographic, a code does not: the unit of the
+/// first axis does, and the ranges that GeoTIFF 1.0 reserves.
+fn of_codes(codes: &str, axes: &[Axis]) -> Result<Keys, &'static str> {
+    let (horizontal, vertical) = match codes.split_once('+') {
+        Some((horizontal, vertical)) => (horizontal, Some(vertical)),
+        None => (codes, None),
+    };
+    let code = |text: &str| {
+        let code = text.parse::<u16>().ok();
+        code.filter(|code| !matches!(code, 0 | 32767))
+            .ok_or("GeoTIFF keys hold codes from 1 to 65535")
+    };
+    let horizontal = code(horizontal)?;
+    let unit = axes.first().and_then(|axis| axis.unit.as_deref());
+    let (kind, key) = match (unit, horizontal) {
+        (Some("degree" | "radian"), _) | (None, 4201..=4326) => (2, GEOGRAPHIC),
+        (Some(_), _) | (None, 20000..=32766) => (1, PROJECTED),
+        (None, _) => {
+            return Err(
+                "GeoTIFF keys differ for projected and geographic systems, and the axes have no unit: an import with --crs as WKT, or with --unit, says which",
+            );
+        }
+    };
+    let mut keys = vec![(KIND, kind), (key, horizontal)];
+    if let Some(vertical) = vertical {
+        keys.push((VERTICAL, code(vertical)?));
+    }
+    Ok(keys)
 }

@@ -14,11 +14,21 @@ use super::layout::{Extended, ExtraBytes, Head, Record, Tail};
 use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of the points of each format.
-const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
+pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
 /// Bytes of an extended record that are read, at most.
 const LONGEST: u64 = 16 << 20;
+/// Who defined a record, and its number: compression, and extra bytes.
+pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
+pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
+/// Who defined the records of the CRS.
+pub(super) const PROJECTION: &str = "LASF_Projection";
+/// Bit of the point format: points are compressed.
+pub(super) const COMPRESSED: u8 = 0x80;
+/// Bits of the encoding: times are standard times; the CRS is WKT.
+pub(super) const STANDARD_TIME: u16 = 1;
+pub(super) const IS_WKT: u16 = 16;
 /// The first version with a [`Tail`].
-const LATEST: [u8; 2] = [1, 4];
+pub(super) const LATEST: [u8; 2] = [1, 4];
 
 /// The header of a file, and the records that are used.
 #[derive(Debug, Clone)]
@@ -42,6 +52,8 @@ pub(super) struct Header {
     pub(super) laszip: Option<Vec<u8>>,
     pub(super) extra: Vec<ExtraBytes>,
     pub(super) crs: Option<Value>,
+    /// The GeoTIFF keys, if the file has some.
+    pub(super) keys: Option<crs::Keys>,
     /// Whether times are GPS standard times minus 10^9 seconds; else seconds of the week.
     pub(super) standard_time: bool,
     pub(super) notes: Vec<String>,
@@ -66,7 +78,7 @@ impl Header {
             let found = format!("version {major}.{minor}");
             return Err(bad(offset_of!(Head, version), found, "1.0 to 1.4"));
         }
-        let (format, is_compressed) = (head.format & 0x3f, head.format & 0x80 != 0);
+        let (format, is_compressed) = (head.format & 0x3f, head.format & COMPRESSED != 0);
         let length = usize::from(head.length.get());
         let Some(&own) = SIZES.get(usize::from(format)) else {
             let found = format!("point format {format}");
@@ -112,7 +124,8 @@ impl Header {
             laszip: None,
             extra: Vec::new(),
             crs: None,
-            standard_time: head.encoding.get() & 1 != 0,
+            keys: None,
+            standard_time: head.encoding.get() & STANDARD_TIME != 0,
             notes: Vec::new(),
         };
         let mut systems = Systems::default();
@@ -144,7 +157,7 @@ impl Header {
                 file.seek(SeekFrom::Start(behind)).map_err(io)?;
             }
         }
-        let first_is_wkt = head.encoding.get() & 16 != 0;
+        let first_is_wkt = head.encoding.get() & IS_WKT != 0;
         header.crs = match first_is_wkt {
             true => systems.wkt.or(systems.geotiff),
             false => systems.geotiff.or(systems.wkt),
@@ -190,18 +203,19 @@ impl Header {
 
     fn record(&mut self, user: &[u8; 16], id: u16, data: Vec<u8>, systems: &mut Systems) {
         match (text(user).as_str(), id) {
-            ("laszip encoded", 22204) => self.laszip = Some(data),
-            ("LASF_Projection", 2112) => systems.wkt = crs::wkt(&data),
-            ("LASF_Projection", 34735) => {
-                systems.geotiff = crs::geotiff(&data);
+            LASZIP => self.laszip = Some(data),
+            (PROJECTION, crs::WKT) => systems.wkt = crs::wkt(&data),
+            (PROJECTION, crs::GEOTIFF) => {
+                self.keys = crs::keys(&data);
+                systems.geotiff = self.keys.as_deref().and_then(crs::geotiff);
                 systems.is_stated = true;
             }
-            ("LASF_Spec", 4) => {
+            EXTRA => {
                 let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
                 self.extra = found.into_iter().flatten().copied().collect();
             }
             // Parts of GeoTIFF keys, the index of COPC.
-            ("LASF_Projection" | "copc", _) => {}
+            (PROJECTION | "copc", _) => {}
             (user, id) => {
                 let note = format!("the record {} {id} is not kept", shown(user));
                 if !self.notes.contains(&note) {
@@ -221,10 +235,24 @@ struct Systems {
 }
 
 fn is_projection(user: &[u8; 16]) -> bool {
-    text(user) == "LASF_Projection"
+    text(user) == PROJECTION
 }
 
 impl ExtraBytes {
+    /// A description without scale and offset.
+    pub(super) fn named(name: [u8; 32], data_type: u8, options: u8) -> Self {
+        Self {
+            reserved: [0; 2],
+            data_type,
+            options,
+            name,
+            unused: [0; 76],
+            scale: [0.0.into(); 3],
+            offset: [0.0.into(); 3],
+            description: [0; 32],
+        }
+    }
+
     /// Bytes and numbers of a type.
     pub(super) fn size(&self) -> usize {
         let number = match self.data_type.checked_sub(1).map(|kind| kind % 10) {

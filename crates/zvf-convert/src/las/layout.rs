@@ -7,17 +7,17 @@ zvf_format::layout! {
     pub struct Head: 227 {
         /// LASF
         pub signature: [u8; 4],
-        /// number of the file, not used
+        /// number of the file, not used; written as 0
         pub source: U16,
         /// bit 0: times are GPS standard times; bit 4: the CRS is WKT
         pub encoding as "global_encoding": U16,
-        /// identifier of the project, not used
+        /// identifier of the project, not used; written as 0
         pub guid: [u8; 16],
         /// major and minor version
         pub version: [u8; 2],
-        /// names of the system and the program, not used
+        /// names of the system and the program, 32 bytes each; not used, written as OTHER and zvf
         pub system as "system_identifier": [u8; 64],
-        /// day of the year and year of creation, not used
+        /// day of the year and year of creation, not used; written as 0
         pub created: [U16; 2],
         /// bytes of the whole header
         pub header_size: U16,
@@ -29,15 +29,15 @@ zvf_format::layout! {
         pub format as "point_data_record_format": u8,
         /// bytes of a point
         pub length as "point_data_record_length": U16,
-        /// points, if fewer than 2^32
+        /// points, if fewer than 2^32; written as 0 for point formats 6 to 10
         pub legacy_points: U32,
-        /// points by return, not used
+        /// points by return, from the first; not used, written as 0 where `legacy_points` is
         pub legacy_returns: [U32; 5],
         /// distance of neighbouring coordinates of x, y and z
         pub scale: [F64; 3],
         /// coordinate of the number 0 of x, y and z
         pub offset: [F64; 3],
-        /// highest and lowest x, y and z, not used
+        /// highest and lowest x, highest and lowest y, highest and lowest z; not used
         pub bounds as "max_min": [F64; 6],
     }
 
@@ -51,7 +51,7 @@ zvf_format::layout! {
         pub extended as "number_of_evlrs": U32,
         /// points
         pub points: U64,
-        /// points by return, not used
+        /// points by return, from the first; not used
         pub returns: [U64; 15],
     }
 

@@ -2,8 +2,13 @@
 
 mod columns;
 mod crs;
+mod fields;
 mod header;
 mod layout;
 #[cfg(feature = "laz")]
 mod laz;
+#[cfg(feature = "laz")]
+mod pack;
+mod plan;
 pub(crate) mod read;
+pub(crate) mod write;

@@ -113,16 +113,24 @@ impl Source for Las {
     fn header(&self) -> Option<Value> {
         let header = &self.header;
         let [major, minor] = header.version;
-        Some(json!({
+        let mut members = json!({
             "source": "las",
             "version": format!("{major}.{minor}"),
             "point_format": header.format,
             "scale": header.scale,
             "offset": header.offset,
-            "gps_time": match header.standard_time {
-                true => "standard time minus 1e9 seconds",
-                false => "seconds of the week",
-            },
-        }))
+            "gps_time": if header.standard_time { STANDARD } else { WEEK },
+        });
+        // Whether a code of EPSG is that of a projected system is only in the keys.
+        if let (Some(members), Some(keys)) = (members.as_object_mut(), &header.keys) {
+            members.insert(KEYS.to_owned(), json!(keys));
+        }
+        Some(members)
     }
 }
+
+/// What `gps_time` of a header says.
+pub(super) const STANDARD: &str = "standard time minus 1e9 seconds";
+pub(super) const WEEK: &str = "seconds of the week";
+/// Member of a header: the GeoTIFF keys with their values.
+pub(super) const KEYS: &str = "geotiff_keys";

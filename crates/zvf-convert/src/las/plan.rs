@@ -1,0 +1,536 @@
+//! What a file will be: its point format, version, scale and extra bytes, from the columns and one look at the values.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field};
+use serde_json::Value;
+use zvf_encode::error::OrBug;
+use zvf_query::Table;
+use zvf_store::Store;
+use zvf_write::{JsonObject, narrow};
+
+use super::crs::Keys;
+use super::fields::{ANGLE_RANK, CLASS, Cell, LATE, RETURN, RETURNS, TIME, of_format};
+use super::header::{LATEST, SIZES};
+use super::layout::ExtraBytes;
+use super::read::{KEYS, STANDARD, WEEK};
+use crate::ConvertError;
+use crate::export::job::Batches;
+use crate::export::schemas::{Schemas, attribute};
+use crate::numbers::{Floats, floats, positions, shape};
+
+/// Names of the axes.
+pub(super) const AXES: [&str; 3] = ["x", "y", "z"];
+/// Fields with fewer bits in the early formats.
+pub(super) const NARROW: [&str; 3] = [CLASS, RETURN, RETURNS];
+/// Formats without waveforms, the smallest first.
+const FORMATS: [u8; 7] = [0, 1, 2, 3, 6, 7, 8];
+/// Decimals of a coordinate, at most.
+const DECIMALS: i32 = 15;
+/// By how much a coordinate of a float may differ after rounding to the scale.
+const TOLERANCE: f64 = 0.0005;
+/// The column with the object of a vertex.
+pub(super) const OWNER: &str = "object_id";
+/// Bytes of a record, and of a point, at most.
+pub(super) const LONGEST: usize = u16::MAX as usize;
+/// What leaves a column out.
+pub(super) const WAY_OUT: &str = "--attributes leaves columns out";
+
+/// A scale and an offset: the coordinate of a number is `number * scale + offset`, as the reader computes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Steps {
+    pub(super) scale: f64,
+    pub(super) offset: f64,
+}
+
+impl Steps {
+    /// The nearest number of a coordinate; `None` beyond 32 bits.
+    pub(super) fn number(self, coordinate: f64) -> Option<i32> {
+        let number = ((coordinate - self.offset) / self.scale).round();
+        #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
+        let number = (f64::from(i32::MIN)..=f64::from(i32::MAX))
+            .contains(&number)
+            .then_some(number as i32);
+        number
+    }
+
+    /// The coordinate of a number.
+    pub(super) fn coordinate(self, number: i32) -> f64 {
+        f64::from(number) * self.scale + self.offset
+    }
+}
+
+/// What the header of the file that the store was made from says, member by member.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    version: Option<[u8; 2]>,
+    format: Option<u8>,
+    steps: Option<[Steps; 3]>,
+    pub(super) standard_time: Option<bool>,
+    pub(super) keys: Option<Keys>,
+    /// Members that are not what an import writes.
+    pub(super) odd: Vec<&'static str>,
+}
+
+impl Kept {
+    /// # Errors
+    /// As the store.
+    pub(super) async fn of(store: &Store) -> Result<Self, ConvertError> {
+        let headers = store.headers(&["las"]).await?;
+        Ok(headers.get("las").map_or_else(Self::default, Self::parse))
+    }
+
+    fn parse(members: &JsonObject) -> Self {
+        let mut kept = Self::default();
+        kept.version = kept.member(members, "version", |value| {
+            let (major, minor) = value.as_str()?.split_once('.')?;
+            let version = [major.parse().ok()?, minor.parse().ok()?];
+            matches!(version, [1, 0..=4]).then_some(version)
+        });
+        kept.format = kept.member(members, "point_format", |value| {
+            let format = u8::try_from(value.as_u64()?).ok()?;
+            SIZES.get(usize::from(format)).map(|_| format)
+        });
+        let three = |value: &Value| -> Option<[f64; 3]> {
+            let list = value.as_array()?.iter().map(Value::as_f64);
+            let list: Option<Vec<f64>> = list.collect();
+            list?.try_into().ok()
+        };
+        let scale = kept.member(members, "scale", |value| {
+            three(value).filter(|scale| scale.iter().all(|one| one.is_normal()))
+        });
+        let offset = kept.member(members, "offset", three);
+        kept.steps = scale.zip(offset).map(|([a, b, c], [x, y, z])| {
+            [(a, x), (b, y), (c, z)].map(|(scale, offset)| Steps { scale, offset })
+        });
+        kept.standard_time = kept.member(members, "gps_time", |value| match value.as_str()? {
+            STANDARD => Some(true),
+            WEEK => Some(false),
+            _ => None,
+        });
+        kept.keys = kept.member(members, KEYS, |value| {
+            serde_json::from_value(value.clone()).ok()
+        });
+        kept
+    }
+
+    fn member<T>(
+        &mut self,
+        members: &JsonObject,
+        name: &'static str,
+        parse: impl Fn(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = members.get(name)?;
+        let found = parse(value);
+        if found.is_none() {
+            self.odd.push(name);
+        }
+        found
+    }
+}
+
+/// The coordinates of an axis.
+#[derive(Debug, Clone, Copy)]
+struct Axis {
+    low: f64,
+    high: f64,
+    /// Whether the scale of the header represents all of them.
+    is_kept: bool,
+    /// Decimals that represent all of them, at most [`DECIMALS`].
+    decimals: i32,
+    /// Ten to that power.
+    units: f64,
+}
+
+/// A look at all coordinates, and at the values that decide about the point format.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    kept: &'a Kept,
+    element: DataType,
+    axes: [Axis; 3],
+    rows: u64,
+    /// Whether a value needs a late point format.
+    is_late: bool,
+    /// Vertices that belong to no object.
+    pub(super) ownerless: u64,
+}
+
+/// The spacing of numbers with so many decimals.
+fn spacing(decimals: i32) -> f64 {
+    match decimals >= 0 {
+        true => 1.0 / 10_f64.powi(decimals),
+        false => 10_f64.powi(decimals.saturating_neg()),
+    }
+}
+
+impl<'a> Survey<'a> {
+    /// # Errors
+    /// Bug: vertices without positions.
+    pub(super) fn new(schemas: &Schemas, kept: &'a Kept) -> Result<Self, ConvertError> {
+        let field = schemas.vertices.field_with_name("position").ok();
+        let field = field.or_bug("vertices without positions")?;
+        let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
+        let axis = Axis {
+            low: f64::INFINITY,
+            high: f64::NEG_INFINITY,
+            is_kept: kept.steps.is_some(),
+            decimals: 0,
+            units: 1.0,
+        };
+        Ok(Self {
+            kept,
+            element: element.clone(),
+            axes: [axis; 3],
+            rows: 0,
+            is_late: false,
+            ownerless: 0,
+        })
+    }
+
+    /// Whether two coordinates are the same number in the type of the positions.
+    pub(super) fn same(element: &DataType, a: f64, b: f64) -> bool {
+        match element {
+            DataType::Float16 | DataType::Float32 => narrow(a) == narrow(b),
+            _ => a == b,
+        }
+    }
+
+    fn see(&mut self, at: usize, coordinate: f64) -> Result<(), ConvertError> {
+        let axis = self.axes.get_mut(at).or_bug("an axis beyond the third")?;
+        axis.low = axis.low.min(coordinate);
+        axis.high = axis.high.max(coordinate);
+        if axis.is_kept {
+            let steps = self.kept.steps.as_ref().and_then(|steps| steps.get(at));
+            let back = steps.and_then(|steps| Some(steps.coordinate(steps.number(coordinate)?)));
+            axis.is_kept = back.is_some_and(|back| Self::same(&self.element, back, coordinate));
+        }
+        while axis.decimals < DECIMALS {
+            let back = (coordinate * axis.units).round() / axis.units;
+            if Self::same(&self.element, back, coordinate) {
+                break;
+            }
+            axis.decimals = axis.decimals.saturating_add(1);
+            axis.units = 10_f64.powi(axis.decimals);
+        }
+        Ok(())
+    }
+
+    /// The scale and offset of an axis.
+    ///
+    /// # Errors
+    /// Misuse: coordinates that 32-bit integers do not hold.
+    fn steps(&self, at: usize) -> Result<Steps, ConvertError> {
+        let axis = self.axes.get(at).or_bug("an axis beyond the third")?;
+        let kept = self.kept.steps.as_ref().and_then(|steps| steps.get(at));
+        if let Some(kept) = kept.filter(|_| axis.is_kept) {
+            return Ok(*kept);
+        }
+        if self.rows == 0 {
+            let (scale, offset) = (0.001, 0.0);
+            return Ok(Steps { scale, offset });
+        }
+        let middle = (axis.low / 2.0 + axis.high / 2.0).round();
+        let fits = |decimals: i32| {
+            let scale = spacing(decimals);
+            let tried = [0.0, middle].map(|offset| Steps { scale, offset });
+            let mut tried = tried.into_iter();
+            tried
+                .find(|steps| steps.number(axis.low).is_some() && steps.number(axis.high).is_some())
+        };
+        let mut coarser = (axis.decimals.saturating_sub(400)..=axis.decimals).rev();
+        let steps = coarser.find_map(fits);
+        let bound = match self.element {
+            DataType::Float16 | DataType::Float32 => {
+                // Half of the distance of float32 numbers at the farthest coordinate.
+                let farthest = axis.low.abs().max(axis.high.abs());
+                (farthest * f64::from(f32::EPSILON) / 4.0).max(TOLERANCE)
+            }
+            _ if self.element.is_floating() => TOLERANCE,
+            _ => 0.0,
+        };
+        let exact = spacing(axis.decimals);
+        match steps.filter(|steps| steps.scale <= exact || steps.scale / 2.0 <= bound) {
+            Some(steps) => Ok(steps),
+            None => {
+                let found = format!(
+                    "coordinates from {} to {} of {}",
+                    axis.low, axis.high, self.element
+                );
+                let expected = format!(
+                    "a range that whole numbers of 32 bits hold to within {bound}: a part of the store (--bbox), or another format, such as PLY or Parquet"
+                );
+                Err(ConvertError::usage(name(at), found, expected))
+            }
+        }
+    }
+}
+
+/// The name of an axis in a LAS file.
+pub(super) fn name(at: usize) -> &'static str {
+    AXES.get(at).copied().unwrap_or("axis")
+}
+
+impl Batches for Survey<'_> {
+    fn schemas(&mut self, _: &Schemas) -> Result<(), ConvertError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        if table != Table::Vertices {
+            return Ok(());
+        }
+        let Floats { values, exact } = positions(batch)?;
+        if !exact {
+            let found = "coordinates beyond 2^53";
+            let expected = "numbers that float64 holds, as readers of LAS compute them";
+            return Err(ConvertError::usage("position", found, expected));
+        }
+        if let Some(owners) = batch.column_by_name(OWNER) {
+            let owners = owners.null_count() as u64;
+            self.ownerless = self.ownerless.saturating_add(owners);
+        }
+        for point in values.chunks_exact(3) {
+            for (at, coordinate) in point.iter().enumerate() {
+                if !coordinate.is_finite() {
+                    let found = format!("{coordinate} in row {}", self.rows);
+                    let expected = "a finite number; --bbox selects points that have them";
+                    return Err(ConvertError::usage(name(at), found, expected));
+                }
+                self.see(at, *coordinate)?;
+            }
+            self.rows = self.rows.saturating_add(1);
+        }
+        for (field, cell) in of_format(0) {
+            let column = batch
+                .column_by_name(field)
+                .filter(|_| NARROW.contains(&field));
+            if let (Some(column), Some((_, high))) = (column, cell.range()) {
+                self.is_late |= floats(column).values.iter().any(|value| *value > high);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the values of a column go.
+#[derive(Debug)]
+pub(super) enum Put {
+    /// Into a field.
+    Field { column: String, cell: Cell },
+    /// Into extra bytes at `at`: `size` bytes of each row, from its byte `from`.
+    Extra {
+        column: String,
+        at: usize,
+        from: usize,
+        size: usize,
+    },
+}
+
+/// What a file will be.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) version: [u8; 2],
+    pub(super) format: u8,
+    /// Bytes of a point, with the extra ones.
+    pub(super) length: usize,
+    pub(super) steps: [Steps; 3],
+    /// Type of the stored coordinates.
+    pub(super) element: DataType,
+    pub(super) puts: Vec<Put>,
+    pub(super) extra: Vec<ExtraBytes>,
+    /// Fields that the store does not have.
+    pub(super) missing: Vec<&'static str>,
+    /// Columns that are no numbers.
+    pub(super) others: Vec<String>,
+}
+
+impl Plan {
+    /// # Errors
+    /// Misuse: what a LAS file cannot hold.
+    pub(super) fn of(survey: &Survey<'_>, schemas: &Schemas) -> Result<Self, ConvertError> {
+        let single = |field: &Field| {
+            !matches!(field.data_type(), DataType::FixedSizeList(..))
+                && shape(field.data_type()).is_some()
+        };
+        let fields = schemas.vertices.fields();
+        let has = |name: &str| {
+            fields
+                .iter()
+                .any(|field| field.name() == name && single(field))
+        };
+        let format = survey.format(&has);
+        let own = of_format(format);
+        let mut plan = Self {
+            version: survey.version(format),
+            format,
+            length: *SIZES
+                .get(usize::from(format))
+                .or_bug("a point format beyond 10")?,
+            steps: [survey.steps(0)?, survey.steps(1)?, survey.steps(2)?],
+            element: survey.element.clone(),
+            puts: Vec::new(),
+            extra: Vec::new(),
+            missing: Vec::new(),
+            others: Vec::new(),
+        };
+        let left_out = |name: &str| name == "position" || name == OWNER && survey.ownerless > 0;
+        for field in fields.iter().filter(|field| !left_out(field.name())) {
+            let known = own.iter().find(|(name, _)| field.name() == name);
+            match (shape(field.data_type()), known) {
+                (Some(_), Some((_, cell))) if single(field) => plan.puts.push(Put::Field {
+                    column: field.name().clone(),
+                    cell: *cell,
+                }),
+                (Some((width, element)), _) => plan.add(field.name(), width, element)?,
+                (None, Some((name, _))) => {
+                    let found = field.data_type().to_string();
+                    let expected = format!("numbers; {WAY_OUT}");
+                    return Err(ConvertError::usage(*name, found, expected));
+                }
+                (None, None) => plan.others.push(attribute(field.name()).to_owned()),
+            }
+        }
+        let names = own.iter().map(|(name, _)| *name);
+        plan.missing = names.filter(|name| !has(name)).collect();
+        Ok(plan)
+    }
+
+    /// Adds a column of extra bytes: one of up to three numbers, or of opaque bytes, or one for each number of longer lists.
+    fn add(&mut self, column: &str, width: usize, element: &DataType) -> Result<(), ConvertError> {
+        let Some((kind, size)) = kind(element) else {
+            self.others.push(attribute(column).to_owned());
+            return Ok(());
+        };
+        // Before there is an entry for each of them.
+        let length = self.length.saturating_add(size.saturating_mul(width));
+        if length > LONGEST {
+            return Err(too_long(format!("{length} bytes a point")));
+        }
+        let opaque = u8::try_from(width)
+            .ok()
+            .filter(|_| *element == DataType::UInt8);
+        match (u8::try_from(width), opaque) {
+            (Ok(0), _) => Ok(()),
+            (Ok(count @ 1..=3), _) => {
+                let kind = count
+                    .saturating_sub(1)
+                    .saturating_mul(10)
+                    .saturating_add(kind);
+                self.add_one(column, attribute(column), (kind, 0), (0, size * width))
+            }
+            (_, Some(count)) => self.add_one(column, attribute(column), (0, count), (0, width)),
+            _ => (0..width).try_for_each(|at| {
+                let name = format!("{}_{at}", attribute(column));
+                self.add_one(column, &name, (kind, 0), (at * size, size))
+            }),
+        }
+    }
+
+    fn add_one(
+        &mut self,
+        column: &str,
+        name: &str,
+        (data_type, options): (u8, u8),
+        (from, size): (usize, usize),
+    ) -> Result<(), ConvertError> {
+        let mut name = name.to_owned();
+        let own = of_format(self.format);
+        let taken = |name: &str| {
+            AXES.iter().any(|axis| axis.eq_ignore_ascii_case(name))
+                || own.iter().any(|(field, _)| *field == name)
+                || self.extra.iter().any(|other| other.name() == name)
+        };
+        while taken(&name) {
+            name.insert_str(0, "attribute_");
+        }
+        let mut bytes = [0; 32];
+        let Some(place) = bytes.get_mut(..name.len()) else {
+            let found = format!("a name of {} bytes", name.len());
+            let expected = format!("at most 32 bytes, as extra bytes of LAS have; {WAY_OUT}");
+            return Err(ConvertError::usage(name, found, expected));
+        };
+        place.copy_from_slice(name.as_bytes());
+        self.extra
+            .push(ExtraBytes::named(bytes, data_type, options));
+        let put = Put::Extra {
+            column: column.to_owned(),
+            at: self.length,
+            from,
+            size,
+        };
+        self.puts.push(put);
+        self.length = self.length.saturating_add(size);
+        Ok(())
+    }
+}
+
+impl Survey<'_> {
+    /// The point format of the header if it has all fields of the store, else the smallest one that has them.
+    fn format(&self, has: &dyn Fn(&str) -> bool) -> u8 {
+        let mut known: Vec<&str> = Vec::new();
+        for format in FORMATS {
+            known.extend(of_format(format).into_iter().map(|(name, _)| name));
+        }
+        known.retain(|name| has(name));
+        let fits = |format: u8, wanted: &[&str]| {
+            let own = of_format(format);
+            let holds = |name: &&str| own.iter().any(|(field, _)| field == name);
+            (format >= LATE || !self.is_late) && wanted.iter().all(holds)
+        };
+        let find = |wanted: &[&str]| {
+            let mut all = self.kept.format.into_iter().chain(FORMATS);
+            all.find(|format| fits(*format, wanted))
+        };
+        // An angle in degrees beside fields of late formats becomes extra bytes.
+        find(&known).unwrap_or_else(|| {
+            known.retain(|name| *name != ANGLE_RANK);
+            find(&known).unwrap_or(8)
+        })
+    }
+
+    /// The version of the header if it has the point format and counts so many points, else 1.2 or the first that does.
+    fn version(&self, format: u8) -> [u8; 2] {
+        let least = match format {
+            _ if self.rows > u64::from(u32::MAX) => LATEST,
+            0 | 1 => [1, 0],
+            2 | 3 => [1, 2],
+            4 | 5 => [1, 3],
+            _ => LATEST,
+        };
+        let kept = self.kept.version.filter(|kept| *kept >= least);
+        kept.unwrap_or(least.max([1, 2]))
+    }
+
+    /// Whether `gps_time` is standard time, and whether that is known.
+    pub(super) fn time(&self, plan: &Plan) -> (bool, bool) {
+        let has = of_format(plan.format).iter().any(|(name, _)| *name == TIME);
+        let is_written = has && !plan.missing.contains(&TIME);
+        (
+            self.kept.standard_time.unwrap_or(false),
+            self.kept.standard_time.is_some() || !is_written,
+        )
+    }
+}
+
+/// The error for points or records beyond 16 bits.
+#[cold]
+pub(super) fn too_long(found: String) -> ConvertError {
+    let expected = format!("at most {LONGEST}, the most that LAS states; {WAY_OUT}");
+    ConvertError::usage("extra bytes", found, expected)
+}
+
+/// The type of extra bytes of a number, and its size.
+fn kind(element: &DataType) -> Option<(u8, usize)> {
+    Some(match element {
+        DataType::Boolean | DataType::UInt8 => (1, 1),
+        DataType::Int8 => (2, 1),
+        DataType::UInt16 => (3, 2),
+        DataType::Int16 => (4, 2),
+        DataType::UInt32 => (5, 4),
+        DataType::Int32 => (6, 4),
+        DataType::UInt64 => (7, 8),
+        DataType::Int64 => (8, 8),
+        DataType::Float16 | DataType::Float32 => (9, 4),
+        DataType::Float64 => (10, 8),
+        _ => return None,
+    })
+}

@@ -1,0 +1,534 @@
+//! LAS and LAZ: a vertex a point.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float16Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use serde_json::Value;
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
+use zvf_encode::error::OrBug;
+use zvf_encode::internal;
+use zvf_query::numbers::elements;
+use zvf_query::{Table, query};
+use zvf_store::Names;
+
+use super::crs;
+use super::fields::{LATE, RETURN, RETURNS, of_format};
+use super::header::{COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, STANDARD_TIME};
+use super::layout::{Head, Record, Tail};
+#[cfg(feature = "laz")]
+use super::pack::Chunks;
+use super::plan::{Kept, LONGEST, NARROW, Plan, Put, Survey, WAY_OUT, name, too_long};
+use crate::export::job::{ALL, Batches, Job, VERTICES};
+use crate::export::schemas::{Schemas, attribute};
+use crate::numbers::{Floats, floats, positions, without_nulls};
+use crate::output::raw::write_raw;
+use crate::{ConvertError, Format};
+
+/// Bytes of the head of version 1.3, with the place of the waveforms.
+const HEAD_OF_1_3: usize = size_of::<Head>() + size_of::<U64>();
+/// Version 1.0 has these bytes before the points.
+const POINTS_OF_1_0: [u8; 2] = [0xdd, 0xcc];
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    #[cfg(not(feature = "laz"))]
+    if job.format == Format::Laz {
+        let expected = "LAS, or a program that was built with the feature `laz`";
+        return Err(ConvertError::usage(
+            job.path.display().to_string(),
+            "LAZ",
+            expected,
+        ));
+    }
+    let several = job.ids().await?.is_some_and(|ids| ids.len() > 1);
+    let mut all = job.flat(several);
+    all.outputs = ALL;
+    let schemas = Schemas::of(&query(job.store, all.clone()).await?);
+    let kept = Kept::of(job.store).await?;
+    let mut survey = Survey::new(&schemas, &kept)?;
+    let mut first = all.clone();
+    first.outputs = VERTICES;
+    let has = |name: &&str| schemas.vertices.field_with_name(name).is_ok();
+    let decisive = NARROW.iter().filter(|name| has(name));
+    first.attributes = Names::List(decisive.map(|name| (*name).to_owned()).collect());
+    job.run(first, &mut survey).await?;
+    let plan = Plan::of(&survey, &schemas)?;
+    let (standard_time, is_known) = survey.time(&plan);
+    let crs = system(job, &kept);
+    notes(job, &plan, &kept, &schemas);
+    if survey.ownerless > 0 {
+        let count = survey.ownerless;
+        job.note(format!(
+            "which object a vertex belongs to is not kept: {count} belong to none"
+        ));
+    }
+    if !is_known {
+        job.note("gps_time is written as seconds of the week: no header of the store says that it is standard time");
+    }
+    let mut points = Points::begin(job, plan, standard_time, crs)?;
+    job.run(all, &mut points).await?;
+    (job.done.vertices, job.done.objects) = (points.rows, points.objects);
+    let rounded = points.finish()?;
+    if !rounded.is_empty() {
+        job.note(format!(
+            "coordinates are rounded to the scale of the file, by at most {}",
+            rounded.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// The record of the CRS; if there is none, a note says why.
+fn system(job: &mut Job<'_>, kept: &Kept) -> Option<(u16, Vec<u8>)> {
+    let root = job.store.root();
+    let Some(Value::String(crs)) = &root.zarr_vectors.crs else {
+        // Objects are frames, of which the export itself takes care.
+        return None;
+    };
+    let found = crs::record(crs, kept.keys.as_deref(), root.axes());
+    let found = found.and_then(|(id, bytes)| match bytes.len() <= LONGEST {
+        true => Ok((id, bytes)),
+        false => Err("it is longer than 65535 bytes"),
+    });
+    match found {
+        Ok(record) => Some(record),
+        Err(why) => {
+            let crs: String = crs.chars().take(80).collect();
+            job.note(format!("the CRS {crs} is not kept: {why}"));
+            None
+        }
+    }
+}
+
+/// Notes on what the file does not hold, and on what it holds beyond the store.
+fn notes(job: &mut Job<'_>, plan: &Plan, kept: &Kept, schemas: &Schemas) {
+    let others = plan.others.iter().map(String::as_str);
+    job.not_kept("attributes of vertices that are no numbers", others);
+    job.not_kept("attributes of objects", schemas.object_attributes());
+    if !kept.odd.is_empty() {
+        job.note(format!(
+            "`headers/las` has other values of {} than an import writes: they are not used",
+            kept.odd.join(", ")
+        ));
+    }
+    let mut zero = plan.missing.clone();
+    if plan.has_no_returns() {
+        zero.retain(|name| ![RETURN, RETURNS].contains(name));
+        job.note("the store has no returns: every point is return 1 of 1");
+    }
+    if !zero.is_empty() {
+        let zero = zero.join(", ");
+        job.note(format!("fields that the store does not have are 0: {zero}"));
+    }
+    if matches!(plan.format, 4 | 5 | 9 | 10) {
+        job.note("waveforms are not kept");
+    }
+}
+
+impl Plan {
+    /// Whether the store has no returns, which a file counts from 1.
+    fn has_no_returns(&self) -> bool {
+        [RETURN, RETURNS]
+            .iter()
+            .all(|name| self.missing.contains(name))
+    }
+}
+
+/// What follows the head: records, and the compressor.
+struct Points<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+    plan: Plan,
+    is_packed: bool,
+    encoding: u16,
+    records: u32,
+    /// First byte of the points.
+    first: u64,
+    #[cfg(feature = "laz")]
+    chunks: Option<Chunks>,
+    rows: u64,
+    objects: u64,
+    returns: [u64; 15],
+    /// Lowest and highest coordinate of each axis, as a reader computes them, and by how much one differs from the store at most.
+    extent: [Extent; 3],
+    block: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    low: f64,
+    high: f64,
+    off: f64,
+}
+
+impl<'a> Points<'a> {
+    /// Writes the records, after room for the head.
+    fn begin(
+        job: &Job<'a>,
+        plan: Plan,
+        standard_time: bool,
+        crs: Option<(u16, Vec<u8>)>,
+    ) -> Result<Self, ConvertError> {
+        let mut records = Vec::new();
+        let mut count = 0_u32;
+        let mut add = |(user, id): (&str, u16), data: &[u8]| -> Result<(), ConvertError> {
+            let length = u16::try_from(data.len());
+            let length =
+                length.map_err(|_| too_long(format!("{} bytes of descriptions", data.len())))?;
+            let record = Record {
+                reserved: [0; 2],
+                user: padded(user),
+                id: id.into(),
+                length: length.into(),
+                description: [0; 32],
+            };
+            records.extend_from_slice(record.as_bytes());
+            records.extend_from_slice(data);
+            count = count.saturating_add(1);
+            Ok(())
+        };
+        #[cfg(feature = "laz")]
+        let chunks = if job.format == Format::Laz {
+            let own = super::header::SIZES.get(usize::from(plan.format));
+            let extra = own.and_then(|own| plan.length.checked_sub(*own));
+            let extra = extra.and_then(|extra| u16::try_from(extra).ok());
+            let extra = extra.or_bug("a point shorter than its format")?;
+            let chunks = Chunks::new(plan.format, plan.length, extra)?;
+            add(super::header::LASZIP, &chunks.record(job.path)?)?;
+            Some(chunks)
+        } else {
+            None
+        };
+        if !plan.extra.is_empty() {
+            add(EXTRA, plan.extra.as_bytes())?;
+        }
+        let id = crs.as_ref().map(|(id, _)| *id);
+        if let Some((id, bytes)) = &crs {
+            add((PROJECTION, *id), bytes)?;
+        }
+        if plan.version == [1, 0] {
+            records.extend(POINTS_OF_1_0);
+        }
+        // Late point formats have WKT, unless keys say otherwise.
+        let is_wkt = id == Some(crs::WKT) || plan.format >= LATE && id.is_none();
+        let mut encoding = 0;
+        for (bit, is_set) in [(STANDARD_TIME, standard_time), (IS_WKT, is_wkt)] {
+            encoding |= if is_set { bit } else { 0 };
+        }
+        let mut points = Self {
+            path: job.path,
+            file: job.create()?,
+            is_packed: job.format == Format::Laz,
+            encoding,
+            records: count,
+            first: (plan.head() + records.len()) as u64,
+            plan,
+            #[cfg(feature = "laz")]
+            chunks,
+            rows: 0,
+            objects: 0,
+            returns: [0; 15],
+            extent: [Extent {
+                low: f64::INFINITY,
+                high: f64::NEG_INFINITY,
+                off: 0.0,
+            }; 3],
+            block: Vec::new(),
+        };
+        let mut start = vec![0; points.plan.head()];
+        start.extend(records);
+        #[cfg(feature = "laz")]
+        if points.chunks.is_some() {
+            // The place of the table of chunks.
+            start.extend([0; 8]);
+        }
+        points.put(&start)?;
+        Ok(points)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ConvertError> {
+        let done = self.file.write_all(bytes);
+        done.map_err(|error| ConvertError::io(self.path, error))
+    }
+
+    /// Puts the coordinates into the points of the block.
+    fn coordinates(&mut self, all: &[f64]) -> Result<(), ConvertError> {
+        let length = self.plan.length;
+        let points = self.block.chunks_exact_mut(length);
+        for (row, (point, position)) in points.zip(all.chunks_exact(3)).enumerate() {
+            let axes = self.plan.steps.iter().zip(&mut self.extent);
+            let axes = axes.zip(position).zip(point.as_chunks_mut::<4>().0);
+            for (at, (((steps, extent), coordinate), place)) in axes.enumerate() {
+                let Some(number) = steps.number(*coordinate) else {
+                    let row = self.rows.saturating_add(row as u64);
+                    let found = format!("{coordinate} in row {row}");
+                    let expected = "the coordinates of before: the store changed";
+                    return Err(ConvertError::usage(name(at), found, expected));
+                };
+                *place = number.to_le_bytes();
+                let back = steps.coordinate(number);
+                if !Survey::same(&self.plan.element, back, *coordinate) {
+                    extent.off = extent.off.max((back - coordinate).abs());
+                }
+                extent.low = extent.low.min(back);
+                extent.high = extent.high.max(back);
+            }
+        }
+        Ok(())
+    }
+
+    fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let (rows, length) = (batch.num_rows(), self.plan.length);
+        self.block.clear();
+        self.block.resize(rows.saturating_mul(length), 0);
+        let Floats { values: all, .. } = positions(batch)?;
+        internal!(
+            all.len() == rows * 3,
+            "{} coordinates of {rows} rows",
+            all.len()
+        );
+        self.coordinates(&all)?;
+        let place = |row: usize| -> String {
+            let position = all.get(3 * row..3 * row + 3).unwrap_or_default();
+            format!(
+                "row {} at {position:?}",
+                self.rows.saturating_add(row as u64)
+            )
+        };
+        for put in &self.plan.puts {
+            match put {
+                Put::Field { column, cell } => {
+                    let values = floats(column_of(batch, column)?).values;
+                    internal!(
+                        values.len() == rows,
+                        "{} values of {rows} rows",
+                        values.len()
+                    );
+                    let points = self.block.chunks_exact_mut(length);
+                    for (row, (point, value)) in points.zip(&values).enumerate() {
+                        if !cell.holds(*value) {
+                            let (low, high) = cell.range().or_bug("a float that does not fit")?;
+                            let found = format!("{value} in {}", place(row));
+                            let expected = format!(
+                                "whole numbers from {low} to {high}, which the field of LAS holds; `zvf edit STORE set-attribute` changes values, --where selects rows, {WAY_OUT}"
+                            );
+                            return Err(ConvertError::usage(column.as_str(), found, expected));
+                        }
+                        cell.put(point, *value).or_bug("a field beyond the point")?;
+                        if column == RETURN {
+                            count(&mut self.returns, *value);
+                        }
+                    }
+                }
+                Put::Extra {
+                    column,
+                    at,
+                    from,
+                    size,
+                } => {
+                    let array = column_of(batch, column)?;
+                    let values = raw(array).map_err(|row| {
+                        let found = format!("no value in {}", place(row));
+                        let expected = format!(
+                            "a number: LAS has no missing ones; --where '{} is not null' selects rows, {WAY_OUT}",
+                            attribute(column)
+                        );
+                        ConvertError::usage(attribute(column), found, expected)
+                    })?;
+                    let values = values.map_err(|error| ConvertError::io(self.path, error))?;
+                    let stride = values.len().checked_div(rows).unwrap_or(0);
+                    let points = self.block.chunks_exact_mut(length);
+                    for (point, bytes) in points.zip(values.chunks_exact(stride.max(1))) {
+                        let to = point.get_mut(*at..at + size);
+                        let bytes = bytes.get(*from..from + size);
+                        let (to, bytes) = to.zip(bytes).or_bug("extra bytes beyond the point")?;
+                        to.copy_from_slice(bytes);
+                    }
+                }
+            }
+        }
+        if self.plan.has_no_returns() {
+            for (_, cell) in of_format(self.plan.format)
+                .into_iter()
+                .filter(|(name, _)| [RETURN, RETURNS].contains(name))
+            {
+                for point in self.block.chunks_exact_mut(length) {
+                    cell.put(point, 1.0).or_bug("a field beyond the point")?;
+                }
+            }
+            let [first, ..] = &mut self.returns;
+            *first = first.saturating_add(rows as u64);
+        }
+        self.rows = self.rows.saturating_add(rows as u64);
+        let block = std::mem::take(&mut self.block);
+        #[cfg(feature = "laz")]
+        if let Some(chunks) = &mut self.chunks {
+            chunks.push(&block, &mut self.file, self.path)?;
+            self.block = block;
+            return Ok(());
+        }
+        self.put(&block)?;
+        self.block = block;
+        Ok(())
+    }
+
+    /// Writes the head. Axes with rounded coordinates, and by how much.
+    fn finish(mut self) -> Result<Vec<String>, ConvertError> {
+        #[cfg(feature = "laz")]
+        if let Some(chunks) = self.chunks.take() {
+            chunks.finish(self.first, &mut self.file, self.path)?;
+        }
+        let head = self.head()?;
+        let done = self.file.seek(SeekFrom::Start(0));
+        let done = done.and_then(|_| self.file.write_all(&head));
+        done.and_then(|()| self.file.flush())
+            .map_err(|error| ConvertError::io(self.path, error))?;
+        let rounded = self.extent.iter().enumerate();
+        let rounded = rounded.filter(|(_, extent)| extent.off > 0.0);
+        let text = |(at, extent): (usize, &Extent)| format!("{} {:.1e}", name(at), extent.off);
+        Ok(rounded.map(text).collect())
+    }
+
+    fn head(&self) -> Result<Vec<u8>, ConvertError> {
+        let plan = &self.plan;
+        let first = u32::try_from(self.first).ok().or_bug("records of 4 GiB")?;
+        // Counts of 32 bits are only those of early formats.
+        let legacy = u32::try_from(self.rows).ok().filter(|_| plan.format < LATE);
+        let mut returns = [U32::ZERO; 5];
+        if legacy.is_some() {
+            for (to, count) in returns.iter_mut().zip(self.returns) {
+                *to = u32::try_from(count)
+                    .ok()
+                    .or_bug("more returns than points")?
+                    .into();
+            }
+        }
+        let mut system = padded::<64>("OTHER");
+        let software = system.iter_mut().skip(32);
+        software.zip(b"zvf").for_each(|(to, byte)| *to = *byte);
+        let compressed = if self.is_packed { COMPRESSED } else { 0 };
+        let length = u16::try_from(plan.length)
+            .ok()
+            .or_bug("a point of 64 KiB")?;
+        let size = u16::try_from(plan.head()).ok().or_bug("a head of 64 KiB")?;
+        let [x, y, z] = self.extent.map(|extent| match self.rows {
+            0 => [0.0.into(); 2],
+            _ => [extent.high.into(), extent.low.into()],
+        });
+        let mut bounds = [0.0.into(); 6];
+        for (to, from) in bounds.iter_mut().zip([x, y, z].into_iter().flatten()) {
+            *to = from;
+        }
+        let head = Head {
+            signature: *b"LASF",
+            source: 0.into(),
+            encoding: self.encoding.into(),
+            guid: [0; 16],
+            version: plan.version,
+            system,
+            created: [0.into(); 2],
+            header_size: size.into(),
+            first: first.into(),
+            records: self.records.into(),
+            format: plan.format | compressed,
+            length: length.into(),
+            legacy_points: legacy.unwrap_or(0).into(),
+            legacy_returns: returns,
+            scale: plan.steps.map(|steps| steps.scale.into()),
+            offset: plan.steps.map(|steps| steps.offset.into()),
+            bounds,
+        };
+        let tail = Tail {
+            waveforms: 0.into(),
+            first_extended: 0.into(),
+            extended: 0.into(),
+            points: self.rows.into(),
+            returns: self.returns.map(Into::into),
+        };
+        let mut bytes = head.as_bytes().to_vec();
+        bytes.extend_from_slice(tail.as_bytes());
+        bytes.truncate(plan.head());
+        Ok(bytes)
+    }
+}
+
+impl Plan {
+    /// Bytes of the head.
+    fn head(&self) -> usize {
+        match self.version {
+            LATEST => size_of::<Head>() + size_of::<Tail>(),
+            [1, 3] => HEAD_OF_1_3,
+            _ => size_of::<Head>(),
+        }
+    }
+}
+
+/// A text, padded with zeros.
+fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes
+        .iter_mut()
+        .zip(text.bytes())
+        .for_each(|(to, byte)| *to = byte);
+    bytes
+}
+
+fn column_of<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, ConvertError> {
+    Ok(batch.column_by_name(name).or_bug("a column that is gone")?)
+}
+
+/// Counts a return by its number; 0 is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the field holds the number"
+)]
+fn count(returns: &mut [u64; 15], number: f64) {
+    let at = (number as usize).checked_sub(1);
+    if let Some(count) = at.and_then(|at| returns.get_mut(at)) {
+        *count = count.saturating_add(1);
+    }
+}
+
+/// The bytes of the numbers of a column: of float16 as float32. A missing whole number is an error with its row.
+fn raw(column: &ArrayRef) -> Result<std::io::Result<Vec<u8>>, usize> {
+    let (items, width) = elements(column);
+    if !items.data_type().is_floating() {
+        let absent = |at: &usize| items.is_null(*at) || column.is_null(at / width.max(1));
+        if let Some(at) = (0..items.len()).find(absent) {
+            return Err(at / width.max(1));
+        }
+    }
+    let items = without_nulls(&items, column, 0);
+    let mut bytes = Vec::new();
+    Ok(match items.data_type() {
+        DataType::Float16 => {
+            let values = items.as_primitive::<Float16Type>().values();
+            bytes.extend(values.iter().flat_map(|value| value.to_f32().to_le_bytes()));
+            Ok(bytes)
+        }
+        _ => write_raw(&mut bytes, items.as_ref()).map(|()| bytes),
+    })
+}
+
+impl Batches for Points<'_> {
+    fn schemas(&mut self, _: &Schemas) -> Result<(), ConvertError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        match table {
+            Table::Vertices => self.vertices(batch),
+            Table::Objects => {
+                self.objects = self.objects.saturating_add(batch.num_rows() as u64);
+                Ok(())
+            }
+            Table::Links => Ok(()),
+        }
+    }
+}
