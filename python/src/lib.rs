@@ -41,7 +41,7 @@ mod _zvf {
         parts::Parts,
         run_program,
         store::{Answer, Store, open},
-        stores::{copy_verbatim, merge_stores, resample_store, split},
+        stores::{merge_stores, resample_store, split},
         table::{Stream, Table},
         writer::{Edit, Writer},
     };

@@ -1,8 +1,6 @@
-//! Stores made from stores: a copy, parts of one, all of several.
+//! Stores made from stores: parts of one, all of several.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use serde_json::json;
@@ -15,41 +13,9 @@ use zvf_store::{Stop, Store};
 
 use crate::errors::{Failure, misuse};
 use crate::jobs::{at, reading};
-use crate::run::{OnInterrupt, Progress, report_progress, wait};
+use crate::run::{OnInterrupt, wait};
 use crate::store::Access;
 use crate::writer::Writing;
-
-/// Copies every object of a store, byte for byte.
-#[pyfunction]
-pub(crate) fn copy_verbatim(
-    py: Python<'_>,
-    source: String,
-    url: String,
-    read_back: bool,
-    writing: Writing,
-    access: Access,
-    progress: Progress,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let from = access.options()?.with_stop(stop.clone());
-    let mut options = zvf_migrate::CopyOptions::new()
-        .with_write(writing.options(&stop)?)
-        .with_source(from)
-        .with_read_back(read_back);
-    if let Some(callback) = progress {
-        let before = AtomicU64::new(0);
-        options = options.with_progress(Arc::new(move |done, _| {
-            let before = before.swap(done, Ordering::Relaxed);
-            report_progress(&callback, done.saturating_sub(before));
-        }));
-    }
-    let job = async {
-        let done = zvf_migrate::copy(&source, &url, options).await;
-        done.map_err(at(&url))
-    };
-    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(report.to_json(&source, &url).to_string())
-}
 
 /// Writes a store for each group, value of an attribute, or of so many parts.
 #[pyfunction]

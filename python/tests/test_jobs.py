@@ -88,18 +88,20 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     from zvf._options import Options
 
     stores = {"job", "files", "store", "source", "target"}
-    for job, options in (
-        ("append", _jobs.AppendOptions),
-        ("import", _jobs.ImportOptions),
-        ("validate", _jobs.ValidateOptions),
-        ("pyramid", _jobs.PyramidOptions),
-        ("migrate", _jobs.MigrateOptions),
-        ("rechunk", _jobs.RechunkOptions),
-        ("vacuum", _jobs.JobOptions),
-    ):
+    jobs: dict[str, type] = {
+        "append": _jobs.AppendOptions,
+        "import": _jobs.ImportOptions,
+        "validate": _jobs.ValidateOptions,
+        "pyramid": _jobs.PyramidOptions,
+        "migrate": _jobs.MigrateOptions,
+        "rechunk": _jobs.RechunkOptions,
+        "vacuum": _jobs.JobOptions,
+        "copy": _jobs.CopyOptions,
+    }
+    for job, options in jobs.items():
         members = set(zvf.schema(job)["properties"]) - stores
         assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
-    assert set(zvf.schema()["$defs"]) == {"append", "import", "vacuum", "validate", "pyramid", "rechunk", "migrate"}
+    assert set(zvf.schema()["$defs"]) == set(jobs)
     with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
         zvf.schema("query")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.
@@ -161,7 +163,7 @@ def test_parts_of_files_are_one_store(tmp_path: Path) -> None:
         assert done["written"], name
     assert zvf.import_(url, first, commit=True, **alike)["parts"] == list(files)
     assert zvf.open(url).query(columns=["object_id"]).read().vertices.to_numpy()["object_id"].tolist() == [1, 2, 11]
-    with pytest.raises(zvf.MisuseError, match="^part: found it without bounds"):
+    with pytest.raises(zvf.MisuseError, match="^part: found no .bounds."):
         zvf.import_(url, first, part="left")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _zvf
-from ._options import Options, access, address, document, writing
+from ._options import Options, WriteOptions, access, address, document, writing
 from ._store import _box
 from ._table import Table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._options import Progress, WriteOptions
+    from ._options import Progress
     from ._region import Place
     from ._store import Box
     from ._write import Kind
@@ -337,6 +337,12 @@ class RechunkOptions(JobOptions, total=False):
     journal: Path
 
 
+class CopyOptions(WriteOptions, total=False):
+    """The options of the job `copy`: `schema("copy")` has their documentation and defaults."""
+
+    read_back: bool
+
+
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
     """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
@@ -376,20 +382,12 @@ def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]
     return _run("pyramid", {"store": url, "remove": True, **options}, None)
 
 
-def copy(
-    source: Path,
-    url: Path,
-    *,
-    read_back: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
+def copy(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[CopyOptions]) -> dict[str, Any]:
     """Copies a store byte for byte to another place; `read_back` compares what is there. The same call continues an interrupted copy.
 
     `progress` is called with numbers of bytes that were copied.
     """
-    how = writing(options)
-    return document(_zvf.copy_verbatim(address(source), address(url), read_back, how, how["access"], progress))
+    return _run("copy", {"source": source, "target": url, **options}, progress)
 
 
 def doctor(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:

@@ -149,14 +149,6 @@ def repair(
     backup: str | None,
     writing: Mapping[str, Any],
 ) -> str: ...
-def copy_verbatim(
-    source: str,
-    url: str,
-    read_back: bool,
-    writing: Mapping[str, Any],
-    access: Mapping[str, Any],
-    progress: Callable[[int], object] | None,
-) -> str: ...
 def split(
     url: str,
     folder: str | PathLike[str],

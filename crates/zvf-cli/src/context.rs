@@ -165,11 +165,6 @@ impl<'a> Context<'a> {
         Progress::of_steps(self.shows_progress())
     }
 
-    /// A display of bytes that are copied.
-    pub(crate) fn bytes(&self) -> Progress {
-        Progress::of_bytes(self.shows_progress())
-    }
-
     /// Says warnings on stderr, unless `--quiet`.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {

@@ -135,6 +135,10 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         ("points_ids", &["vacuum", STORE, "--json"]),
         (
             "points_ids",
+            &["copy", STORE, "out.zv", "--verify", "--json"],
+        ),
+        (
+            "points_ids",
             &[
                 "import",
                 "p.csv",
@@ -341,7 +345,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
                 "--chunk-shape",
                 "1,1",
             ],
-            "zvf: --part: found it without bounds, expected bounds as well\n",
+            "zvf: --part: found no --bounds, expected it as well\n",
         ),
         (
             &["pyramid", STORE, "--levels-until", "0"],

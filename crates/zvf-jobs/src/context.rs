@@ -15,7 +15,7 @@ pub type JobLog = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'e> {
-    /// A remark: what a store will not hold, or what is worth a thought.
+    /// A remark for the user on the result: something that the store will not hold, or a choice that options can change. The report has it, too.
     Note(&'e str),
     /// Chunks were chosen by the data.
     ChunksChosen {
@@ -31,7 +31,9 @@ pub enum JobEvent<'e> {
         /// Vertices in them.
         vertices: u64,
     },
-    /// All is read, and the store is written: from now on [`WriteOptions::with_progress`] reports the progress.
+    /// The number of units of the whole job, of which [`JobProgress`] reports those done. It may be reported several times.
+    Total(u64),
+    /// From now on [`WriteOptions::with_progress`] reports the progress, not [`JobProgress`].
     Writing,
 }
 
@@ -46,8 +48,8 @@ pub struct Context {
     /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
-    /// Bytes of the ids by which links of tables name vertices. Default: [`zvf_convert::Limits::ids`].
-    pub id_bytes: Option<u64>,
+    /// Memory of what is read, in bytes: of decoded data on its way, and of the ids by which links of tables name vertices. Default: that of each function.
+    pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,
     events: Option<JobEvents>,
@@ -75,10 +77,10 @@ impl Context {
         self
     }
 
-    /// Replaces [`id_bytes`](Self::id_bytes).
+    /// Replaces [`memory_budget`](Self::memory_budget).
     #[must_use]
-    pub fn with_id_bytes(mut self, bytes: Option<u64>) -> Self {
-        self.id_bytes = bytes;
+    pub fn with_memory_budget(mut self, bytes: Option<u64>) -> Self {
+        self.memory_budget = bytes;
         self
     }
 

@@ -108,7 +108,7 @@ impl RechunkJob {
         sizes("bin_shape", self.bin_shape.as_deref())?;
         let shapes = self.chunk_shape.is_some() || self.bin_shape.is_some();
         if !shapes && self.shard_shape.is_none() && self.codec.is_none() {
-            let expected = "one of chunk_shape, bin_shape, shard_shape and codec";
+            let expected = "one of `chunk_shape`, `bin_shape`, `shard_shape` and `codec`";
             return Err(JobError::option(
                 "chunk_shape",
                 "nothing to change",

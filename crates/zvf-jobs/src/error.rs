@@ -17,7 +17,7 @@ pub enum JobError {
     Option {
         /// The path of the member, such as `factors[1]`, behind the place of the job in a list: `[2].factors[1]`.
         path: String,
-        /// What was found and expected.
+        /// What was found and expected. Other members are between backquotes.
         what: String,
     },
     /// A store could not be read.

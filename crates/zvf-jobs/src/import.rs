@@ -179,7 +179,7 @@ impl ImportJob {
         needs(("redo", self.redo), &[part])?;
         needs(("allow_missing", self.allow_missing), &[commit])?;
         if self.bounds.is_some() && !self.is_step() {
-            let found = "it without begin, part or commit";
+            let found = "none of `begin`, `part` and `commit`";
             return Err(JobError::option("bounds", found, "one of them as well"));
         }
         Ok(())
@@ -201,7 +201,7 @@ impl ImportJob {
         options.ids = self.ids.rule(i64::from(self.part.is_some()));
         options.nulls = *self.nulls.value();
         options.format = self.format.as_ref().map(|format| *format.value());
-        self.columns.apply(&mut options, context.id_bytes);
+        self.columns.apply(&mut options, context.memory_budget);
         options.edges.clone_from(&self.edges);
         options.faces.clone_from(&self.faces);
         options.unit.clone_from(&self.unit);

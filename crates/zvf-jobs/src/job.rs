@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    AppendJob, AppendReport, Context, CopyReport, ImportJob, ImportReport, JobError, MigrateJob,
-    PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    AppendJob, AppendReport, Context, CopyJob, CopyReport, ImportJob, ImportReport, JobError,
+    MigrateJob, PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob,
+    ValidateReport, VerbatimReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
@@ -88,8 +89,8 @@ macro_rules! jobs {
         ///
         /// # Cost
         ///
-        /// That of the function of the library that does it: [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`], [`zvf_pyramid::build_pyramid`],
-        /// [`zvf_migrate::migrate`].
+        /// That of the function of the library that does it, such as [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`],
+        /// [`zvf_pyramid::build_pyramid`], [`zvf_migrate::migrate`] and [`zvf_migrate::copy`].
         ///
         /// # Errors
         ///
@@ -122,6 +123,8 @@ jobs! {
     Rechunk(RechunkJob) -> Copy: "rechunk", ["source", "target"], "vertices";
     /// Copies a store into one of another version.
     Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
+    /// Copies a store byte for byte.
+    Copy(CopyJob) -> Verbatim: "copy", ["source", "target"], "bytes";
 }
 
 impl Job {
@@ -183,6 +186,7 @@ impl Job {
             | Self::Validate(ValidateJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
+            | Self::Copy(CopyJob { source, target, .. })
             | Self::Migrate(MigrateJob { source, target, .. }) => {
                 vec![("source", source), ("target", target)]
             }
@@ -216,4 +220,6 @@ pub enum JobReport {
     Pyramid(PyramidJobReport),
     /// Of `rechunk` and `migrate`.
     Copy(CopyReport),
+    /// Of `copy`.
+    Verbatim(VerbatimReport),
 }

@@ -36,6 +36,7 @@ mod tables;
 mod vacuum;
 mod validate;
 mod values;
+mod verbatim;
 
 pub use access::Access;
 pub use append::{AppendJob, AppendReport};
@@ -60,6 +61,7 @@ pub use values::{
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};
+pub use verbatim::{CopyJob, VerbatimReport};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

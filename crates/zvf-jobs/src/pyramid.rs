@@ -104,7 +104,7 @@ impl PyramidJob {
         ] {
             if found > 1 && found != levels {
                 let found = format!("{found} numbers");
-                let expected = format!("one, or {levels} as factors has");
+                let expected = format!("one, or {levels} as `factors` has");
                 return Err(JobError::option(member, found, &expected));
             }
         }
@@ -158,8 +158,8 @@ impl PyramidJob {
         }
         match self.method {
             Some(MethodName::Reference) if !factors.1 => {
-                let expected = "factors as well, or the density method";
-                let found = "reference without factors";
+                let expected = "`factors` as well, or the density method";
+                let found = "reference without `factors`";
                 Err(JobError::option("method", found, expected))
             }
             _ => Ok(()),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use zvf_validate::{Depth, Profile, Sample, ValidateOptions};
 
-use crate::checks::outside;
+use crate::checks::{needs, outside};
 use crate::{Context, JobError};
 
 options! {
@@ -68,10 +68,7 @@ impl ValidateJob {
 
     pub(crate) fn check(&self) -> Result<(), JobError> {
         self.depth()?;
-        if self.seed != 0 && self.quick.is_none() {
-            let found = format!("{} without quick", self.seed);
-            return Err(JobError::option("seed", found, "quick as well"));
-        }
+        needs(("seed", self.seed != 0), &[("quick", self.quick.is_some())])?;
         let empty = |member, list: bool| match list {
             true => Err(JobError::option(member, "an empty list", "at least one")),
             false => Ok(()),

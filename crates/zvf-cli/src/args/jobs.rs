@@ -26,8 +26,8 @@ impl<J: Args + Clone + Into<Job>> JobArgs<J> {
 /// `zvf run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job makes one of a \
-command: append, import, vacuum, validate, pyramid, rechunk and migrate have it, no other command has. All jobs of a list are checked before the first one runs. \
+A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job of a \
+command prints the job that it is. All jobs of a list are checked before the first one runs. \
 They run one after the other; a failure ends the list, findings of a validation do not. Relative paths are relative to the working directory. A \
 file may name any store and file, as a command line may: run only files that you trust. Exit codes are those of the commands; 1, too, if a \
 validation found errors. With --json the report is printed, or the list of reports.
@@ -63,6 +63,20 @@ finished first; another writer at work is exit code 75. No other writer may run 
 Examples:
   zvf vacuum brain.zarrvectors
   zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers";
+
+/// What the help of `zvf copy` says after its options.
+pub(crate) const COPY: &str = "\
+Every file of the store is copied byte for byte, from any place to any other one: folders, buckets; a web server only if it lists files. Several \
+are on their way at once (--concurrency). Until the copy is whole it has no zarr.json, so that no reader takes it for a store. After an \
+interruption or a failure of the storage the same command continues: what is there is not copied again. Lengths are compared, with --verify all \
+bytes are read back, too. A source that changes meanwhile is an error (exit code 3), one that another program is changing is busy (75). \
+`zvf migrate` and `zvf rechunk` make copies in another version or other chunks.
+
+Examples:
+  zvf copy brain.zarrvectors s3://bucket/brain.zarrvectors
+  zvf copy s3://bucket/brain.zarrvectors gs://other/brain.zarrvectors --concurrency 64
+  zvf copy s3://bucket/brain.zarrvectors brain.zarrvectors --anonymous --verify
+  zvf copy brain.zarrvectors /backup/brain.zarrvectors --json | jq .bytes";
 
 /// What the help of `zvf migrate` says after its options.
 pub(crate) const MIGRATE: &str = "\

@@ -5,7 +5,6 @@
 mod append;
 mod common;
 mod completions;
-mod copy;
 mod create;
 mod diff;
 mod doctor;
@@ -37,11 +36,10 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use zvf_jobs::{AppendJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
+use zvf_jobs::{AppendJob, CopyJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::CopyArgs;
 pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -187,7 +185,8 @@ pub(crate) enum Command {
     #[cfg(feature = "plot")]
     Plot(Box<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
-    Copy(CopyArgs),
+    #[command(after_help = jobs::COPY)]
+    Copy(JobArgs<CopyJob>),
     /// Makes a store or a file of each group, value of an attribute, or of parts of equal size
     Split(SplitArgs),
     /// Makes one new store of several of the same kind
@@ -243,6 +242,7 @@ impl Command {
         match self {
             Self::Migrate(args) => Some(args.job()),
             Self::Rechunk(args) => Some(args.job()),
+            Self::Copy(args) => Some(args.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
             Self::Validate(args) => args.job(),

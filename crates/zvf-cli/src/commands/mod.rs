@@ -1,7 +1,6 @@
 //! One file a command.
 
 mod completions;
-mod copy;
 mod create;
 mod diff;
 mod doctor;
@@ -125,7 +124,6 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
         Command::Resample(args) => made(args.target.as_str(), "resample", false),
         Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
-        Command::Copy(args) => made(args.target.as_str(), "copy", true),
         Command::Edit(args) => edited(args.store.as_str()),
         Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
@@ -144,11 +142,6 @@ fn changed(command: &Command) -> Option<(&str, String)> {
 
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
-        Command::Append(_)
-        | Command::Migrate(_)
-        | Command::Rechunk(_)
-        | Command::Pyramid(_)
-        | Command::Vacuum(_) => run::command(command, context),
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
@@ -167,13 +160,11 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
-        Command::Import(_) => run::command(command, context),
         Command::Create(args) => create::run(args, context),
         Command::Export(args) if args.template().is_some() => split::each_object(args, context),
         Command::Export(args) => export::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
-        Command::Copy(args) => copy::run(args, context),
         Command::Split(args) => split::run(args, context),
         Command::Merge(args) => merge::run(args, context),
         Command::Resample(args) => resample::run(args, context),
@@ -190,5 +181,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args, context),
         Command::Completions(args) => completions::run(args),
+        _ => run::command(command, context),
     }
 }

@@ -3,14 +3,14 @@
 use std::io::{Read, stdin};
 use std::path::Path;
 
-use zvf_jobs::{AppendReport, JobReport, Jobs};
+use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
 use super::{import, jobs, migrate, pyramid, validate};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
-use crate::output::table::counted;
+use crate::output::table::{counted, size};
 use crate::output::{print_json, print_text};
 
 /// Runs a command that is a job and prints its report.
@@ -49,6 +49,7 @@ fn text(report: &JobReport) -> Result<String> {
         ),
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
+        JobReport::Verbatim(done) => copied(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
     })
@@ -67,6 +68,22 @@ fn appended(done: &AppendReport) -> String {
         "{}: {vertices} appended, in {chunks}{objects}\n",
         done.store
     )
+}
+
+/// What a verbatim copy did, for people.
+fn copied(done: &VerbatimReport) -> String {
+    let (target, report) = (&done.target, &done.report);
+    let files = counted(report.files, "file");
+    let (bytes, source) = (size(report.bytes), &done.source);
+    let mut line = format!("{target}: copied {files}, {bytes}, from {source}");
+    if report.skipped_files > 0 {
+        let skipped = counted(report.skipped_files, "file");
+        line.push_str(&format!("; {skipped} were there already"));
+    }
+    if report.read_back {
+        line.push_str("; read back, no difference");
+    }
+    format!("{line}\n")
 }
 
 /// Runs `zvf run`.
