@@ -11,7 +11,6 @@ use zvf_jobs::{Job, Jobs};
 use zvf_query::{QuerySpec, Select};
 use zvf_store::writing::store_at_or_around;
 use zvf_store::{Names, Need, OpenOptions, Stop};
-use zvf_validate::repair::RepairOptions;
 
 use crate::errors::{Failure, IoError, bug, misuse};
 use crate::masks::Masks;
@@ -189,42 +188,6 @@ pub(crate) fn export(
     .to_string())
 }
 
-/// Says what would be repaired, and with `apply` repairs it.
-#[pyfunction]
-pub(crate) fn repair(
-    py: Python<'_>,
-    url: String,
-    apply: bool,
-    accept_loss: bool,
-    backup: Option<String>,
-    writing: Writing,
-) -> PyResult<String> {
-    if let Some(backup) = &backup
-        && !backup.contains("://")
-    {
-        check_outside(Path::new(backup))?;
-    }
-    let stop = Stop::default();
-    let options = RepairOptions::default()
-        .with_write(writing.options(&stop)?)
-        .with_accept_loss(accept_loss);
-    let job = async {
-        let plan = zvf_validate::repair::plan(&url, &options)
-            .await
-            .map_err(at(&url))?;
-        let applied = match apply {
-            true => {
-                let done = zvf_validate::repair::apply(&plan, backup.as_deref(), &options).await;
-                Some(done.map_err(at(&url))?)
-            }
-            false => None,
-        };
-        Ok::<_, Failure>((plan, applied))
-    };
-    let (plan, applied) = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(zvf_validate::repair::document(&plan, applied.as_ref()).to_string())
-}
-
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
 #[pyfunction]
 pub(crate) fn run_jobs(
@@ -268,16 +231,6 @@ fn log_warning(warning: &str) {
             error.write_unraisable(py, None);
         }
     });
-}
-
-/// Measures what would make a store smaller or faster.
-#[pyfunction]
-pub(crate) fn doctor(py: Python<'_>, url: &str, writing: Writing) -> PyResult<String> {
-    let stop = Stop::default();
-    let context = zvf_jobs::Context::new().with_write(writing.options(&stop)?);
-    let report = wait(py, OnInterrupt::Drop, zvf_jobs::examine(url, &context))?;
-    let document = serde_json::to_string(&report);
-    document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
 }
 
 /// The JSON Schema of a job by its name, or of a job file.

@@ -62,14 +62,19 @@ def append(
     return _run("append", _of_files(url, files, ids, options), None)
 
 
-def _of_files(url: Path, files: Sequence[Path], ids: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a job that reads files."""
-    members = {"files": files, "store": url, **options}
+def _with_ids(members: dict[str, Any], ids: str | None) -> dict[str, Any]:
+    """The members of a job with the rule for ids of objects that a word stands for."""
     rules = {"new": "new_ids", "file": "id_from_file"}
     if ids in rules:
         members[rules[ids]] = True
     elif ids not in (None, "kept"):
         raise _zvf.MisuseError(f"ids: found {ids!r}, expected kept, new or file")
+    return members
+
+
+def _of_files(url: Path, files: Sequence[Path], ids: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a job that reads files."""
+    members = _with_ids({"files": files, "store": url, **options}, ids)
     if isinstance(members.get("scale"), int | float):
         members["scale"] = [members["scale"]]
     return members
@@ -343,6 +348,49 @@ class CopyOptions(WriteOptions, total=False):
     read_back: bool
 
 
+class CreateOptions(WriteOptions, total=False):
+    """The options of the job `create`: `schema("create")` has their documentation and defaults."""
+
+    bin_shape: Sequence[float] | None
+    axes: Sequence[str] | None
+    unit: str | None
+    dtype: str
+    with_objects: bool
+    attributes: Sequence[str]
+    object_attributes: Sequence[str]
+    link_width: int | None
+    codec: Codec
+    shard_shape: Shards | None
+    version: Version
+
+
+class MergeOptions(WriteOptions, total=False):
+    """The options of the job `merge`: `schema("merge")` has their documentation and defaults."""
+
+    new_ids: bool
+    id_offset: int | None
+    id_from_file: bool
+
+
+class ResampleOptions(WriteOptions, total=False):
+    """The options of the job `resample`: `schema("resample")` has their documentation and defaults."""
+
+    points: int | None
+    step: float | None
+
+
+class RepairOptions(JobOptions, total=False):
+    """The options of the job `repair`: `schema("repair")` has their documentation and defaults."""
+
+    apply: bool
+    only: Sequence[str] | None
+    depth: int
+    accept_loss: bool
+    backup: str | None
+    undo: str | None
+    force: bool
+
+
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
     """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
@@ -356,16 +404,9 @@ def vacuum(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
     return _run("vacuum", {"store": url, **options}, None)
 
 
-def repair(
-    url: Path,
-    *,
-    apply: bool = False,
-    accept_loss: bool = False,
-    backup: str | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
-    """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`."""
-    return document(_zvf.repair(address(url), apply, accept_loss, backup, writing(options)))
+def repair(url: Path, *, progress: Progress | None = None, **options: Unpack[RepairOptions]) -> dict[str, Any]:
+    """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`, and `undo` puts them back."""
+    return _run("repair", {"store": url, **options}, progress)
 
 
 def pyramid(url: Path, *, progress: Progress | None = None, **options: Unpack[PyramidOptions]) -> dict[str, Any]:
@@ -390,9 +431,9 @@ def copy(source: Path, url: Path, *, progress: Progress | None = None, **options
     return _run("copy", {"source": source, "target": url, **options}, progress)
 
 
-def doctor(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+def doctor(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
-    return document(_zvf.doctor(address(url), writing(options)))
+    return _run("doctor", {"store": url, **options}, None)
 
 
 def split(
@@ -411,43 +452,36 @@ def split(
     return document(_zvf.split(address(url), folder, attribute, count, how, how["access"]))
 
 
+def create(url: Path, kind: Kind, chunk_shape: Sequence[float] | ArrayLike, bounds: str, **options: Unpack[CreateOptions]) -> dict[str, Any]:
+    """Makes a new store without any vertex, in which `append` and `edit` put some. `bounds` are two corners, such as `"0,0,0:90,90,9"`; an attribute is `"NAME:TYPE"`."""
+    return _run("create", {"store": url, "kind": kind, "chunk_shape": chunk_shape, "bounds": bounds, **options}, None)
+
+
 def merge(
     sources: Sequence[Path],
     url: Path,
     *,
-    ids: Literal["new"] | None = None,
-    id_offset: int | None = None,
-    **options: Unpack[WriteOptions],
+    ids: Literal["kept", "new", "file"] | None = None,
+    **options: Unpack[MergeOptions],
 ) -> dict[str, Any]:
     """Makes one new store of several of the same kind, with attributes and groups united and positions in the units of the first.
 
     Objects keep their ids, unless `ids="new"` numbers them from 0, or `id_offset=N` adds N times the place of the store.
     """
-    how = writing(options)
-    urls = [address(source) for source in sources]
-    return document(_zvf.merge(urls, address(url), ids == "new", id_offset, how, how["access"]))
+    return _run("merge", _with_ids({"sources": sources, "target": url, **options}, ids), None)
 
 
-def resample(
-    source: Path,
-    url: Path,
-    *,
-    points: int | None = None,
-    step: float | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
+def resample(source: Path, url: Path, **options: Unpack[ResampleOptions]) -> dict[str, Any]:
     """Makes a new store with other points along the same polylines, streamlines or skeletons: `points` of each line at equal arc length, or one each `step` units.
 
     Ends are kept exactly, of skeletons (`step` alone) also branching points. Floats of vertices are interpolated, other values are those of the nearest vertex.
     """
-    how = writing(options)
-    return document(_zvf.resample(address(source), address(url), (points, step, None), how, how["access"]))
+    return _run("resample", {"source": source, "target": url, **options}, None)
 
 
 def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[WriteOptions]) -> dict[str, Any]:
     """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
-    how = writing(options)
-    return document(_zvf.resample(address(source), address(url), (None, None, tolerance), how, how["access"]))
+    return _run("simplify", {"source": source, "target": url, "tolerance": tolerance, **options}, None)
 
 
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:

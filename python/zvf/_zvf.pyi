@@ -142,13 +142,6 @@ def export(
     selection: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
-def repair(
-    url: str,
-    apply: bool,
-    accept_loss: bool,
-    backup: str | None,
-    writing: Mapping[str, Any],
-) -> str: ...
 def split(
     url: str,
     folder: str | PathLike[str],
@@ -157,21 +150,5 @@ def split(
     writing: Mapping[str, Any],
     access: Mapping[str, Any],
 ) -> str: ...
-def merge(
-    sources: Sequence[str],
-    url: str,
-    new_ids: bool,
-    id_offset: int | None,
-    writing: Mapping[str, Any],
-    access: Mapping[str, Any],
-) -> str: ...
-def resample(
-    source: str,
-    url: str,
-    spacing: tuple[int | None, float | None, float | None],
-    writing: Mapping[str, Any],
-    access: Mapping[str, Any],
-) -> str: ...
-def doctor(url: str, writing: Mapping[str, Any]) -> str: ...
 def run_jobs(text: str, writing: Mapping[str, Any], progress: Callable[[int], object] | None) -> str: ...
 def schema(job: str | None) -> str: ...

@@ -160,11 +160,6 @@ impl<'a> Context<'a> {
         !self.common.quiet && !self.common.no_progress
     }
 
-    /// A display of the steps in which a store is written.
-    pub(crate) fn steps(&self) -> Progress {
-        Progress::of_steps(self.shows_progress())
-    }
-
     /// Says warnings on stderr, unless `--quiet`.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {

@@ -229,13 +229,6 @@ impl From<zvf_neuroglancer::ExportError> for CliError {
     }
 }
 
-impl From<zvf_validate::repair::RepairError> for CliError {
-    #[cold]
-    fn from(error: zvf_validate::repair::RepairError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
-    }
-}
-
 impl From<JobError> for CliError {
     #[cold]
     fn from(error: JobError) -> Self {
@@ -248,6 +241,9 @@ impl From<JobError> for CliError {
                 ValidateError::Store(source) => Self::from(source).at(&place),
                 other => Self::new(class_of(other.class()), other.to_string()).at(&place),
             },
+            JobError::Repair { place, source } => {
+                Self::new(class_of(source.class()), fold(&*source)).at(&place)
+            }
             other => Self::new(class_of(other.class()), other.to_string()),
         }
     }

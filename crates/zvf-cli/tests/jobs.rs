@@ -140,6 +140,55 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         (
             "points_ids",
             &[
+                "merge",
+                STORE,
+                "base.zv",
+                "--id-offset",
+                "100",
+                "out.zv",
+                "--json",
+            ],
+        ),
+        (
+            "streamlines",
+            &["resample", STORE, "out.zv", "--points", "4", "--json"],
+        ),
+        (
+            "skeleton",
+            &["simplify", STORE, "out.zv", "--tolerance", "2.5"],
+        ),
+        (
+            "points_ids",
+            &["repair", STORE, "--level", "3", "--apply", "--json"],
+        ),
+        (
+            "points_ids",
+            &["repair", STORE, "--only", "cell-listed,ZVF-L3-0012"],
+        ),
+        ("graph", &["doctor", STORE, "--json"]),
+        (
+            "graph",
+            &[
+                "create",
+                "out.zv",
+                "--kind",
+                "streamline",
+                "--chunk-shape",
+                "2,2",
+                "--bounds",
+                "0,0:9,9",
+                "--attribute",
+                "fa:float32",
+                "--object-attribute",
+                "name:text",
+                "--target",
+                "0.8.1",
+                "--json",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
                 "import",
                 "p.csv",
                 "out.zv",

@@ -4,6 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
+use zvf_store::{Need, Store};
+
+use crate::JobError;
+use crate::error::Result;
 
 /// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
@@ -114,6 +118,13 @@ impl Context {
         let mut write = self.write.clone().with_stale_files(stale);
         write.journal = None;
         write
+    }
+
+    /// Opens a store; the documents of one level are requested along with the root.
+    pub(crate) async fn open(&self, store: &str, level: u32, need: Need) -> Result<Store> {
+        let open = self.write.open.clone().with_prefetch(level, need);
+        let opened = Store::open_with(store, open).await;
+        opened.map_err(JobError::store(store))
     }
 
     pub(crate) fn progress(&self) -> JobProgress {

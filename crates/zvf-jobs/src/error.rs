@@ -4,6 +4,7 @@ use zvf_convert::ConvertError;
 use zvf_encode::WriteError;
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
+use zvf_validate::repair::RepairError;
 
 /// What functions of this crate return.
 pub(crate) type Result<T> = std::result::Result<T, JobError>;
@@ -62,6 +63,14 @@ pub enum JobError {
         place: String,
         /// The reason.
         source: Box<ValidateError>,
+    },
+    /// A store could not be repaired.
+    #[error("{source}")]
+    Repair {
+        /// The address of the store.
+        place: String,
+        /// The reason.
+        source: Box<RepairError>,
     },
 }
 
@@ -125,10 +134,11 @@ impl JobError {
             Self::Table { class, .. } => *class,
             Self::Change { source, .. } => source.class(),
             Self::Validate { source, .. } => source.class(),
+            Self::Repair { source, .. } => source.class(),
         }
     }
 
-    /// The address of the store that could not be read, written or validated.
+    /// The address of the store that could not be read, written, validated or repaired.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {
@@ -136,7 +146,8 @@ impl JobError {
             Self::Store { place, .. }
             | Self::Write { place, .. }
             | Self::Change { place, .. }
-            | Self::Validate { place, .. } => Some(place),
+            | Self::Validate { place, .. }
+            | Self::Repair { place, .. } => Some(place),
         }
     }
 }

@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    AppendJob, AppendReport, Context, CopyJob, CopyReport, ImportJob, ImportReport, JobError,
-    MigrateJob, PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob,
-    ValidateReport, VerbatimReport,
+    AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DoctorJob,
+    DoctorReport, ImportJob, ImportReport, JobError, MergeJob, MergeReport, MigrateJob, PyramidJob,
+    PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
+    SimplifyJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
@@ -125,6 +126,18 @@ jobs! {
     Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
     /// Copies a store byte for byte.
     Copy(CopyJob) -> Verbatim: "copy", ["source", "target"], "bytes";
+    /// Makes one store of several.
+    Merge(MergeJob) -> Merge: "merge", ["sources", "target"], "";
+    /// Makes a store with other points along the same lines.
+    Resample(ResampleJob) -> Resample: "resample", ["source", "target"], "";
+    /// Makes a store of lines or skeletons with fewer vertices.
+    Simplify(SimplifyJob) -> Resample: "simplify", ["source", "target", "tolerance"], "";
+    /// Corrects the documents of a store from its cells.
+    Repair(RepairJob) -> Repair: "repair", ["store"], "cells";
+    /// Makes a store without any vertex.
+    Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
+    /// Measures what would make a store smaller or faster.
+    Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
 }
 
 impl Job {
@@ -184,11 +197,22 @@ impl Job {
             | Self::Append(AppendJob { store, .. })
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
-            | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
+            | Self::Pyramid(PyramidJob { store, .. })
+            | Self::Repair(RepairJob { store, .. })
+            | Self::Create(CreateJob { store, .. })
+            | Self::Doctor(DoctorJob { store }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
             | Self::Copy(CopyJob { source, target, .. })
+            | Self::Resample(ResampleJob { source, target, .. })
+            | Self::Simplify(SimplifyJob { source, target, .. })
             | Self::Migrate(MigrateJob { source, target, .. }) => {
                 vec![("source", source), ("target", target)]
+            }
+            Self::Merge(MergeJob {
+                sources, target, ..
+            }) => {
+                let sources = sources.iter().map(|source| ("sources", source.as_str()));
+                sources.chain([("target", target.as_str())]).collect()
             }
         }
     }
@@ -197,7 +221,8 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) => None,
+            Self::Validate(_) | Self::Doctor(_) => None,
+            Self::Repair(job) if !job.apply && job.undo.is_none() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
     }
@@ -222,4 +247,14 @@ pub enum JobReport {
     Copy(CopyReport),
     /// Of `copy`.
     Verbatim(VerbatimReport),
+    /// Of `merge`.
+    Merge(MergeReport),
+    /// Of `resample` and `simplify`.
+    Resample(ResampleReport),
+    /// Of `repair`.
+    Repair(RepairReport),
+    /// Of `create`.
+    Create(CreateReport),
+    /// Of `doctor`.
+    Doctor(DoctorReport),
 }

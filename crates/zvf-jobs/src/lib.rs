@@ -23,14 +23,18 @@ mod append;
 mod checks;
 mod context;
 mod copy;
+mod create;
 mod doctor;
 mod error;
 mod files;
 mod import;
 mod job;
 mod members;
+mod merge;
 mod pyramid;
 mod read;
+mod repair;
+mod resample;
 mod schema;
 mod tables;
 mod vacuum;
@@ -42,13 +46,17 @@ pub use access::Access;
 pub use append::{AppendJob, AppendReport};
 pub use context::{Context, JobEvent, JobEvents, JobLog, JobProgress};
 pub use copy::{CopyReport, MigrateJob, RechunkJob};
-pub use doctor::{Advice, DoctorReport, examine};
+pub use create::{CreateJob, CreateReport};
+pub use doctor::{Advice, DoctorJob, DoctorReport};
 pub use error::JobError;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
+pub use merge::{MergeJob, MergeReport, StoreMerged};
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use read::{Jobs, parse};
+pub use repair::{RepairJob, RepairReport};
+pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
 pub use schema::schema;
 pub use tables::{
     EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
@@ -56,8 +64,9 @@ pub use tables::{
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
-    ChunkScale, CodecChoice, ColumnName, ColumnType, Corners, DecimalMark, Delimiter, FillValue,
-    FormatName, KindName, NewVersion, NullsName, ShardChoice, SpaceName,
+    AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
+    DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
+    ShardChoice, SpaceName,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

@@ -1,9 +1,8 @@
 //! The job `merge`: several stores as one.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_convert::MergeOptions;
+use zvf_store::Need;
 
 use crate::error::Result;
 use crate::{Context, IdOptions, JobError, JobEvent};
@@ -36,34 +35,31 @@ impl MergeJob {
         self.ids.check()
     }
 
-    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<MergeReport>> {
-        async move {
-            let mut stores = Vec::new();
-            for source in &self.sources {
-                stores.push(context.open(source).await?);
-            }
-            context.event(&JobEvent::Writing);
-            let mut options = MergeOptions::default();
-            options.write = context.writing(self.clear_leftovers);
-            options.ids = self.ids.rule(0);
-            options.query_budget = context.memory_budget;
-            let done = zvf_convert::merge(&stores, &self.target, options).await?;
-            let each = self.sources.iter().zip(&done.vertices).zip(&done.objects);
-            let each = each.map(|((store, vertices), objects)| StoreMerged {
-                store: store.clone(),
-                vertices: *vertices,
-                objects: *objects,
-            });
-            Ok(MergeReport {
-                store: self.target.clone(),
-                stores: each.collect(),
-                vertices: done.vertices.iter().sum(),
-                objects: done.objects.iter().sum(),
-                groups: done.groups,
-                notes: done.notes,
-            })
+    pub(crate) async fn run(&self, context: &Context) -> Result<MergeReport> {
+        let mut stores = Vec::new();
+        for source in &self.sources {
+            stores.push(context.open(source, 0, Need::all()).await?);
         }
-        .boxed()
+        context.event(&JobEvent::Writing);
+        let mut options = MergeOptions::default();
+        options.write = context.writing(self.clear_leftovers);
+        options.ids = self.ids.rule(0);
+        options.query_budget = context.memory_budget;
+        let done = zvf_convert::merge(&stores, &self.target, options).await?;
+        let each = self.sources.iter().zip(&done.vertices).zip(&done.objects);
+        let each = each.map(|((store, vertices), objects)| StoreMerged {
+            store: store.clone(),
+            vertices: *vertices,
+            objects: *objects,
+        });
+        Ok(MergeReport {
+            store: self.target.clone(),
+            stores: each.collect(),
+            vertices: done.vertices.iter().sum(),
+            objects: done.objects.iter().sum(),
+            groups: done.groups,
+            notes: done.notes,
+        })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use zvf_validate::repair::{Applied, Plan, RepairError, RepairOptions, apply, document, plan, undo};
+use zvf_validate::repair::{
+    Applied, Plan, RepairError, RepairOptions, apply, document, plan, undo,
+};
 
 use crate::checks::{needs, one_of, outside};
 use crate::error::Result;
@@ -59,47 +59,44 @@ impl RepairJob {
         depth(self.depth).map(|_| ())
     }
 
-    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<RepairReport>> {
-        async move {
-            let backup = self.backup.as_deref();
-            let path = backup.map(|address| address.strip_prefix("file://").unwrap_or(address));
-            let path = path.filter(|address| !address.contains("://"));
-            outside("backup", path.map(Path::new))?;
-            let progress = context.progress();
-            let mut options = RepairOptions::default()
-                .with_write(context.writing(false))
-                .with_depth(depth(self.depth)?)
-                .with_accept_loss(self.accept_loss)
-                .with_progress(move |step| progress(step.added));
-            if let Some(only) = &self.only {
-                options = options.with_only(only.iter().map(|check| *check.value()).collect());
-            }
-            let failed = |source: RepairError| JobError::Repair {
-                place: self.store.clone(),
-                source: Box::new(source),
-            };
-            if let Some(backup) = &self.undo {
-                let done = undo(&self.store, backup, self.force, &options).await;
-                return Ok(RepairReport::Undone {
-                    store: self.store.clone(),
-                    backup: backup.clone(),
-                    documents: done.map_err(failed)?,
-                });
-            }
-            let plan = plan(&self.store, &options).await.map_err(failed)?;
-            let applied = match self.apply {
-                true => Some(apply(&plan, backup, &options).await.map_err(failed)?),
-                false => None,
-            };
-            Ok(RepairReport::Planned { plan, applied })
+    pub(crate) async fn run(&self, context: &Context) -> Result<RepairReport> {
+        let backup = self.backup.as_deref();
+        let path = backup.map(|address| address.strip_prefix("file://").unwrap_or(address));
+        let path = path.filter(|address| !address.contains("://"));
+        outside("backup", path.map(Path::new))?;
+        let progress = context.progress();
+        let mut options = RepairOptions::default()
+            .with_write(context.writing(false))
+            .with_depth(depth(self.depth)?)
+            .with_accept_loss(self.accept_loss)
+            .with_progress(move |step| progress(step.added));
+        if let Some(only) = &self.only {
+            options =
+                options.with_only(only.iter().map(|check| *check.value()).collect::<Vec<_>>());
         }
-        .boxed()
+        let failed = |source: RepairError| JobError::Repair {
+            place: self.store.clone(),
+            source: Box::new(source),
+        };
+        if let Some(backup) = &self.undo {
+            let done = undo(&self.store, backup, self.force, &options).await;
+            return Ok(RepairReport::Undone {
+                store: self.store.clone(),
+                backup: backup.clone(),
+                documents: done.map_err(failed)?,
+            });
+        }
+        let plan = plan(&self.store, &options).await.map_err(failed)?;
+        let applied = match self.apply {
+            true => Some(apply(&plan, backup, &options).await.map_err(failed)?),
+            false => None,
+        };
+        Ok(RepairReport::Planned { plan, applied })
     }
 }
 
 /// What `repair` planned or did. A plan is serialized as [`zvf_validate::repair::document`].
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum RepairReport {
     /// A repair.
     Planned {

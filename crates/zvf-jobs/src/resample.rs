@@ -1,9 +1,8 @@
 //! The jobs `resample` and `simplify`: other points, or fewer ones, along the same lines.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_convert::{NewPoints, ResampleOptions, Resampled};
+use zvf_store::Need;
 
 use crate::checks::one_of;
 use crate::error::Result;
@@ -39,7 +38,7 @@ impl ResampleJob {
         one_of(&found)?;
         let points = self.points.map(NewPoints::Count);
         let points = points.or_else(|| self.step.map(NewPoints::Step));
-        points.ok_or_else(|| JobError::option("points", "nothing", "`points` or `step`"))
+        points.ok_or_else(|| JobError::option("points", "nothing", "it or `step`"))
     }
 }
 
@@ -59,13 +58,10 @@ macro_rules! lines {
                 }
             }
 
-            pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<ResampleReport>> {
-                async move {
-                    let mut options = ResampleOptions::new(self.spacing()?);
-                    options.write = context.writing(self.clear_leftovers);
-                    resampled(&self.source, &self.target, options, context).await
-                }
-                .boxed()
+            pub(crate) async fn run(&self, context: &Context) -> Result<ResampleReport> {
+                let mut options = ResampleOptions::new(self.spacing()?);
+                options.write = context.writing(self.clear_leftovers);
+                resampled(&self.source, &self.target, options, context).await
             }
         })*
     };
@@ -74,25 +70,22 @@ macro_rules! lines {
 lines!(ResampleJob, SimplifyJob);
 
 /// Writes the lines of a store with new points.
-fn resampled<'a>(
-    source: &'a str,
-    target: &'a str,
+async fn resampled(
+    source: &str,
+    target: &str,
     mut options: ResampleOptions,
-    context: &'a Context,
-) -> BoxFuture<'a, Result<ResampleReport>> {
-    async move {
-        let store = context.open(source).await?;
-        context.event(&JobEvent::Writing);
-        let points = options.points;
-        options.query_budget = context.memory_budget;
-        Ok(ResampleReport {
-            store: target.to_owned(),
-            source: source.to_owned(),
-            points,
-            report: zvf_convert::resample(&store, target, options).await?,
-        })
-    }
-    .boxed()
+    context: &Context,
+) -> Result<ResampleReport> {
+    let store = context.open(source, 0, Need::all()).await?;
+    context.event(&JobEvent::Writing);
+    let points = options.points;
+    options.query_budget = context.memory_budget;
+    Ok(ResampleReport {
+        store: target.to_owned(),
+        source: source.to_owned(),
+        points,
+        report: zvf_convert::resample(&store, target, options).await?,
+    })
 }
 
 /// What `resample` or `simplify` made.

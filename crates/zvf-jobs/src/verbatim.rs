@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_migrate::CopyOptions;
 
@@ -34,25 +32,22 @@ impl CopyJob {
         Ok(())
     }
 
-    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<VerbatimReport>> {
-        async move {
-            let (reported, before) = (context.clone(), AtomicU64::new(0));
-            let options = CopyOptions::new()
-                .with_write(context.writing(self.clear_leftovers))
-                .with_read_back(self.read_back)
-                .with_progress(Arc::new(move |done, total| {
-                    reported.event(&JobEvent::Total(total));
-                    let before = before.swap(done, Ordering::Relaxed);
-                    reported.progress()(done.saturating_sub(before));
-                }));
-            let done = zvf_migrate::copy(&self.source, &self.target, options).await;
-            Ok(VerbatimReport {
-                source: self.source.clone(),
-                target: self.target.clone(),
-                report: done.map_err(JobError::write(&self.target))?,
-            })
-        }
-        .boxed()
+    pub(crate) async fn run(&self, context: &Context) -> Result<VerbatimReport> {
+        let (reported, before) = (context.clone(), AtomicU64::new(0));
+        let options = CopyOptions::new()
+            .with_write(context.writing(self.clear_leftovers))
+            .with_read_back(self.read_back)
+            .with_progress(Arc::new(move |done, total| {
+                reported.event(&JobEvent::Total(total));
+                let before = before.swap(done, Ordering::Relaxed);
+                reported.progress()(done.saturating_sub(before));
+            }));
+        let done = zvf_migrate::copy(&self.source, &self.target, options).await;
+        Ok(VerbatimReport {
+            source: self.source.clone(),
+            target: self.target.clone(),
+            report: done.map_err(JobError::write(&self.target))?,
+        })
     }
 }
 

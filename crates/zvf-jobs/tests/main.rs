@@ -33,11 +33,18 @@ fn least(name: &str) -> Value {
         match member.as_str().unwrap() {
             "job" => {}
             "files" => job["files"] = json!(["a.csv"]),
+            "sources" => job["sources"] = json!(["a.zv", "b.zv"]),
+            "kind" => job["kind"] = json!("mesh"),
+            "chunk_shape" => job["chunk_shape"] = json!([1.0, 1.0]),
+            "bounds" => job["bounds"] = json!("0,0:1,1"),
+            "tolerance" => job["tolerance"] = json!(0.5),
             store => job[store] = json!("a.zv"),
         }
     }
-    if name == "rechunk" {
-        job["codec"] = json!("zstd");
+    match name {
+        "rechunk" => job["codec"] = json!("zstd"),
+        "resample" => job["points"] = json!(3),
+        _ => {}
     }
     job
 }
@@ -45,7 +52,7 @@ fn least(name: &str) -> Value {
 #[test]
 fn wrong_jobs_are_refused_by_member() {
     let all: Vec<(Value, String)> = serde_json::from_str(WRONG).unwrap();
-    assert!(all.len() >= 140);
+    assert!(all.len() >= 190);
     for (job, expected) in all {
         let error = parse(&job.to_string()).unwrap_err();
         assert_eq!(error.to_string(), expected, "{job}");

@@ -5,9 +5,7 @@
 mod append;
 mod common;
 mod completions;
-mod create;
 mod diff;
-mod doctor;
 mod edit;
 mod export;
 #[cfg(feature = "volumes")]
@@ -36,13 +34,14 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use zvf_jobs::{AppendJob, CopyJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
+use zvf_jobs::{
+    AppendJob, CopyJob, CreateJob, DoctorJob, Job, MigrateJob, PyramidJob, RechunkJob, ResampleJob,
+    SimplifyJob, VacuumJob,
+};
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use create::CreateArgs;
 pub(crate) use diff::DiffArgs;
-pub(crate) use doctor::DoctorArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
 #[cfg(feature = "volumes")]
@@ -65,7 +64,7 @@ pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
 pub(crate) use stats::StatsArgs;
-pub(crate) use stores::{MergeArgs, ResampleArgs, SimplifyArgs, SplitArgs};
+pub(crate) use stores::{MergeArgs, SplitArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -172,13 +171,15 @@ pub(crate) enum Command {
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
     Diff(DiffArgs),
     /// Measures what would make a store smaller or faster, and names the commands for it
-    Doctor(DoctorArgs),
+    #[command(after_help = jobs::DOCTOR)]
+    Doctor(JobArgs<DoctorJob>),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(Box<ImportArgs>),
     /// Makes a new store without any vertex
-    Create(CreateArgs),
+    #[command(after_help = jobs::CREATE)]
+    Create(Box<JobArgs<CreateJob>>),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(ExportArgs),
     /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
@@ -192,9 +193,11 @@ pub(crate) enum Command {
     /// Makes one new store of several of the same kind
     Merge(MergeArgs),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
-    Resample(ResampleArgs),
+    #[command(after_help = jobs::RESAMPLE)]
+    Resample(JobArgs<ResampleJob>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
-    Simplify(SimplifyArgs),
+    #[command(after_help = jobs::SIMPLIFY)]
+    Simplify(JobArgs<SimplifyJob>),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     #[command(after_help = jobs::MIGRATE)]
     Migrate(JobArgs<MigrateJob>),
@@ -243,6 +246,12 @@ impl Command {
             Self::Migrate(args) => Some(args.job()),
             Self::Rechunk(args) => Some(args.job()),
             Self::Copy(args) => Some(args.job()),
+            Self::Merge(args) => Some(args.job()),
+            Self::Resample(args) => Some(args.job()),
+            Self::Simplify(args) => Some(args.job()),
+            Self::Create(args) => Some(args.job()),
+            Self::Doctor(args) => Some(args.job()),
+            Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
             Self::Validate(args) => args.job(),

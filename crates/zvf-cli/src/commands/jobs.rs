@@ -114,6 +114,9 @@ pub(super) fn report(
             let lost = losses.map(|loss| format!("not carried: {}: {}", loss.place, loss.what));
             context.warn(&lost.collect::<Vec<_>>());
         }
+        Some(JobReport::Merge(done)) => context.warn(&done.notes),
+        Some(JobReport::Resample(done)) => context.warn(&done.report.notes),
+        Some(JobReport::Doctor(done)) => context.warn(&done.notes),
         _ => {}
     }
     Ok(done)
@@ -186,6 +189,9 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
         Job::Copy(_) => made(store, job.name(), true),
+        Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
+            made(store, job.name(), false)
+        }
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
         Job::Import(options) if options.is_step() => Some(stepped(store)),

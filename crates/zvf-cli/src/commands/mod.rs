@@ -1,7 +1,6 @@
 //! One file a command.
 
 mod completions;
-mod create;
 mod diff;
 mod doctor;
 mod edit;
@@ -78,21 +77,14 @@ fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>)
 
 /// Refuses files inside of stores, beside those that are refused when they are begun.
 fn check_outputs(command: &Command) -> Result<()> {
-    let path = match command {
-        Command::Repair(args) => {
-            return args
-                .backup
-                .as_deref()
-                .map_or(Ok(()), outside::check_address);
-        }
+    match command {
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
-            VolumeCommand::Convert(args) => Some(args.out.as_path()),
-            _ => None,
+            VolumeCommand::Convert(args) => outside::check(&args.out),
+            _ => Ok(()),
         },
-        _ => None,
-    };
-    path.map_or(Ok(()), outside::check)
+        _ => Ok(()),
+    }
 }
 
 /// A store that a command makes, and the command that cleans up after an interruption.
@@ -120,13 +112,8 @@ fn stepped(store: &str) -> (&str, String) {
 fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
-        Command::Create(args) => made(args.store.as_str(), "create", false),
-        Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
-        Command::Resample(args) => made(args.target.as_str(), "resample", false),
-        Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
         Command::Edit(args) => edited(args.store.as_str()),
         Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
-        Command::Repair(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
@@ -156,19 +143,14 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Stats(args) => stats::run(args, context),
         Command::Measure(args) => measure::run(args, context),
         Command::Diff(args) => diff::run(args, context),
-        Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
-        Command::Create(args) => create::run(args, context),
         Command::Export(args) if args.template().is_some() => split::each_object(args, context),
         Command::Export(args) => export::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
         Command::Split(args) => split::run(args, context),
-        Command::Merge(args) => merge::run(args, context),
-        Command::Resample(args) => resample::run(args, context),
-        Command::Simplify(args) => resample::simplify(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),

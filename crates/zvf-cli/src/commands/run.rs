@@ -6,7 +6,7 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
-use super::{import, jobs, migrate, pyramid, validate};
+use super::{doctor, import, jobs, merge, migrate, pyramid, repair, resample, validate};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -50,6 +50,14 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
         JobReport::Verbatim(done) => copied(done),
+        JobReport::Merge(done) => merge::text(done),
+        JobReport::Resample(done) => resample::text(done),
+        JobReport::Repair(done) => repair::text(done),
+        JobReport::Create(done) => format!(
+            "{}: {}, empty, positions {}\n",
+            done.store, done.kind, done.position_type
+        ),
+        JobReport::Doctor(done) => doctor::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
     })
@@ -86,11 +94,22 @@ fn copied(done: &VerbatimReport) -> String {
     format!("{line}\n")
 }
 
+/// The failure that the findings of a report are.
+fn findings(report: &JobReport) -> Option<CliError> {
+    match report {
+        JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
+            Some(validate::findings(&done.0))
+        }
+        JobReport::Repair(done) => repair::findings(done),
+        _ => None,
+    }
+}
+
 /// Runs `zvf run`.
 ///
 /// # Errors
 ///
-/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors.
+/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors or a repair leaves something to do.
 pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let listed = zvf_jobs::parse(&read(&args.file)?)?;
     let mut reports = Vec::new();
@@ -99,11 +118,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     for job in listed.as_slice() {
         match jobs::report(job, |_, error| error.into(), context) {
             Ok(report) => {
-                if let Some(JobReport::Validate(done)) = &report
-                    && !done.0.is_clean(Severity::Error)
-                {
-                    found = Some(validate::findings(&done.0));
-                }
+                found = report.as_ref().and_then(findings).or(found);
                 if let (Some(report), false) = (&report, context.common.json) {
                     print_text(&text(report)?)?;
                 }

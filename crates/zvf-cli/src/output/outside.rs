@@ -21,16 +21,3 @@ pub(crate) fn check(path: &Path) -> Result<()> {
         ))),
     }
 }
-
-/// As [`check`], of an address that may be a URL; only paths of the local disk are looked at.
-///
-/// # Errors
-///
-/// Usage.
-pub(crate) fn check_address(address: &str) -> Result<()> {
-    match address.strip_prefix("file://") {
-        Some(path) => check(Path::new(path)),
-        None if address.contains("://") => Ok(()),
-        None => check(Path::new(address)),
-    }
-}
