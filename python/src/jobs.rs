@@ -237,7 +237,7 @@ pub(crate) fn run_jobs(
     let stop = Stop::default();
     let mut context = zvf_jobs::Context::new()
         .with_write(writing.options(&stop)?)
-        .with_id_bytes(writing.memory_budget())
+        .with_memory_budget(writing.memory_budget())
         .with_log(Arc::new(log_warning));
     if let Some(callback) = progress {
         context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));

@@ -201,7 +201,7 @@ impl ImportJob {
         options.ids = self.ids.rule(i64::from(self.part.is_some()));
         options.nulls = *self.nulls.value();
         options.format = self.format.as_ref().map(|format| *format.value());
-        self.columns.apply(&mut options, context.id_bytes);
+        self.columns.apply(&mut options, context.memory_budget);
         options.edges.clone_from(&self.edges);
         options.faces.clone_from(&self.faces);
         options.unit.clone_from(&self.unit);

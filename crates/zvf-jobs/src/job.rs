@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    AppendJob, AppendReport, Context, CopyReport, ImportJob, ImportReport, JobError, MigrateJob,
-    PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    AppendJob, AppendReport, Context, CopyReport, DiffJob, DiffReport, ImportJob, ImportReport,
+    JobError, MeasureJob, MeasureReport, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob,
+    StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
@@ -122,6 +123,12 @@ jobs! {
     Rechunk(RechunkJob) -> Copy: "rechunk", ["source", "target"], "vertices";
     /// Copies a store into one of another version.
     Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
+    /// Ranges, means, quantiles, counts and histograms of axes and attributes.
+    Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
+    /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
+    Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The differences of two stores.
+    Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
 }
 
 impl Job {
@@ -181,10 +188,15 @@ impl Job {
             | Self::Append(AppendJob { store, .. })
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
+            | Self::Stats(StatsJob { store, .. })
+            | Self::Measure(MeasureJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
             | Self::Migrate(MigrateJob { source, target, .. }) => {
                 vec![("source", source), ("target", target)]
+            }
+            Self::Diff(DiffJob { first, second, .. }) => {
+                vec![("first", first), ("second", second)]
             }
         }
     }
@@ -193,7 +205,8 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) => None,
+            Self::Validate(_) | Self::Stats(_) | Self::Diff(_) => None,
+            Self::Measure(job) if job.attributes.is_empty() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
     }
@@ -216,4 +229,35 @@ pub enum JobReport {
     Pyramid(PyramidJobReport),
     /// Of `rechunk` and `migrate`.
     Copy(CopyReport),
+    /// Of `stats`.
+    Stats(StatsReport),
+    /// Of `measure`.
+    Measure(MeasureReport),
+    /// Of `diff`.
+    Diff(DiffReport),
+}
+
+impl JobReport {
+    /// Violations of the format in the stores that were read, for reports that have them.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Stats(done) => &done.warnings,
+            Self::Measure(MeasureReport::Table(done)) => &done.warnings,
+            Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Diff(done) => &done.warnings,
+            _ => &[],
+        }
+    }
+
+    /// The file that has the rows of the report, the number of what it has, and what these are.
+    #[must_use]
+    pub fn written(&self) -> Option<(&str, u64, &'static str)> {
+        let (files, (count, what)) = match self {
+            Self::Stats(done) => (&done.files, done.counted()),
+            Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
+            _ => return None,
+        };
+        files.first().map(|file| (file.as_str(), count, what))
+    }
 }

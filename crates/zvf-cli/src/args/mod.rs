@@ -37,13 +37,14 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use zvf_jobs::{AppendJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
+use zvf_jobs::{
+    AppendJob, DiffJob, Job, MeasureJob, MigrateJob, PyramidJob, RechunkJob, StatsJob, VacuumJob,
+};
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::CopyArgs;
 pub(crate) use create::CreateArgs;
-pub(crate) use diff::DiffArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
@@ -54,19 +55,14 @@ pub(crate) use import::ImportArgs;
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
-pub(crate) use measure::MeasureArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use query::{
-    FormatArg, GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, SplitsArgs,
-    TermArgs,
-};
+pub(crate) use query::{GetArgs, QueryArgs, ResultArgs, SplitsArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-pub(crate) use stats::StatsArgs;
 pub(crate) use stores::{MergeArgs, ResampleArgs, SimplifyArgs, SplitArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
@@ -168,11 +164,14 @@ pub(crate) enum Command {
     /// Draws rows of a store or a selection at random
     SampleRows(SampleRowsArgs),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
-    Stats(StatsArgs),
+    #[command(after_help = stats::STATS)]
+    Stats(Box<JobArgs<StatsJob>>),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
-    Measure(MeasureArgs),
+    #[command(after_help = measure::MEASURE)]
+    Measure(Box<JobArgs<MeasureJob>>),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
-    Diff(DiffArgs),
+    #[command(after_help = diff::DIFF)]
+    Diff(JobArgs<DiffJob>),
     /// Measures what would make a store smaller or faster, and names the commands for it
     Doctor(DoctorArgs),
     /// Takes one blob apart byte by byte and explains every field
@@ -248,6 +247,9 @@ impl Command {
             Self::Validate(args) => args.job(),
             Self::Import(args) => args.job(),
             Self::Append(args) => Some(args.job()),
+            Self::Stats(args) => Some(args.job()),
+            Self::Measure(args) => Some(args.job()),
+            Self::Diff(args) => Some(args.job()),
             _ => None,
         }
     }
@@ -257,6 +259,7 @@ impl Command {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use zvf_jobs::Term;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -277,8 +280,9 @@ mod tests {
         let Command::Query(query) = cli.command else {
             panic!("query")
         };
-        assert_eq!(query.terms.bbox.as_deref(), Some("-10,-10:5,5"));
-        assert_eq!(query.terms.objects.as_deref(), Some("-4,7"));
+        let term = |text: &str| text.parse::<Term>().ok();
+        assert_eq!(query.terms.bbox, term("-10,-10:5,5"));
+        assert_eq!(query.terms.objects, term("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
         assert!(cli.common.json);
         let Command::Get(get) = cli.command else {

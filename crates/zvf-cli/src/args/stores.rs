@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TermArgs;
-use zvf_jobs::IdOptions;
+use zvf_jobs::{IdOptions, SelectionOptions};
 
 /// `zvf split`
 #[derive(Debug, Args)]
@@ -41,7 +40,7 @@ pub(crate) struct SplitArgs {
     pub(crate) format: Option<String>,
     /// Which objects or vertices are split
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// Removes what an interrupted writer left of a part; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,

@@ -63,7 +63,11 @@ pub(super) fn report(
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
     let given = job;
-    let (job, _kept) = with_stdin(given)?;
+    let (mut job, _kept) = with_stdin(given)?;
+    if let (Job::Stats(job), false) = (&mut job, context.common.json) {
+        // Histograms are shown on request.
+        job.bins.get_or_insert(0);
+    }
     let job = &job;
     let with = running(job, context);
     let mut done = guarded(changed(job), || {
@@ -76,7 +80,7 @@ pub(super) fn report(
             (Job::Import(import), Err(error @ JobError::Write { .. })) => {
                 Err(import::failure(import, error))
             }
-            (Job::Append(_), Err(JobError::Write { source, .. }))
+            (Job::Append(_) | Job::Measure(_), Err(JobError::Write { source, .. }))
                 if matches!(*source, WriteError::Busy { .. }) =>
             {
                 Err(edit::busy(&source))
@@ -96,6 +100,9 @@ pub(super) fn report(
         }
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}
+    }
+    if let Some(done) = &done {
+        context.warn(done.warnings());
     }
     match &done {
         Some(JobReport::Pyramid(done)) => {
@@ -144,7 +151,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     });
     zvf_jobs::Context::new()
         .with_write(write)
-        .with_id_bytes(context.common.memory_budget)
+        .with_memory_budget(context.common.memory_budget)
         .with_progress(Arc::new(move |done| progress.add(done)))
         .with_log(Arc::new(move |warning| {
             warn(&format!("warning: {warning}"))

@@ -93,7 +93,7 @@ fn check_outputs(command: &Command) -> Result<()> {
         },
         _ => None,
     };
-    path.map_or(Ok(()), outside::check)
+    path.map_or(Ok(()), |path| Ok(zvf_jobs::check_outside(path)?))
 }
 
 /// A store that a command makes, and the command that cleans up after an interruption.
@@ -127,7 +127,6 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
         Command::Copy(args) => made(args.target.as_str(), "copy", true),
         Command::Edit(args) => edited(args.store.as_str()),
-        Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
@@ -148,6 +147,9 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         | Command::Migrate(_)
         | Command::Rechunk(_)
         | Command::Pyramid(_)
+        | Command::Stats(_)
+        | Command::Measure(_)
+        | Command::Diff(_)
         | Command::Vacuum(_) => run::command(command, context),
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
@@ -160,9 +162,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Head(args) => head::run(args, context),
         Command::Tail(args) => head::tail(args, context),
         Command::SampleRows(args) => head::sample_rows(args, context),
-        Command::Stats(args) => stats::run(args, context),
-        Command::Measure(args) => measure::run(args, context),
-        Command::Diff(args) => diff::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),

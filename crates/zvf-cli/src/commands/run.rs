@@ -6,7 +6,7 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs};
 use zvf_validate::Severity;
 
-use super::{import, jobs, migrate, pyramid, validate};
+use super::{diff, import, jobs, measure, migrate, pyramid, stats, validate};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -23,9 +23,36 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
         return Err(defect("a command without a job"));
     };
     match jobs::of_command(&job, print, context)? {
-        Some(report) if context.common.json => print_json(&report),
-        Some(report) => print_text(&text(&report)?),
+        Some(report) => {
+            match context.common.json {
+                true => print_json(&report)?,
+                false => show(&report, context)?,
+            }
+            findings(&report).map_or(Ok(()), Err)
+        }
         None => Ok(()),
+    }
+}
+
+/// Shows a report to people: a line on stderr, if a file has its rows.
+fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
+    match report.written() {
+        Some((file, count, what)) => {
+            context.remark(&format!("wrote {file}: {}", counted(count, what)));
+            Ok(())
+        }
+        None => print_text(&text(report)?),
+    }
+}
+
+/// What a report found that is not as it should be.
+fn findings(report: &JobReport) -> Option<CliError> {
+    match report {
+        JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
+            Some(validate::findings(&done.0))
+        }
+        JobReport::Diff(done) => diff::findings(done),
+        _ => None,
     }
 }
 
@@ -49,6 +76,9 @@ fn text(report: &JobReport) -> Result<String> {
         ),
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
+        JobReport::Stats(done) => stats::text(done),
+        JobReport::Measure(done) => measure::text(done),
+        JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
     })
@@ -82,13 +112,9 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     for job in listed.as_slice() {
         match jobs::report(job, |_, error| error.into(), context) {
             Ok(report) => {
-                if let Some(JobReport::Validate(done)) = &report
-                    && !done.0.is_clean(Severity::Error)
-                {
-                    found = Some(validate::findings(&done.0));
-                }
+                found = report.as_ref().and_then(findings).or(found);
                 if let (Some(report), false) = (&report, context.common.json) {
-                    print_text(&text(report)?)?;
+                    show(report, context)?;
                 }
                 reports.push(report);
             }

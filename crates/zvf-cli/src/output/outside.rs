@@ -2,35 +2,19 @@
 
 use std::path::Path;
 
-use zvf_store::writing::store_at_or_around;
+use zvf_jobs::check_outside;
 
-use crate::error::{CliError, Result};
+use crate::error::Result;
 
-/// Refuses a path to write to that is a store or is in the folder of one.
-///
-/// # Errors
-///
-/// Usage.
-pub(crate) fn check(path: &Path) -> Result<()> {
-    match store_at_or_around(path) {
-        None => Ok(()),
-        Some(store) => Err(CliError::usage(format!(
-            "{}: is in the folder of the store {}, expected a place outside of every store",
-            path.display(),
-            store.display()
-        ))),
-    }
-}
-
-/// As [`check`], of an address that may be a URL; only paths of the local disk are looked at.
+/// Refuses an address that is a store or is in the folder of one; only paths of the local disk are looked at.
 ///
 /// # Errors
 ///
 /// Usage.
 pub(crate) fn check_address(address: &str) -> Result<()> {
     match address.strip_prefix("file://") {
-        Some(path) => check(Path::new(path)),
+        Some(path) => Ok(check_outside(Path::new(path))?),
         None if address.contains("://") => Ok(()),
-        None => check(Path::new(address)),
+        None => Ok(check_outside(Path::new(address))?),
     }
 }
