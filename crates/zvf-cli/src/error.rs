@@ -235,6 +235,8 @@ impl From<JobError> for CliError {
         match error {
             JobError::Convert(source) => (*source).into(),
             JobError::Change { place, source } => Self::from(*source).at(&place),
+            JobError::File { what, path, source } => Self::file(what, &path, &source),
+            JobError::Query { place, source } => Self::from(*source).at(&place),
             JobError::Store { place, source } => Self::from(*source).at(&place),
             JobError::Write { place, source } => Self::from(*source).at(&place),
             JobError::Validate { place, source } => match *source {

@@ -134,6 +134,48 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         ),
         ("points_ids", &["vacuum", STORE, "--json"]),
         (
+            "streamlines",
+            &[
+                "stats",
+                STORE,
+                "--bbox",
+                "x=60:80",
+                "--columns",
+                "x,count()",
+                "--json",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "stats",
+                STORE,
+                "--by",
+                "object",
+                "--quantiles",
+                "0.5",
+                "-o",
+                "stats.csv",
+            ],
+        ),
+        (
+            "streamlines",
+            &[
+                "measure",
+                STORE,
+                "--objects",
+                "0-3,7",
+                "--ignore-missing",
+                "--limit",
+                "3",
+            ],
+        ),
+        (
+            "streamlines",
+            &["measure", STORE, "--as", "length,points=count", "--json"],
+        ),
+        ("graph", &["diff", STORE, STORE, "--limit", "3", "--json"]),
+        (
             "points_ids",
             &["copy", STORE, "out.zv", "--verify", "--json"],
         ),
@@ -366,6 +408,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
     let home = Home::new("points_ids")?;
     for (job, expected) in Sample::new("wrong jobs").some(all, 8) {
         let (code, stdout, stderr) = run_text(&home, &job.to_string(), &[])?;
+        let expected = expected.replace("{jobs}", &zvf_jobs::Job::NAMES.join(", "));
         let expected = format!("zvf: {expected}\n");
         assert_eq!(
             (code, &*stdout, &*stderr),

@@ -101,7 +101,7 @@ impl AppendJob {
 }
 
 /// The edit with the result of a step; an edit that failed is given up.
-async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
+pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
     match done {
         Ok(done) => Ok((edit, done)),
         Err(error) => {

@@ -68,6 +68,22 @@ pub(crate) fn needs(
     }
 }
 
+/// Refuses a path to write to that is a store or is in the folder of one.
+///
+/// # Errors
+///
+/// Misuse.
+pub fn check_outside(path: &Path) -> Result<(), JobError> {
+    match store_at_or_around(path) {
+        None => Ok(()),
+        Some(store) => Err(JobError::usage(format!(
+            "{}: is in the folder of the store {}, expected a place outside of every store",
+            path.display(),
+            store.display()
+        ))),
+    }
+}
+
 /// Refuses a file to write to inside of a store, where it would replace a cell or a document.
 pub(crate) fn outside(member: &str, path: Option<&Path>) -> Result<(), JobError> {
     match path.and_then(|path| Some((path, store_at_or_around(path)?))) {

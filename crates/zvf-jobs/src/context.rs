@@ -52,7 +52,8 @@ pub struct Context {
     /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
-    /// Memory of what is read, in bytes: of decoded data on its way, and of the ids by which links of tables name vertices. Default: that of each function.
+    /// Decoded bytes of a query that are in memory at once, and bytes of the ids by which links of tables name vertices. Default:
+    /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::Limits::ids`].
     pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,

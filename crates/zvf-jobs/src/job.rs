@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DoctorJob,
-    DoctorReport, ImportJob, ImportReport, JobError, MergeJob, MergeReport, MigrateJob, PyramidJob,
-    PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
-    SimplifyJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
+    AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
+    DiffReport, DoctorJob, DoctorReport, ImportJob, ImportReport, JobError, MeasureJob,
+    MeasureReport, MergeJob, MergeReport, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob,
+    RepairJob, RepairReport, ResampleJob, ResampleReport, SimplifyJob, StatsJob, StatsReport,
+    VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
@@ -138,6 +139,12 @@ jobs! {
     Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
     /// Measures what would make a store smaller or faster.
     Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
+    /// Ranges, means, quantiles, counts and histograms of axes and attributes.
+    Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
+    /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
+    Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The differences of two stores.
+    Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
 }
 
 impl Job {
@@ -197,6 +204,8 @@ impl Job {
             | Self::Append(AppendJob { store, .. })
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
+            | Self::Stats(StatsJob { store, .. })
+            | Self::Measure(MeasureJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. })
             | Self::Repair(RepairJob { store, .. })
             | Self::Create(CreateJob { store, .. })
@@ -214,6 +223,9 @@ impl Job {
                 let sources = sources.iter().map(|source| ("sources", source.as_str()));
                 sources.chain([("target", target.as_str())]).collect()
             }
+            Self::Diff(DiffJob { first, second, .. }) => {
+                vec![("first", first), ("second", second)]
+            }
         }
     }
 
@@ -221,7 +233,8 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) | Self::Doctor(_) => None,
+            Self::Validate(_) | Self::Stats(_) | Self::Diff(_) | Self::Doctor(_) => None,
+            Self::Measure(job) if job.attributes.is_empty() => None,
             Self::Repair(job) if !job.apply && job.undo.is_none() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
@@ -257,4 +270,38 @@ pub enum JobReport {
     Create(CreateReport),
     /// Of `doctor`.
     Doctor(DoctorReport),
+    /// Of `stats`.
+    Stats(StatsReport),
+    /// Of `measure`.
+    Measure(MeasureReport),
+    /// Of `diff`.
+    Diff(DiffReport),
+}
+
+impl JobReport {
+    /// What users should see of a report: violations of the format in the stores that were read, and what was left out or not judged.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Stats(done) => &done.warnings,
+            Self::Measure(MeasureReport::Table(done)) => &done.warnings,
+            Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Diff(done) => &done.warnings,
+            Self::Merge(done) => &done.notes,
+            Self::Resample(done) => &done.report.notes,
+            Self::Doctor(done) => &done.notes,
+            _ => &[],
+        }
+    }
+
+    /// The file that has the rows of the report, the number of what it has, and what these are.
+    #[must_use]
+    pub fn written(&self) -> Option<(&str, u64, &'static str)> {
+        let (files, (count, what)) = match self {
+            Self::Stats(done) => (&done.files, done.counted()),
+            Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
+            _ => return None,
+        };
+        files.first().map(|file| (file.as_str(), count, what))
+    }
 }

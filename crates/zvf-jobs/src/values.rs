@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use zvf_codec::Compression;
 use zvf_convert::{Format, Nulls, Space};
 use zvf_encode::{AttributeSpec, AttributeType, Kind, NumberType, ShardShape, TargetVersion};
-use zvf_query::BBox;
+use zvf_query::{BBox, StatisticsBy};
 use zvf_validate::Check;
 
 /// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
@@ -109,6 +109,8 @@ written! {
     AttributeText(AttributeSpec): {"type": "string"}, |value| text(value, attribute);
     /// A check of the validator by its code or name.
     CheckName(Check): {"type": "string"}, |value| text(value, check);
+    /// `object` or `group`.
+    StatisticsUnit(StatisticsBy): {"enum": ["object", "group"]}, |value| text(value, |text| text.parse().map_err(|_| "object or group"));
     /// Two corners, as `0,0,0:90,90,9`.
     Corners(BBox): {"type": "string"}, |value| text(value, corners);
     /// How chunks are compressed: a text such as `zstd:3`, or a list of codecs.

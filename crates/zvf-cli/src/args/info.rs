@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::LevelArgs;
+use zvf_jobs::LevelOptions;
 
 /// `zvf info`
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub(crate) struct ObjectsArgs {
     pub(crate) store: String,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -61,7 +61,7 @@ pub(crate) struct LinksArgs {
     pub(crate) store: String,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
     #[arg(
         long,

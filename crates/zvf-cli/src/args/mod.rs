@@ -35,13 +35,12 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use zvf_jobs::{
-    AppendJob, CopyJob, CreateJob, DoctorJob, Job, MigrateJob, PyramidJob, RechunkJob, ResampleJob,
-    SimplifyJob, VacuumJob,
+    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, Job, MeasureJob, MigrateJob, PyramidJob,
+    RechunkJob, ResampleJob, SimplifyJob, StatsJob, VacuumJob,
 };
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
 #[cfg(feature = "volumes")]
@@ -51,19 +50,14 @@ pub(crate) use import::ImportArgs;
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
-pub(crate) use measure::MeasureArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use query::{
-    FormatArg, GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, SplitsArgs,
-    TermArgs,
-};
+pub(crate) use query::{GetArgs, QueryArgs, ResultArgs, SplitsArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-pub(crate) use stats::StatsArgs;
 pub(crate) use stores::{MergeArgs, SplitArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
@@ -165,11 +159,14 @@ pub(crate) enum Command {
     /// Draws rows of a store or a selection at random
     SampleRows(SampleRowsArgs),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
-    Stats(StatsArgs),
+    #[command(after_help = stats::STATS)]
+    Stats(Box<JobArgs<StatsJob>>),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
-    Measure(MeasureArgs),
+    #[command(after_help = measure::MEASURE)]
+    Measure(Box<JobArgs<MeasureJob>>),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
-    Diff(DiffArgs),
+    #[command(after_help = diff::DIFF)]
+    Diff(JobArgs<DiffJob>),
     /// Measures what would make a store smaller or faster, and names the commands for it
     #[command(after_help = jobs::DOCTOR)]
     Doctor(JobArgs<DoctorJob>),
@@ -257,6 +254,9 @@ impl Command {
             Self::Validate(args) => args.job(),
             Self::Import(args) => args.job(),
             Self::Append(args) => Some(args.job()),
+            Self::Stats(args) => Some(args.job()),
+            Self::Measure(args) => Some(args.job()),
+            Self::Diff(args) => Some(args.job()),
             _ => None,
         }
     }
@@ -266,6 +266,7 @@ impl Command {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use zvf_jobs::Term;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -286,8 +287,9 @@ mod tests {
         let Command::Query(query) = cli.command else {
             panic!("query")
         };
-        assert_eq!(query.terms.bbox.as_deref(), Some("-10,-10:5,5"));
-        assert_eq!(query.terms.objects.as_deref(), Some("-4,7"));
+        let term = |text: &str| text.parse::<Term>().ok();
+        assert_eq!(query.terms.bbox, term("-10,-10:5,5"));
+        assert_eq!(query.terms.objects, term("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
         assert!(cli.common.json);
         let Command::Get(get) = cli.command else {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use zvf_jobs::{Job, MergeJob};
+use zvf_jobs::{Job, MergeJob, SelectionOptions};
 
-use super::{JobArgs, TermArgs};
+use super::JobArgs;
 
 /// `zvf split`
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(crate) struct SplitArgs {
     pub(crate) format: Option<String>,
     /// Which objects or vertices are split
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// Removes what an interrupted writer left of a part; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,

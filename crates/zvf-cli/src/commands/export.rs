@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
-use zvf_query::{Query, QuerySpec, Select};
+use zvf_jobs::{Output, Staged, is_packed, is_special};
+use zvf_query::{Query, Select};
 use zvf_store::Store;
 
 use super::{select, splits};
 use crate::args::ExportArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::place::{Staged, is_special};
 use crate::output::table::counted;
-use crate::output::upload::Output;
-use crate::output::{is_packed, print_json, print_text};
+use crate::output::{print_json, print_text};
 
 /// Runs `zvf export`.
 ///
@@ -26,10 +25,10 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.format.is_some() {
         return super::precomputed::run(args, context);
     }
-    let output = Output::of(args.file(), &args.store, context)?;
+    let output = Output::of(args.file(), &args.store, &context.options().io)?;
     let file = output.path().to_owned();
     let links = args.edges.as_deref().or(args.faces.as_deref());
-    let second = links.map(|given| Output::of(given, &args.store, context));
+    let second = links.map(|given| Output::of(given, &args.store, &context.options().io));
     let second = second.transpose()?;
     let links = second.as_ref().map(|second| second.path().to_owned());
     let (format, select) = (Format::of(&file)?, args.select.map(Select::from));
@@ -49,10 +48,10 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         keep_frame: args.keep_frame,
     };
     let done = job.write(context)?;
-    let sent = output.send(vec![file.clone()], context)?;
+    let sent = context.sent(output, vec![file.clone()])?;
     job.file = sent.first().unwrap_or(&file);
     let sent = match (second, &links) {
-        (Some(second), Some(links)) => second.send(vec![links.clone()], context)?,
+        (Some(second), Some(links)) => context.sent(second, vec![links.clone()])?,
         _ => Vec::new(),
     };
     job.links = sent.first().map(PathBuf::as_path);
@@ -199,10 +198,9 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
 ///
 /// As [`run`].
 pub(super) fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
-    let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec, &args.store, context)?;
+    let mut spec = select::terms(&args.terms, &args.store, context)?;
     select::related(args.select, &spec)?;
-    select::level(&args.at, &mut spec);
+    args.at.set(&mut spec);
     spec.limit = args.limit;
     spec.set("attributes", &args.attributes)?;
     select::resolved(spec, &args.store, context)

@@ -65,7 +65,11 @@ pub(super) fn report(
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
     let given = job;
-    let (job, _kept) = with_stdin(given)?;
+    let (mut job, _kept) = with_stdin(given)?;
+    if let (Job::Stats(job), false) = (&mut job, context.common.json) {
+        // Histograms are shown on request.
+        job.bins.get_or_insert(0);
+    }
     let job = &job;
     let with = running(job, context);
     let mut done = guarded(changed(job), || {
@@ -78,7 +82,7 @@ pub(super) fn report(
             (Job::Import(import), Err(error @ JobError::Write { .. })) => {
                 Err(import::failure(import, error))
             }
-            (Job::Append(_), Err(JobError::Write { source, .. }))
+            (Job::Append(_) | Job::Measure(_), Err(JobError::Write { source, .. }))
                 if matches!(*source, WriteError::Busy { .. }) =>
             {
                 Err(edit::busy(&source))
@@ -99,6 +103,9 @@ pub(super) fn report(
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}
     }
+    if let Some(done) = &done {
+        context.warn(done.warnings());
+    }
     match &done {
         Some(JobReport::Pyramid(done)) => {
             let left_out = done.report.left_out().join(", ");
@@ -114,9 +121,6 @@ pub(super) fn report(
             let lost = losses.map(|loss| format!("not carried: {}: {}", loss.place, loss.what));
             context.warn(&lost.collect::<Vec<_>>());
         }
-        Some(JobReport::Merge(done)) => context.warn(&done.notes),
-        Some(JobReport::Resample(done)) => context.warn(&done.report.notes),
-        Some(JobReport::Doctor(done)) => context.warn(&done.notes),
         _ => {}
     }
     Ok(done)

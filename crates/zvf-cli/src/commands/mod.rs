@@ -47,7 +47,6 @@ use crate::args::volume::VolumeCommand;
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::interrupt::{self, Changing};
-use crate::output::outside;
 
 /// Runs a command.
 ///
@@ -80,7 +79,7 @@ fn check_outputs(command: &Command) -> Result<()> {
     match command {
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
-            VolumeCommand::Convert(args) => outside::check(&args.out),
+            VolumeCommand::Convert(args) => Ok(zvf_jobs::check_outside(&args.out)?),
             _ => Ok(()),
         },
         _ => Ok(()),
@@ -113,7 +112,6 @@ fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
         Command::Edit(args) => edited(args.store.as_str()),
-        Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
@@ -140,9 +138,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Head(args) => head::run(args, context),
         Command::Tail(args) => head::tail(args, context),
         Command::SampleRows(args) => head::sample_rows(args, context),
-        Command::Stats(args) => stats::run(args, context),
-        Command::Measure(args) => measure::run(args, context),
-        Command::Diff(args) => diff::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),

@@ -1,12 +1,12 @@
 //! `zvf objects`: the objects of a level, their sizes and attributes.
 
-use arrow_array::RecordBatch;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use zvf_jobs::{Listing, TableRows};
 use zvf_query::Table;
 use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need};
 
-use super::listing::{self, Listing, object};
+use super::listing;
 use crate::args::ObjectsArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -20,7 +20,7 @@ use crate::output::{print_json, print_text};
 /// Usage, when the level has no object index or the output's ending is none of a table; as the store says.
 pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
-    let target = listing::format(args.output.as_deref())?;
+    zvf_jobs::table_target(args.output.as_deref())?;
     let need = Need {
         objects: true,
         object_attributes: Names::All,
@@ -47,29 +47,26 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
         }
         None => None,
     };
-    let listing = listing::read(
-        context,
-        &store,
-        answer,
-        Table::Objects,
-        target,
-        args.limit,
-        total,
-    )
-    .map_err(|e| e.at(url))?;
+    let progress = context.progress("rows");
+    let add = |rows| progress.add(rows);
+    let limits = (args.output.as_deref(), args.limit, total);
+    let read = Listing::read(&store, answer, Table::Objects, limits, &add);
+    let listing = context.wait_at(url, read)?;
+    drop(progress);
+    context.warn(&listing.warnings);
     if context.common.json {
         return print_json(&Document {
             args,
             listing: &listing,
         });
     }
-    match &listing.file {
-        Some(file) => context.remark(&format!(
-            "wrote {}: {}",
-            file.display(),
-            counted(listing.rows, "object")
+    match (listing.files.first(), &listing.rows) {
+        (Some(file), _) => context.remark(&format!(
+            "wrote {file}: {}",
+            counted(listing.count, "object")
         )),
-        None => print_text(&text(args.at.level, &listing))?,
+        (None, Some(rows)) => print_text(&text(args.at.level, rows, &listing))?,
+        (None, None) => {}
     }
     Ok(())
 }
@@ -84,45 +81,25 @@ struct Document<'a> {
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let (args, listing) = (self.args, self.listing);
-        let files = listing.file.iter().map(|file| file.display().to_string());
-        let rows = listing.file.is_none().then_some(Rows(&listing.batches));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("store", &args.store)?;
         map.serialize_entry("level", &args.at.level)?;
         map.serialize_entry("levels", &listing.levels)?;
         map.serialize_entry("total", &listing.total)?;
-        map.serialize_entry("truncated", &(listing.rows < listing.total))?;
-        map.serialize_entry("objects", &rows)?;
-        map.serialize_entry("files", &files.collect::<Vec<_>>())?;
+        map.serialize_entry("truncated", &(listing.count < listing.total))?;
+        map.serialize_entry("objects", &listing.rows)?;
+        map.serialize_entry("files", &listing.files)?;
         map.serialize_entry("warnings", &listing.warnings)?;
         map.end()
     }
 }
 
-/// The rows of batches as JSON objects.
-struct Rows<'a>(&'a [RecordBatch]);
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let rows = |batch| (0..RecordBatch::num_rows(batch)).map(move |row| object(batch, row));
-        serializer.collect_seq(self.0.iter().flat_map(rows))
-    }
-}
-
-fn text(level: u32, listing: &Listing) -> String {
-    let titles = listing
-        .schema
-        .iter()
-        .flat_map(|schema| schema.fields().iter().map(|field| field.name().clone()));
-    let mut table = TextTable::new(titles);
-    for batch in &listing.batches {
-        table.batch(batch);
-    }
-    let mut out = listing.text(&table);
-    out.push_str(&format!(
-        "{}: {}\n",
+fn text(level: u32, rows: &TableRows, listing: &Listing) -> String {
+    format!(
+        "{}{}{}: {}\n",
+        TextTable::of(rows, TextTable::batch),
+        listing::more(listing.count, listing.total),
         listing::chain(level, &listing.levels),
         counted(listing.total, "object")
-    ));
-    out
+    )
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
-use super::{doctor, import, jobs, merge, migrate, pyramid, repair, resample, validate};
+use super::{
+    diff, doctor, import, jobs, measure, merge, migrate, pyramid, repair, resample, stats, validate,
+};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -23,9 +25,37 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
         return Err(defect("a command without a job"));
     };
     match jobs::of_command(&job, print, context)? {
-        Some(report) if context.common.json => print_json(&report),
-        Some(report) => print_text(&text(&report)?),
+        Some(report) => {
+            match context.common.json {
+                true => print_json(&report)?,
+                false => show(&report, context)?,
+            }
+            findings(&report).map_or(Ok(()), Err)
+        }
         None => Ok(()),
+    }
+}
+
+/// Shows a report to people: a line on stderr, if a file has its rows.
+fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
+    match report.written() {
+        Some((file, count, what)) => {
+            context.remark(&format!("wrote {file}: {}", counted(count, what)));
+            Ok(())
+        }
+        None => print_text(&text(report)?),
+    }
+}
+
+/// What a report found that is not as it should be.
+fn findings(report: &JobReport) -> Option<CliError> {
+    match report {
+        JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
+            Some(validate::findings(&done.0))
+        }
+        JobReport::Diff(done) => diff::findings(done),
+        JobReport::Repair(done) => repair::findings(done),
+        _ => None,
     }
 }
 
@@ -58,6 +88,9 @@ fn text(report: &JobReport) -> Result<String> {
             done.store, done.kind, done.position_type
         ),
         JobReport::Doctor(done) => doctor::text(done),
+        JobReport::Stats(done) => stats::text(done),
+        JobReport::Measure(done) => measure::text(done),
+        JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
     })
@@ -94,17 +127,6 @@ fn copied(done: &VerbatimReport) -> String {
     format!("{line}\n")
 }
 
-/// The failure that the findings of a report are.
-fn findings(report: &JobReport) -> Option<CliError> {
-    match report {
-        JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
-            Some(validate::findings(&done.0))
-        }
-        JobReport::Repair(done) => repair::findings(done),
-        _ => None,
-    }
-}
-
 /// Runs `zvf run`.
 ///
 /// # Errors
@@ -120,7 +142,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
             Ok(report) => {
                 found = report.as_ref().and_then(findings).or(found);
                 if let (Some(report), false) = (&report, context.common.json) {
-                    print_text(&text(report)?)?;
+                    show(report, context)?;
                 }
                 reports.push(report);
             }
