@@ -33,6 +33,7 @@ from ._jobs import (
     repair,
     resample,
     run,
+    sample,
     schema,
     simplify,
     split,
@@ -40,7 +41,7 @@ from ._jobs import (
     validate,
 )
 from ._parts import Parts
-from ._sample import group_ends, sample
+from ._sample import group_ends
 from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table

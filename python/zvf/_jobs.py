@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _region, _zvf
+from . import _arrays, _region, _sample, _zvf
 from ._options import Options, WriteOptions, access, address, document, writing
 from ._store import _box
 from ._table import Table
@@ -379,6 +380,17 @@ class ResampleOptions(WriteOptions, total=False):
     step: float | None
 
 
+class SampleOptions(JobOptions, total=False):
+    """The options of the job `sample`: `schema("sample")` has their documentation and defaults."""
+
+    affine: ArrayLike | Path | None
+    keep_frame: bool
+    order: Literal["linear", "nearest"] | None
+    outside: float | None
+    index: Mapping[str | int, int] | None
+    replace: bool
+
+
 class RepairOptions(JobOptions, total=False):
     """The options of the job `repair`: `schema("repair")` has their documentation and defaults."""
 
@@ -434,6 +446,25 @@ def copy(source: Path, url: Path, *, progress: Progress | None = None, **options
 def doctor(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
     return _run("doctor", {"store": url, **options}, None)
+
+
+def sample(
+    url: Path, volume: Path, name: str, *, progress: Progress | None = None, **options: Unpack[SampleOptions]
+) -> dict[str, Any]:
+    """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
+
+    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
+    array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
+    `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
+    that are not in space. The attribute is there as a whole or not at all. `progress` is called with numbers of vertices.
+    """
+    members = {"store": url, "volume": volume, "name": name, **options}
+    if options.get("affine") is not None:
+        members["affine"] = _sample._numbers(options["affine"])
+    outside = options.get("outside")
+    if outside is not None and not math.isfinite(outside):
+        members["outside"] = repr(float(outside))
+    return _run("sample", members, progress)
 
 
 def split(

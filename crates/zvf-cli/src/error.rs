@@ -243,6 +243,8 @@ impl From<JobError> for CliError {
                 ValidateError::Store(source) => Self::from(source).at(&place),
                 other => Self::new(class_of(other.class()), other.to_string()).at(&place),
             },
+            #[cfg(feature = "volumes")]
+            JobError::Volume { place, source } => Self::from(*source).at(&place),
             JobError::Repair { place, source } => {
                 Self::new(class_of(source.class()), fold(&*source)).at(&place)
             }

@@ -86,6 +86,15 @@ pub enum JobError {
         /// The reason.
         source: Box<ValidateError>,
     },
+    /// A volume could not be read, or does not fit.
+    #[cfg(feature = "volumes")]
+    #[error("{source}")]
+    Volume {
+        /// The address of the volume.
+        place: String,
+        /// The reason.
+        source: Box<zvf_volume::VolumeError>,
+    },
     /// A store could not be repaired.
     #[error("{source}")]
     Repair {
@@ -188,10 +197,12 @@ impl JobError {
             Self::Change { source, .. } => source.class(),
             Self::Validate { source, .. } => source.class(),
             Self::Repair { source, .. } => source.class(),
+            #[cfg(feature = "volumes")]
+            Self::Volume { source, .. } => source.class(),
         }
     }
 
-    /// The address of the store that could not be read, written, validated or repaired.
+    /// The address of the store that could not be read, written, validated or repaired, or of the volume.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {
@@ -202,6 +213,8 @@ impl JobError {
             | Self::Change { place, .. }
             | Self::Validate { place, .. }
             | Self::Repair { place, .. } => Some(place),
+            #[cfg(feature = "volumes")]
+            Self::Volume { place, .. } => Some(place),
         }
     }
 }

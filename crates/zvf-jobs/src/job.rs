@@ -13,18 +13,22 @@ use crate::{
     VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
 };
 
-/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
+#[cfg(feature = "volumes")]
+use crate::{SampleJob, SampleReport};
+
+/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress, the feature that it is behind.
 macro_rules! jobs {
-    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal $(, $feature:literal)?;)*) => {
         /// A job, with its options.
         #[expect(clippy::large_enum_variant, reason = "a program has few jobs at once")]
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Job {
-            $($(#[$doc])* $variant($options),)*
+            $($(#[$doc])* $(#[cfg(feature = $feature)])? $variant($options),)*
         }
 
-        $(impl From<$options> for Job {
+        $($(#[cfg(feature = $feature)])?
+        impl From<$options> for Job {
             fn from(options: $options) -> Self {
                 Self::$variant(options)
             }
@@ -32,13 +36,13 @@ macro_rules! jobs {
 
         impl Job {
             /// The names of all jobs.
-            pub const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+            pub const NAMES: [&str; [$($(#[cfg(feature = $feature)])? $name),*].len()] = [$($(#[cfg(feature = $feature)])? $name),*];
 
             /// The name of the job, which is that of the command.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(_) => $name,)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(_) => $name,)*
                 }
             }
 
@@ -46,27 +50,27 @@ macro_rules! jobs {
             #[must_use]
             pub fn unit(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(_) => $unit,)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(_) => $unit,)*
                 }
             }
 
             fn of_members(name: &str, members: Map<String, Value>) -> Result<Option<Self>, JobError> {
                 Ok(match name {
-                    $($name => Some(Self::$variant(options(members, &$required)?)),)*
+                    $($(#[cfg(feature = $feature)])? $name => Some(Self::$variant(options(members, &$required)?)),)*
                     _ => None,
                 })
             }
 
             pub(crate) fn schema_of(name: &str) -> Option<Map<String, Value>> {
                 match name {
-                    $($name => Some(of_options::<$options>($name, &$required)),)*
+                    $($(#[cfg(feature = $feature)])? $name => Some(of_options::<$options>($name, &$required)),)*
                     _ => None,
                 }
             }
 
             fn members(&self) -> Result<Value, serde_json::Error> {
                 match self {
-                    $(Self::$variant(options) => serde_json::to_value(options),)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(options) => serde_json::to_value(options),)*
                 }
             }
 
@@ -82,7 +86,7 @@ macro_rules! jobs {
                     }
                 }
                 match self {
-                    $(Self::$variant(options) => options.check(),)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(options) => options.check(),)*
                 }
             }
         }
@@ -102,7 +106,7 @@ macro_rules! jobs {
                 return Box::pin(std::future::ready(Err(error)));
             }
             match job {
-                $(Job::$variant(options) => {
+                $($(#[cfg(feature = $feature)])? Job::$variant(options) => {
                     Box::pin(async move { options.run(context).await.map(JobReport::$report) })
                 })*
             }
@@ -139,6 +143,8 @@ jobs! {
     Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
     /// Measures what would make a store smaller or faster.
     Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
+    /// Keeps the value of a volume at every vertex as a vertex attribute.
+    Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
     /// Ranges, means, quantiles, counts and histograms of axes and attributes.
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
@@ -210,6 +216,8 @@ impl Job {
             | Self::Repair(RepairJob { store, .. })
             | Self::Create(CreateJob { store, .. })
             | Self::Doctor(DoctorJob { store }) => vec![("store", store)],
+            #[cfg(feature = "volumes")]
+            Self::Sample(SampleJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
             | Self::Copy(CopyJob { source, target, .. })
             | Self::Resample(ResampleJob { source, target, .. })
@@ -270,6 +278,9 @@ pub enum JobReport {
     Create(CreateReport),
     /// Of `doctor`.
     Doctor(DoctorReport),
+    /// Of `sample`.
+    #[cfg(feature = "volumes")]
+    Sample(SampleReport),
     /// Of `stats`.
     Stats(StatsReport),
     /// Of `measure`.
@@ -290,6 +301,8 @@ impl JobReport {
             Self::Merge(done) => &done.notes,
             Self::Resample(done) => &done.report.notes,
             Self::Doctor(done) => &done.notes,
+            #[cfg(feature = "volumes")]
+            Self::Sample(done) => &done.warnings,
             _ => &[],
         }
     }

@@ -39,6 +39,8 @@ mod read;
 mod repair;
 mod resample;
 mod rows;
+#[cfg(feature = "volumes")]
+mod sample;
 mod schema;
 mod selection;
 mod stats;
@@ -71,6 +73,8 @@ pub use read::{Jobs, parse};
 pub use repair::{RepairJob, RepairReport};
 pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
 pub use rows::{Listing, RowSink, TableRows, json_row, json_value, table_target, warnings_of};
+#[cfg(feature = "volumes")]
+pub use sample::{OrderName, SampleJob, SampleReport};
 pub use schema::schema;
 #[cfg(feature = "volumes")]
 pub use selection::mask_of_array;
@@ -84,7 +88,7 @@ pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
     DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
-    ShardChoice, SpaceName, StatisticsUnit,
+    OutsideValue, ShardChoice, SpaceName, StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

@@ -29,6 +29,7 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
                 "sources" => "a list of paths or URLs",
                 "tolerance" => "a number",
                 "kind" => "the name of a kind",
+                "name" => "the name of an attribute",
                 "chunk_shape" => "a size for each axis",
                 "bounds" => "two corners",
                 _ => "a path or URL",

@@ -105,6 +105,8 @@ written! {
     FillValue(String): {"type": ["string", "number", "boolean"]}, fill;
     /// A type of numbers, such as `float32`.
     NumberName(NumberType): {"type": "string"}, |value| text(value, number), default "float32": NumberType::F32;
+    /// A number, also `nan`, `inf` or `-inf` as a text.
+    OutsideValue(f64): {"type": ["number", "string"]}, outside;
     /// An attribute as `NAME:TYPE` or `NAME:TYPE:CHANNELS`.
     AttributeText(AttributeSpec): {"type": "string"}, |value| text(value, attribute);
     /// A check of the validator by its code or name.
@@ -181,6 +183,13 @@ fn fill(value: &Value) -> Result<String, String> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
         _ => text(value, |text| Ok::<_, String>(text.to_owned())),
+    }
+}
+
+fn outside(value: &Value) -> Result<f64, String> {
+    match value.as_f64() {
+        Some(number) => Ok(number),
+        None => text(value, |text| text.parse().map_err(|_| "a number")),
     }
 }
 

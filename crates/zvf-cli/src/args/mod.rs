@@ -54,8 +54,6 @@ pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use query::{GetArgs, QueryArgs, ResultArgs, SplitsArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
-#[cfg(feature = "volumes")]
-pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
 pub(crate) use stores::{MergeArgs, SplitArgs};
@@ -221,7 +219,8 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
     #[cfg(feature = "volumes")]
-    Sample(SampleArgs),
+    #[command(after_help = sample::SAMPLE)]
+    Sample(Box<JobArgs<zvf_jobs::SampleJob>>),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     #[cfg(feature = "volumes")]
     Volume(VolumeArgs),
@@ -248,6 +247,8 @@ impl Command {
             Self::Simplify(args) => Some(args.job()),
             Self::Create(args) => Some(args.job()),
             Self::Doctor(args) => Some(args.job()),
+            #[cfg(feature = "volumes")]
+            Self::Sample(args) => Some(args.job()),
             Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),

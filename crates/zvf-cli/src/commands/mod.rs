@@ -28,8 +28,6 @@ mod query;
 mod repair;
 mod resample;
 mod run;
-#[cfg(feature = "volumes")]
-mod sample;
 mod select;
 #[cfg(feature = "serve")]
 mod serve;
@@ -113,8 +111,6 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
         Command::Edit(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
-        Command::Sample(args) => edited(args.store.as_str()),
-        #[cfg(feature = "volumes")]
         Command::Group(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
@@ -149,8 +145,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
-        #[cfg(feature = "volumes")]
-        Command::Sample(args) => sample::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Group(args) => group::run(args, context),
         #[cfg(feature = "volumes")]

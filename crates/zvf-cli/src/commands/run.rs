@@ -12,6 +12,8 @@ use super::{
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
+#[cfg(feature = "volumes")]
+use crate::output::table::count;
 use crate::output::table::{counted, size};
 use crate::output::{print_json, print_text};
 
@@ -86,6 +88,15 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Create(done) => format!(
             "{}: {}, empty, positions {}\n",
             done.store, done.kind, done.position_type
+        ),
+        #[cfg(feature = "volumes")]
+        JobReport::Sample(done) => format!(
+            "{}: attribute {} of {} for {}, {} of them outside of the volume\n",
+            done.store,
+            done.attribute,
+            done.dtype,
+            counted(done.vertices, "vertex"),
+            count(done.outside),
         ),
         JobReport::Doctor(done) => doctor::text(done),
         JobReport::Stats(done) => stats::text(done),
