@@ -87,7 +87,7 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     from zvf import _jobs
     from zvf._options import Options
 
-    stores = {"job", "files", "store", "source", "target"}
+    stores = {"job", "files", "store", "source", "target", "first", "second"}
     for job, options in (
         ("append", _jobs.AppendOptions),
         ("import", _jobs.ImportOptions),
@@ -96,10 +96,12 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
         ("migrate", _jobs.MigrateOptions),
         ("rechunk", _jobs.RechunkOptions),
         ("vacuum", _jobs.JobOptions),
+        ("diff", _jobs.DiffOptions),
     ):
         members = set(zvf.schema(job)["properties"]) - stores
         assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
-    assert set(zvf.schema()["$defs"]) == {"append", "import", "vacuum", "validate", "pyramid", "rechunk", "migrate"}
+    reading = {"stats", "measure", "objects", "diff"}
+    assert set(zvf.schema()["$defs"]) == {"append", "import", "vacuum", "validate", "pyramid", "rechunk", "migrate"} | reading
     with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
         zvf.schema("query")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use crate::members::{of_options, options, shown};
 use crate::{
     AppendJob, AppendReport, Context, CopyReport, DiffJob, DiffReport, ImportJob, ImportReport,
-    JobError, MeasureJob, MeasureReport, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob,
-    StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    JobError, MeasureJob, MeasureReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob,
+    PyramidJobReport, RechunkJob, StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob,
+    ValidateReport,
 };
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
@@ -127,6 +128,8 @@ jobs! {
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
     Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The objects of a level, with their sizes and attributes.
+    Objects(ObjectsJob) -> Objects: "objects", ["store"], "objects";
     /// The differences of two stores.
     Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
 }
@@ -189,6 +192,7 @@ impl Job {
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
             | Self::Stats(StatsJob { store, .. })
+            | Self::Objects(ObjectsJob { store, .. })
             | Self::Measure(MeasureJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
@@ -205,7 +209,7 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) | Self::Stats(_) | Self::Diff(_) => None,
+            Self::Validate(_) | Self::Stats(_) | Self::Objects(_) | Self::Diff(_) => None,
             Self::Measure(job) if job.attributes.is_empty() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
@@ -233,6 +237,8 @@ pub enum JobReport {
     Stats(StatsReport),
     /// Of `measure`.
     Measure(MeasureReport),
+    /// Of `objects`.
+    Objects(ObjectsReport),
     /// Of `diff`.
     Diff(DiffReport),
 }
@@ -245,6 +251,7 @@ impl JobReport {
             Self::Stats(done) => &done.warnings,
             Self::Measure(MeasureReport::Table(done)) => &done.warnings,
             Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Objects(done) => &done.warnings,
             Self::Diff(done) => &done.warnings,
             _ => &[],
         }
@@ -256,6 +263,7 @@ impl JobReport {
         let (files, (count, what)) = match self {
             Self::Stats(done) => (&done.files, done.counted()),
             Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
+            Self::Objects(done) => (&done.files, (done.count, "object")),
             _ => return None,
         };
         files.first().map(|file| (file.as_str(), count, what))

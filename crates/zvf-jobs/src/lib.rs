@@ -26,11 +26,13 @@ mod copy;
 mod diff;
 mod doctor;
 mod error;
+mod export;
 mod files;
 mod import;
 mod job;
 mod measure;
 mod members;
+mod objects;
 mod output;
 mod pyramid;
 mod read;
@@ -51,10 +53,12 @@ pub use copy::{CopyReport, MigrateJob, RechunkJob};
 pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorReport, examine};
 pub use error::JobError;
+pub use export::FileExport;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
+pub use objects::{ObjectsJob, ObjectsReport};
 pub use output::{
     Output, Staged, TableFile, TableFormat, is_packed, is_special, remove_path, table_writer,
     unfinished_files,

@@ -27,7 +27,7 @@ impl<J: Args + Clone + Into<Job>> JobArgs<J> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job makes one of a \
-command: append, import, vacuum, validate, pyramid, rechunk, migrate, stats, measure and diff have it, no other command has. All jobs of a list are checked before the first one runs. \
+command: append, import, vacuum, validate, pyramid, rechunk, migrate, stats, measure, objects and diff have it, no other command has. All jobs of a list are checked before the first one runs. \
 They run one after the other; a failure ends the list, findings of a validation do not. Relative paths are relative to the working directory. A \
 file may name any store and file, as a command line may: run only files that you trust. Exit codes are those of the commands; 1, too, if a \
 validation found errors. With --json the report is printed, or the list of reports.

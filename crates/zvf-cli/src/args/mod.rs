@@ -38,7 +38,8 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use zvf_jobs::{
-    AppendJob, DiffJob, Job, MeasureJob, MigrateJob, PyramidJob, RechunkJob, StatsJob, VacuumJob,
+    AppendJob, DiffJob, Job, MeasureJob, MigrateJob, ObjectsJob, PyramidJob, RechunkJob, StatsJob,
+    VacuumJob,
 };
 
 pub(crate) use common::Common;
@@ -52,7 +53,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::ImportArgs;
-pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
+pub(crate) use info::{InfoArgs, LinksArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 #[cfg(feature = "plot")]
@@ -154,7 +155,8 @@ pub(crate) enum Command {
     /// Reads whole objects by id, in the given order
     Get(GetArgs),
     /// Lists the objects of a level with their sizes and attributes
-    Objects(ObjectsArgs),
+    #[command(after_help = info::OBJECTS)]
+    Objects(JobArgs<ObjectsJob>),
     /// Lists the stored records of a link family, endpoint by endpoint
     Links(LinksArgs),
     /// Shows the first rows of a store or a selection
@@ -249,6 +251,7 @@ impl Command {
             Self::Append(args) => Some(args.job()),
             Self::Stats(args) => Some(args.job()),
             Self::Measure(args) => Some(args.job()),
+            Self::Objects(args) => Some(args.job()),
             Self::Diff(args) => Some(args.job()),
             _ => None,
         }

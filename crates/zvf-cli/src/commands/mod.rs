@@ -149,6 +149,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         | Command::Pyramid(_)
         | Command::Stats(_)
         | Command::Measure(_)
+        | Command::Objects(_)
         | Command::Diff(_)
         | Command::Vacuum(_) => run::command(command, context),
         Command::Run(args) => run::run(args, context),
@@ -157,7 +158,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Query(args) => query::query(args, context),
         Command::Splits(args) => splits::run(args, context),
         Command::Get(args) => query::get(args, context),
-        Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
         Command::Head(args) => head::run(args, context),
         Command::Tail(args) => head::tail(args, context),

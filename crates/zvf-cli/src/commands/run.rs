@@ -6,7 +6,7 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs};
 use zvf_validate::Severity;
 
-use super::{diff, import, jobs, measure, migrate, pyramid, stats, validate};
+use super::{diff, import, jobs, measure, migrate, objects, pyramid, stats, validate};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -78,6 +78,7 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Pyramid(done) => pyramid::text(done),
         JobReport::Stats(done) => stats::text(done),
         JobReport::Measure(done) => measure::text(done),
+        JobReport::Objects(done) => objects::text(done),
         JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
