@@ -6,13 +6,12 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use serde_json::json;
 use zvf_convert::Format;
-use zvf_convert::export::{ExportOptions, LinksFile};
-use zvf_jobs::{Job, Jobs};
+use zvf_convert::export::ExportOptions;
+use zvf_jobs::{FileExport, Job, Jobs};
 use zvf_query::{QuerySpec, Select};
-use zvf_store::writing::store_at_or_around;
 use zvf_store::{Names, Need, OpenOptions, Stop};
 
-use crate::errors::{Failure, IoError, bug, misuse};
+use crate::errors::{Failure, bug, misuse};
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::selected::{SelectedBox, SelectedIds};
@@ -76,60 +75,6 @@ impl Selection {
     }
 }
 
-/// A temporary name beside a file, which is removed unless the file gets its name.
-struct Partial {
-    name: PathBuf,
-    file: PathBuf,
-}
-
-/// Refuses a path to write to that is a store or is in the folder of one, where a file could replace a cell or a document.
-fn check_outside(path: &Path) -> PyResult<()> {
-    match store_at_or_around(path) {
-        None => Ok(()),
-        Some(store) => Err(misuse(format!(
-            "{}: is in the folder of the store {}, expected a place outside of every store",
-            path.display(),
-            store.display()
-        ))),
-    }
-}
-
-impl Partial {
-    fn beside(file: &Path) -> PyResult<Self> {
-        check_outside(file)?;
-        let wrong = || misuse(format!("{}: expected the name of a file", file.display()));
-        let ending = file.file_name().ok_or_else(wrong)?.to_string_lossy();
-        if file.is_dir() {
-            return Err(wrong());
-        }
-        let name = format!(".{ending}.{}.partial", std::process::id());
-        Ok(Self {
-            name: file.with_file_name(name),
-            file: file.to_owned(),
-        })
-    }
-
-    fn commit(&self) -> PyResult<()> {
-        std::fs::rename(&self.name, &self.file)
-            .map_err(|error| IoError::new_err(format!("{}: {error}", self.file.display())))
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Without it after a commit, and nothing can be said where it cannot be removed.
-        let _ = std::fs::remove_file(&self.name);
-    }
-}
-
-/// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.
-fn separated(file: &Path) -> (Option<u8>, bool) {
-    let name = file.to_string_lossy().to_ascii_lowercase();
-    let gzip = name.ends_with(".gz");
-    let plain = name.strip_suffix(".gz").unwrap_or(&name);
-    (plain.ends_with(".tsv").then_some(b'\t'), gzip)
-}
-
 /// Writes a selection of a store as a file of another format: whole or not at all.
 #[pyfunction]
 pub(crate) fn export(
@@ -151,30 +96,21 @@ pub(crate) fn export(
     };
     let masks = Masks { py, open: &reach };
     let (mut options, spec) = selection.options(&masks)?;
-    (options.delimiter, options.gzip) = separated(&file);
-    let staged = Partial::beside(&file)?;
-    let mut second = None;
-    if let Some(links) = &selection.links {
-        let place = Partial::beside(links)?;
-        let kind = Format::of(links).map_err(Failure::from)?;
-        let mut table = LinksFile::new(kind, &place.name, selection.faces);
-        (table.delimiter, table.gzip) = separated(links);
-        options.links = Some(table);
-        second = Some(place);
-    }
     let open = access.options()?;
     let job = async {
         let store = zvf_store::Store::open_with(&url, open).await;
         let store = store.map_err(at(&url))?;
         options.query = spec.resolve(&store).await.map_err(at(&url))?;
-        let done = zvf_convert::export::export(&store, format, &staged.name, &options).await;
-        done.map_err(at(&url))
+        let links = selection.links.as_deref();
+        let export = FileExport {
+            file: &file,
+            format,
+            links: links.map(|links| (links, selection.faces)),
+            options,
+        };
+        export.write(&store).await.map_err(Failure::from)
     };
     let done = wait(py, OnInterrupt::Drop, job)?;
-    staged.commit()?;
-    if let Some(second) = &second {
-        second.commit()?;
-    }
     Ok(json!({
         "store": url,
         "file": file.display().to_string(),

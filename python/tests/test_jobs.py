@@ -87,7 +87,7 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     from zvf import _jobs
     from zvf._options import Options, WriteOptions
 
-    given = {"job", "files", "store", "source", "sources", "target", "tolerance", "kind", "chunk_shape", "bounds", "volume", "name"}
+    given = {"job", "files", "store", "source", "sources", "target", "first", "second", "tolerance", "kind", "chunk_shape", "bounds", "volume", "name"}
     jobs: dict[str, type] = {
         "append": _jobs.AppendOptions,
         "import": _jobs.ImportOptions,
@@ -104,6 +104,7 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
         "create": _jobs.CreateOptions,
         "doctor": _jobs.JobOptions,
         "sample": _jobs.SampleOptions,
+        "diff": _jobs.DiffOptions,
     }
     for job, options in jobs.items():
         members = set(zvf.schema(job)["properties"]) - given

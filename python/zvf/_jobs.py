@@ -331,6 +331,12 @@ class MigrateOptions(JobOptions, total=False):
     journal: Path
 
 
+class DiffOptions(Options, total=False):
+    """The options of the job `diff`: `schema("diff")` has their documentation and defaults."""
+
+    limit: int
+
+
 class RechunkOptions(JobOptions, total=False):
     """The options of the job `rechunk`: `schema("rechunk")` has their documentation and defaults."""
 
@@ -409,6 +415,14 @@ def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[V
     `progress` is called with numbers of cells that were looked at.
     """
     return Report(_run("validate", {"store": url, **options}, progress))
+
+
+def diff(first: Path, second: Path, *, progress: Progress | None = None, **options: Unpack[DiffOptions]) -> dict[str, Any]:
+    """Compares the contents of two stores, however these are stored: `same`, the first `limit` of the `differences`, and their `total`.
+
+    `progress` is called with numbers of vertices that were read.
+    """
+    return _run("diff", {"first": first, "second": second, **options}, progress)
 
 
 def vacuum(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:

@@ -174,6 +174,19 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             "streamlines",
             &["measure", STORE, "--as", "length,points=count", "--json"],
         ),
+        (
+            "streamlines",
+            &[
+                "objects",
+                STORE,
+                "--where",
+                "count() > 2",
+                "--sort=-vertices,object_id",
+                "--limit",
+                "3",
+                "--json",
+            ],
+        ),
         ("graph", &["diff", STORE, STORE, "--limit", "3", "--json"]),
         (
             "points_ids",

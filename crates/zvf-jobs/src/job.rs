@@ -8,9 +8,10 @@ use crate::members::{of_options, options, shown};
 use crate::{
     AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
     DiffReport, DoctorJob, DoctorReport, ImportJob, ImportReport, JobError, MeasureJob,
-    MeasureReport, MergeJob, MergeReport, MigrateJob, PyramidJob, PyramidJobReport, RechunkJob,
-    RepairJob, RepairReport, ResampleJob, ResampleReport, SimplifyJob, StatsJob, StatsReport,
-    VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
+    MeasureReport, MergeJob, MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob,
+    PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
+    SimplifyJob, StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    VerbatimReport,
 };
 
 #[cfg(feature = "volumes")]
@@ -149,6 +150,8 @@ jobs! {
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
     Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The objects of a level, with their sizes and attributes.
+    Objects(ObjectsJob) -> Objects: "objects", ["store"], "objects";
     /// The differences of two stores.
     Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
 }
@@ -211,6 +214,7 @@ impl Job {
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
             | Self::Stats(StatsJob { store, .. })
+            | Self::Objects(ObjectsJob { store, .. })
             | Self::Measure(MeasureJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. })
             | Self::Repair(RepairJob { store, .. })
@@ -241,7 +245,11 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) | Self::Stats(_) | Self::Diff(_) | Self::Doctor(_) => None,
+            Self::Validate(_)
+            | Self::Stats(_)
+            | Self::Objects(_)
+            | Self::Diff(_)
+            | Self::Doctor(_) => None,
             Self::Measure(job) if job.attributes.is_empty() => None,
             Self::Repair(job) if !job.apply && job.undo.is_none() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
@@ -285,6 +293,8 @@ pub enum JobReport {
     Stats(StatsReport),
     /// Of `measure`.
     Measure(MeasureReport),
+    /// Of `objects`.
+    Objects(ObjectsReport),
     /// Of `diff`.
     Diff(DiffReport),
 }
@@ -297,6 +307,7 @@ impl JobReport {
             Self::Stats(done) => &done.warnings,
             Self::Measure(MeasureReport::Table(done)) => &done.warnings,
             Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Objects(done) => &done.warnings,
             Self::Diff(done) => &done.warnings,
             Self::Merge(done) => &done.notes,
             Self::Resample(done) => &done.report.notes,
@@ -313,6 +324,7 @@ impl JobReport {
         let (files, (count, what)) = match self {
             Self::Stats(done) => (&done.files, done.counted()),
             Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
+            Self::Objects(done) => (&done.files, (done.count, "object")),
             _ => return None,
         };
         files.first().map(|file| (file.as_str(), count, what))

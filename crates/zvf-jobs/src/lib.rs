@@ -27,12 +27,14 @@ mod create;
 mod diff;
 mod doctor;
 mod error;
+mod export;
 mod files;
 mod import;
 mod job;
 mod measure;
 mod members;
 mod merge;
+mod objects;
 mod output;
 mod pyramid;
 mod read;
@@ -59,11 +61,13 @@ pub use create::{CreateJob, CreateReport};
 pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorJob, DoctorReport};
 pub use error::JobError;
+pub use export::FileExport;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
 pub use merge::{MergeJob, MergeReport, StoreMerged};
+pub use objects::{ObjectsJob, ObjectsReport};
 pub use output::{
     Output, Staged, TableFile, TableFormat, is_packed, is_special, remove_path, table_writer,
     unfinished_files,

@@ -211,3 +211,23 @@ async fn a_job_gives_a_typed_report() {
     assert_eq!(error.place(), Some("/nowhere/a.zv"));
     assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
 }
+
+#[tokio::test]
+async fn objects_that_are_sorted_fit_the_memory_budget() {
+    let case = zvf_testkit::unpacked("streamlines").unwrap();
+    let job = json!({"job": "objects", "store": case.path(), "sort": ["-vertices"]});
+    let job = Job::from_json(job).unwrap();
+    let JobReport::Objects(all) = run(&job, &Context::new()).await.unwrap() else {
+        panic!("objects")
+    };
+    assert!(all.count > 1 && !all.truncated);
+    let small = Context::new().with_memory_budget(Some(100));
+    let error = run(&job, &small).await.unwrap_err();
+    assert_eq!(error.class(), zvf_store::Class::Limit, "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("a larger memory budget, a limit or a condition helps"),
+        "{error}"
+    );
+}

@@ -35,8 +35,8 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use zvf_jobs::{
-    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, Job, MeasureJob, MigrateJob, PyramidJob,
-    RechunkJob, ResampleJob, SimplifyJob, StatsJob, VacuumJob,
+    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, Job, MeasureJob, MigrateJob, ObjectsJob,
+    PyramidJob, RechunkJob, ResampleJob, SimplifyJob, StatsJob, VacuumJob,
 };
 
 pub(crate) use common::Common;
@@ -47,7 +47,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::ImportArgs;
-pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
+pub(crate) use info::{InfoArgs, LinksArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 #[cfg(feature = "plot")]
@@ -147,7 +147,8 @@ pub(crate) enum Command {
     /// Reads whole objects by id, in the given order
     Get(GetArgs),
     /// Lists the objects of a level with their sizes and attributes
-    Objects(ObjectsArgs),
+    #[command(after_help = info::OBJECTS)]
+    Objects(JobArgs<ObjectsJob>),
     /// Lists the stored records of a link family, endpoint by endpoint
     Links(LinksArgs),
     /// Shows the first rows of a store or a selection
@@ -257,6 +258,7 @@ impl Command {
             Self::Append(args) => Some(args.job()),
             Self::Stats(args) => Some(args.job()),
             Self::Measure(args) => Some(args.job()),
+            Self::Objects(args) => Some(args.job()),
             Self::Diff(args) => Some(args.job()),
             _ => None,
         }

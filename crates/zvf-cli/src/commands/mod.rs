@@ -129,7 +129,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Query(args) => query::query(args, context),
         Command::Splits(args) => splits::run(args, context),
         Command::Get(args) => query::get(args, context),
-        Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
         Command::Head(args) => head::run(args, context),
         Command::Tail(args) => head::tail(args, context),

@@ -7,7 +7,8 @@ use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
 use super::{
-    diff, doctor, import, jobs, measure, merge, migrate, pyramid, repair, resample, stats, validate,
+    diff, doctor, import, jobs, measure, merge, migrate, objects, pyramid, repair, resample, stats,
+    validate,
 };
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
@@ -101,6 +102,7 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Doctor(done) => doctor::text(done),
         JobReport::Stats(done) => stats::text(done),
         JobReport::Measure(done) => measure::text(done),
+        JobReport::Objects(done) => objects::text(done),
         JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
