@@ -109,7 +109,7 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
     fs::write(home.file("rows.csv"), rows)?;
     fs::write(home.file("table.csv"), table)?;
     home.text(&["import", "rows.csv", "o.zv", "--kind", "polyline", "-q"])?;
-    for name in ["weight", "kind"] {
+    for (name, kind) in [("weight", "float64"), ("kind", "text")] {
         let set = [
             "edit",
             "o.zv",
@@ -118,9 +118,8 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
             "--from",
             "table.csv",
             "--object",
-            "-q",
         ];
-        home.text(&set)?;
+        home.text(&[&set[..], &["--type", kind, "-q"]].concat())?;
     }
     let by = |order: &dyn Fn(&(i64, usize, Option<f64>, &str)) -> f64, down: bool| {
         let mut sorted = objects.clone();

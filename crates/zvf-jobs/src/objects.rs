@@ -66,9 +66,7 @@ impl ObjectsJob {
                 ..Need::nothing()
             };
             let store = context.open(&self.store, self.at.level, need).await?;
-            let mut report = self.of_store(&store, context).await?;
-            report.store.clone_from(&self.store);
-            Ok(report)
+            self.of_store(&store, context).await
         }
         .boxed()
     }

@@ -402,12 +402,12 @@ impl RegionOptions {
             }
         };
         let mut ids = QuerySpec::new();
-        set(&mut ids, "objects", self.labels.as_ref()).map_err(|error| match error {
-            JobError::Option { path, what } => JobError::Option {
-                path: path.replacen("objects", "labels", 1),
-                what,
-            },
-            other => other,
+        set(&mut ids, "objects", self.labels.as_ref()).map_err(|_| {
+            let found = self
+                .labels
+                .as_ref()
+                .map_or_else(String::new, |Term(value)| shown(value));
+            JobError::option("labels", found, "whole numbers and ranges such as 1-5")
         })?;
         let labels = ids.objects.as_ref().map(IdRanges::listed).transpose();
         let labels = labels.map_err(JobError::query(""))?;

@@ -1,6 +1,6 @@
 //! From flags to a query.
 
-use zvf_jobs::{RegionOptions, SelectName, SelectionOptions, read_ids};
+use zvf_jobs::{JobError, RegionOptions, SelectName, SelectionOptions, read_ids};
 use zvf_query::{IdRanges, Outputs, Query, QuerySpec, Select};
 use zvf_store::Need;
 
@@ -51,7 +51,17 @@ pub(crate) fn terms(
     context: &mut Context<'_>,
 ) -> Result<QuerySpec> {
     let with = context.of_jobs();
-    Ok(context.wait(args.read(url, &with))??)
+    context.wait(args.read(url, &with))?.map_err(by_flag)
+}
+
+/// The error of a term: labels, which are no member of queries, are named as the flag.
+fn by_flag(error: JobError) -> CliError {
+    match error {
+        JobError::Option { path, what } if path == "labels" => {
+            CliError::usage(format!("--labels: {what}"))
+        }
+        error => error.into(),
+    }
 }
 
 /// Adds parts of space to a description of what is asked of a store; reads the files that they name.
@@ -66,7 +76,7 @@ pub(crate) fn region(
     context: &mut Context<'_>,
 ) -> Result<QuerySpec> {
     let with = context.of_jobs();
-    Ok(context.wait(args.read(spec, url, &with))??)
+    context.wait(args.read(spec, url, &with))?.map_err(by_flag)
 }
 
 /// Checks that a relation is requested of whole objects only.
