@@ -172,7 +172,13 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         ),
         (
             "streamlines",
-            &["measure", STORE, "--as", "length,points=count", "--json"],
+            &[
+                "measure",
+                STORE,
+                "--as",
+                "length=reach,points=count",
+                "--json",
+            ],
         ),
         (
             "streamlines",
@@ -191,18 +197,6 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         (
             "points_ids",
             &["copy", STORE, "out.zv", "--verify", "--json"],
-        ),
-        (
-            "points_ids",
-            &[
-                "merge",
-                STORE,
-                "base.zv",
-                "out.zv",
-                "--id-offset",
-                "100",
-                "--json",
-            ],
         ),
         (
             "streamlines",

@@ -113,6 +113,8 @@ fn values_are_written_as_they_were_read() {
         "axis_types": {"t": "time"}, "space": "file", "scale": [0.5], "codec": "zstd:3", "shard_shape": "none", "version": "0.8.1",
     });
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    let job = json!({"job": "merge", "sources": ["a", "b"], "target": "c", "id_offset": 1000});
+    assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     #[cfg(feature = "volumes")]
     {
         let job = json!({
