@@ -1,6 +1,6 @@
 //! Jobs on whole stores and files: each is one call of its library. What it did comes back as JSON, as the program prints it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
