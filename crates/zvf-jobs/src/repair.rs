@@ -91,7 +91,10 @@ impl RepairJob {
             true => Some(apply(&plan, backup, &options).await.map_err(failed)?),
             false => None,
         };
-        Ok(RepairReport::Planned { plan, applied })
+        Ok(RepairReport::Planned {
+            plan: Box::new(plan),
+            applied: applied.map(Box::new),
+        })
     }
 }
 
@@ -101,9 +104,9 @@ pub enum RepairReport {
     /// A repair.
     Planned {
         /// Changes, and what is left.
-        plan: Plan,
+        plan: Box<Plan>,
         /// What was done; `None` if only the plan was asked for.
-        applied: Option<Applied>,
+        applied: Option<Box<Applied>>,
     },
     /// Documents were put back.
     Undone {
@@ -119,7 +122,7 @@ pub enum RepairReport {
 impl Serialize for RepairReport {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
-            Self::Planned { plan, applied } => document(plan, applied.as_ref()).serialize(to),
+            Self::Planned { plan, applied } => document(plan, applied.as_deref()).serialize(to),
             Self::Undone {
                 store,
                 backup,

@@ -145,7 +145,7 @@ impl SampleJob {
         let summary = column.commit().await;
         let summary = summary.map_err(JobError::write(&self.store))?;
         let lost = filled.vertices > 0 && filled.outside == filled.vertices;
-        let lost = lost.then(|| "every vertex lies outside of the volume: is the affine right?");
+        let lost = lost.then_some("every vertex lies outside of the volume: is the affine right?");
         Ok(SampleReport {
             store: self.store.clone(),
             volume: self.volume.clone(),

@@ -87,7 +87,7 @@ fn shown(value: Option<&Value>) -> String {
 /// The plan and its result, for people.
 pub(super) fn text(done: &RepairReport) -> String {
     let (plan, applied) = match done {
-        RepairReport::Planned { plan, applied } => (plan, applied.as_ref()),
+        RepairReport::Planned { plan, applied } => (plan, applied.as_deref()),
         RepairReport::Undone {
             store, documents, ..
         } => return format!("{store}: put back {}\n", counted(*documents, "document")),
