@@ -77,12 +77,15 @@ fn ids(home: &Home, more: &[&str]) -> Result<Vec<i64>> {
     ids.collect::<Option<_>>().context("ids")
 }
 
+/// An object of the table: id, number of points, weight and kind.
+type Made = (i64, usize, Option<f64>, &'static str);
+
 /// Against the table from which the store is made.
 #[test]
 fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
     let home = Home::new("points_ids")?;
     // Object `id` has 1 to 4 points; every seventh one has no weight.
-    let objects: Vec<(i64, usize, Option<f64>, &str)> = (0..60_i64)
+    let objects: Vec<Made> = (0..60_i64)
         .map(|n| {
             let weight =
                 (n % 7 != 0).then(|| f64::from(i32::try_from(n * 37 % 11).unwrap_or(0)) - 4.5);
@@ -121,7 +124,7 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
         ];
         home.text(&[&set[..], &["--type", kind, "-q"]].concat())?;
     }
-    let by = |order: &dyn Fn(&(i64, usize, Option<f64>, &str)) -> f64, down: bool| {
+    let by = |order: &dyn Fn(&Made) -> f64, down: bool| {
         let mut sorted = objects.clone();
         sorted.sort_by(|a, b| {
             let (x, y) = (order(a), order(b));
@@ -135,11 +138,11 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
         });
         sorted.iter().map(|one| one.0).collect::<Vec<i64>>()
     };
-    let weight = |one: &(i64, usize, Option<f64>, &str)| one.2.unwrap_or(f64::NAN);
+    let weight = |one: &Made| one.2.unwrap_or(f64::NAN);
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    let vertices = |one: &(i64, usize, Option<f64>, &str)| one.1 as f64;
+    let vertices = |one: &Made| one.1 as f64;
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    let id = |one: &(i64, usize, Option<f64>, &str)| one.0 as f64;
+    let id = |one: &Made| one.0 as f64;
     assert_eq!(ids(&home, &["--sort", "object_id"])?, by(&id, false));
     assert_eq!(ids(&home, &["--sort=-object_id"])?, by(&id, true));
     assert_eq!(ids(&home, &["--sort", "weight"])?, by(&weight, false));
@@ -157,8 +160,8 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
     let named: Vec<i64> = named.iter().map(|one| one.2).collect();
     assert_eq!(ids(&home, &["--sort", "kind,-vertices"])?, named);
 
-    let heavy = |one: &&(i64, usize, Option<f64>, &str)| one.2.is_some_and(|weight| weight > 0.0);
-    let some = |holds: &dyn Fn(&&(i64, usize, Option<f64>, &str)) -> bool| {
+    let heavy = |one: &&Made| one.2.is_some_and(|weight| weight > 0.0);
+    let some = |holds: &dyn Fn(&&Made) -> bool| {
         let mut some: Vec<i64> = objects.iter().filter(holds).map(|one| one.0).collect();
         some.sort_unstable();
         some

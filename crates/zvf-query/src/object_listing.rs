@@ -185,7 +185,11 @@ impl ListedObjects {
     /// # Errors
     ///
     /// As the type says.
-    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<RecordBatch>, QueryError>> {
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        self.read().await
+    }
+
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<RecordBatch>, QueryError>> {
         Box::pin(async move {
             if self.left == 0 && self.known.is_some() {
                 return Ok(None);
