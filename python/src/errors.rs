@@ -9,7 +9,6 @@ use zvf_convert::ConvertError;
 use zvf_jobs::JobError;
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
-use zvf_validate::repair::RepairError;
 use zvf_write::WriteError;
 
 create_exception!(zvf, Error, PyException, "A call of zvf failed.");
@@ -132,6 +131,5 @@ failures!(
     StoreError,
     QueryError,
     WriteError,
-    ConvertError,
-    RepairError
+    ConvertError
 );

@@ -1,19 +1,17 @@
 //! Jobs on whole stores and files: each is one call of its library. What it did comes back as JSON, as the program prints it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use serde_json::json;
 use zvf_convert::Format;
-use zvf_convert::export::{ExportOptions, LinksFile};
-use zvf_jobs::{Job, Jobs};
+use zvf_convert::export::ExportOptions;
+use zvf_jobs::{FileExport, Job, Jobs};
 use zvf_query::{QuerySpec, Select};
-use zvf_store::writing::store_at_or_around;
 use zvf_store::{Names, Need, OpenOptions, Stop};
-use zvf_validate::repair::RepairOptions;
 
-use crate::errors::{Failure, IoError, bug, misuse};
+use crate::errors::{Failure, bug, misuse};
 use crate::masks::Masks;
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::selected::{SelectedBox, SelectedIds};
@@ -77,60 +75,6 @@ impl Selection {
     }
 }
 
-/// A temporary name beside a file, which is removed unless the file gets its name.
-struct Partial {
-    name: PathBuf,
-    file: PathBuf,
-}
-
-/// Refuses a path to write to that is a store or is in the folder of one, where a file could replace a cell or a document.
-fn check_outside(path: &Path) -> PyResult<()> {
-    match store_at_or_around(path) {
-        None => Ok(()),
-        Some(store) => Err(misuse(format!(
-            "{}: is in the folder of the store {}, expected a place outside of every store",
-            path.display(),
-            store.display()
-        ))),
-    }
-}
-
-impl Partial {
-    fn beside(file: &Path) -> PyResult<Self> {
-        check_outside(file)?;
-        let wrong = || misuse(format!("{}: expected the name of a file", file.display()));
-        let ending = file.file_name().ok_or_else(wrong)?.to_string_lossy();
-        if file.is_dir() {
-            return Err(wrong());
-        }
-        let name = format!(".{ending}.{}.partial", std::process::id());
-        Ok(Self {
-            name: file.with_file_name(name),
-            file: file.to_owned(),
-        })
-    }
-
-    fn commit(&self) -> PyResult<()> {
-        std::fs::rename(&self.name, &self.file)
-            .map_err(|error| IoError::new_err(format!("{}: {error}", self.file.display())))
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Without it after a commit, and nothing can be said where it cannot be removed.
-        let _ = std::fs::remove_file(&self.name);
-    }
-}
-
-/// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.
-fn separated(file: &Path) -> (Option<u8>, bool) {
-    let name = file.to_string_lossy().to_ascii_lowercase();
-    let gzip = name.ends_with(".gz");
-    let plain = name.strip_suffix(".gz").unwrap_or(&name);
-    (plain.ends_with(".tsv").then_some(b'\t'), gzip)
-}
-
 /// Writes a selection of a store as a file of another format: whole or not at all.
 #[pyfunction]
 pub(crate) fn export(
@@ -152,30 +96,21 @@ pub(crate) fn export(
     };
     let masks = Masks { py, open: &reach };
     let (mut options, spec) = selection.options(&masks)?;
-    (options.delimiter, options.gzip) = separated(&file);
-    let staged = Partial::beside(&file)?;
-    let mut second = None;
-    if let Some(links) = &selection.links {
-        let place = Partial::beside(links)?;
-        let kind = Format::of(links).map_err(Failure::from)?;
-        let mut table = LinksFile::new(kind, &place.name, selection.faces);
-        (table.delimiter, table.gzip) = separated(links);
-        options.links = Some(table);
-        second = Some(place);
-    }
     let open = access.options()?;
     let job = async {
         let store = zvf_store::Store::open_with(&url, open).await;
         let store = store.map_err(at(&url))?;
         options.query = spec.resolve(&store).await.map_err(at(&url))?;
-        let done = zvf_convert::export::export(&store, format, &staged.name, &options).await;
-        done.map_err(at(&url))
+        let links = selection.links.as_deref();
+        let export = FileExport {
+            file: &file,
+            format,
+            links: links.map(|links| (links, selection.faces)),
+            options,
+        };
+        export.write(&store).await.map_err(Failure::from)
     };
     let done = wait(py, OnInterrupt::Drop, job)?;
-    staged.commit()?;
-    if let Some(second) = &second {
-        second.commit()?;
-    }
     Ok(json!({
         "store": url,
         "file": file.display().to_string(),
@@ -187,42 +122,6 @@ pub(crate) fn export(
         "warnings": done.warnings,
     })
     .to_string())
-}
-
-/// Says what would be repaired, and with `apply` repairs it.
-#[pyfunction]
-pub(crate) fn repair(
-    py: Python<'_>,
-    url: String,
-    apply: bool,
-    accept_loss: bool,
-    backup: Option<String>,
-    writing: Writing,
-) -> PyResult<String> {
-    if let Some(backup) = &backup
-        && !backup.contains("://")
-    {
-        check_outside(Path::new(backup))?;
-    }
-    let stop = Stop::default();
-    let options = RepairOptions::default()
-        .with_write(writing.options(&stop)?)
-        .with_accept_loss(accept_loss);
-    let job = async {
-        let plan = zvf_validate::repair::plan(&url, &options)
-            .await
-            .map_err(at(&url))?;
-        let applied = match apply {
-            true => {
-                let done = zvf_validate::repair::apply(&plan, backup.as_deref(), &options).await;
-                Some(done.map_err(at(&url))?)
-            }
-            false => None,
-        };
-        Ok::<_, Failure>((plan, applied))
-    };
-    let (plan, applied) = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(zvf_validate::repair::document(&plan, applied.as_ref()).to_string())
 }
 
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
@@ -237,7 +136,7 @@ pub(crate) fn run_jobs(
     let stop = Stop::default();
     let mut context = zvf_jobs::Context::new()
         .with_write(writing.options(&stop)?)
-        .with_id_bytes(writing.memory_budget())
+        .with_memory_budget(writing.memory_budget())
         .with_log(Arc::new(log_warning));
     if let Some(callback) = progress {
         context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));
@@ -268,16 +167,6 @@ fn log_warning(warning: &str) {
             error.write_unraisable(py, None);
         }
     });
-}
-
-/// Measures what would make a store smaller or faster.
-#[pyfunction]
-pub(crate) fn doctor(py: Python<'_>, url: &str, writing: Writing) -> PyResult<String> {
-    let stop = Stop::default();
-    let context = zvf_jobs::Context::new().with_write(writing.options(&stop)?);
-    let report = wait(py, OnInterrupt::Drop, zvf_jobs::examine(url, &context))?;
-    let document = serde_json::to_string(&report);
-    document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
 }
 
 /// The JSON Schema of a job by its name, or of a job file.

@@ -69,36 +69,25 @@ impl Masks<'_> {
                 "mask: found {text:?}, expected a volume or an array"
             ))
         };
-        let affine = json.get("affine").and_then(Value::as_str);
         if let Some(volume) = json.get("volume").and_then(Value::as_str) {
             let labels = json.get("labels").and_then(Value::as_array);
             let labels = labels.ok_or_else(wrong)?.iter().map(Value::as_i64);
             return self.of_volume(&MaskSource {
                 volume: volume.to_owned(),
                 labels: labels.collect::<Option<_>>().ok_or_else(wrong)?,
-                affine: affine.map(str::to_owned),
+                affine: json
+                    .get("affine")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
             });
         }
-        let numbers = |name: &str| -> Option<Vec<u64>> {
-            let numbers = json.get(name)?.as_array()?;
-            numbers.iter().map(Value::as_u64).collect()
-        };
-        let shape = numbers("shape").ok_or_else(wrong)?;
-        let (starts, lengths) = numbers("starts")
-            .zip(numbers("lengths"))
-            .ok_or_else(wrong)?;
-        if starts.len() != lengths.len() {
-            return Err(wrong());
-        }
-        let runs: Vec<(u64, u64)> = starts.into_iter().zip(lengths).collect();
-        let affine = zvf_convert::parse_affine(affine.ok_or_else(wrong)?, shape.len());
-        let affine = affine.map_err(|why| misuse(format!("mask: {why}")))?;
+        let runs = json.as_object().ok_or_else(wrong)?;
         let (store, _) = (self.open)()?;
-        let read = async {
-            let region = zvf_convert::mask_of_runs(&store, &shape, affine, &runs).await;
-            region.map_err(Failure::from)
-        };
-        wait(self.py, OnInterrupt::Drop, read)
+        wait(
+            self.py,
+            OnInterrupt::Drop,
+            zvf_jobs::mask_of_array(runs, &store),
+        )
     }
 
     fn of_volume(&self, source: &MaskSource) -> PyResult<Region> {

@@ -16,7 +16,7 @@ use zvf_query::{Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary}
 use zvf_store::{IoOptions, OpenOptions};
 
 use crate::dataset::{self, Flat};
-use crate::errors::{Failure, misuse};
+use crate::errors::{Failure, bug, misuse};
 use crate::flat::Flatten;
 use crate::info;
 use crate::masks::Masks;
@@ -282,6 +282,28 @@ impl Store {
             found.map_err(|error| error.at(self.store.url()))
         };
         wait(py, OnInterrupt::Drop, work)
+    }
+
+    /// Lists the objects of a level that satisfy a condition, in an order.
+    fn objects(
+        &self,
+        py: Python<'_>,
+        level: u32,
+        own_level_only: bool,
+        condition: Option<String>,
+        sort: Vec<String>,
+        limit: Option<u64>,
+    ) -> PyResult<Table> {
+        let mut job = zvf_jobs::ObjectsJob::default();
+        (job.at.level, job.at.own_level_only) = (level, own_level_only);
+        (job.r#where, job.sort, job.limit) = (condition, sort, limit);
+        let context = zvf_jobs::Context::new().with_memory_budget(self.memory_budget);
+        let done = wait(py, OnInterrupt::Drop, job.of_store(&self.store, &context))?;
+        let rows = done.objects.ok_or_else(|| bug("a list without rows"))?;
+        Ok(Table {
+            schema: rows.schema,
+            batches: rows.batches,
+        })
     }
 
     /// Measures the objects of a query, with the means of some attributes.

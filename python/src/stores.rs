@@ -1,55 +1,18 @@
-//! Stores made from stores: a copy, parts of one, all of several.
+//! Parts of a store as stores.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use serde_json::json;
-use zvf_convert::{
-    MergeOptions, NewPoints, ObjectIds, ResampleOptions, SplitBy, merge, resample, split_parts,
-    write_selection,
-};
+use zvf_convert::{SplitBy, split_parts, write_selection};
 use zvf_query::Query;
 use zvf_store::{Stop, Store};
 
 use crate::errors::{Failure, misuse};
 use crate::jobs::{at, reading};
-use crate::run::{OnInterrupt, Progress, report_progress, wait};
+use crate::run::{OnInterrupt, wait};
 use crate::store::Access;
 use crate::writer::Writing;
-
-/// Copies every object of a store, byte for byte.
-#[pyfunction]
-pub(crate) fn copy_verbatim(
-    py: Python<'_>,
-    source: String,
-    url: String,
-    read_back: bool,
-    writing: Writing,
-    access: Access,
-    progress: Progress,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let from = access.options()?.with_stop(stop.clone());
-    let mut options = zvf_migrate::CopyOptions::new()
-        .with_write(writing.options(&stop)?)
-        .with_source(from)
-        .with_read_back(read_back);
-    if let Some(callback) = progress {
-        let before = AtomicU64::new(0);
-        options = options.with_progress(Arc::new(move |done, _| {
-            let before = before.swap(done, Ordering::Relaxed);
-            report_progress(&callback, done.saturating_sub(before));
-        }));
-    }
-    let job = async {
-        let done = zvf_migrate::copy(&source, &url, options).await;
-        done.map_err(at(&url))
-    };
-    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(report.to_json(&source, &url).to_string())
-}
 
 /// Writes a store for each group, value of an attribute, or of so many parts.
 #[pyfunction]
@@ -106,82 +69,4 @@ pub(crate) fn split(
     };
     let (parts, notes) = wait(py, OnInterrupt::Ask(&stop), job)?;
     Ok(json!({"store": url, "parts": parts, "notes": notes}).to_string())
-}
-
-/// Writes several stores of one kind as one.
-#[pyfunction]
-#[pyo3(name = "merge")]
-pub(crate) fn merge_stores(
-    py: Python<'_>,
-    sources: Vec<String>,
-    url: String,
-    new_ids: bool,
-    id_offset: Option<i64>,
-    writing: Writing,
-    access: Access,
-) -> PyResult<String> {
-    let stop = Stop::default();
-    let open = reading(&access, &stop)?;
-    let mut options = MergeOptions::default();
-    options.write = writing.options(&stop)?;
-    options.ids = match (new_ids, id_offset) {
-        (false, None) => ObjectIds::Kept,
-        (true, None) => ObjectIds::New,
-        (false, Some(step)) => ObjectIds::Offset { step, first: 0 },
-        (true, Some(_)) => return Err(misuse("found ids and id_offset, expected one of them")),
-    };
-    let job = async {
-        let mut stores = Vec::new();
-        for source in &sources {
-            let store = Store::open_with(source, open.clone()).await;
-            stores.push(store.map_err(at(source))?);
-        }
-        let done = merge(&stores, &url, options).await;
-        done.map_err(at::<zvf_convert::ConvertError>(&url))
-    };
-    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(json!({
-        "store": url,
-        "vertices": done.vertices,
-        "objects": done.objects,
-        "groups": done.groups,
-        "notes": done.notes,
-    })
-    .to_string())
-}
-
-/// Writes a store of other points along the same lines.
-#[pyfunction]
-#[pyo3(name = "resample")]
-pub(crate) fn resample_store(
-    py: Python<'_>,
-    source: String,
-    url: String,
-    spacing: (Option<u32>, Option<f64>, Option<f64>),
-    writing: Writing,
-    access: Access,
-) -> PyResult<String> {
-    let (points, step, tolerance) = spacing;
-    let new = match (points, step, tolerance) {
-        (Some(points), None, None) => NewPoints::Count(points),
-        (None, Some(step), None) => NewPoints::Step(step),
-        (None, None, Some(tolerance)) => NewPoints::Tolerance(tolerance),
-        (None, None, None) => {
-            return Err(misuse(
-                "found neither points nor step, expected one of them",
-            ));
-        }
-        _ => return Err(misuse("found points and step, expected one of them")),
-    };
-    let stop = Stop::default();
-    let open = reading(&access, &stop)?;
-    let mut options = ResampleOptions::new(new);
-    options.write = writing.options(&stop)?;
-    let job = async {
-        let store = Store::open_with(&source, open).await.map_err(at(&source))?;
-        let done = resample(&store, &url, options).await;
-        done.map_err(at::<zvf_convert::ConvertError>(&url))
-    };
-    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(done.document(&source, &url, new).to_string())
 }

@@ -510,17 +510,9 @@ impl Edit {
             let columns = columns.iter();
             let columns = columns.map(|(measure, name)| (measure.as_str(), name.as_str()));
             let measures = measures.and_then(|measures| measures.with_columns(columns));
-            let mut measures = measures.map_err(|error| at(error.into()))?;
-            let none = RecordBatch::new_empty(measures.schema());
-            let mut objects = 0;
-            let done = edit.set_object_columns(&none).await;
-            done.map_err(|error| at(error.into()))?;
-            while let Some(batch) = measures.next().await.map_err(|error| at(error.into()))? {
-                let done = edit.set_object_columns(&batch).await;
-                done.map_err(|error| at(error.into()))?;
-                objects += batch.num_rows() as u64;
-            }
-            Ok::<_, Failure>(objects)
+            let measures = measures.map_err(|error| at(error.into()))?;
+            let set = zvf_jobs::set_measures(edit, measures, &|_| ()).await;
+            set.map_err(|error| at(error.into()))
         };
         wait(py, OnInterrupt::Drop, set)
     }

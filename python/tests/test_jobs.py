@@ -85,27 +85,37 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
 
 def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
     from zvf import _jobs
-    from zvf._options import Options
+    from zvf._options import Options, WriteOptions
 
-    stores = {"job", "files", "store", "source", "target"}
-    for job, options in (
-        ("append", _jobs.AppendOptions),
-        ("import", _jobs.ImportOptions),
-        ("validate", _jobs.ValidateOptions),
-        ("pyramid", _jobs.PyramidOptions),
-        ("migrate", _jobs.MigrateOptions),
-        ("rechunk", _jobs.RechunkOptions),
-        ("vacuum", _jobs.JobOptions),
-    ):
-        members = set(zvf.schema(job)["properties"]) - stores
+    given = {"job", "files", "store", "source", "sources", "target", "first", "second", "tolerance", "kind", "chunk_shape", "bounds", "volume", "name"}
+    jobs: dict[str, type] = {
+        "append": _jobs.AppendOptions,
+        "import": _jobs.ImportOptions,
+        "validate": _jobs.ValidateOptions,
+        "pyramid": _jobs.PyramidOptions,
+        "migrate": _jobs.MigrateOptions,
+        "rechunk": _jobs.RechunkOptions,
+        "vacuum": _jobs.JobOptions,
+        "copy": _jobs.CopyOptions,
+        "merge": _jobs.MergeOptions,
+        "resample": _jobs.ResampleOptions,
+        "simplify": WriteOptions,
+        "repair": _jobs.RepairOptions,
+        "create": _jobs.CreateOptions,
+        "doctor": _jobs.JobOptions,
+        "sample": _jobs.SampleOptions,
+        "diff": _jobs.DiffOptions,
+    }
+    for job, options in jobs.items():
+        members = set(zvf.schema(job)["properties"]) - given
         assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
-    assert set(zvf.schema()["$defs"]) == {"append", "import", "vacuum", "validate", "pyramid", "rechunk", "migrate"}
+    assert not [job for job in zvf.schema()["$defs"] if job not in jobs and hasattr(zvf, job)]
     with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
         zvf.schema("query")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.
     default = zvf.validate(tracts).document
     for member, of in zvf.schema("validate")["properties"].items():
-        if member not in stores:
+        if member not in given:
             assert zvf.validate(tracts, **{member: of["default"]}).document == default
             with pytest.raises(zvf.MisuseError, match=f"^{member}: found"):
                 zvf.validate(tracts, **{member: {}})  # type: ignore[arg-type]
@@ -161,13 +171,14 @@ def test_parts_of_files_are_one_store(tmp_path: Path) -> None:
         assert done["written"], name
     assert zvf.import_(url, first, commit=True, **alike)["parts"] == list(files)
     assert zvf.open(url).query(columns=["object_id"]).read().vertices.to_numpy()["object_id"].tolist() == [1, 2, 11]
-    with pytest.raises(zvf.MisuseError, match="^part: found it without bounds"):
+    with pytest.raises(zvf.MisuseError, match="^part: found no .bounds."):
         zvf.import_(url, first, part="left")
 
 
 def test_wrong_jobs_have_the_errors_of_the_program() -> None:
     wrong = Path(__file__).parents[2] / "crates" / "zvf-jobs" / "tests" / "wrong.json"
-    for job, expected in json.loads(wrong.read_text()):
+    for job, text in json.loads(wrong.read_text()):
+        expected = text.replace("{jobs}", ", ".join(zvf.schema()["$defs"]))
         with pytest.raises(zvf.MisuseError) as raised:
             zvf.run(job) if not isinstance(job, str) else _zvf.run_jobs(json.dumps(job), _options.writing({}), None)
         assert str(raised.value) == expected, job
@@ -209,6 +220,15 @@ def test_a_copy_has_the_same_files(tracts: Path, tmp_path: Path) -> None:
         zvf.copy(tracts, tmp_path / "copy.zarrvectors")
 
 
+def test_an_empty_store_takes_rows(tmp_path: Path) -> None:
+    url, table = tmp_path / "a.zarrvectors", tmp_path / "a.csv"
+    made = zvf.create(url, "point_cloud", np.array([4.0, 4.0]), "0,0:9,9", attributes=["n:int64"], axes=["y", "x"])
+    assert (made["kind"], made["axes"], made["vertex_attributes"]) == ("point_cloud", ["y", "x"], ["n"])
+    table.write_text("y,x,n\n1,2,3\n")
+    assert zvf.append(url, table)["vertices"] == 1
+    assert zvf.open(url).query().read().vertices.to_numpy()["n"].tolist() == [3]
+
+
 def test_damage_is_found_and_repaired(tracts: Path) -> None:
     document = tracts / "0" / "zarr.json"
     text = json.loads(document.read_text())
@@ -227,6 +247,11 @@ def test_damage_is_found_and_repaired(tracts: Path) -> None:
     assert done["applied"]
     assert json.loads(document.read_text())["attributes"]["zarr_vectors_level"]["vertex_count"] == true
     assert len(zvf.validate(tracts, depth=4)) == 0
+    assert zvf.repair(tracts, undo=done["backup"])["documents"] == len(done["documents"])
+    assert json.loads(document.read_text())["attributes"]["zarr_vectors_level"]["vertex_count"] == true + 1
+    with pytest.raises(zvf.MisuseError, match="^force: found no .undo."):
+        zvf.repair(tracts, force=True)
+    assert zvf.doctor(tracts)["store"] == str(tracts)
 
 
 def test_a_callback_that_raises_does_not_end_the_work(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,10 @@ def test_errors_have_their_classes(bundled: Bundled, tmp_path: Path) -> None:
     with pytest.raises(zvf.MisuseError, match="shape"):
         zvf.sample(store, image, "v", affine=np.ones((3, 3)))
     with pytest.raises(zvf.MisuseError, match="storage_options"):
-        zvf.sample(store, image, "v", storage_options={"aws_secret_access_key": "x"})
-    zvf.sample(store, image, "v")
+        zvf.group_ends(store, "net", image, storage_options={"aws_secret_access_key": "x"})
+    with pytest.raises(zvf.MisuseError, match="^order: found"):
+        zvf.sample(store, image, "v", order="cubic")  # type: ignore[arg-type]
+    zvf.sample(store, image, "v", outside=float("nan"))
     with pytest.raises(zvf.MisuseError):
         zvf.sample(store, image, "v")
     assert zvf.sample(store, image, "v", replace=True)["attribute"] == "v"

@@ -251,3 +251,24 @@ def test_last_rows_and_drawn_rows(points: tuple[zvf.Store, pd.DataFrame]) -> Non
     again = query.sample_rows(2000, seed=3).to_pandas()
     np.testing.assert_array_equal(drawn["large"], again["large"])
     assert not np.array_equal(drawn["large"], query.sample_rows(2000, seed=4).to_pandas()["large"])
+
+
+def test_objects_are_listed_in_order(bundled: Bundled, tmp_path: Path) -> None:
+    store = zvf.open(bundled("streamlines"))
+    frame = store.objects().to_pandas()
+    assert len(frame) == store.levels[0].objects
+    ordered = frame.sort_values(["vertices", "object_id"], ascending=[False, True])
+    found = store.objects(sort="-vertices").to_pandas()
+    assert found["object_id"].tolist() == ordered["object_id"].tolist()
+    middle = int(frame["vertices"].median())
+    some = store.objects(where=f"count() > {middle}", sort=["vertices", "-object_id"], limit=3).to_pandas()
+    wanted = frame[frame["vertices"] > middle].sort_values(["vertices", "object_id"], ascending=[True, False])
+    assert some["object_id"].tolist() == wanted["object_id"].tolist()[:3]
+    with pytest.raises(zvf.MisuseError, match="sort: found .vertexes. .did you mean .vertices"):
+        store.objects(sort=["vertexes"])
+    # The same by a job, in a file.
+    job = {"job": "objects", "store": store.url, "sort": ["-vertices"], "limit": 4, "output": str(tmp_path / "largest.csv")}
+    report = zvf.run(job)
+    assert isinstance(report, dict) and report["truncated"] and report["total"] == len(frame)
+    assert pd.read_csv(tmp_path / "largest.csv")["object_id"].tolist() == ordered["object_id"].tolist()[:4]
+    assert zvf.diff(store.url, store.url)["same"]

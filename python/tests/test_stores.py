@@ -53,7 +53,7 @@ def test_merged_stores_are_concatenated_frames(tmp_path: Path) -> None:
     frames = [frame(400, seed) for seed in (1, 2, 3)]
     urls = [stored(data, tmp_path, f"s{number}") for number, data in enumerate(frames)]
     made = zvf.merge(urls, tmp_path / "all.zarrvectors")
-    assert made["vertices"] == [400, 400, 400]
+    assert ([one["vertices"] for one in made["stores"]], made["vertices"]) == ([400] * 3, 1200)
     assert rows(read(tmp_path / "all.zarrvectors", tmp_path)) == rows(pd.concat(frames))
     zvf.merge(urls, tmp_path / "apart.zarrvectors", id_offset=1000)
     apart = [data.assign(object_id=data["object_id"] + 1000 * at) for at, data in enumerate(frames)]

@@ -21,6 +21,8 @@ from ._jobs import (
     Report,
     append,
     copy,
+    create,
+    diff,
     doctor,
     export,
     import_,
@@ -32,6 +34,7 @@ from ._jobs import (
     repair,
     resample,
     run,
+    sample,
     schema,
     simplify,
     split,
@@ -39,7 +42,7 @@ from ._jobs import (
     validate,
 )
 from ._parts import Parts
-from ._sample import group_ends, sample
+from ._sample import group_ends
 from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
@@ -80,6 +83,8 @@ __all__ = [
     "accelerate",
     "append",
     "copy",
+    "create",
+    "diff",
     "doctor",
     "edit",
     "export",

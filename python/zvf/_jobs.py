@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _region, _zvf
-from ._options import Options, access, address, document, writing
+from . import _arrays, _region, _sample, _zvf
+from ._options import Options, WriteOptions, access, address, document, writing
 from ._store import _box
 from ._table import Table
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._options import Progress, WriteOptions
+    from ._options import Progress
     from ._region import Place
     from ._store import Box
     from ._write import Kind
@@ -62,14 +63,19 @@ def append(
     return _run("append", _of_files(url, files, ids, options), None)
 
 
-def _of_files(url: Path, files: Sequence[Path], ids: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a job that reads files."""
-    members = {"files": files, "store": url, **options}
+def _with_ids(members: dict[str, Any], ids: str | None) -> dict[str, Any]:
+    """The members of a job with the rule for ids of objects that a word stands for."""
     rules = {"new": "new_ids", "file": "id_from_file"}
     if ids in rules:
         members[rules[ids]] = True
     elif ids not in (None, "kept"):
         raise _zvf.MisuseError(f"ids: found {ids!r}, expected kept, new or file")
+    return members
+
+
+def _of_files(url: Path, files: Sequence[Path], ids: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a job that reads files."""
+    members = _with_ids({"files": files, "store": url, **options}, ids)
     if isinstance(members.get("scale"), int | float):
         members["scale"] = [members["scale"]]
     return members
@@ -325,6 +331,12 @@ class MigrateOptions(JobOptions, total=False):
     journal: Path
 
 
+class DiffOptions(Options, total=False):
+    """The options of the job `diff`: `schema("diff")` has their documentation and defaults."""
+
+    limit: int
+
+
 class RechunkOptions(JobOptions, total=False):
     """The options of the job `rechunk`: `schema("rechunk")` has their documentation and defaults."""
 
@@ -337,6 +349,66 @@ class RechunkOptions(JobOptions, total=False):
     journal: Path
 
 
+class CopyOptions(WriteOptions, total=False):
+    """The options of the job `copy`: `schema("copy")` has their documentation and defaults."""
+
+    read_back: bool
+
+
+class CreateOptions(WriteOptions, total=False):
+    """The options of the job `create`: `schema("create")` has their documentation and defaults."""
+
+    bin_shape: Sequence[float] | None
+    axes: Sequence[str] | None
+    unit: str | None
+    dtype: str
+    with_objects: bool
+    attributes: Sequence[str]
+    object_attributes: Sequence[str]
+    link_width: int | None
+    codec: Codec
+    shard_shape: Shards | None
+    version: Version
+
+
+class MergeOptions(WriteOptions, total=False):
+    """The options of the job `merge`: `schema("merge")` has their documentation and defaults."""
+
+    new_ids: bool
+    id_offset: int | None
+    id_from_file: bool
+
+
+class ResampleOptions(WriteOptions, total=False):
+    """The options of the job `resample`: `schema("resample")` has their documentation and defaults."""
+
+    points: int | None
+    step: float | None
+
+
+class SampleOptions(JobOptions, total=False):
+    """The options of the job `sample`: `schema("sample")` has their documentation and defaults."""
+
+    affine: ArrayLike | Path | None
+    keep_frame: bool
+    order: Literal["linear", "nearest"] | None
+    outside: float | None
+    index: Mapping[str | int, int] | None
+    replace: bool
+
+
+class RepairOptions(JobOptions, total=False):
+    """The options of the job `repair`: `schema("repair")` has their documentation and defaults."""
+
+    apply: bool
+    only: Sequence[str] | None
+    depth: int
+    accept_loss: bool
+    backup: str | None
+    undo: str | None
+    force: bool
+
+
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
     """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
@@ -345,21 +417,22 @@ def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[V
     return Report(_run("validate", {"store": url, **options}, progress))
 
 
+def diff(first: Path, second: Path, *, progress: Progress | None = None, **options: Unpack[DiffOptions]) -> dict[str, Any]:
+    """Compares the contents of two stores, however these are stored: `same`, the first `limit` of the `differences`, and their `total`.
+
+    `progress` is called with numbers of vertices that were read.
+    """
+    return _run("diff", {"first": first, "second": second, **options}, progress)
+
+
 def vacuum(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """Drops the rows of deleted objects, and removes what no reader asks for. No other writer may run meanwhile."""
     return _run("vacuum", {"store": url, **options}, None)
 
 
-def repair(
-    url: Path,
-    *,
-    apply: bool = False,
-    accept_loss: bool = False,
-    backup: str | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
-    """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`."""
-    return document(_zvf.repair(address(url), apply, accept_loss, backup, writing(options)))
+def repair(url: Path, *, progress: Progress | None = None, **options: Unpack[RepairOptions]) -> dict[str, Any]:
+    """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`, and `undo` puts them back."""
+    return _run("repair", {"store": url, **options}, progress)
 
 
 def pyramid(url: Path, *, progress: Progress | None = None, **options: Unpack[PyramidOptions]) -> dict[str, Any]:
@@ -376,25 +449,36 @@ def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]
     return _run("pyramid", {"store": url, "remove": True, **options}, None)
 
 
-def copy(
-    source: Path,
-    url: Path,
-    *,
-    read_back: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
+def copy(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[CopyOptions]) -> dict[str, Any]:
     """Copies a store byte for byte to another place; `read_back` compares what is there. The same call continues an interrupted copy.
 
     `progress` is called with numbers of bytes that were copied.
     """
-    how = writing(options)
-    return document(_zvf.copy_verbatim(address(source), address(url), read_back, how, how["access"], progress))
+    return _run("copy", {"source": source, "target": url, **options}, progress)
 
 
-def doctor(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+def doctor(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
-    return document(_zvf.doctor(address(url), writing(options)))
+    return _run("doctor", {"store": url, **options}, None)
+
+
+def sample(
+    url: Path, volume: Path, name: str, *, progress: Progress | None = None, **options: Unpack[SampleOptions]
+) -> dict[str, Any]:
+    """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
+
+    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
+    array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
+    `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
+    that are not in space. The attribute is there as a whole or not at all. `progress` is called with numbers of vertices.
+    """
+    members = {"store": url, "volume": volume, "name": name, **options}
+    if options.get("affine") is not None:
+        members["affine"] = _sample._numbers(options["affine"])
+    outside = options.get("outside")
+    if outside is not None and not math.isfinite(outside):
+        members["outside"] = repr(float(outside))
+    return _run("sample", members, progress)
 
 
 def split(
@@ -413,43 +497,36 @@ def split(
     return document(_zvf.split(address(url), folder, attribute, count, how, how["access"]))
 
 
+def create(url: Path, kind: Kind, chunk_shape: Sequence[float] | ArrayLike, bounds: str, **options: Unpack[CreateOptions]) -> dict[str, Any]:
+    """Makes a new store without any vertex, in which `append` and `edit` put some. `bounds` are two corners, such as `"0,0,0:90,90,9"`; an attribute is `"NAME:TYPE"`."""
+    return _run("create", {"store": url, "kind": kind, "chunk_shape": chunk_shape, "bounds": bounds, **options}, None)
+
+
 def merge(
     sources: Sequence[Path],
     url: Path,
     *,
-    ids: Literal["new"] | None = None,
-    id_offset: int | None = None,
-    **options: Unpack[WriteOptions],
+    ids: Literal["kept", "new", "file"] | None = None,
+    **options: Unpack[MergeOptions],
 ) -> dict[str, Any]:
     """Makes one new store of several of the same kind, with attributes and groups united and positions in the units of the first.
 
     Objects keep their ids, unless `ids="new"` numbers them from 0, or `id_offset=N` adds N times the place of the store.
     """
-    how = writing(options)
-    urls = [address(source) for source in sources]
-    return document(_zvf.merge(urls, address(url), ids == "new", id_offset, how, how["access"]))
+    return _run("merge", _with_ids({"sources": sources, "target": url, **options}, ids), None)
 
 
-def resample(
-    source: Path,
-    url: Path,
-    *,
-    points: int | None = None,
-    step: float | None = None,
-    **options: Unpack[WriteOptions],
-) -> dict[str, Any]:
+def resample(source: Path, url: Path, **options: Unpack[ResampleOptions]) -> dict[str, Any]:
     """Makes a new store with other points along the same polylines, streamlines or skeletons: `points` of each line at equal arc length, or one each `step` units.
 
     Ends are kept exactly, of skeletons (`step` alone) also branching points. Floats of vertices are interpolated, other values are those of the nearest vertex.
     """
-    how = writing(options)
-    return document(_zvf.resample(address(source), address(url), (points, step, None), how, how["access"]))
+    return _run("resample", {"source": source, "target": url, **options}, None)
 
 
 def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[WriteOptions]) -> dict[str, Any]:
     """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
-    how = writing(options)
-    return document(_zvf.resample(address(source), address(url), (None, None, tolerance), how, how["access"]))
+    return _run("simplify", {"source": source, "target": url, "tolerance": tolerance, **options}, None)
 
 
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""Values of a volume at the vertices of a store."""
+"""Groups by the labels of a volume at the ends of lines, and affines as the program takes them."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from . import _zvf
 from ._options import access, address, document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -28,42 +28,6 @@ CLASSES: dict[int, type[_zvf.Error]] = {
 """Errors by the exit code of the program."""
 
 
-def sample(
-    url: str | os.PathLike[str],
-    volume: str | os.PathLike[str],
-    name: str,
-    *,
-    affine: ArrayLike | str | os.PathLike[str] | None = None,
-    order: Literal["linear", "nearest"] | None = None,
-    outside: float | None = None,
-    index: Mapping[str | int, int] | None = None,
-    keep_frame: bool = False,
-    replace: bool = False,
-    **options: Unpack[Options],
-) -> dict[str, Any]:
-    """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
-
-    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
-    array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
-    `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
-    that are not in space. The attribute is there as a whole or not at all.
-
-    The program `zvf` does it, in a process of its own. A command line can be read by others, so `storage_options` are not taken: credentials
-    come from the environment.
-    """
-    line = ["sample", address(url), "--volume", address(volume), "--as", name, "--json", "--quiet"]
-    if order is not None:
-        line += ["--order", order]
-    if affine is not None:
-        line.append(f"--affine={_numbers(affine)}")
-    if outside is not None:
-        line.append(f"--outside={outside!r}")
-    for axis, at in (index or {}).items():
-        line += ["--index", f"{axis}={at}"]
-    line += [flag for flag, wanted in (("--keep-frame", keep_frame), ("--replace", replace)) if wanted]
-    return document(_run([*line, *_flags(options)]))
-
-
 def group_ends(
     url: str | os.PathLike[str],
     name: str,
@@ -77,11 +41,12 @@ def group_ends(
 ) -> dict[str, Any]:
     """Makes groups `name/a-b` of lines or streamlines by the labels `a <= b` of a volume at their ends, and returns counts.
 
-    `labels` and `affine` are those of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
+    `labels` and `affine` are the volume and the affine of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
     `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`, `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes
     groups `name/..` that are there, which are an error else.
 
-    The program `zvf` does it, as for `sample`.
+    The program `zvf` does it, in a process of its own. A command line can be read by others, so `storage_options` are not taken: credentials
+    come from the environment.
     """
     line = ["group", address(url), name, "--ends", address(labels), "--json", "--quiet"]
     if affine is not None:

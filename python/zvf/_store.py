@@ -183,6 +183,23 @@ class Store:
         query = self.query(objects=ids, level=level, columns=wanted, ignore_missing=ignore_missing)
         return ObjectArrays(query.read(links=links), self)
 
+    def objects(
+        self,
+        *,
+        where: str | None = None,
+        sort: Sequence[str] | str = (),
+        limit: int | None = None,
+        level: int = 0,
+        own_level_only: bool = False,
+    ) -> Table:
+        """The objects of a level, a row for each: `object_id`, `vertices`, `chunks`, `fragments`, and their attributes.
+
+        `where` is a condition on objects, such as `"count() > 100 and object_id < 9"`; `sort` names columns, the least value first, after a minus sign the greatest:
+        `["-vertices", "name"]`. Missing values come last, equal ones in the order of ids. Objects that are sorted fit the memory budget of the store.
+        """
+        keys = [sort] if isinstance(sort, str) else list(sort)
+        return Table(self._store.objects(level, own_level_only, where, keys, limit))
+
     def __repr__(self) -> str:
         return f"<zvf.Store {self._url}: {self.kind}, levels {', '.join(map(str, self._store.levels))}>"
 

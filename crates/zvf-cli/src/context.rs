@@ -4,16 +4,18 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
+use zvf_jobs::{JobEvent, Output};
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
 use zvf_write::{StaleFiles, WriteOptions};
 
 use crate::args::Common;
 use crate::error::{CliError, Result};
+use crate::output::interrupt;
 use crate::output::table::{count, size};
-use crate::output::{interrupt, outside};
 use crate::progress::Progress;
 
 /// What all commands share.
@@ -56,7 +58,7 @@ impl<'a> Context<'a> {
         let trace_file = match &common.trace_io {
             None => None,
             Some(path) => {
-                outside::check(path)?;
+                zvf_jobs::check_outside(path)?;
                 let file = File::create(path)
                     .map_err(|e| CliError::file("create the trace file", path, &e))?;
                 Some((path.clone(), BufWriter::new(file)))
@@ -95,6 +97,29 @@ impl<'a> Context<'a> {
         options
             .with_trace(self.trace.clone())
             .with_stop(interrupt::stop())
+    }
+
+    /// What functions of jobs run with that are a step of a command.
+    pub(crate) fn of_jobs(&self) -> zvf_jobs::Context {
+        let say = self.remarks();
+        zvf_jobs::Context::new()
+            .with_write(self.write_options(false))
+            .with_memory_budget(self.common.memory_budget)
+            .with_events(Arc::new(move |event| {
+                if let JobEvent::Note(note) = event {
+                    say(note);
+                }
+            }))
+    }
+
+    /// Sends files of a result to their target in the order in which they were made; returns their paths or URLs there.
+    ///
+    /// # Errors
+    ///
+    /// As the backend says.
+    pub(crate) fn sent(&mut self, output: Output, files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+        let with = self.of_jobs();
+        Ok(self.wait(output.send(files, &with))??)
     }
 
     /// Opens a store; the documents of one level are requested along with the root.
@@ -158,16 +183,6 @@ impl<'a> Context<'a> {
     /// Whether the flags allow displays of progress.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.common.quiet && !self.common.no_progress
-    }
-
-    /// A display of the steps in which a store is written.
-    pub(crate) fn steps(&self) -> Progress {
-        Progress::of_steps(self.shows_progress())
-    }
-
-    /// A display of bytes that are copied.
-    pub(crate) fn bytes(&self) -> Progress {
-        Progress::of_bytes(self.shows_progress())
     }
 
     /// Says warnings on stderr, unless `--quiet`.

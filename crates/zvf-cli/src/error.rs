@@ -229,25 +229,25 @@ impl From<zvf_neuroglancer::ExportError> for CliError {
     }
 }
 
-impl From<zvf_validate::repair::RepairError> for CliError {
-    #[cold]
-    fn from(error: zvf_validate::repair::RepairError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
-    }
-}
-
 impl From<JobError> for CliError {
     #[cold]
     fn from(error: JobError) -> Self {
         match error {
             JobError::Convert(source) => (*source).into(),
             JobError::Change { place, source } => Self::from(*source).at(&place),
+            JobError::File { what, path, source } => Self::file(what, &path, &source),
+            JobError::Query { place, source } => Self::from(*source).at(&place),
             JobError::Store { place, source } => Self::from(*source).at(&place),
             JobError::Write { place, source } => Self::from(*source).at(&place),
             JobError::Validate { place, source } => match *source {
                 ValidateError::Store(source) => Self::from(source).at(&place),
                 other => Self::new(class_of(other.class()), other.to_string()).at(&place),
             },
+            #[cfg(feature = "volumes")]
+            JobError::Volume { place, source } => Self::from(*source).at(&place),
+            JobError::Repair { place, source } => {
+                Self::new(class_of(source.class()), fold(&*source)).at(&place)
+            }
             other => Self::new(class_of(other.class()), other.to_string()),
         }
     }

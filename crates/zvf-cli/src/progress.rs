@@ -49,11 +49,10 @@ impl Progress {
         display
     }
 
-    /// Says how much of all is done.
-    pub(crate) fn set(&self, done: u64, total: u64) {
+    /// Says how much there is.
+    pub(crate) fn total(&self, total: u64) {
         if let Some(bar) = &self.0 {
             bar.set_length(total);
-            bar.set_position(done);
         }
     }
 
@@ -61,8 +60,9 @@ impl Progress {
     pub(crate) fn step(&self, progress: zvf_write::Progress) {
         if let Some(bar) = &self.0 {
             bar.set_message(step_name(progress.step));
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
         }
-        self.set(progress.done, progress.total);
     }
 
     /// Ends the display.

@@ -230,7 +230,7 @@ fn tables_of_links_go_in_and_out() -> Result<()> {
                 "--faces",
                 "f.csv",
             ],
-            "--edges: found it with faces, expected one of the two",
+            "--edges: found --faces as well, expected one of the two",
         ),
         (
             &["import", "nodes.csv", "x.zv", "--edges", "edges.csv"],

@@ -134,6 +134,108 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         ),
         ("points_ids", &["vacuum", STORE, "--json"]),
         (
+            "streamlines",
+            &[
+                "stats",
+                STORE,
+                "--bbox",
+                "x=60:80",
+                "--columns",
+                "x,count()",
+                "--json",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "stats",
+                STORE,
+                "--by",
+                "object",
+                "--quantiles",
+                "0.5",
+                "-o",
+                "stats.csv",
+            ],
+        ),
+        (
+            "streamlines",
+            &[
+                "measure",
+                STORE,
+                "--objects",
+                "0-3,7",
+                "--ignore-missing",
+                "--limit",
+                "3",
+            ],
+        ),
+        (
+            "streamlines",
+            &[
+                "measure",
+                STORE,
+                "--as",
+                "length=reach,points=count",
+                "--json",
+            ],
+        ),
+        (
+            "streamlines",
+            &[
+                "objects",
+                STORE,
+                "--where",
+                "count() > 2",
+                "--sort=-vertices,object_id",
+                "--limit",
+                "3",
+                "--json",
+            ],
+        ),
+        ("graph", &["diff", STORE, STORE, "--limit", "3", "--json"]),
+        (
+            "points_ids",
+            &["copy", STORE, "out.zv", "--verify", "--json"],
+        ),
+        (
+            "streamlines",
+            &["resample", STORE, "out.zv", "--points", "4", "--json"],
+        ),
+        (
+            "skeleton",
+            &["simplify", STORE, "out.zv", "--tolerance", "2.5"],
+        ),
+        (
+            "points_ids",
+            &["repair", STORE, "--level", "3", "--apply", "--json"],
+        ),
+        (
+            "points_ids",
+            &["repair", STORE, "--only", "cell-listed,ZVF-L3-0012"],
+        ),
+        ("graph", &["doctor", STORE, "--json"]),
+        (
+            "graph",
+            &[
+                "create",
+                "out.zv",
+                "--kind",
+                "streamline",
+                "--chunk-shape",
+                "2,2",
+                "--bounds",
+                "0,0:9,9",
+                "--attribute",
+                "fa:float32",
+                "--object-attribute",
+                "name:text",
+                "--target",
+                "0.8.1",
+                "--json",
+            ],
+        ),
+        (
             "points_ids",
             &[
                 "import",
@@ -313,6 +415,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
     let home = Home::new("points_ids")?;
     for (job, expected) in Sample::new("wrong jobs").some(all, 8) {
         let (code, stdout, stderr) = run_text(&home, &job.to_string(), &[])?;
+        let expected = expected.replace("{jobs}", &zvf_jobs::Job::NAMES.join(", "));
         let expected = format!("zvf: {expected}\n");
         assert_eq!(
             (code, &*stdout, &*stderr),
@@ -341,7 +444,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
                 "--chunk-shape",
                 "1,1",
             ],
-            "zvf: --part: found it without bounds, expected bounds as well\n",
+            "zvf: --part: found no --bounds, expected it as well\n",
         ),
         (
             &["pyramid", STORE, "--levels-until", "0"],

@@ -496,7 +496,7 @@ fn what_has_no_ways_is_refused_with_the_way_out() -> Result<()> {
         (
             "streamlines",
             &["--step", "1", "--points", "3"],
-            "cannot be used with",
+            "--points: found --step as well",
         ),
         ("streamlines", &[], "--points"),
     ] {

@@ -7,8 +7,6 @@ mod options;
 
 use std::collections::BTreeSet;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_convert::ObjectIds;
 use zvf_edit::Edit;
@@ -27,39 +25,36 @@ pub use options::AppendJob;
 type IdsAndNotes = (Vec<i64>, Vec<String>);
 
 impl AppendJob {
-    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<AppendReport>> {
-        async move {
-            // Files that cannot be read must not leave a store marked as being changed: they are read first.
-            let given = self.given(context).await?;
-            let edit = Edit::open(&self.store, context.writing(false)).await;
-            let edit = edit.map_err(JobError::write(&self.store))?;
-            let made = self.append(edit, given).await;
-            let (edit, (ids, notes)) = made.map_err(|error| JobError::Change {
-                place: self.store.clone(),
-                source: Box::new(error),
-            })?;
-            let done = edit.commit().await.map_err(JobError::write(&self.store))?;
-            for note in &notes {
-                context.event(&JobEvent::Note(note));
-            }
-            Ok(AppendReport {
-                store: self.store.clone(),
-                files: self
-                    .files
-                    .iter()
-                    .map(|file| file.display().to_string())
-                    .collect(),
-                vertices: done.vertices,
-                links_stored: done.links,
-                objects: ids.len(),
-                ids,
-                chunks: done.chunks,
-                put: done.put,
-                removed: done.removed,
-                notes,
-            })
+    pub(crate) async fn run(&self, context: &Context) -> Result<AppendReport> {
+        // Files that cannot be read must not leave a store marked as being changed: they are read first.
+        let given = self.given(context).await?;
+        let edit = Edit::open(&self.store, context.writing(false)).await;
+        let edit = edit.map_err(JobError::write(&self.store))?;
+        let made = self.append(edit, given).await;
+        let (edit, (ids, notes)) = made.map_err(|error| JobError::Change {
+            place: self.store.clone(),
+            source: Box::new(error),
+        })?;
+        let done = edit.commit().await.map_err(JobError::write(&self.store))?;
+        for note in &notes {
+            context.event(&JobEvent::Note(note));
         }
-        .boxed()
+        Ok(AppendReport {
+            store: self.store.clone(),
+            files: self
+                .files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect(),
+            vertices: done.vertices,
+            links_stored: done.links,
+            objects: ids.len(),
+            ids,
+            chunks: done.chunks,
+            put: done.put,
+            removed: done.removed,
+            notes,
+        })
     }
 
     /// Puts what is given into an edit, or gives it up. Returns the edit, ids of objects and remarks.
@@ -106,7 +101,7 @@ impl AppendJob {
 }
 
 /// The edit with the result of a step; an edit that failed is given up.
-async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
+pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
     match done {
         Ok(done) => Ok((edit, done)),
         Err(error) => {

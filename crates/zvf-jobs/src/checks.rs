@@ -47,7 +47,7 @@ pub(crate) fn one_of(options: &[(&str, bool)]) -> Result<(), JobError> {
     let mut given = options.iter().filter(|(_, given)| *given);
     match (given.next(), given.next()) {
         (Some((member, _)), Some((other, _))) => {
-            let found = format!("it with {other}");
+            let found = format!("`{other}` as well");
             Err(JobError::option(member, found, "one of the two"))
         }
         _ => Ok(()),
@@ -61,10 +61,26 @@ pub(crate) fn needs(
 ) -> Result<(), JobError> {
     match others.iter().find(|(_, there)| given && !there) {
         Some((other, _)) => {
-            let (found, expected) = (format!("it without {other}"), format!("{other} as well"));
-            Err(JobError::option(member, found, &expected))
+            let found = format!("no `{other}`");
+            Err(JobError::option(member, found, "it as well"))
         }
         None => Ok(()),
+    }
+}
+
+/// Refuses a path to write to that is a store or is in the folder of one.
+///
+/// # Errors
+///
+/// Misuse.
+pub fn check_outside(path: &Path) -> Result<(), JobError> {
+    match store_at_or_around(path) {
+        None => Ok(()),
+        Some(store) => Err(JobError::usage(format!(
+            "{}: is in the folder of the store {}, expected a place outside of every store",
+            path.display(),
+            store.display()
+        ))),
     }
 }
 

@@ -4,6 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
+use zvf_store::{Need, Store};
+
+use crate::JobError;
+use crate::error::Result;
 
 /// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
@@ -15,7 +19,7 @@ pub type JobLog = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'e> {
-    /// A remark: what a store will not hold, or what is worth a thought.
+    /// A remark for the user on the result: something that the store will not hold, or a choice that options can change. The report has it, too.
     Note(&'e str),
     /// Chunks were chosen by the data.
     ChunksChosen {
@@ -31,7 +35,9 @@ pub enum JobEvent<'e> {
         /// Vertices in them.
         vertices: u64,
     },
-    /// All is read, and the store is written: from now on [`WriteOptions::with_progress`] reports the progress.
+    /// The number of units of the whole job, of which [`JobProgress`] reports those done. It may be reported several times.
+    Total(u64),
+    /// From now on [`WriteOptions::with_progress`] reports the progress, not [`JobProgress`].
     Writing,
 }
 
@@ -46,8 +52,9 @@ pub struct Context {
     /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
-    /// Bytes of the ids by which links of tables name vertices. Default: [`zvf_convert::Limits::ids`].
-    pub id_bytes: Option<u64>,
+    /// Decoded bytes of a query that are in memory at once, and bytes of the ids by which links of tables name vertices. Default:
+    /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::Limits::ids`].
+    pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,
     events: Option<JobEvents>,
@@ -75,10 +82,10 @@ impl Context {
         self
     }
 
-    /// Replaces [`id_bytes`](Self::id_bytes).
+    /// Replaces [`memory_budget`](Self::memory_budget).
     #[must_use]
-    pub fn with_id_bytes(mut self, bytes: Option<u64>) -> Self {
-        self.id_bytes = bytes;
+    pub fn with_memory_budget(mut self, bytes: Option<u64>) -> Self {
+        self.memory_budget = bytes;
         self
     }
 
@@ -112,6 +119,13 @@ impl Context {
         let mut write = self.write.clone().with_stale_files(stale);
         write.journal = None;
         write
+    }
+
+    /// Opens a store; the documents of one level are requested along with the root.
+    pub(crate) async fn open(&self, store: &str, level: u32, need: Need) -> Result<Store> {
+        let open = self.write.open.clone().with_prefetch(level, need);
+        let opened = Store::open_with(store, open).await;
+        opened.map_err(JobError::store(store))
     }
 
     pub(crate) fn progress(&self) -> JobProgress {

@@ -2,28 +2,21 @@
 
 use std::path::PathBuf;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_encode::WriteError;
 use zvf_migrate::MigrateOptions;
-use zvf_store::{Class, Need, Store};
+use zvf_store::{Class, Need};
 
 use crate::checks::{outside, sizes};
+use crate::error::Result;
 use crate::{CodecChoice, Context, JobError, NewVersion, ShardChoice};
 
 /// Declares a copy: its own options, and those that all copies have.
 macro_rules! copy {
     ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
-        options! {
+        new_store! {
             $(#[doc = $about])*
             $name {
-                /// Path or URL of the old store
-                #[arg(value_name = "SRC")]
-                source: String,
-                /// Path or URL of the new store; it must not exist
-                #[arg(value_name = "DST")]
-                target: String,
                 $($own)*
                 /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
                 /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
@@ -38,9 +31,6 @@ macro_rules! copy {
                 /// Fails where anything cannot be carried, instead of listing it
                 #[arg(long)]
                 strict: bool,
-                /// Removes what an interrupted copy left at DST; a finished store is never touched
-                #[arg(long)]
-                clear_leftovers: bool,
                 /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
                 #[arg(long, value_name = "FILE")]
                 journal: Option<PathBuf>,
@@ -49,7 +39,7 @@ macro_rules! copy {
 
         impl $name {
             /// The options that all copies have.
-            fn common(&self, context: &Context) -> Result<MigrateOptions, JobError> {
+            fn common(&self, context: &Context) -> Result<MigrateOptions> {
                 outside("journal", self.journal.as_deref())?;
                 let mut write = context.writing(self.clear_leftovers);
                 write.journal.clone_from(&self.journal);
@@ -88,27 +78,24 @@ copy! {
 }
 
 impl MigrateJob {
-    pub(crate) fn check(&self) -> Result<(), JobError> {
+    pub(crate) fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<CopyReport, JobError>> {
-        let options = self.common(context);
-        let options = options.map(|options| options.with_target(self.version.into()));
-        copied(&self.source, &self.target, options, context)
+    pub(crate) async fn run(&self, context: &Context) -> Result<CopyReport> {
+        let options = self.common(context)?;
+        let options = options.with_target(self.version.into());
+        copied(&self.source, &self.target, options, context).await
     }
 }
 
 impl RechunkJob {
-    pub(crate) fn check(&self) -> Result<(), JobError> {
+    pub(crate) fn check(&self) -> Result<()> {
         sizes("chunk_shape", self.chunk_shape.as_deref())?;
         sizes("bin_shape", self.bin_shape.as_deref())?;
         let shapes = self.chunk_shape.is_some() || self.bin_shape.is_some();
         if !shapes && self.shard_shape.is_none() && self.codec.is_none() {
-            let expected = "one of chunk_shape, bin_shape, shard_shape and codec";
+            let expected = "one of `chunk_shape`, `bin_shape`, `shard_shape` and `codec`";
             return Err(JobError::option(
                 "chunk_shape",
                 "nothing to change",
@@ -118,45 +105,34 @@ impl RechunkJob {
         Ok(())
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<CopyReport, JobError>> {
-        let options = self.common(context).map(|mut options| {
-            options.chunk_shape.clone_from(&self.chunk_shape);
-            options.bin_shape.clone_from(&self.bin_shape);
-            options
-        });
-        copied(&self.source, &self.target, options, context)
+    pub(crate) async fn run(&self, context: &Context) -> Result<CopyReport> {
+        let mut options = self.common(context)?;
+        options.chunk_shape.clone_from(&self.chunk_shape);
+        options.bin_shape.clone_from(&self.bin_shape);
+        copied(&self.source, &self.target, options, context).await
     }
 }
 
 /// Copies.
-fn copied<'a>(
-    source: &'a str,
-    target: &'a str,
-    options: Result<MigrateOptions, JobError>,
-    context: &'a Context,
-) -> BoxFuture<'a, Result<CopyReport, JobError>> {
-    async move {
-        let options = options?;
-        let open = context.write.open.clone().with_prefetch(0, Need::all());
-        let store = Store::open_with(source, open).await;
-        let store = store.map_err(JobError::store(source))?;
-        let done = zvf_migrate::migrate(&store, target, options).await;
-        let report = done.map_err(|error| {
-            // Only the comparison reads the copy; any other malformed data is in the source.
-            let compared = matches!(error, WriteError::Differs { .. });
-            let read = !compared && error.class() == Class::Malformed;
-            JobError::write(if read { source } else { target })(error)
-        })?;
-        Ok(CopyReport {
-            source: source.to_owned(),
-            store: target.to_owned(),
-            report,
-        })
-    }
-    .boxed()
+async fn copied(
+    source: &str,
+    target: &str,
+    options: MigrateOptions,
+    context: &Context,
+) -> Result<CopyReport> {
+    let store = context.open(source, 0, Need::all()).await?;
+    let done = zvf_migrate::migrate(&store, target, options).await;
+    let report = done.map_err(|error| {
+        // Only the comparison reads the copy; any other malformed data is in the source.
+        let compared = matches!(error, WriteError::Differs { .. });
+        let read = !compared && error.class() == Class::Malformed;
+        JobError::write(if read { source } else { target })(error)
+    })?;
+    Ok(CopyReport {
+        source: source.to_owned(),
+        store: target.to_owned(),
+        report,
+    })
 }
 
 /// What `migrate` and `rechunk` copied.

@@ -1,10 +1,8 @@
-//! What would make a store smaller or faster, measured on it.
+//! The job `doctor`: what would make a store smaller or faster, measured on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_codec::{CodecError, CodecSample, Compression};
 use zvf_encode::ShardShape;
@@ -71,67 +69,79 @@ pub struct DoctorReport {
     pub notes: Vec<String>,
 }
 
-/// Measures what would make a store smaller or faster. Nothing is changed.
-///
-/// # Cost
-///
-/// Two listings of the store; up to 16 cells of each array of level 0, of which 1 MiB each is encoded again, one array at a time; the positions of up to 256 chunks,
-/// eight at a time; up to 30 passes over the list of chunks.
-///
-/// # Errors
-///
-/// As the store says. Bug.
-pub fn examine<'a>(
-    address: &'a str,
-    context: &'a Context,
-) -> BoxFuture<'a, Result<DoctorReport, JobError>> {
-    async move {
-        let failed = |error: StoreError| JobError::Store {
-            place: address.to_owned(),
-            source: Box::new(error),
-        };
-        let open = context.write.open.clone().with_prefetch(0, Need::all());
-        let store = Store::open_with(address, open).await.map_err(failed)?;
-        let level = store.level(0, &Need::all()).await.map_err(failed)?;
-        let all = store.raw().usage("").await.map_err(failed)?;
+options! {
+    /// Measures what would make a store smaller or faster, and names the commands for it
+    DoctorJob {
+        /// Path or URL of the store
+        store: String,
+    }
+}
+
+impl DoctorJob {
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        Ok(())
+    }
+
+    /// Measures a store; nothing is changed.
+    ///
+    /// # Cost
+    ///
+    /// Two listings of the store; up to 16 cells of each array of level 0, of which 1 MiB each is encoded again, one array at a time; the positions of up to 256 chunks,
+    /// eight at a time; up to 30 passes over the list of chunks.
+    pub(crate) async fn run(&self, context: &Context) -> Result<DoctorReport, JobError> {
+        let store = context.open(&self.store, 0, Need::all()).await?;
         let mut report = DoctorReport {
-            store: address.to_owned(),
-            files: all.map(|one| one.objects),
-            bytes: all.map(|one| one.bytes),
+            store: self.store.clone(),
+            files: None,
+            bytes: None,
             advice: Vec::new(),
             notes: Vec::new(),
         };
-        let mut doctor = Doctor {
-            address,
-            store: &store,
-            level: &level,
-            report: &mut report,
-        };
-        if level.vertices().doc().is_none() {
-            let version = store.root().zarr_vectors.zv_version.clone();
-            doctor.report.notes.push(format!(
-                "a store of version {version}: codecs and shards are not judged; `zvf migrate {address} NEW --to 0.9.2` writes them anew"
-            ));
-        } else {
-            doctor.codecs().await.map_err(failed)?;
-            doctor.shards(all).await.map_err(failed)?;
-        }
-        doctor.chunks().await.map_err(failed)?;
-        doctor.owners().await.map_err(failed)?;
-        doctor.stale();
-        let left = zvf_edit::find_leftovers(&store, context.writing(false)).await;
-        let found = match left {
-            Ok(left) => left.len() as u64,
-            Err(error) => {
-                let note = format!("leftovers of edits were not looked for: {error}");
-                doctor.report.notes.push(note);
-                0
-            }
-        };
-        doctor.removable(found).await.map_err(failed)?;
+        let examined = examine(&self.store, &store, context, &mut report).await;
+        examined.map_err(JobError::store(&self.store))?;
         Ok(report)
     }
-    .boxed()
+}
+
+/// Adds all findings to a report.
+async fn examine(
+    address: &str,
+    store: &Store,
+    context: &Context,
+    report: &mut DoctorReport,
+) -> Result<(), StoreError> {
+    let level = store.level(0, &Need::all()).await?;
+    let all = store.raw().usage("").await?;
+    report.files = all.map(|one| one.objects);
+    report.bytes = all.map(|one| one.bytes);
+    let mut doctor = Doctor {
+        address,
+        store,
+        level: &level,
+        report,
+    };
+    if level.vertices().doc().is_none() {
+        let version = store.root().zarr_vectors.zv_version.clone();
+        doctor.report.notes.push(format!(
+            "a store of version {version}: codecs and shards are not judged; `zvf migrate {address} NEW --to 0.9.2` writes them anew"
+        ));
+    } else {
+        doctor.codecs().await?;
+        doctor.shards(all).await?;
+    }
+    doctor.chunks().await?;
+    doctor.owners().await?;
+    doctor.stale();
+    let left = zvf_edit::find_leftovers(store, context.writing(false)).await;
+    let found = match left {
+        Ok(left) => left.len() as u64,
+        Err(error) => {
+            let note = format!("leftovers of edits were not looked for: {error}");
+            doctor.report.notes.push(note);
+            0
+        }
+    };
+    doctor.removable(found).await
 }
 
 /// The store while it is measured.

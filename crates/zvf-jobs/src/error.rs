@@ -1,9 +1,14 @@
 //! Why a job did not run, or did not end.
 
+use std::path::{Path, PathBuf};
+
 use zvf_convert::ConvertError;
+use zvf_convert::output::OddMoment;
 use zvf_encode::WriteError;
+use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
+use zvf_validate::repair::RepairError;
 
 /// What functions of this crate return.
 pub(crate) type Result<T> = std::result::Result<T, JobError>;
@@ -17,7 +22,7 @@ pub enum JobError {
     Option {
         /// The path of the member, such as `factors[1]`, behind the place of the job in a list: `[2].factors[1]`.
         path: String,
-        /// What was found and expected.
+        /// What was found and expected. Other members are between backquotes.
         what: String,
     },
     /// A store could not be read.
@@ -47,10 +52,28 @@ pub enum JobError {
         /// Misuse, or malformed.
         class: Class,
     },
-    /// A store that is changed does not take what was read.
+    /// A file could not be read or written.
+    #[error("{what} {}: {source}", path.display())]
+    File {
+        /// What was tried, such as `write`.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// A store could not answer a query.
+    #[error("{source}")]
+    Query {
+        /// The address of the store.
+        place: String,
+        /// The reason.
+        source: Box<QueryError>,
+    },
+    /// A store that is changed does not take what was read, or another step at a place failed.
     #[error("{source}")]
     Change {
-        /// The address of the store.
+        /// The address of the store or file.
         place: String,
         /// The reason.
         source: Box<JobError>,
@@ -62,6 +85,23 @@ pub enum JobError {
         place: String,
         /// The reason.
         source: Box<ValidateError>,
+    },
+    /// A volume could not be read, or does not fit.
+    #[cfg(feature = "volumes")]
+    #[error("{source}")]
+    Volume {
+        /// The address of the volume.
+        place: String,
+        /// The reason.
+        source: Box<zvf_volume::VolumeError>,
+    },
+    /// A store could not be repaired.
+    #[error("{source}")]
+    Repair {
+        /// The address of the store.
+        place: String,
+        /// The reason.
+        source: Box<RepairError>,
     },
 }
 
@@ -105,6 +145,34 @@ impl JobError {
         }
     }
 
+    /// An error of a query of the store at an address.
+    pub(crate) fn query(place: &str) -> impl FnOnce(QueryError) -> Self + '_ {
+        move |source| Self::Query {
+            place: place.to_owned(),
+            source: Box::new(source),
+        }
+    }
+
+    /// An error of reading or writing a file.
+    pub(crate) fn file<'p>(
+        what: &'static str,
+        path: &'p Path,
+    ) -> impl FnOnce(std::io::Error) -> Self + 'p {
+        move |source| Self::File {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// The error, of a place.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self::Change {
+            place: place.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
     /// The same error of a job in a list.
     pub(crate) fn of_item(mut self, at: usize) -> Self {
         if let Self::Option { path, .. } = &mut self {
@@ -123,20 +191,30 @@ impl JobError {
             Self::Write { source, .. } => source.class(),
             Self::Convert(source) => source.class(),
             Self::Table { class, .. } => *class,
+            Self::File { source, .. } if OddMoment::within(source).is_some() => Class::Malformed,
+            Self::File { .. } => Class::Io,
+            Self::Query { source, .. } => source.class(),
             Self::Change { source, .. } => source.class(),
             Self::Validate { source, .. } => source.class(),
+            Self::Repair { source, .. } => source.class(),
+            #[cfg(feature = "volumes")]
+            Self::Volume { source, .. } => source.class(),
         }
     }
 
-    /// The address of the store that could not be read, written or validated.
+    /// The address of the store that could not be read, written, validated or repaired, or of the volume.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {
-            Self::Option { .. } | Self::Convert(_) | Self::Table { .. } => None,
+            Self::Option { .. } | Self::Convert(_) | Self::Table { .. } | Self::File { .. } => None,
             Self::Store { place, .. }
             | Self::Write { place, .. }
+            | Self::Query { place, .. }
             | Self::Change { place, .. }
-            | Self::Validate { place, .. } => Some(place),
+            | Self::Validate { place, .. }
+            | Self::Repair { place, .. } => Some(place),
+            #[cfg(feature = "volumes")]
+            Self::Volume { place, .. } => Some(place),
         }
     }
 }

@@ -6,8 +6,6 @@ mod report;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use zvf_convert::{ConvertError, Import, Options, Sink};
 use zvf_encode::parallel::blocking;
 use zvf_encode::{Batch, Groups, ObjectTable, ShardShape, StoreSpec, WriteError};
@@ -179,7 +177,7 @@ impl ImportJob {
         needs(("redo", self.redo), &[part])?;
         needs(("allow_missing", self.allow_missing), &[commit])?;
         if self.bounds.is_some() && !self.is_step() {
-            let found = "it without begin, part or commit";
+            let found = "none of `begin`, `part` and `commit`";
             return Err(JobError::option("bounds", found, "one of them as well"));
         }
         Ok(())
@@ -201,7 +199,7 @@ impl ImportJob {
         options.ids = self.ids.rule(i64::from(self.part.is_some()));
         options.nulls = *self.nulls.value();
         options.format = self.format.as_ref().map(|format| *format.value());
-        self.columns.apply(&mut options, context.id_bytes);
+        self.columns.apply(&mut options, context.memory_budget);
         options.edges.clone_from(&self.edges);
         options.faces.clone_from(&self.faces);
         options.unit.clone_from(&self.unit);
@@ -241,22 +239,16 @@ impl ImportJob {
         Ok(spec)
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<ImportReport, JobError>> {
-        async move {
-            outside("journal", self.journal.as_deref())?;
-            let (files, options) = (self.files.clone(), self.options(context));
-            let opened = blocking(move || Ok(Import::open(&files, &options))).await;
-            let import = opened.map_err(JobError::write(&self.store))??;
-            let spec = self.spec(&import)?;
-            match self.is_step() {
-                true => self.step(import, spec, context).await,
-                false => self.whole(import, spec, context).await,
-            }
+    pub(crate) async fn run(&self, context: &Context) -> Result<ImportReport, JobError> {
+        outside("journal", self.journal.as_deref())?;
+        let (files, options) = (self.files.clone(), self.options(context));
+        let opened = blocking(move || Ok(Import::open(&files, &options))).await;
+        let import = opened.map_err(JobError::write(&self.store))??;
+        let spec = self.spec(&import)?;
+        match self.is_step() {
+            true => self.step(import, spec, context).await,
+            false => self.whole(import, spec, context).await,
         }
-        .boxed()
     }
 
     /// Writes a store that no other program writes.

@@ -6,22 +6,30 @@ use serde_json::{Map, Value};
 
 use crate::members::{of_options, options, shown};
 use crate::{
-    AppendJob, AppendReport, Context, CopyReport, ImportJob, ImportReport, JobError, MigrateJob,
-    PyramidJob, PyramidJobReport, RechunkJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
+    DiffReport, DoctorJob, DoctorReport, ImportJob, ImportReport, JobError, MeasureJob,
+    MeasureReport, MergeJob, MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob,
+    PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
+    SimplifyJob, StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    VerbatimReport,
 };
 
-/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress.
+#[cfg(feature = "volumes")]
+use crate::{SampleJob, SampleReport};
+
+/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress, the feature that it is behind.
 macro_rules! jobs {
-    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal $(, $feature:literal)?;)*) => {
         /// A job, with its options.
         #[expect(clippy::large_enum_variant, reason = "a program has few jobs at once")]
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Job {
-            $($(#[$doc])* $variant($options),)*
+            $($(#[$doc])* $(#[cfg(feature = $feature)])? $variant($options),)*
         }
 
-        $(impl From<$options> for Job {
+        $($(#[cfg(feature = $feature)])?
+        impl From<$options> for Job {
             fn from(options: $options) -> Self {
                 Self::$variant(options)
             }
@@ -29,13 +37,13 @@ macro_rules! jobs {
 
         impl Job {
             /// The names of all jobs.
-            pub const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+            pub const NAMES: [&str; [$($(#[cfg(feature = $feature)])? $name),*].len()] = [$($(#[cfg(feature = $feature)])? $name),*];
 
             /// The name of the job, which is that of the command.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(_) => $name,)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(_) => $name,)*
                 }
             }
 
@@ -43,27 +51,27 @@ macro_rules! jobs {
             #[must_use]
             pub fn unit(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(_) => $unit,)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(_) => $unit,)*
                 }
             }
 
             fn of_members(name: &str, members: Map<String, Value>) -> Result<Option<Self>, JobError> {
                 Ok(match name {
-                    $($name => Some(Self::$variant(options(members, &$required)?)),)*
+                    $($(#[cfg(feature = $feature)])? $name => Some(Self::$variant(options(members, &$required)?)),)*
                     _ => None,
                 })
             }
 
             pub(crate) fn schema_of(name: &str) -> Option<Map<String, Value>> {
                 match name {
-                    $($name => Some(of_options::<$options>($name, &$required)),)*
+                    $($(#[cfg(feature = $feature)])? $name => Some(of_options::<$options>($name, &$required)),)*
                     _ => None,
                 }
             }
 
             fn members(&self) -> Result<Value, serde_json::Error> {
                 match self {
-                    $(Self::$variant(options) => serde_json::to_value(options),)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(options) => serde_json::to_value(options),)*
                 }
             }
 
@@ -79,7 +87,7 @@ macro_rules! jobs {
                     }
                 }
                 match self {
-                    $(Self::$variant(options) => options.check(),)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(options) => options.check(),)*
                 }
             }
         }
@@ -88,8 +96,8 @@ macro_rules! jobs {
         ///
         /// # Cost
         ///
-        /// That of the function of the library that does it: [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`], [`zvf_pyramid::build_pyramid`],
-        /// [`zvf_migrate::migrate`].
+        /// That of the function of the library that does it, such as [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`],
+        /// [`zvf_pyramid::build_pyramid`], [`zvf_migrate::migrate`] and [`zvf_migrate::copy`].
         ///
         /// # Errors
         ///
@@ -99,7 +107,7 @@ macro_rules! jobs {
                 return Box::pin(std::future::ready(Err(error)));
             }
             match job {
-                $(Job::$variant(options) => {
+                $($(#[cfg(feature = $feature)])? Job::$variant(options) => {
                     Box::pin(async move { options.run(context).await.map(JobReport::$report) })
                 })*
             }
@@ -122,6 +130,30 @@ jobs! {
     Rechunk(RechunkJob) -> Copy: "rechunk", ["source", "target"], "vertices";
     /// Copies a store into one of another version.
     Migrate(MigrateJob) -> Copy: "migrate", ["source", "target"], "vertices";
+    /// Copies a store byte for byte.
+    Copy(CopyJob) -> Verbatim: "copy", ["source", "target"], "bytes";
+    /// Makes one store of several.
+    Merge(MergeJob) -> Merge: "merge", ["sources", "target"], "";
+    /// Makes a store with other points along the same lines.
+    Resample(ResampleJob) -> Resample: "resample", ["source", "target"], "";
+    /// Makes a store of lines or skeletons with fewer vertices.
+    Simplify(SimplifyJob) -> Resample: "simplify", ["source", "target", "tolerance"], "";
+    /// Corrects the documents of a store from its cells.
+    Repair(RepairJob) -> Repair: "repair", ["store"], "cells";
+    /// Makes a store without any vertex.
+    Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
+    /// Measures what would make a store smaller or faster.
+    Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
+    /// Keeps the value of a volume at every vertex as a vertex attribute.
+    Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
+    /// Ranges, means, quantiles, counts and histograms of axes and attributes.
+    Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
+    /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
+    Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The objects of a level, with their sizes and attributes.
+    Objects(ObjectsJob) -> Objects: "objects", ["store"], "objects";
+    /// The differences of two stores.
+    Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
 }
 
 impl Job {
@@ -181,10 +213,30 @@ impl Job {
             | Self::Append(AppendJob { store, .. })
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
-            | Self::Pyramid(PyramidJob { store, .. }) => vec![("store", store)],
+            | Self::Stats(StatsJob { store, .. })
+            | Self::Objects(ObjectsJob { store, .. })
+            | Self::Measure(MeasureJob { store, .. })
+            | Self::Pyramid(PyramidJob { store, .. })
+            | Self::Repair(RepairJob { store, .. })
+            | Self::Create(CreateJob { store, .. })
+            | Self::Doctor(DoctorJob { store }) => vec![("store", store)],
+            #[cfg(feature = "volumes")]
+            Self::Sample(SampleJob { store, .. }) => vec![("store", store)],
             Self::Rechunk(RechunkJob { source, target, .. })
+            | Self::Copy(CopyJob { source, target, .. })
+            | Self::Resample(ResampleJob { source, target, .. })
+            | Self::Simplify(SimplifyJob { source, target, .. })
             | Self::Migrate(MigrateJob { source, target, .. }) => {
                 vec![("source", source), ("target", target)]
+            }
+            Self::Merge(MergeJob {
+                sources, target, ..
+            }) => {
+                let sources = sources.iter().map(|source| ("sources", source.as_str()));
+                sources.chain([("target", target.as_str())]).collect()
+            }
+            Self::Diff(DiffJob { first, second, .. }) => {
+                vec![("first", first), ("second", second)]
             }
         }
     }
@@ -193,7 +245,13 @@ impl Job {
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
-            Self::Validate(_) => None,
+            Self::Validate(_)
+            | Self::Stats(_)
+            | Self::Objects(_)
+            | Self::Diff(_)
+            | Self::Doctor(_) => None,
+            Self::Measure(job) if job.attributes.is_empty() => None,
+            Self::Repair(job) if !job.apply && job.undo.is_none() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
     }
@@ -216,4 +274,59 @@ pub enum JobReport {
     Pyramid(PyramidJobReport),
     /// Of `rechunk` and `migrate`.
     Copy(CopyReport),
+    /// Of `copy`.
+    Verbatim(VerbatimReport),
+    /// Of `merge`.
+    Merge(MergeReport),
+    /// Of `resample` and `simplify`.
+    Resample(ResampleReport),
+    /// Of `repair`.
+    Repair(RepairReport),
+    /// Of `create`.
+    Create(CreateReport),
+    /// Of `doctor`.
+    Doctor(DoctorReport),
+    /// Of `sample`.
+    #[cfg(feature = "volumes")]
+    Sample(SampleReport),
+    /// Of `stats`.
+    Stats(StatsReport),
+    /// Of `measure`.
+    Measure(MeasureReport),
+    /// Of `objects`.
+    Objects(ObjectsReport),
+    /// Of `diff`.
+    Diff(DiffReport),
+}
+
+impl JobReport {
+    /// What users should see of a report: violations of the format in the stores that were read, and what was left out or not judged.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Stats(done) => &done.warnings,
+            Self::Measure(MeasureReport::Table(done)) => &done.warnings,
+            Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Objects(done) => &done.warnings,
+            Self::Diff(done) => &done.warnings,
+            Self::Merge(done) => &done.notes,
+            Self::Resample(done) => &done.report.notes,
+            Self::Doctor(done) => &done.notes,
+            #[cfg(feature = "volumes")]
+            Self::Sample(done) => &done.warnings,
+            _ => &[],
+        }
+    }
+
+    /// The file that has the rows of the report, the number of what it has, and what these are.
+    #[must_use]
+    pub fn written(&self) -> Option<(&str, u64, &'static str)> {
+        let (files, (count, what)) = match self {
+            Self::Stats(done) => (&done.files, done.counted()),
+            Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
+            Self::Objects(done) => (&done.files, (done.count, "object")),
+            _ => return None,
+        };
+        files.first().map(|file| (file.as_str(), count, what))
+    }
 }

@@ -23,43 +23,80 @@ mod append;
 mod checks;
 mod context;
 mod copy;
+mod create;
+mod diff;
 mod doctor;
 mod error;
+mod export;
 mod files;
 mod import;
 mod job;
+mod measure;
 mod members;
+mod merge;
+mod objects;
+mod output;
 mod pyramid;
 mod read;
+mod repair;
+mod resample;
+mod rows;
+#[cfg(feature = "volumes")]
+mod sample;
 mod schema;
+mod selection;
+mod stats;
 mod tables;
 mod vacuum;
 mod validate;
 mod values;
+mod verbatim;
 
 pub use access::Access;
 pub use append::{AppendJob, AppendReport};
+pub use checks::check_outside;
 pub use context::{Context, JobEvent, JobEvents, JobLog, JobProgress};
 pub use copy::{CopyReport, MigrateJob, RechunkJob};
-pub use doctor::{Advice, DoctorReport, examine};
+pub use create::{CreateJob, CreateReport};
+pub use diff::{DiffJob, DiffReport};
+pub use doctor::{Advice, DoctorJob, DoctorReport};
 pub use error::JobError;
+pub use export::FileExport;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
+pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
+pub use merge::{MergeJob, MergeReport, StoreMerged};
+pub use objects::{ObjectsJob, ObjectsReport};
+pub use output::{
+    Output, Staged, TableFile, TableFormat, is_packed, is_special, remove_path, table_writer,
+    unfinished_files,
+};
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use read::{Jobs, parse};
+pub use repair::{RepairJob, RepairReport};
+pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
+pub use rows::{Listing, RowSink, TableRows, json_row, json_value, table_target, warnings_of};
+#[cfg(feature = "volumes")]
+pub use sample::{OrderName, SampleJob, SampleReport};
 pub use schema::schema;
+#[cfg(feature = "volumes")]
+pub use selection::mask_of_array;
+pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, Term, read_ids};
+pub use stats::{StatsJob, StatsReport};
 pub use tables::{
     EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
 };
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
-    ChunkScale, CodecChoice, ColumnName, ColumnType, Corners, DecimalMark, Delimiter, FillValue,
-    FormatName, KindName, NewVersion, NullsName, ShardChoice, SpaceName,
+    AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
+    DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
+    OutsideValue, ShardChoice, SpaceName, StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};
+pub use verbatim::{CopyJob, VerbatimReport};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -26,6 +26,12 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
         if !members.contains_key(*name) {
             let expected = match *name {
                 "files" => "a list of paths",
+                "sources" => "a list of paths or URLs",
+                "tolerance" => "a number",
+                "kind" => "the name of a kind",
+                "name" => "the name of an attribute",
+                "chunk_shape" => "a size for each axis",
+                "bounds" => "two corners",
                 _ => "a path or URL",
             };
             return Err(JobError::option(name, "nothing", expected));

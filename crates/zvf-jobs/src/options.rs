@@ -37,3 +37,24 @@ macro_rules! options {
     (@) => { Default::default() };
     (@ $default:expr) => { $default };
 }
+
+/// Declares the options of a job that makes a store of another one: its own, and those that all such jobs have.
+macro_rules! new_store {
+    ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
+        options! {
+            $(#[doc = $about])*
+            $name {
+                /// Path or URL of the old store
+                #[arg(value_name = "SRC")]
+                source: String,
+                /// Path or URL of the new store; it must not exist
+                #[arg(value_name = "DST")]
+                target: String,
+                $($own)*
+                /// Removes what an interrupted writer left at DST; a finished store is never touched
+                #[arg(long)]
+                clear_leftovers: bool,
+            }
+        }
+    };
+}

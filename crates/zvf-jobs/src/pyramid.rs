@@ -1,13 +1,11 @@
 //! The job `pyramid`.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use zvf_encode::WriteOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec};
-use zvf_store::{Need, Store};
+use zvf_store::Need;
 
 use crate::checks::{needs, numbers, one_of, sizes};
 use crate::{ChunkScale, Context, JobError};
@@ -104,7 +102,7 @@ impl PyramidJob {
         ] {
             if found > 1 && found != levels {
                 let found = format!("{found} numbers");
-                let expected = format!("one, or {levels} as factors has");
+                let expected = format!("one, or {levels} as `factors` has");
                 return Err(JobError::option(member, found, &expected));
             }
         }
@@ -158,8 +156,8 @@ impl PyramidJob {
         }
         match self.method {
             Some(MethodName::Reference) if !factors.1 => {
-                let expected = "factors as well, or the density method";
-                let found = "reference without factors";
+                let expected = "`factors` as well, or the density method";
+                let found = "reference without `factors`";
                 Err(JobError::option("method", found, expected))
             }
             _ => Ok(()),
@@ -215,46 +213,35 @@ impl PyramidJob {
 
     /// How many axes the store has.
     async fn axes(&self, context: &Context) -> Result<usize, JobError> {
-        let open = context.write.open.clone().with_prefetch(0, Need::nothing());
-        let store = Store::open_with(&self.store, open).await;
-        let store = store.map_err(|source| JobError::Store {
-            place: self.store.clone(),
-            source: Box::new(source),
-        })?;
+        let store = context.open(&self.store, 0, Need::nothing()).await?;
         Ok(store.root().dims())
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<PyramidJobReport, JobError>> {
-        async move {
-            let write = context.writing(self.clear_leftovers);
-            if !self.remove && self.method != Some(MethodName::Reference) {
-                let warning = memory(&self.store, &write).await;
-                warning.iter().for_each(|warning| context.warn(warning));
-            }
-            let progress = context.progress();
-            let done = if self.remove {
-                zvf_pyramid::remove_pyramid(&self.store, &write).await
-            } else if self.refresh {
-                zvf_pyramid::refresh_pyramid(&self.store, &write, progress).await
-            } else {
-                let dims = match self.chunk_scale.is_empty() {
-                    true => 0,
-                    false => self.axes(context).await?,
-                };
-                let spec = self.spec(dims);
-                zvf_pyramid::build_pyramid(&self.store, &spec, &write, progress).await
-            };
-            Ok(PyramidJobReport {
-                store: self.store.clone(),
-                seed: (!self.remove && !self.refresh).then_some(self.seed),
-                removed: self.remove,
-                report: done.map_err(JobError::write(&self.store))?,
-            })
+    pub(crate) async fn run(&self, context: &Context) -> Result<PyramidJobReport, JobError> {
+        let write = context.writing(self.clear_leftovers);
+        if !self.remove && self.method != Some(MethodName::Reference) {
+            let warning = memory(&self.store, &write).await;
+            warning.iter().for_each(|warning| context.warn(warning));
         }
-        .boxed()
+        let progress = context.progress();
+        let done = if self.remove {
+            zvf_pyramid::remove_pyramid(&self.store, &write).await
+        } else if self.refresh {
+            zvf_pyramid::refresh_pyramid(&self.store, &write, progress).await
+        } else {
+            let dims = match self.chunk_scale.is_empty() {
+                true => 0,
+                false => self.axes(context).await?,
+            };
+            let spec = self.spec(dims);
+            zvf_pyramid::build_pyramid(&self.store, &spec, &write, progress).await
+        };
+        Ok(PyramidJobReport {
+            store: self.store.clone(),
+            seed: (!self.remove && !self.refresh).then_some(self.seed),
+            removed: self.remove,
+            report: done.map_err(JobError::write(&self.store))?,
+        })
     }
 }
 

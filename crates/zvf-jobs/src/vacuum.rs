@@ -1,7 +1,5 @@
 //! The job `vacuum`.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 
 use crate::{Context, JobError};
@@ -19,22 +17,16 @@ impl VacuumJob {
         Ok(())
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<VacuumReport, JobError>> {
-        async move {
-            let done = zvf_edit::vacuum(&self.store, context.writing(false)).await;
-            let done = done.map_err(JobError::write(&self.store))?;
-            Ok(VacuumReport {
-                store: self.store.clone(),
-                rows: done.rows,
-                leftovers: done.leftovers,
-                put: done.edit.put,
-                removed: done.edit.removed,
-            })
-        }
-        .boxed()
+    pub(crate) async fn run(&self, context: &Context) -> Result<VacuumReport, JobError> {
+        let done = zvf_edit::vacuum(&self.store, context.writing(false)).await;
+        let done = done.map_err(JobError::write(&self.store))?;
+        Ok(VacuumReport {
+            store: self.store.clone(),
+            rows: done.rows,
+            leftovers: done.leftovers,
+            put: done.edit.put,
+            removed: done.edit.removed,
+        })
     }
 }
 

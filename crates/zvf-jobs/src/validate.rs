@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use zvf_validate::{Depth, Profile, Sample, ValidateOptions};
 
-use crate::checks::outside;
+use crate::checks::{needs, outside};
 use crate::{Context, JobError};
 
 options! {
@@ -59,19 +57,16 @@ pub enum ProfileName {
     Viewer,
 }
 
-impl ValidateJob {
-    fn depth(&self) -> Result<Depth, JobError> {
-        let expected = "a number from 1 to 5";
-        Depth::from_number(self.depth)
-            .ok_or_else(|| JobError::option("depth", self.depth, expected))
-    }
+/// The levels of checks up to this one.
+pub(crate) fn depth(number: u8) -> Result<Depth, JobError> {
+    let expected = "a number from 1 to 5";
+    Depth::from_number(number).ok_or_else(|| JobError::option("depth", number, expected))
+}
 
+impl ValidateJob {
     pub(crate) fn check(&self) -> Result<(), JobError> {
-        self.depth()?;
-        if self.seed != 0 && self.quick.is_none() {
-            let found = format!("{} without quick", self.seed);
-            return Err(JobError::option("seed", found, "quick as well"));
-        }
+        depth(self.depth)?;
+        needs(("seed", self.seed != 0), &[("quick", self.quick.is_some())])?;
         let empty = |member, list: bool| match list {
             true => Err(JobError::option(member, "an empty list", "at least one")),
             false => Ok(()),
@@ -83,7 +78,7 @@ impl ValidateJob {
     fn options(&self, context: &Context) -> Result<ValidateOptions, JobError> {
         outside("resume", self.resume.as_deref())?;
         let progress = context.progress();
-        let mut options = ValidateOptions::new(self.depth()?)
+        let mut options = ValidateOptions::new(depth(self.depth)?)
             .with_most(self.most)
             .with_coverage(self.coverage)
             .with_open(context.write.open.clone())
@@ -97,20 +92,14 @@ impl ValidateJob {
         Ok(options)
     }
 
-    pub(crate) fn run<'a>(
-        &'a self,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<ValidateReport, JobError>> {
-        async move {
-            let options = self.options(context)?;
-            let done = zvf_validate::validate(&self.store, &options).await;
-            let report = done.map_err(|source| JobError::Validate {
-                place: self.store.clone(),
-                source: Box::new(source),
-            })?;
-            Ok(ValidateReport(report))
-        }
-        .boxed()
+    pub(crate) async fn run(&self, context: &Context) -> Result<ValidateReport, JobError> {
+        let options = self.options(context)?;
+        let done = zvf_validate::validate(&self.store, &options).await;
+        let report = done.map_err(|source| JobError::Validate {
+            place: self.store.clone(),
+            source: Box::new(source),
+        })?;
+        Ok(ValidateReport(report))
     }
 }
 

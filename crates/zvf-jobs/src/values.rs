@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use zvf_codec::Compression;
 use zvf_convert::{Format, Nulls, Space};
-use zvf_encode::{AttributeType, Kind, NumberType, ShardShape, TargetVersion};
-use zvf_query::BBox;
+use zvf_encode::{AttributeSpec, AttributeType, Kind, NumberType, ShardShape, TargetVersion};
+use zvf_query::{BBox, StatisticsBy};
+use zvf_validate::Check;
 
 /// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
 macro_rules! written {
@@ -102,6 +103,16 @@ written! {
     ColumnName(String): {"type": "string", "minLength": 1}, |value| text(value, column_name);
     /// A value of an attribute.
     FillValue(String): {"type": ["string", "number", "boolean"]}, fill;
+    /// A type of numbers, such as `float32`.
+    NumberName(NumberType): {"type": "string"}, |value| text(value, number), default "float32": NumberType::F32;
+    /// A number, also `nan`, `inf` or `-inf` as a text.
+    OutsideValue(f64): {"type": ["number", "string"]}, outside;
+    /// An attribute as `NAME:TYPE` or `NAME:TYPE:CHANNELS`.
+    AttributeText(AttributeSpec): {"type": "string"}, |value| text(value, attribute);
+    /// A check of the validator by its code or name.
+    CheckName(Check): {"type": "string"}, |value| text(value, check);
+    /// `object` or `group`.
+    StatisticsUnit(StatisticsBy): {"enum": ["object", "group"]}, |value| text(value, |text| text.parse().map_err(|_| "object or group"));
     /// Two corners, as `0,0,0:90,90,9`.
     Corners(BBox): {"type": "string"}, |value| text(value, corners);
     /// How chunks are compressed: a text such as `zstd:3`, or a list of codecs.
@@ -173,6 +184,46 @@ fn fill(value: &Value) -> Result<String, String> {
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
         _ => text(value, |text| Ok::<_, String>(text.to_owned())),
     }
+}
+
+fn outside(value: &Value) -> Result<f64, String> {
+    match value.as_f64() {
+        Some(number) => Ok(number),
+        None => text(value, |text| text.parse().map_err(|_| "a number")),
+    }
+}
+
+fn number(text: &str) -> Result<NumberType, &'static str> {
+    NumberType::from_name(text).ok_or("a number type such as float32")
+}
+
+/// `NAME:TYPE`, `NAME:TYPE:3` or `NAME:TYPE:r,g,b`.
+fn attribute(text: &str) -> Result<AttributeSpec, &'static str> {
+    const EXPECTED: &str =
+        "NAME:TYPE or NAME:TYPE:CHANNELS, such as fa:float32 or color:uint8:r,g,b";
+    let mut parts = text.splitn(3, ':');
+    let (name, values) = (parts.next().unwrap_or_default(), parts.next());
+    let spec = match (name, values.ok_or(EXPECTED)?) {
+        ("", _) => return Err(EXPECTED),
+        (name, "category") => AttributeSpec::category(name),
+        (name, "text") => AttributeSpec::text(name),
+        (name, other) => AttributeSpec::number(name, NumberType::from_name(other).ok_or(EXPECTED)?),
+    };
+    Ok(match parts.next() {
+        None => spec,
+        Some(channels) => match channels.parse::<usize>() {
+            Ok(count) => spec.with_channels(count),
+            Err(_) => spec.with_channel_names(channels.split(',')),
+        },
+    })
+}
+
+fn check(text: &str) -> Result<Check, &'static str> {
+    let named = Check::all().into_iter().find(|info| info.title == text);
+    let found = named.map(|info| info.check);
+    found
+        .or_else(|| Check::from_code(text))
+        .ok_or("the code or name of a check: `zvf validate --list-checks` lists them")
 }
 
 fn corners(text: &str) -> Result<BBox, &'static str> {

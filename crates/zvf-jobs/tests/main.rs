@@ -33,11 +33,18 @@ fn least(name: &str) -> Value {
         match member.as_str().unwrap() {
             "job" => {}
             "files" => job["files"] = json!(["a.csv"]),
+            "sources" => job["sources"] = json!(["a.zv", "b.zv"]),
+            "kind" => job["kind"] = json!("mesh"),
+            "chunk_shape" => job["chunk_shape"] = json!([1.0, 1.0]),
+            "bounds" => job["bounds"] = json!("0,0:1,1"),
+            "tolerance" => job["tolerance"] = json!(0.5),
             store => job[store] = json!("a.zv"),
         }
     }
-    if name == "rechunk" {
-        job["codec"] = json!("zstd");
+    match name {
+        "rechunk" => job["codec"] = json!("zstd"),
+        "resample" => job["points"] = json!(3),
+        _ => {}
     }
     job
 }
@@ -45,9 +52,11 @@ fn least(name: &str) -> Value {
 #[test]
 fn wrong_jobs_are_refused_by_member() {
     let all: Vec<(Value, String)> = serde_json::from_str(WRONG).unwrap();
-    assert!(all.len() >= 140);
-    for (job, expected) in all {
+    assert!(all.len() >= 270);
+    let known = |job: &Value| cfg!(feature = "volumes") || job["job"] != "sample";
+    for (job, expected) in all.into_iter().filter(|(job, _)| known(job)) {
         let error = parse(&job.to_string()).unwrap_err();
+        let expected = expected.replace("{jobs}", &Job::NAMES.join(", "));
         assert_eq!(error.to_string(), expected, "{job}");
         assert!(matches!(error, JobError::Option { .. }), "{job}");
     }
@@ -104,6 +113,15 @@ fn values_are_written_as_they_were_read() {
         "axis_types": {"t": "time"}, "space": "file", "scale": [0.5], "codec": "zstd:3", "shard_shape": "none", "version": "0.8.1",
     });
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    let job = json!({"job": "merge", "sources": ["a", "b"], "target": "c", "id_offset": 1000});
+    assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    #[cfg(feature = "volumes")]
+    {
+        let job = json!({
+            "job": "sample", "store": "a", "volume": "v.tet", "name": "n", "order": "nearest", "outside": "nan", "index": {"c": 2},
+        });
+        assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    }
     let Ok(Jobs::List(jobs)) = parse("[]") else {
         panic!("a list")
     };
@@ -194,4 +212,24 @@ async fn a_job_gives_a_typed_report() {
     let error = run(&nowhere, &context).await.unwrap_err();
     assert_eq!(error.place(), Some("/nowhere/a.zv"));
     assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
+}
+
+#[tokio::test]
+async fn objects_that_are_sorted_fit_the_memory_budget() {
+    let case = zvf_testkit::unpacked("streamlines").unwrap();
+    let job = json!({"job": "objects", "store": case.path(), "sort": ["-vertices"]});
+    let job = Job::from_json(job).unwrap();
+    let JobReport::Objects(all) = run(&job, &Context::new()).await.unwrap() else {
+        panic!("objects")
+    };
+    assert!(all.count > 1 && !all.truncated);
+    let small = Context::new().with_memory_budget(Some(100));
+    let error = run(&job, &small).await.unwrap_err();
+    assert_eq!(error.class(), zvf_store::Class::Limit, "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("a larger memory budget, a limit or a condition helps"),
+        "{error}"
+    );
 }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use zvf_encode::error::{OrBug, internal};
@@ -98,7 +98,7 @@ impl CopyOptions {
 }
 
 /// The result of a verbatim copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct CopyReport {
     /// Objects of the store.
@@ -106,27 +106,13 @@ pub struct CopyReport {
     /// Bytes of the store.
     pub bytes: u64,
     /// Objects that an earlier run had copied.
+    #[serde(rename = "skipped")]
     pub skipped_files: u64,
     /// Bytes of those.
     pub skipped_bytes: u64,
     /// Whether all objects were read back and compared.
+    #[serde(rename = "verified")]
     pub read_back: bool,
-}
-
-impl CopyReport {
-    /// The report as a JSON object, as the program prints it.
-    #[must_use]
-    pub fn to_json(&self, from: &str, to: &str) -> Value {
-        json!({
-            "source": from,
-            "target": to,
-            "files": self.files,
-            "bytes": self.bytes,
-            "skipped": self.skipped_files,
-            "skipped_bytes": self.skipped_bytes,
-            "verified": self.read_back,
-        })
-    }
 }
 
 /// Copies every object of a store, byte for byte, to an address where nothing is.

@@ -133,9 +133,9 @@ async fn object_attributes(
 
 /// A column of a table of objects.
 #[derive(Debug, Clone)]
-struct Values {
-    values: Vec<Val<'static>>,
-    width: usize,
+pub(crate) struct Values {
+    pub(crate) values: Vec<Val<'static>>,
+    pub(crate) width: usize,
     kind: DTypeKind,
 }
 
@@ -243,7 +243,7 @@ pub(crate) async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, Qu
     Ok(all)
 }
 
-fn no_objects(level: u32) -> QueryError {
+pub(crate) fn no_objects(level: u32) -> QueryError {
     QueryError::misuse(format!(
         "level {level} has no object index: objects and groups cannot be asked for"
     ))
@@ -401,7 +401,7 @@ fn floats(values: Vec<Val<'static>>) -> Values {
 }
 
 /// The values of an Arrow array; `None` of a type without single values.
-fn values(array: &dyn Array) -> Option<Values> {
+pub(crate) fn values(array: &dyn Array) -> Option<Values> {
     fn numbers<T: ArrowPrimitiveType>(
         array: &dyn Array,
         value: impl Fn(T::Native) -> Val<'static>,

@@ -192,7 +192,7 @@ fn vertices_of(query: Query) -> Query {
     }
 }
 
-fn bytes_of(batch: &RecordBatch) -> u64 {
+pub(crate) fn bytes_of(batch: &RecordBatch) -> u64 {
     int::wide(batch.get_array_memory_size())
 }
 

@@ -1,7 +1,7 @@
 //! The cost of reads.
 
 /// The cost of reads of a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Tiles or chunks that were read.

@@ -1,10 +1,7 @@
 //! `zvf diff`
 
-use clap::Args;
-
-/// `zvf diff`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What the help of `zvf diff` says after its options.
+pub(crate) const DIFF: &str = "\
 Kind, axes, levels, names and types of attributes, and the vertices, objects, links and groups of every level are compared. Chunks, shards, codecs,
 versions of the format and the order of rows in chunks do not count: vertices of objects are identified by the id of the object and their
 number in it, all others by their values; floats are equal if their bits are.
@@ -14,15 +11,4 @@ Exit codes: 0 the stores have the same contents, 1 they differ. The first differ
 Examples:
   zvf diff before.zarrvectors after.zarrvectors
   zvf diff local.zarrvectors s3://bucket/copy.zarrvectors --limit 100
-  zvf diff a.zarrvectors b.zarrvectors --json")]
-pub(crate) struct DiffArgs {
-    /// Path or URL of the first store
-    #[arg(value_name = "A")]
-    pub(crate) first: String,
-    /// Path or URL of the second store
-    #[arg(value_name = "B")]
-    pub(crate) second: String,
-    /// Differences to print
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) limit: usize,
-}
+  zvf diff a.zarrvectors b.zarrvectors --json";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use zvf_jobs::{ColumnOptions, FillValue, PlaceOptions, TableOptions};
+use zvf_jobs::{ColumnOptions, FillValue, PlaceOptions, RegionOptions, TableOptions};
 
 /// `zvf edit`
 #[derive(Debug, Args)]
@@ -223,7 +223,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) bbox: Option<String>,
     /// Other parts of space; --touching, --inside, --starting and --ending delete whole objects
     #[command(flatten)]
-    pub(crate) region: super::RegionArgs,
+    pub(crate) region: RegionOptions,
     /// Stores with objects: whole objects with at least one vertex that is meant
     #[arg(long, value_enum, value_name = "objects")]
     pub(crate) select: Option<DeleteSelect>,

@@ -9,7 +9,7 @@ use zvf_convert::is_template;
 use zvf_neuroglancer::Shards;
 use zvf_query::PieceOf;
 
-use super::{LevelArgs, SelectArg, TermArgs};
+use zvf_jobs::{LevelOptions, SelectName, SelectionOptions};
 
 /// `zvf export`
 #[derive(Debug, Args)]
@@ -62,14 +62,14 @@ pub(crate) struct ExportArgs {
     output: Option<PathBuf>,
     /// Which rows are meant
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
     /// for lines, polylines and streamlines, else vertices]
     #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectArg>,
+    pub(crate) select: Option<SelectName>,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
     #[arg(long, value_name = "I/N", conflicts_with = "limit")]
     pub(crate) split: Option<PieceOf>,
@@ -88,7 +88,7 @@ pub(crate) struct ExportArgs {
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
     #[arg(long, value_enum, conflicts_with_all = [
         "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending", "objects",
-        "groups", "filter",
+        "groups", "where",
         "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{LevelArgs, TermArgs};
+use zvf_jobs::{LevelOptions, SelectionOptions};
 
 /// `zvf head`
 #[derive(Debug, Args)]
@@ -70,10 +70,10 @@ pub(crate) struct RowArgs {
     pub(crate) rows: u64,
     /// Which rows are meant
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// Columns: position, chunk, row, fragment, object_id, object_ids or attribute names
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::LevelArgs;
+use zvf_jobs::LevelOptions;
 
 /// `zvf info`
 #[derive(Debug, Args)]
@@ -25,26 +25,16 @@ pub(crate) struct InfoArgs {
     pub(crate) sizes: bool,
 }
 
-/// `zvf objects`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What the help of `zvf objects` says after its options.
+pub(crate) const OBJECTS: &str = "\
+Conditions are on attributes of objects, object_id, count(), length(), start.x and end.x. Sorted objects have to fit --memory-budget; with --limit N about \
+2 N of them.
+
 Examples:
   zvf objects brain.zarrvectors
   zvf objects brain.zarrvectors --level 1 --limit 20
-  zvf objects brain.zarrvectors -o objects.csv")]
-pub(crate) struct ObjectsArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// Which level is read
-    #[command(flatten)]
-    pub(crate) at: LevelArgs,
-    /// At most this many objects
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-}
+  zvf objects tracts.zarrvectors --where 'count() > 100' --sort=-vertices --limit 20
+  zvf objects neurons.zarrvectors --sort cell_type,-vertices -o objects.csv";
 
 /// `zvf links`
 #[derive(Debug, Args)]
@@ -61,7 +51,7 @@ pub(crate) struct LinksArgs {
     pub(crate) store: String,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
     #[arg(
         long,

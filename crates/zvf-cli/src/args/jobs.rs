@@ -26,8 +26,8 @@ impl<J: Args + Clone + Into<Job>> JobArgs<J> {
 /// `zvf run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job makes one of a \
-command: append, import, vacuum, validate, pyramid, rechunk and migrate have it, no other command has. All jobs of a list are checked before the first one runs. \
+A job is an object with the name of the command as `job`, the stores, and the options by the names of `zvf schema`; --print-job of a \
+command prints the job that it is. All jobs of a list are checked before the first one runs. \
 They run one after the other; a failure ends the list, findings of a validation do not. Relative paths are relative to the working directory. A \
 file may name any store and file, as a command line may: run only files that you trust. Exit codes are those of the commands; 1, too, if a \
 validation found errors. With --json the report is printed, or the list of reports.
@@ -63,6 +63,78 @@ finished first; another writer at work is exit code 75. No other writer may run 
 Examples:
   zvf vacuum brain.zarrvectors
   zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers";
+
+/// What the help of `zvf create` says after its options.
+pub(crate) const CREATE: &str = "\
+The store has one level, no vertex and no object. What cannot be changed later is said now: kind, axes, bounds, chunks and types.
+NAME:TYPE is an attribute: int8 to int64, uint8 to uint64, float16 to float64, bool, or category (texts out of few; for objects: text).
+NAME:TYPE:3 has three channels, NAME:TYPE:r,g,b has three with names.
+
+Examples:
+  zvf create spots.zarrvectors --kind point_cloud --chunk-shape 100,100,100 --bounds 0,0,0:1000,1000,500
+  zvf create tracts.zarrvectors --kind streamline --chunk-shape 32,32,32 --bounds -90,-126,-72:90,90,108 --unit millimeter \\
+      --attribute fa:float32 --attribute color:uint8:r,g,b --object-attribute bundle:text
+  zvf create plane.zarrvectors --kind graph --axes y,x --chunk-shape 64,64 --bounds 0,0:512,512 --dtype float64 --codec none";
+
+/// What the help of `zvf copy` says after its options.
+pub(crate) const COPY: &str = "\
+Every file of the store is copied byte for byte, from any place to any other one: folders, buckets; a web server only if it lists files. Several \
+are on their way at once (--concurrency). Until the copy is whole it has no zarr.json, so that no reader takes it for a store. After an \
+interruption or a failure of the storage the same command continues: what is there is not copied again. Lengths are compared, with --verify all \
+bytes are read back, too. A source that changes meanwhile is an error (exit code 3), one that another program is changing is busy (75). \
+`zvf migrate` and `zvf rechunk` make copies in another version or other chunks.
+
+Examples:
+  zvf copy brain.zarrvectors s3://bucket/brain.zarrvectors
+  zvf copy s3://bucket/brain.zarrvectors gs://other/brain.zarrvectors --concurrency 64
+  zvf copy s3://bucket/brain.zarrvectors brain.zarrvectors --anonymous --verify
+  zvf copy brain.zarrvectors /backup/brain.zarrvectors --json | jq .bytes";
+
+/// What the help of `zvf resample` says after its options.
+pub(crate) const RESAMPLE: &str = "\
+DST gets the objects of level 0 of SRC with other points along the same lines: --points N at equal arc length, or --step S from the first point on; then the \
+last segment may be shorter. Arc length is in the units of the axes and counts every axis. End points are kept exactly. SRC has polylines, streamlines or skeletons. Skeletons \
+take --step only: roots, branching points and tips are kept, and each path between two of them is resampled, starting at the end nearer to the root.
+
+Floating-point vertex attributes are interpolated linearly. Whole numbers, truth values, dates and texts are taken from the nearest vertex on the line, in a tie from the first. \
+Ids, groups, units, axes, chunk shape, headers and frame are copied from SRC, and so are object attributes, including those computed from the old points (`zvf measure DST --as length` computes them again). Objects of one vertex stay as they are. Left out: coarse levels (`zvf pyramid` makes them), node_id of skeletons.
+
+DST is there as a whole or not at all. Memory is bounded by --memory-budget, the tables of objects, and the largest object.
+
+Examples:
+  zvf resample tracts.zarrvectors tracts20.zarrvectors --points 20
+  zvf resample tracts.zarrvectors tracts1mm.zarrvectors --step 1
+  zvf resample neurons.zarrvectors s3://bucket/even.zarrvectors --step 0.5 --json | jq '.length / .length_before'";
+
+/// What the help of `zvf simplify` says after its options.
+pub(crate) const SIMPLIFY: &str = "\
+DST gets the objects of level 0 of SRC with fewer vertices (algorithm of Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between its kept neighbours. \
+The ends of a line are kept; in skeletons the roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes and count every axis.
+
+Kept vertices keep all their values. Ids, object attributes, groups, units, axes, chunk shape, headers and frame are copied. Object attributes that were computed from all vertices, such as \
+length, are copied unchanged. Coarse levels are left out (`zvf pyramid` makes them). DST is there as a whole or not at all; memory is as for `zvf resample`.
+
+Examples:
+  zvf simplify tracts.zarrvectors small.zarrvectors --tolerance 0.1
+  zvf simplify neurons.zarrvectors s3://bucket/small.zarrvectors --tolerance 50 --json | jq '.vertices / .vertices_before'";
+
+/// What the help of `zvf doctor` says after its options.
+pub(crate) const DOCTOR: &str = "\
+A finding states a value measured on this store, the value after a change, and the command for the change; NEW stands for the address of a copy. doctor itself changes nothing.
+
+  codec         bytes of level 0: up to 16 cells of each array are encoded again by the codec that suits it; reported from 5 % on
+  shards        files: level 0 has 1,000 chunks or more, each with files of its own
+  chunk-shape   vertices of a chunk: the median of up to 256 is below 1,000; longer chunks with 5,000 or more on average are suggested
+  owners        bytes of the object index that each box reads, since the column of owners is missing or out of date
+  stale-levels  chunks that were edited since the coarse levels were made
+  deleted       deleted objects that the object index still has a row of
+  leftovers     files that no reader asks for; no other program may write the store meanwhile
+
+`zvf validate` finds what is wrong with a store, this what is slow or large.
+
+Examples:
+  zvf doctor brain.zarrvectors
+  zvf doctor s3://bucket/brain.zarrvectors --json | jq -r '.advice[].command'";
 
 /// What the help of `zvf migrate` says after its options.
 pub(crate) const MIGRATE: &str = "\
@@ -155,10 +227,10 @@ mod tests {
             for (member, of) in members.iter().filter(|(member, _)| *member != "job") {
                 let id = match (name, member.as_str()) {
                     // `version` is the flag of every command.
-                    ("import", "version") => "target",
+                    ("import" | "create", "version") => "target",
                     (_, "version") => "to",
                     // Options may be between the files and the store.
-                    ("import", "files" | "store") => "paths",
+                    ("import", "files" | "store") | ("merge", "sources" | "target") => "paths",
                     (_, member) => member,
                 };
                 let found = command.get_arguments().find(|one| one.get_id() == id);
@@ -169,7 +241,8 @@ mod tests {
                 assert!(id == "paths" || help == documented, "{name}: {member}");
                 let expected = match of.get("default") {
                     None => {
-                        assert!(argument.is_positional(), "{name}: {member}");
+                        let required = argument.is_positional() || argument.is_required_set();
+                        assert!(required, "{name}: {member}");
                         continue;
                     }
                     Some(Value::Null) => String::new(),
@@ -189,6 +262,7 @@ mod tests {
             let expected: &[&str] = match name {
                 "validate" => &about_the_report,
                 "import" => &["status", "discard_parts"],
+                "repair" => &["format"],
                 _ => &[],
             };
             assert_eq!(more, expected, "{name}");

@@ -1,14 +1,7 @@
 //! `zvf measure`
 
-use std::path::PathBuf;
-
-use clap::Args;
-
-use super::{LevelArgs, TermArgs};
-
-/// `zvf measure`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What the help of `zvf measure` says after its options.
+pub(crate) const MEASURE: &str = "\
 Whole objects are measured, those with a vertex in the selection. Columns are object_id and points, and
   lines, polylines, streamlines   length, tortuosity (length / distance of the ends)
   skeletons                       length (of cable), branches (vertices with three neighbours or more), tips (with one), strahler
@@ -26,31 +19,4 @@ Examples:
   zvf measure tracts.zarrvectors --where 'length() > 40' --mean fa,md -o tracts.csv
   zvf measure tracts.zarrvectors --groups AF_left --json
   zvf measure tracts.zarrvectors --as length,mean_fa=fa --mean fa
-  zvf measure meshes.zarrvectors --limit 10")]
-pub(crate) struct MeasureArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// Which objects are meant
-    #[command(flatten)]
-    pub(crate) terms: TermArgs,
-    /// Which level is read
-    #[command(flatten)]
-    pub(crate) at: LevelArgs,
-    /// Vertex attributes whose means are wanted
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub(crate) mean: Vec<String>,
-    /// Writes these measures as attributes of the objects, each under its name or another one
-    #[arg(
-        long = "as",
-        value_name = "NAME[=ATTRIBUTE],..",
-        value_delimiter = ',',
-        conflicts_with_all = ["limit", "output"]
-    )]
-    pub(crate) attributes: Vec<String>,
-    /// At most this many objects
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-}
+  zvf measure meshes.zarrvectors --limit 10";

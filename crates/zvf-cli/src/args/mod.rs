@@ -5,10 +5,7 @@
 mod append;
 mod common;
 mod completions;
-mod copy;
-mod create;
 mod diff;
-mod doctor;
 mod edit;
 mod export;
 #[cfg(feature = "volumes")]
@@ -37,37 +34,29 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use zvf_jobs::{AppendJob, Job, MigrateJob, PyramidJob, RechunkJob, VacuumJob};
+use zvf_jobs::{
+    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, Job, MeasureJob, MigrateJob, ObjectsJob,
+    PyramidJob, RechunkJob, ResampleJob, SimplifyJob, StatsJob, VacuumJob,
+};
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::CopyArgs;
-pub(crate) use create::CreateArgs;
-pub(crate) use diff::DiffArgs;
-pub(crate) use doctor::DoctorArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
 pub(crate) use export::ExportArgs;
 #[cfg(feature = "volumes")]
 pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::ImportArgs;
-pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
+pub(crate) use info::{InfoArgs, LinksArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
-pub(crate) use measure::MeasureArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use query::{
-    FormatArg, GetArgs, LevelArgs, QueryArgs, RegionArgs, ResultArgs, SelectArg, SplitsArgs,
-    TermArgs,
-};
+pub(crate) use query::{GetArgs, QueryArgs, ResultArgs, SplitsArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
-#[cfg(feature = "volumes")]
-pub(crate) use sample::{OrderArg, SampleArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-pub(crate) use stats::StatsArgs;
-pub(crate) use stores::{MergeArgs, ResampleArgs, SimplifyArgs, SplitArgs};
+pub(crate) use stores::{MergeArgs, SplitArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -158,7 +147,8 @@ pub(crate) enum Command {
     /// Reads whole objects by id, in the given order
     Get(GetArgs),
     /// Lists the objects of a level with their sizes and attributes
-    Objects(ObjectsArgs),
+    #[command(after_help = info::OBJECTS)]
+    Objects(JobArgs<ObjectsJob>),
     /// Lists the stored records of a link family, endpoint by endpoint
     Links(LinksArgs),
     /// Shows the first rows of a store or a selection
@@ -168,34 +158,42 @@ pub(crate) enum Command {
     /// Draws rows of a store or a selection at random
     SampleRows(SampleRowsArgs),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
-    Stats(StatsArgs),
+    #[command(after_help = stats::STATS)]
+    Stats(Box<JobArgs<StatsJob>>),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
-    Measure(MeasureArgs),
+    #[command(after_help = measure::MEASURE)]
+    Measure(Box<JobArgs<MeasureJob>>),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
-    Diff(DiffArgs),
+    #[command(after_help = diff::DIFF)]
+    Diff(JobArgs<DiffJob>),
     /// Measures what would make a store smaller or faster, and names the commands for it
-    Doctor(DoctorArgs),
+    #[command(after_help = jobs::DOCTOR)]
+    Doctor(JobArgs<DoctorJob>),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(Box<ImportArgs>),
     /// Makes a new store without any vertex
-    Create(CreateArgs),
+    #[command(after_help = jobs::CREATE)]
+    Create(Box<JobArgs<CreateJob>>),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(ExportArgs),
     /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
     #[cfg(feature = "plot")]
     Plot(Box<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
-    Copy(CopyArgs),
+    #[command(after_help = jobs::COPY)]
+    Copy(JobArgs<CopyJob>),
     /// Makes a store or a file of each group, value of an attribute, or of parts of equal size
     Split(SplitArgs),
     /// Makes one new store of several of the same kind
     Merge(MergeArgs),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
-    Resample(ResampleArgs),
+    #[command(after_help = jobs::RESAMPLE)]
+    Resample(JobArgs<ResampleJob>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
-    Simplify(SimplifyArgs),
+    #[command(after_help = jobs::SIMPLIFY)]
+    Simplify(JobArgs<SimplifyJob>),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     #[command(after_help = jobs::MIGRATE)]
     Migrate(JobArgs<MigrateJob>),
@@ -222,7 +220,8 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
     #[cfg(feature = "volumes")]
-    Sample(SampleArgs),
+    #[command(after_help = sample::SAMPLE)]
+    Sample(Box<JobArgs<zvf_jobs::SampleJob>>),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     #[cfg(feature = "volumes")]
     Volume(VolumeArgs),
@@ -243,11 +242,24 @@ impl Command {
         match self {
             Self::Migrate(args) => Some(args.job()),
             Self::Rechunk(args) => Some(args.job()),
+            Self::Copy(args) => Some(args.job()),
+            Self::Merge(args) => Some(args.job()),
+            Self::Resample(args) => Some(args.job()),
+            Self::Simplify(args) => Some(args.job()),
+            Self::Create(args) => Some(args.job()),
+            Self::Doctor(args) => Some(args.job()),
+            #[cfg(feature = "volumes")]
+            Self::Sample(args) => Some(args.job()),
+            Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
             Self::Validate(args) => args.job(),
             Self::Import(args) => args.job(),
             Self::Append(args) => Some(args.job()),
+            Self::Stats(args) => Some(args.job()),
+            Self::Measure(args) => Some(args.job()),
+            Self::Objects(args) => Some(args.job()),
+            Self::Diff(args) => Some(args.job()),
             _ => None,
         }
     }
@@ -257,6 +269,7 @@ impl Command {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use zvf_jobs::Term;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -277,8 +290,9 @@ mod tests {
         let Command::Query(query) = cli.command else {
             panic!("query")
         };
-        assert_eq!(query.terms.bbox.as_deref(), Some("-10,-10:5,5"));
-        assert_eq!(query.terms.objects.as_deref(), Some("-4,7"));
+        let term = |text: &str| text.parse::<Term>().ok();
+        assert_eq!(query.terms.bbox, term("-10,-10:5,5"));
+        assert_eq!(query.terms.objects, term("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
         assert!(cli.common.json);
         let Command::Get(get) = cli.command else {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use zvf_plot::{ColorBy, Colormap, LevelChoice, Rgb, UpAxis};
 
-use super::{SelectArg, TermArgs};
+use zvf_jobs::{SelectName, SelectionOptions};
 
 /// `zvf plot`
 #[derive(Debug, Args)]
@@ -54,11 +54,11 @@ pub(crate) struct PlotArgs {
     pub(crate) show: Option<ShowArg>,
     /// Which rows are meant
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
     /// for lines, polylines and streamlines, else vertices]
     #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectArg>,
+    pub(crate) select: Option<SelectName>,
     /// Resolution level, 0 is the finest; auto: by --vertices
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = level)]
     pub(crate) level: LevelChoice,

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use zvf_query::{ObjectRelation, PieceOf, Select};
+use clap::Args;
+use zvf_jobs::{LevelOptions, RegionOptions, SelectName, SelectionOptions, TableFormat};
+use zvf_query::PieceOf;
 
 /// `zvf query`
 #[derive(Debug, Args)]
@@ -66,11 +67,11 @@ pub(crate) struct QueryArgs {
     pub(crate) store: String,
     /// Which rows are meant
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
     /// [default: vertices; objects in files of lines, polylines and streamlines]
     #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectArg>,
+    pub(crate) select: Option<SelectName>,
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
     #[arg(long, value_name = "I/N", conflicts_with = "limit")]
     pub(crate) split: Option<PieceOf>,
@@ -100,13 +101,13 @@ pub(crate) struct SplitsArgs {
     pub(crate) store: String,
     /// Which rows are meant
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
     #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectArg>,
+    pub(crate) select: Option<SelectName>,
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// Attributes to read: all, none, or names
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
@@ -145,121 +146,10 @@ pub(crate) struct GetArgs {
     pub(crate) ignore_missing: bool,
     /// Restricts the objects to their vertices in a part of space, or to those that touch it, are inside, start or end there
     #[command(flatten)]
-    pub(crate) region: RegionArgs,
+    pub(crate) region: RegionOptions,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,
-}
-
-/// The terms of a selection, which combine with AND
-#[derive(Debug, Args)]
-pub(crate) struct TermArgs {
-    /// Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:
-    #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
-    pub(crate) bbox: Option<String>,
-    /// Other parts of space
-    #[command(flatten)]
-    pub(crate) region: RegionArgs,
-    /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas
-    /// or lines
-    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
-    pub(crate) objects: Option<String>,
-    /// Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one
-    #[arg(long, value_name = "NAME|N,..", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<String>>,
-    /// A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
-    /// Ids that the store does not have are left out instead of being an error
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
-}
-
-/// Parts of space, which combine with AND, also with a box
-#[derive(Debug, Default, Args)]
-pub(crate) struct RegionArgs {
-    /// Vertices at most R from a point: its coordinates in axis order, then R
-    #[arg(long, value_name = "X,Y,Z,R", allow_hyphen_values = true)]
-    pub(crate) sphere: Option<String>,
-    /// Vertices at most DISTANCE from the plane where the coordinate of AXIS is V
-    #[arg(long, value_name = "AXIS=V,DISTANCE")]
-    pub(crate) near: Option<String>,
-    /// Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either
-    #[arg(long, value_name = "WKT|FILE")]
-    pub(crate) polygon: Option<String>,
-    /// The axes of --polygon, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]
-    #[arg(long, value_name = "AXES")]
-    pub(crate) plane: Option<String>,
-    /// Vertices inside of the closed mesh of a file: .obj, .ply or .stl
-    #[arg(long, value_name = "FILE")]
-    pub(crate) mesh: Option<PathBuf>,
-    /// With --mesh: its convex hull, also of a mesh that is not closed
-    #[arg(long, requires = "mesh")]
-    pub(crate) hull: bool,
-    /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have --labels: what `zvf sample` reads; #NAME or #@N picks
-    #[arg(long, value_name = "VOLUME")]
-    pub(crate) mask: Option<String>,
-    /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]
-    #[arg(
-        long,
-        value_name = "N,..",
-        requires = "mask",
-        allow_hyphen_values = true
-    )]
-    pub(crate) labels: Option<String>,
-    /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
-    /// [default: as the volume states]
-    #[arg(
-        long,
-        value_name = "NUMBERS|FILE",
-        requires = "mask",
-        allow_hyphen_values = true
-    )]
-    pub(crate) mask_affine: Option<String>,
-    /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
-    #[arg(long, value_name = "REGION")]
-    pub(crate) region: Option<String>,
-    /// Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of
-    /// them hold
-    #[arg(long, value_name = "EXPR")]
-    pub(crate) passing: Vec<String>,
-    /// Whole objects with at least one vertex inside
-    #[arg(long, conflicts_with_all = ["inside", "starting", "ending"])]
-    pub(crate) touching: bool,
-    /// Whole objects with every vertex inside
-    #[arg(long, conflicts_with_all = ["starting", "ending"])]
-    pub(crate) inside: bool,
-    /// Whole objects with their first vertex inside
-    #[arg(long, conflicts_with = "ending")]
-    pub(crate) starting: bool,
-    /// Whole objects with their last vertex inside
-    #[arg(long)]
-    pub(crate) ending: bool,
-}
-
-impl RegionArgs {
-    /// The requested relation of whole objects.
-    pub(crate) fn relation(&self) -> Option<ObjectRelation> {
-        let all = [
-            (self.touching, ObjectRelation::Touching),
-            (self.inside, ObjectRelation::Inside),
-            (self.starting, ObjectRelation::Starting),
-            (self.ending, ObjectRelation::Ending),
-        ];
-        all.into_iter()
-            .find_map(|(on, relation)| on.then_some(relation))
-    }
-}
-
-/// Which level is read.
-#[derive(Debug, Args)]
-pub(crate) struct LevelArgs {
-    /// Resolution level; 0 is the finest
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) level: u32,
-    /// Only the own content of an additive level, not that of the coarser levels which complete it
-    #[arg(long)]
-    pub(crate) own_level_only: bool,
 }
 
 /// What `query` and `get` write and how.
@@ -267,7 +157,7 @@ pub(crate) struct LevelArgs {
 pub(crate) struct ResultArgs {
     /// Which level is read
     #[command(flatten)]
-    pub(crate) at: LevelArgs,
+    pub(crate) at: LevelOptions,
     /// The first N vertices; `zvf query --select objects` keeps whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -282,42 +172,5 @@ pub(crate) struct ResultArgs {
     pub(crate) output: Option<PathBuf>,
     /// Format of the vertex table, on stdout unless -o is given
     #[arg(long, value_enum, value_name = "F")]
-    pub(crate) format: Option<FormatArg>,
-}
-
-/// The unit of a selection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SelectArg {
-    /// Rows inside the box
-    Vertices,
-    /// Whole objects with at least one vertex inside
-    Objects,
-    /// Whole chunks that meet the box
-    Chunks,
-}
-
-impl From<SelectArg> for Select {
-    fn from(select: SelectArg) -> Self {
-        match select {
-            SelectArg::Vertices => Self::Vertices,
-            SelectArg::Objects => Self::Objects,
-            SelectArg::Chunks => Self::Chunks,
-        }
-    }
-}
-
-/// Formats of the vertex table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatArg {
-    /// Comma-separated values with a header line
-    Csv,
-    /// One JSON object a line
-    Ndjson,
-    /// Arrow IPC file
-    Arrow,
-    /// NumPy array of the positions, (N, D), stored dtype
-    Npy,
-    /// Parquet file
-    #[cfg(feature = "parquet")]
-    Parquet,
+    pub(crate) format: Option<TableFormat>,
 }

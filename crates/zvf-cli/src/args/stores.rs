@@ -1,11 +1,12 @@
-//! `zvf split`, `zvf merge` and `zvf resample`: stores of parts of a store, one of several, one of other points.
+//! `zvf split` and `zvf merge`: stores of parts of a store, and one of several.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TermArgs;
-use zvf_jobs::IdOptions;
+use zvf_jobs::{Job, MergeJob, SelectionOptions};
+
+use super::JobArgs;
 
 /// `zvf split`
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ pub(crate) struct SplitArgs {
     pub(crate) format: Option<String>,
     /// Which objects or vertices are split
     #[command(flatten)]
-    pub(crate) terms: TermArgs,
+    pub(crate) terms: SelectionOptions,
     /// Removes what an interrupted writer left of a part; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
@@ -64,77 +65,19 @@ Examples:
 pub(crate) struct MergeArgs {
     /// Paths or URLs of the stores, and of the new one at the end
     #[arg(value_name = "STORE", required = true, num_args = 3..)]
-    pub(crate) stores: Vec<String>,
-    /// Which ids objects get
+    paths: Vec<String>,
+    /// How they are merged.
     #[command(flatten)]
-    pub(crate) ids: IdOptions,
-    /// Removes what an interrupted writer left at OUT; a finished store is never touched
-    #[arg(long)]
-    pub(crate) clear_leftovers: bool,
+    of_job: JobArgs<MergeJob>,
 }
 
-/// `zvf simplify`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-DST gets the objects of level 0 of SRC with fewer vertices (algorithm of Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between its kept neighbours. \
-The ends of a line are kept; in skeletons the roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes and count every axis.
-
-Kept vertices keep all their values. Ids, object attributes, groups, units, axes, chunk shape, headers and frame are copied. Object attributes that were computed from all vertices, such as \
-length, are copied unchanged. Coarse levels are left out (`zvf pyramid` makes them). DST is there as a whole or not at all; memory is as for `zvf resample`.
-
-Examples:
-  zvf simplify tracts.zarrvectors small.zarrvectors --tolerance 0.1
-  zvf simplify neurons.zarrvectors s3://bucket/small.zarrvectors --tolerance 50 --json | jq '.vertices / .vertices_before'")]
-pub(crate) struct SimplifyArgs {
-    /// Path or URL of the store
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
-    /// Path or URL of the new store
-    #[arg(value_name = "DST")]
-    pub(crate) target: String,
-    /// How far a vertex that is left out may be from the new line, in the units of the axes
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
-    pub(crate) tolerance: f64,
-    /// Removes what an interrupted writer left at DST; a finished store is never touched
-    #[arg(long)]
-    pub(crate) clear_leftovers: bool,
-}
-
-/// `zvf resample`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-DST gets the objects of level 0 of SRC with other points along the same lines: --points N at equal arc length, or --step S from the first point on; then the \
-last segment may be shorter. Arc length is in the units of the axes and counts every axis. End points are kept exactly. SRC has polylines, streamlines or skeletons. Skeletons \
-take --step only: roots, branching points and tips are kept, and each path between two of them is resampled, starting at the end nearer to the root.
-
-Floating-point vertex attributes are interpolated linearly. Whole numbers, truth values, dates and texts are taken from the nearest vertex on the line, in a tie from the first. \
-Ids, groups, units, axes, chunk shape, headers and frame are copied from SRC, and so are object attributes, including those computed from the old points (`zvf measure DST --as length` computes them again). Objects of one vertex stay as they are. Left out: coarse levels (`zvf pyramid` makes them), node_id of skeletons.
-
-DST is there as a whole or not at all. Memory is bounded by --memory-budget, the tables of objects, and the largest object.
-
-Examples:
-  zvf resample tracts.zarrvectors tracts20.zarrvectors --points 20
-  zvf resample tracts.zarrvectors tracts1mm.zarrvectors --step 1
-  zvf resample neurons.zarrvectors s3://bucket/even.zarrvectors --step 0.5 --json | jq '.length / .length_before'")]
-pub(crate) struct ResampleArgs {
-    /// Path or URL of the store
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
-    /// Path or URL of the new store
-    #[arg(value_name = "DST")]
-    pub(crate) target: String,
-    /// Points of each line, 2 or more
-    #[arg(
-        long,
-        value_name = "N",
-        required_unless_present = "step",
-        conflicts_with = "step"
-    )]
-    pub(crate) points: Option<u32>,
-    /// Arc length from each point to the next, in the units of the axes
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub(crate) step: Option<f64>,
-    /// Removes what an interrupted writer left at DST; a finished store is never touched
-    #[arg(long)]
-    pub(crate) clear_leftovers: bool,
+impl MergeArgs {
+    /// The job, and whether it is printed only.
+    pub(crate) fn job(&self) -> (Job, bool) {
+        let mut job = self.of_job.job.clone();
+        if let Some((target, sources)) = self.paths.split_last() {
+            (job.target, job.sources) = (target.clone(), sources.to_vec());
+        }
+        (job.into(), self.of_job.print_job)
+    }
 }

@@ -1,23 +1,11 @@
-//! `zvf doctor`: what would make a store smaller or faster.
+//! The report of `zvf doctor` for people.
 
-use crate::args::DoctorArgs;
-use crate::context::Context;
-use crate::error::Result;
+use zvf_jobs::DoctorReport;
+
 use crate::output::table::{count, counted};
-use crate::output::{print_json, print_text};
 
-/// Runs `zvf doctor`.
-///
-/// # Errors
-///
-/// As the store says.
-pub(crate) fn run(args: &DoctorArgs, context: &mut Context<'_>) -> Result<()> {
-    let with = zvf_jobs::Context::new().with_write(context.write_options(false));
-    let report = context.wait(zvf_jobs::examine(&args.store, &with))??;
-    if context.common.json {
-        return print_json(&report);
-    }
-    context.warn(&report.notes);
+/// What would make a store smaller or faster.
+pub(super) fn text(report: &DoctorReport) -> String {
     let mut out = String::new();
     for one in &report.advice {
         out.push_str(&format!(
@@ -36,5 +24,5 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut Context<'_>) -> Result<()> {
         n => counted(n as u64, "finding"),
     };
     out.push_str(&format!("{}: {all}\n", report.store));
-    print_text(&out)
+    out
 }

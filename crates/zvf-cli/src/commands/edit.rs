@@ -199,7 +199,7 @@ async fn members_of(edit: &mut Edit, words: &[String]) -> Result<Vec<i64>> {
     for word in words {
         let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');
         if word.starts_with('@') || word.chars().all(digits) {
-            found.extend(existing(edit, &select::ids(word)?, false)?);
+            found.extend(existing(edit, &zvf_jobs::read_ids(word)?, false)?);
         } else {
             let name = word.strip_prefix("name:").unwrap_or(word);
             found.push(edit.object_named(name).await?);

@@ -4,18 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::Format;
-use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
-use zvf_query::{Query, QuerySpec, Select};
+use zvf_convert::export::{ExportOptions, Exported};
+use zvf_jobs::{FileExport, Output};
+use zvf_query::{Query, Select};
 use zvf_store::Store;
 
 use super::{select, splits};
 use crate::args::ExportArgs;
 use crate::context::Context;
-use crate::error::{CliError, Result};
-use crate::output::place::{Staged, is_special};
+use crate::error::Result;
 use crate::output::table::counted;
-use crate::output::upload::Output;
-use crate::output::{is_packed, print_json, print_text};
+use crate::output::{print_json, print_text};
 
 /// Runs `zvf export`.
 ///
@@ -26,10 +25,10 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.format.is_some() {
         return super::precomputed::run(args, context);
     }
-    let output = Output::of(args.file(), &args.store, context)?;
+    let output = Output::of(args.file(), &args.store, &context.options().io)?;
     let file = output.path().to_owned();
     let links = args.edges.as_deref().or(args.faces.as_deref());
-    let second = links.map(|given| Output::of(given, &args.store, context));
+    let second = links.map(|given| Output::of(given, &args.store, &context.options().io));
     let second = second.transpose()?;
     let links = second.as_ref().map(|second| second.path().to_owned());
     let (format, select) = (Format::of(&file)?, args.select.map(Select::from));
@@ -49,10 +48,10 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         keep_frame: args.keep_frame,
     };
     let done = job.write(context)?;
-    let sent = output.send(vec![file.clone()], context)?;
+    let sent = context.sent(output, vec![file.clone()])?;
     job.file = sent.first().unwrap_or(&file);
     let sent = match (second, &links) {
-        (Some(second), Some(links)) => second.send(vec![links.clone()], context)?,
+        (Some(second), Some(links)) => context.sent(second, vec![links.clone()])?,
         _ => Vec::new(),
     };
     job.links = sent.first().map(PathBuf::as_path);
@@ -103,50 +102,17 @@ impl Job<'_> {
         store: &Store,
         context: &mut Context<'_>,
     ) -> Result<Exported> {
-        let links = self.links;
-        for file in std::iter::once(self.file).chain(links) {
-            if is_special(file) {
-                return Err(CliError::usage(format!(
-                    "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
-                    file.display()
-                )));
-            }
-        }
-        if links == Some(self.file) {
-            return Err(CliError::usage(format!(
-                "{}: found the same file for vertices and links, expected two",
-                self.file.display()
-            )));
-        }
         let mut options = ExportOptions::default();
         options.query = self.query.clone();
         options.select = self.select;
-        (options.delimiter, options.gzip) = separated(self.file);
         options.keep_frame = self.keep_frame;
-        let staged = Staged::file(self.file)?;
-        let mut second = None;
-        if let Some(file) = links {
-            let place = Staged::file(file)?;
-            let mut table = LinksFile::new(Format::of(file)?, place.path(), self.faces);
-            (table.delimiter, table.gzip) = separated(file);
-            options.links = Some(table);
-            second = Some((place, file));
-        }
-        let done = context
-            .wait(export(store, self.format, staged.path(), &options))?
-            .map_err(|error| {
-                let error = renamed(error.into(), staged.path(), self.file);
-                let error = match &second {
-                    Some((place, file)) => renamed(error, place.path(), file),
-                    None => error,
-                };
-                error.at(self.store)
-            })?;
-        staged.commit()?;
-        if let Some((place, _)) = second {
-            place.commit()?;
-        }
-        Ok(done)
+        let export = FileExport {
+            file: self.file,
+            format: self.format,
+            links: self.links.map(|file| (file, self.faces)),
+            options,
+        };
+        Ok(context.wait(export.write(store))??)
     }
 
     /// The result, for programs.
@@ -187,32 +153,16 @@ impl Job<'_> {
     }
 }
 
-/// The error, with the name that the file was to have.
-fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
-    let (temporary, name) = (temporary.display().to_string(), name.display().to_string());
-    CliError::new(error.class(), error.to_string().replace(&temporary, &name))
-}
-
 /// The query that the flags describe.
 ///
 /// # Errors
 ///
 /// As [`run`].
 pub(super) fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
-    let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec, &args.store, context)?;
+    let mut spec = select::terms(&args.terms, &args.store, context)?;
     select::related(args.select, &spec)?;
-    select::level(&args.at, &mut spec);
+    args.at.set(&mut spec);
     spec.limit = args.limit;
     spec.set("attributes", &args.attributes)?;
     select::resolved(spec, &args.store, context)
-}
-
-/// The separator of the columns of a file, if it is not a comma, and whether the file is compressed by gzip.
-fn separated(file: &Path) -> (Option<u8>, bool) {
-    let gzip = is_packed(file);
-    let name = file.file_stem().filter(|_| gzip).map(Path::new);
-    let ending = name.unwrap_or(file).extension();
-    let tabs = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-    (tabs.then_some(b'\t'), gzip)
 }

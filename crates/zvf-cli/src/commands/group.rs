@@ -2,15 +2,15 @@
 
 use serde_json::json;
 use zvf_convert::{EndLabels, LabelPairs, label_pairs};
+use zvf_jobs::TableFile;
 use zvf_store::Need;
 
 use super::edit::{self, finish, opened};
-use super::listing;
 use crate::args::{EditArgs, EditWhat, GroupArgs, GroupWhat};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
-use crate::output::{FileSink, print_json, print_text};
+use crate::output::{print_json, print_text};
 
 /// Runs `zvf group`.
 ///
@@ -54,7 +54,7 @@ fn by_ends(args: &GroupArgs, volume: &str, context: &mut Context<'_>) -> Result<
     if args.name.is_empty() {
         return Err(CliError::usage("NAME: found nothing, expected a text"));
     }
-    let target = listing::format(args.matrix.as_deref())?;
+    let target = zvf_jobs::table_target(args.matrix.as_deref())?;
     // No other writer changes the store between the query and the edit: the edit begins first.
     let opened = opened(url, context)?;
     let start = format!("{}/", args.name);
@@ -62,7 +62,7 @@ fn by_ends(args: &GroupArgs, volume: &str, context: &mut Context<'_>) -> Result<
         let table = found.table()?;
         let sink = match target {
             Some((path, format)) => {
-                let mut sink = FileSink::create(path, format, &table.schema())?;
+                let mut sink = TableFile::create(path, format, &table.schema())?;
                 sink.write(&table)?;
                 Some(sink)
             }
@@ -98,7 +98,7 @@ fn by_ends(args: &GroupArgs, volume: &str, context: &mut Context<'_>) -> Result<
         }
         Ok(())
     })?;
-    let file = sink.map(FileSink::finish).transpose()?;
+    let file = sink.map(TableFile::finish).transpose()?;
     for remark in &found.remarks {
         context.remark(remark);
     }

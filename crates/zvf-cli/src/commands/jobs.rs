@@ -36,20 +36,22 @@ pub(super) fn of_command(
 
 /// The error of a job that was given by flags.
 fn by_flag(job: &Job, error: JobError) -> CliError {
-    let JobError::Option { path, what } = error else {
+    let JobError::Option { mut path, mut what } = error else {
         return error.into();
     };
-    let member = path.split(['[', '.']).next().unwrap_or(&path);
+    let member = path.split(['[', '.']).next().unwrap_or(&path).to_owned();
     let program = Cli::command();
-    let arguments = program.find_subcommand(job.name()).into_iter();
-    let flag = arguments
-        .flat_map(|command| command.get_arguments())
-        .find(|argument| argument.get_id() == member)
-        .and_then(|argument| argument.get_long());
-    match flag {
-        Some(flag) => CliError::usage(format!("--{flag}: {what}")),
-        None => CliError::usage(format!("{path}: {what}")),
+    let command = program.find_subcommand(job.name());
+    for argument in command.iter().flat_map(|command| command.get_arguments()) {
+        let Some(flag) = argument.get_long() else {
+            continue;
+        };
+        what = what.replace(&format!("`{}`", argument.get_id()), &format!("--{flag}"));
+        if argument.get_id() == &*member {
+            path = format!("--{flag}");
+        }
     }
+    CliError::usage(format!("{path}: {what}"))
 }
 
 /// Runs a job. Returns `None` if the job is done but could not remove its temporary objects: then it printed a warning, and has no report.
@@ -63,7 +65,11 @@ pub(super) fn report(
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
     let given = job;
-    let (job, _kept) = with_stdin(given)?;
+    let (mut job, _kept) = with_stdin(given)?;
+    if let (Job::Stats(job), false) = (&mut job, context.common.json) {
+        // Histograms are shown on request.
+        job.bins.get_or_insert(0);
+    }
     let job = &job;
     let with = running(job, context);
     let mut done = guarded(changed(job), || {
@@ -76,7 +82,7 @@ pub(super) fn report(
             (Job::Import(import), Err(error @ JobError::Write { .. })) => {
                 Err(import::failure(import, error))
             }
-            (Job::Append(_), Err(JobError::Write { source, .. }))
+            (Job::Append(_) | Job::Measure(_), Err(JobError::Write { source, .. }))
                 if matches!(*source, WriteError::Busy { .. }) =>
             {
                 Err(edit::busy(&source))
@@ -96,6 +102,9 @@ pub(super) fn report(
         }
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}
+    }
+    if let Some(done) = &done {
+        context.warn(done.warnings());
     }
     match &done {
         Some(JobReport::Pyramid(done)) => {
@@ -132,7 +141,10 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
 /// What a job runs with: the flags, and displays on stderr.
 fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, display) = (job.unit(), context.shows_progress());
-    let read = Arc::new(Progress::new(unit, display && !unit.is_empty()));
+    let read = Arc::new(match unit {
+        "bytes" => Progress::of_bytes(display),
+        unit => Progress::new(unit, display && !unit.is_empty()),
+    });
     // Steps are shown once all is read, in the place of what is read.
     let steps = Arc::new(OnceLock::<Progress>::new());
     let (shown, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
@@ -144,7 +156,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     });
     zvf_jobs::Context::new()
         .with_write(write)
-        .with_id_bytes(context.common.memory_budget)
+        .with_memory_budget(context.common.memory_budget)
         .with_progress(Arc::new(move |done| progress.add(done)))
         .with_log(Arc::new(move |warning| {
             warn(&format!("warning: {warning}"))
@@ -159,6 +171,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
                 counted(*batches, "batch"),
                 counted(*vertices, "vertex")
             )),
+            JobEvent::Total(total) => read.total(*total),
             JobEvent::Writing => {
                 read.end();
                 let _ = steps.set(Progress::of_steps(display));
@@ -179,6 +192,10 @@ fn is_left(job: &Job, error: &WriteError) -> bool {
 fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
+        Job::Copy(_) => made(store, job.name(), true),
+        Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
+            made(store, job.name(), false)
+        }
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
         Job::Import(options) if options.is_step() => Some(stepped(store)),

@@ -7,11 +7,12 @@ use arrow_schema::Schema;
 use serde_json::{Map, Value, json};
 use zvf_convert::output::{Style, write_value};
 use zvf_format::keys::format_delta;
+use zvf_jobs::{Listing, json_value};
 use zvf_query::Table;
 use zvf_store::meta::Refinement;
 use zvf_store::{Deltas, LinkFamily, Names, Need, Store};
 
-use super::listing::{self, Listing, member};
+use super::listing::{self, more};
 use crate::args::LinksArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -26,7 +27,7 @@ use crate::output::{print_json, print_text};
 /// Usage, when there is no such level or family; as the store says.
 pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
-    let target = listing::format(args.output.as_deref())?;
+    zvf_jobs::table_target(args.output.as_deref())?;
     // `1` is as good as `+1` on a command line.
     let delta: i32 = args.delta.parse().map_err(|_| {
         CliError::usage(format!(
@@ -45,24 +46,16 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
         url,
         zvf_query::list_links(&store, args.at.level, delta, args.at.own_level_only),
     )?;
-    let listing = listing::read(
-        context,
-        &store,
-        answer,
-        Table::Links,
-        target,
-        args.limit,
-        None,
-    )
-    .map_err(|e| e.at(url))?;
+    let output = args.output.as_deref();
+    let listing = listing::read(context, &store, answer, Table::Links, output, args.limit);
+    let listing = listing.map_err(|e| e.at(url))?;
     if context.common.json {
         return print_json(&document(args, &family, &listing));
     }
-    match &listing.file {
+    match listing.files.first() {
         Some(file) => context.remark(&format!(
-            "wrote {}: {}",
-            file.display(),
-            counted(listing.rows, "record")
+            "wrote {file}: {}",
+            counted(listing.count, "record")
         )),
         None => print_text(&text(args, &family, &listing))?,
     }
@@ -174,14 +167,14 @@ fn level_of(batch: &RecordBatch, row: usize) -> Option<Value> {
         3 => batch
             .columns()
             .first()
-            .map(|column| member(column.as_ref(), row)),
+            .map(|column| json_value(column.as_ref(), row)),
         _ => None,
     }
 }
 
 fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
     let mut links = Vec::new();
-    for batch in &listing.batches {
+    for batch in listing.rows.iter().flat_map(|rows| &rows.batches) {
         records(batch, family.width(), |row, ends| {
             let ends: Vec<Value> = ends
                 .iter()
@@ -190,7 +183,7 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
             let mut link = Map::new();
             link.extend(level_of(batch, row).map(|level| ("level".to_owned(), level)));
             link.insert("endpoints".into(), Value::Array(ends));
-            link.extend(attributes(batch).map(|(name, column)| (name, member(column, row))));
+            link.extend(attributes(batch).map(|(name, column)| (name, json_value(column, row))));
             links.push(Value::Object(link));
         });
     }
@@ -202,30 +195,25 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
         "width": family.width(),
         "directed": family.directed(),
         "records": listing.total,
-        "truncated": listing.rows < listing.total,
-        "links": if listing.file.is_none() { Value::Array(links) } else { Value::Null },
-        "files": listing.file.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "truncated": listing.count < listing.total,
+        "links": if listing.files.is_empty() { Value::Array(links) } else { Value::Null },
+        "files": listing.files,
         "warnings": listing.warnings,
     })
 }
 
 fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
-    let names = listing.schema.iter().flat_map(|schema| {
-        schema
-            .fields()
-            .iter()
-            .skip(fixed(schema))
-            .map(|field| field.name().clone())
+    let names = listing.rows.iter().flat_map(|rows| {
+        let fields = rows.schema.fields().iter().skip(fixed(&rows.schema));
+        fields.map(|field| field.name().clone())
     });
     let ends = (0..family.width()).map(|k| format!("endpoint {k}"));
-    let several = listing
-        .schema
-        .as_ref()
-        .is_some_and(|schema| fixed(schema) == 3);
+    let schema = listing.rows.as_ref().map(|rows| &rows.schema);
+    let several = schema.is_some_and(|schema| fixed(schema) == 3);
     let head = ["record", "level"].map(str::to_owned);
     let head = head.into_iter().take(1 + usize::from(several));
     let mut table = TextTable::new(head.chain(ends).chain(names));
-    for batch in &listing.batches {
+    for batch in listing.rows.iter().flat_map(|rows| &rows.batches) {
         records(batch, family.width(), |row, ends| {
             let ends = ends
                 .iter()
@@ -242,7 +230,7 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
             table.row(cells);
         });
     }
-    let mut out = listing.text(&table);
+    let mut out = table.render(0) + &more(listing.count, listing.total);
     let directed = if family.directed() {
         "directed"
     } else {

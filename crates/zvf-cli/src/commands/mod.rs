@@ -1,8 +1,6 @@
 //! One file a command.
 
 mod completions;
-mod copy;
-mod create;
 mod diff;
 mod doctor;
 mod edit;
@@ -30,8 +28,6 @@ mod query;
 mod repair;
 mod resample;
 mod run;
-#[cfg(feature = "volumes")]
-mod sample;
 mod select;
 #[cfg(feature = "serve")]
 mod serve;
@@ -49,7 +45,6 @@ use crate::args::volume::VolumeCommand;
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::interrupt::{self, Changing};
-use crate::output::outside;
 
 /// Runs a command.
 ///
@@ -79,21 +74,14 @@ fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>)
 
 /// Refuses files inside of stores, beside those that are refused when they are begun.
 fn check_outputs(command: &Command) -> Result<()> {
-    let path = match command {
-        Command::Repair(args) => {
-            return args
-                .backup
-                .as_deref()
-                .map_or(Ok(()), outside::check_address);
-        }
+    match command {
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
-            VolumeCommand::Convert(args) => Some(args.out.as_path()),
-            _ => None,
+            VolumeCommand::Convert(args) => Ok(zvf_jobs::check_outside(&args.out)?),
+            _ => Ok(()),
         },
-        _ => None,
-    };
-    path.map_or(Ok(()), outside::check)
+        _ => Ok(()),
+    }
 }
 
 /// A store that a command makes, and the command that cleans up after an interruption.
@@ -121,16 +109,7 @@ fn stepped(store: &str) -> (&str, String) {
 fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
-        Command::Create(args) => made(args.store.as_str(), "create", false),
-        Command::Merge(args) => made(args.stores.last()?.as_str(), "merge", false),
-        Command::Resample(args) => made(args.target.as_str(), "resample", false),
-        Command::Simplify(args) => made(args.target.as_str(), "simplify", false),
-        Command::Copy(args) => made(args.target.as_str(), "copy", true),
         Command::Edit(args) => edited(args.store.as_str()),
-        Command::Measure(args) if !args.attributes.is_empty() => edited(args.store.as_str()),
-        Command::Repair(args) => edited(args.store.as_str()),
-        #[cfg(feature = "volumes")]
-        Command::Sample(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Group(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
@@ -144,45 +123,27 @@ fn changed(command: &Command) -> Option<(&str, String)> {
 
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
-        Command::Append(_)
-        | Command::Migrate(_)
-        | Command::Rechunk(_)
-        | Command::Pyramid(_)
-        | Command::Vacuum(_) => run::command(command, context),
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
         Command::Query(args) => query::query(args, context),
         Command::Splits(args) => splits::run(args, context),
         Command::Get(args) => query::get(args, context),
-        Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
         Command::Head(args) => head::run(args, context),
         Command::Tail(args) => head::tail(args, context),
         Command::SampleRows(args) => head::sample_rows(args, context),
-        Command::Stats(args) => stats::run(args, context),
-        Command::Measure(args) => measure::run(args, context),
-        Command::Diff(args) => diff::run(args, context),
-        Command::Doctor(args) => doctor::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
-        Command::Import(_) => run::command(command, context),
-        Command::Create(args) => create::run(args, context),
         Command::Export(args) if args.template().is_some() => split::each_object(args, context),
         Command::Export(args) => export::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
-        Command::Copy(args) => copy::run(args, context),
         Command::Split(args) => split::run(args, context),
-        Command::Merge(args) => merge::run(args, context),
-        Command::Resample(args) => resample::run(args, context),
-        Command::Simplify(args) => resample::simplify(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
-        #[cfg(feature = "volumes")]
-        Command::Sample(args) => sample::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Group(args) => group::run(args, context),
         #[cfg(feature = "volumes")]
@@ -190,5 +151,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args, context),
         Command::Completions(args) => completions::run(args),
+        _ => run::command(command, context),
     }
 }

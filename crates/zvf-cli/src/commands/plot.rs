@@ -5,17 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zvf_jobs::{Output, Staged, is_special};
 use zvf_plot::{Drawn, DrawnLayer, Layer, Picture, PlotOptions, Projection, View, plot, plot_svg};
-use zvf_query::{QuerySpec, Select};
+use zvf_query::Select;
 
 use super::select;
 use crate::args::{PictureFormat, PlotArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::place::{Staged, is_special};
 use crate::output::table::counted;
 use crate::output::terminal;
-use crate::output::upload::Output;
 use crate::output::{print_bytes, print_json, print_text};
 
 /// Runs `zvf plot`.
@@ -125,7 +124,7 @@ fn options(args: &PlotArgs) -> Result<PlotOptions> {
 fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     let several = args.stores.len() > 1;
     let terms = &args.terms;
-    if several && (terms.objects.is_some() || terms.groups.is_some() || terms.filter.is_some()) {
+    if several && (terms.objects.is_some() || terms.groups.is_some() || terms.r#where.is_some()) {
         return Err(CliError::usage(
             "--objects, --groups and --where are for one store; found several, expected --bbox or a region alone",
         ));
@@ -140,8 +139,7 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
         // Masks are placed among the positions of each store.
-        let mut spec = QuerySpec::new();
-        select::terms(terms, &mut spec, url, context)?;
+        let mut spec = select::terms(terms, url, context)?;
         select::related(args.select, &spec)?;
         spec.own_level_only = args.own_level_only;
         let query = select::resolved(spec, url, context)?;
@@ -217,10 +215,10 @@ impl Target {
         };
         let mut output = None;
         for store in &args.stores {
-            output = Some(Output::of(given, store, context)?);
+            output = Some(Output::of(given, store, &context.options().io)?);
         }
         if let Some(output) = &output {
-            crate::output::outside::check(output.path())?;
+            zvf_jobs::check_outside(output.path())?;
         }
         Ok(Some(Self { format, output }))
     }
@@ -242,7 +240,7 @@ impl Target {
         let staged = Staged::file(&path)?;
         std::fs::write(staged.path(), bytes).map_err(failed)?;
         let made = staged.commit()?;
-        Ok(output.send(vec![made], context)?.pop())
+        Ok(context.sent(output, vec![made])?.pop())
     }
 }
 

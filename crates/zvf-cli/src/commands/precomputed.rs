@@ -1,13 +1,13 @@
 //! `zvf export --format precomputed`: the views of a store as files.
 
 use serde_json::json;
+use zvf_jobs::Staged;
 use zvf_neuroglancer::export_precomputed;
 use zvf_store::Need;
 
 use crate::args::ExportArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::place::Staged;
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
 

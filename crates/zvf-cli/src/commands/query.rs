@@ -6,22 +6,19 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use zvf_convert::{Format, groups_of, groups_table};
+use zvf_jobs::{Output, TableFormat};
 use zvf_query::{Query, Select, Table};
 
 use super::explain;
 use super::export::Job;
-use super::listing;
 use super::select;
 use super::splits;
 use super::summary::{Digest, Report};
-#[cfg(feature = "parquet")]
-use crate::args::FormatArg;
 use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::dir::GROUPS;
 use crate::output::table::counted;
-use crate::output::upload::Output;
 use crate::output::{Sink, Target, print_json, print_text};
 
 /// Runs `zvf query`.
@@ -72,8 +69,8 @@ pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
 }
 
 fn output(store: &str, args: &ResultArgs, context: &Context<'_>) -> Result<Option<Output>> {
-    let of = |given: &PathBuf| Output::of(given, store, context);
-    args.output.as_ref().map(of).transpose()
+    let of = |given: &PathBuf| Output::of(given, store, &context.options().io);
+    Ok(args.output.as_ref().map(of).transpose()?)
 }
 
 fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> Result<Target> {
@@ -81,7 +78,7 @@ fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> 
     #[cfg(feature = "parquet")]
     let target = match target {
         Target::Export(file, Format::Parquet) if !args.columns.is_empty() => {
-            Target::File(file, FormatArg::Parquet)
+            Target::File(file, TableFormat::Parquet)
         }
         other => other,
     };
@@ -120,7 +117,7 @@ fn export(
         keep_frame: false,
     };
     let done = job.write(context)?;
-    let sent = output.send(vec![file.clone()], context)?;
+    let sent = context.sent(output, vec![file.clone()])?;
     job.file = sent.first().unwrap_or(&file);
     if context.common.json {
         return print_json(&job.document(&done));
@@ -174,10 +171,10 @@ fn run(
     }
     let mut files = sink.finish()?;
     if let Some(output) = output {
-        files = output.send(files, context)?;
+        files = context.sent(output, files)?;
     }
     let summary = answer.summary();
-    let warnings = listing::warnings(&store, &summary.warnings);
+    let warnings = zvf_jobs::warnings_of(&store, &summary.warnings);
     context.warn(&warnings);
     for note in &left {
         context.remark(note);

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf_format::int::wide;
-use zvf_validate::repair::{Applied, Change, Plan, RepairOptions, apply, document, plan, undo};
-use zvf_validate::{Check, Depth, Severity};
+use zvf_jobs::{JobReport, RepairReport};
+use zvf_validate::repair::{Applied, Change, Plan};
+use zvf_validate::{Check, Severity};
 
+use super::jobs;
 use super::validate::totals;
 use crate::args::{PlanFormat, RepairArgs};
 use crate::context::Context;
@@ -18,52 +20,33 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Findings, as the help says; usage, for an older store or an unfinished change; as the storage says.
+/// Findings, as the help says; as the job says.
 pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
-    let store = args.store.as_str();
-    let progress = context.progress("cells");
-    let mut options = RepairOptions::default()
-        .with_write(context.write_options(false))
-        .with_depth(Depth::from_number(args.level).unwrap_or(Depth::Multiscale))
-        .with_accept_loss(args.accept_loss)
-        .with_progress(move |step| progress.add(step.added));
-    if let Some(only) = &args.only {
-        options = options.with_only(only.clone());
-    }
-    if let Some(backup) = &args.undo {
-        let work = undo(store, backup, args.force, &options);
-        let documents = context.wait_at(store, work)?;
-        if context.common.json {
-            return print_json(&json!({"store": store, "backup": backup, "documents": documents}));
-        }
-        let restored = counted(documents, "document");
-        return print_text(&format!("{store}: put back {restored}\n"));
-    }
-    let planned = context.wait_at(store, plan(store, &options))?;
-    let applied = if args.apply {
-        let work = apply(&planned, args.backup.as_deref(), &options);
-        Some(context.wait_at(store, work)?)
-    } else {
-        None
+    let (job, print) = args.of_job.job();
+    let Some(JobReport::Repair(done)) = jobs::of_command(&job, print, context)? else {
+        return Ok(());
     };
-    let as_json = context.common.json || args.format == Some(PlanFormat::Json);
-    if as_json {
-        print_json(&document(&planned, applied.as_ref()))?;
+    if context.common.json || args.format == Some(PlanFormat::Json) {
+        print_json(&done)?;
     } else {
-        print_text(&text(&planned, applied.as_ref()))?;
+        print_text(&text(&done))?;
     }
-    judge(store, &planned, applied.as_ref())
+    findings(&done).map_or(Ok(()), Err)
 }
 
-/// The result for the exit code.
-fn judge(store: &str, plan: &Plan, applied: Option<&Applied>) -> Result<()> {
+/// The failure that a plan to carry out is, or what is left.
+pub(super) fn findings(done: &RepairReport) -> Option<CliError> {
+    let RepairReport::Planned { plan, applied } = done else {
+        return None;
+    };
     let (report, to_do) = match applied {
         Some(applied) => (&applied.report, 0),
         None => (&plan.after, plan.changes.len()),
     };
     if to_do == 0 && report.is_clean(Severity::Error) {
-        return Ok(());
+        return None;
     }
+    let store = &plan.store;
     let message = match to_do {
         0 => format!("{store}: {} left", totals(report)),
         _ => format!(
@@ -71,7 +54,7 @@ fn judge(store: &str, plan: &Plan, applied: Option<&Applied>) -> Result<()> {
             counted(to_do, "change")
         ),
     };
-    Err(CliError::new(Class::Findings, message))
+    Some(CliError::new(Class::Findings, message))
 }
 
 /// So many of something.
@@ -102,7 +85,13 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 /// The plan and its result, for people.
-fn text(plan: &Plan, applied: Option<&Applied>) -> String {
+pub(super) fn text(done: &RepairReport) -> String {
+    let (plan, applied) = match done {
+        RepairReport::Planned { plan, applied } => (plan, applied.as_deref()),
+        RepairReport::Undone {
+            store, documents, ..
+        } => return format!("{store}: put back {}\n", counted(*documents, "document")),
+    };
     let mut text = String::new();
     let found = totals(&plan.before);
     let _ = writeln!(text, "{}: {found}", plan.store);
@@ -129,12 +118,12 @@ fn text(plan: &Plan, applied: Option<&Applied>) -> String {
                 "\n{changes} in {documents}; nothing was written\nleft then: {then}"
             );
         }
-        Some(applied) => done(&mut text, applied),
+        Some(applied) => changed(&mut text, applied),
     }
     text
 }
 
-fn done(text: &mut String, applied: &Applied) {
+fn changed(text: &mut String, applied: &Applied) {
     match &applied.backup {
         None => text.push_str("\nnothing to change\n"),
         Some(backup) => {

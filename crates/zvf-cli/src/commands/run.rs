@@ -3,14 +3,19 @@
 use std::io::{Read, stdin};
 use std::path::Path;
 
-use zvf_jobs::{AppendReport, JobReport, Jobs};
+use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
-use super::{import, jobs, migrate, pyramid, validate};
+use super::{
+    diff, doctor, import, jobs, measure, merge, migrate, objects, pyramid, repair, resample, stats,
+    validate,
+};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
-use crate::output::table::counted;
+#[cfg(feature = "volumes")]
+use crate::output::table::count;
+use crate::output::table::{counted, size};
 use crate::output::{print_json, print_text};
 
 /// Runs a command that is a job and prints its report.
@@ -23,9 +28,37 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
         return Err(defect("a command without a job"));
     };
     match jobs::of_command(&job, print, context)? {
-        Some(report) if context.common.json => print_json(&report),
-        Some(report) => print_text(&text(&report)?),
+        Some(report) => {
+            match context.common.json {
+                true => print_json(&report)?,
+                false => show(&report, context)?,
+            }
+            findings(&report).map_or(Ok(()), Err)
+        }
         None => Ok(()),
+    }
+}
+
+/// Shows a report to people: a line on stderr, if a file has its rows.
+fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
+    match report.written() {
+        Some((file, count, what)) => {
+            context.remark(&format!("wrote {file}: {}", counted(count, what)));
+            Ok(())
+        }
+        None => print_text(&text(report)?),
+    }
+}
+
+/// What a report found that is not as it should be.
+fn findings(report: &JobReport) -> Option<CliError> {
+    match report {
+        JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
+            Some(validate::findings(&done.0))
+        }
+        JobReport::Diff(done) => diff::findings(done),
+        JobReport::Repair(done) => repair::findings(done),
+        _ => None,
     }
 }
 
@@ -49,6 +82,28 @@ fn text(report: &JobReport) -> Result<String> {
         ),
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
+        JobReport::Verbatim(done) => copied(done),
+        JobReport::Merge(done) => merge::text(done),
+        JobReport::Resample(done) => resample::text(done),
+        JobReport::Repair(done) => repair::text(done),
+        JobReport::Create(done) => format!(
+            "{}: {}, empty, positions {}\n",
+            done.store, done.kind, done.position_type
+        ),
+        #[cfg(feature = "volumes")]
+        JobReport::Sample(done) => format!(
+            "{}: attribute {} of {} for {}, {} of them outside of the volume\n",
+            done.store,
+            done.attribute,
+            done.dtype,
+            counted(done.vertices, "vertex"),
+            count(done.outside),
+        ),
+        JobReport::Doctor(done) => doctor::text(done),
+        JobReport::Stats(done) => stats::text(done),
+        JobReport::Measure(done) => measure::text(done),
+        JobReport::Objects(done) => objects::text(done),
+        JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),
         _ => return Err(defect("a report without a text")),
     })
@@ -69,11 +124,27 @@ fn appended(done: &AppendReport) -> String {
     )
 }
 
+/// What a verbatim copy did, for people.
+fn copied(done: &VerbatimReport) -> String {
+    let (target, report) = (&done.target, &done.report);
+    let files = counted(report.files, "file");
+    let (bytes, source) = (size(report.bytes), &done.source);
+    let mut line = format!("{target}: copied {files}, {bytes}, from {source}");
+    if report.skipped_files > 0 {
+        let skipped = counted(report.skipped_files, "file");
+        line.push_str(&format!("; {skipped} were there already"));
+    }
+    if report.read_back {
+        line.push_str("; read back, no difference");
+    }
+    format!("{line}\n")
+}
+
 /// Runs `zvf run`.
 ///
 /// # Errors
 ///
-/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors.
+/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors or a repair leaves something to do.
 pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let listed = zvf_jobs::parse(&read(&args.file)?)?;
     let mut reports = Vec::new();
@@ -82,13 +153,9 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     for job in listed.as_slice() {
         match jobs::report(job, |_, error| error.into(), context) {
             Ok(report) => {
-                if let Some(JobReport::Validate(done)) = &report
-                    && !done.0.is_clean(Severity::Error)
-                {
-                    found = Some(validate::findings(&done.0));
-                }
+                found = report.as_ref().and_then(findings).or(found);
                 if let (Some(report), false) = (&report, context.common.json) {
-                    print_text(&text(report)?)?;
+                    show(report, context)?;
                 }
                 reports.push(report);
             }

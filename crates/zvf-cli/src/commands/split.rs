@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::{Format, SplitBy, SplitPart, object_parts, split_parts, write_selection};
-use zvf_query::{QuerySpec, Select};
+use zvf_query::Select;
 use zvf_store::{Need, Store};
 
 use super::export::{Job, query};
@@ -30,12 +30,11 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
         Format::of(Path::new(&format!("part.{ending}"))).map(|format| (format, ending))
     });
     let format = format.transpose()?;
-    let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec, &args.store, context)?;
+    let spec = select::terms(&args.terms, &args.store, context)?;
     let base = select::resolved(spec, &args.store, context)?;
     let store = context.open(&args.store, 0, Need::all())?;
     let found = context.wait_at(&args.store, split_parts(&store, &base, &by))?;
-    crate::output::outside::check(&args.folder)?;
+    zvf_jobs::check_outside(&args.folder)?;
     std::fs::create_dir_all(&args.folder)
         .map_err(|error| CliError::file("create the directory", &args.folder, &error))?;
     context.warn(&found.notes);

@@ -3,7 +3,7 @@
 use serde_json::json;
 use zvf_convert::Format;
 use zvf_convert::export::chained;
-use zvf_query::{PieceOf, Query, QuerySpec, Select, Split, Target};
+use zvf_query::{PieceOf, Query, Select, Split, Target};
 use zvf_store::{Names, Store};
 use zvf_write::Kind;
 
@@ -23,9 +23,8 @@ const BYTES: u64 = 64 << 20;
 ///
 /// As the store and the query say.
 pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
-    let mut spec = QuerySpec::new();
-    select::terms(&args.terms, &mut spec, &args.store, context)?;
-    select::level(&args.at, &mut spec);
+    let mut spec = select::terms(&args.terms, &args.store, context)?;
+    args.at.set(&mut spec);
     spec.select = args.select.map_or(Select::Vertices, Select::from);
     select::related(args.select, &spec)?;
     spec.set("attributes", &args.attributes)?;

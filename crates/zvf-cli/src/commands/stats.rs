@@ -1,30 +1,17 @@
 //! `zvf stats`: statistics of axes and attributes.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, make_array};
 use arrow_schema::{DataType, Field, Schema};
-use serde_json::json;
 use zvf_convert::output::{Style, batch_with_times, write_value};
-use zvf_query::{
-    ColumnStatistics, QuerySpec, Select, StatisticValue, StatisticsOf, StatisticsScan,
-    StatisticsSection, StatisticsSpec, statistics_table,
-};
-use zvf_store::Need;
+use zvf_jobs::StatsReport;
+use zvf_query::{ColumnStatistics, StatisticValue, StatisticsOf};
 use zvf_store::meta::moments::Moments;
 
-use super::listing::{self, chain, object};
-use super::select;
-use crate::args::StatsArgs;
-use crate::context::Context;
-use crate::error::Result;
-use crate::output::table::{TextTable, count, counted, digits};
-use crate::output::{FileSink, print_json, print_text};
-
-/// Sections of objects that become one batch.
-const TOGETHER: usize = 1024;
+use super::listing::chain;
+use crate::output::table::{TextTable, count, digits};
 
 /// Texts that are shown of a column.
 const SHOWN: usize = 12;
@@ -32,132 +19,27 @@ const SHOWN: usize = 12;
 /// Characters of the longest bar of a histogram.
 const BAR: u64 = 40;
 
-/// Runs `zvf stats`.
-///
-/// # Errors
-///
-/// Usage; as the store and the query say.
-pub(crate) fn run(args: &StatsArgs, context: &mut Context<'_>) -> Result<()> {
-    let url = args.store.as_str();
-    let target = listing::format(args.output.as_deref())?;
-    let mut asked = QuerySpec::new();
-    select::terms(&args.terms, &mut asked, url, context)?;
-    select::level(&args.at, &mut asked);
-    asked.select = args.select.map_or(Select::Vertices, Select::from);
-    let query = select::resolved(asked, url, context)?;
-    let mut spec = StatisticsSpec::default();
-    spec.columns.clone_from(&args.columns);
-    spec.by = args.by;
-    let bins = if context.common.json { spec.bins } else { 0 };
-    spec.bins = args.bins.unwrap_or(bins);
-    spec.quantiles = args.quantiles.clone().unwrap_or(spec.quantiles);
-    let store = context.open(url, args.at.level, Need::nothing())?;
-    let scan = StatisticsScan::start(&store, query, spec.clone());
-    let mut scan = context.wait_at(url, scan)?;
-    let schema = statistics_table(&spec, &[])?.schema();
-    let mut sink = match target {
-        Some((path, format)) => Some(FileSink::create(path, format, &schema)?),
-        None => None,
-    };
-    let progress = context.progress("vertices");
-    let (mut batches, mut waiting, mut vertices) = (Vec::new(), Vec::new(), 0);
-    let mut sections = 0;
-    let mut whole = None;
-    loop {
-        let step = context.wait_at(url, scan.step())?;
-        let ended = step.is_none();
-        if let Some(step) = step {
-            progress.add(step.rows);
-            vertices += step.rows;
-            sections += step.sections.len() as u64;
-            waiting.extend(step.sections);
-        }
-        if waiting.len() >= TOGETHER || (ended && !waiting.is_empty()) {
-            let batch = statistics_table(&spec, &waiting)?;
-            match &mut sink {
-                Some(sink) => sink.write(&batch)?,
-                None => batches.push(batch),
-            }
-            whole = waiting.pop();
-            waiting.clear();
-        }
-        if ended {
-            break;
-        }
-    }
-    drop(progress);
-    let files: Vec<PathBuf> = sink
-        .map(FileSink::finish)
-        .transpose()?
-        .into_iter()
-        .collect();
-    let warnings = listing::warnings(&store, &scan.summary().warnings);
-    context.warn(&warnings);
-    let whole = whole.filter(|_| spec.by.is_none());
-    let vertices = whole.as_ref().map_or(vertices, |whole| whole.vertices);
-    let levels = &scan.summary().levels;
-    if context.common.json {
-        let rows = batches
-            .iter()
-            .flat_map(|batch| (0..batch.num_rows()).map(move |row| object(batch, row)));
-        let rows = (spec.by.is_some() && files.is_empty()).then(|| rows.collect::<Vec<_>>());
-        let columns = whole.as_ref().map(|whole| {
-            whole
-                .columns
-                .iter()
-                .map(ColumnStatistics::to_json)
-                .collect::<Vec<_>>()
-        });
-        let files = files.iter().map(|file| file.display().to_string());
-        return print_json(&json!({
-            "store": url,
-            "kind": store.kind().to_string(),
-            "level": args.at.level,
-            "levels": levels,
-            "vertices": vertices,
-            "columns": columns,
-            "rows": rows,
-            "files": files.collect::<Vec<_>>(),
-            "warnings": warnings,
-        }));
-    }
-    if let [file] = files.as_slice() {
-        let what = match spec.by {
-            None => counted(
-                whole.map_or(0, |whole| whole.columns.len() as u64),
-                "column",
-            ),
-            Some(zvf_query::StatisticsBy::Object) => counted(sections, "object"),
-            Some(zvf_query::StatisticsBy::Group) => counted(sections, "group"),
-        };
-        context.remark(&format!("wrote {}: {what}", file.display()));
-        return Ok(());
-    }
+/// The statistics for people.
+pub(super) fn text(done: &StatsReport) -> String {
     let mut out = format!(
-        "store     {url} ({}, {})\nvertices  {}\n\n",
-        store.kind(),
-        chain(args.at.level, levels),
-        count(vertices)
+        "store     {} ({}, {})\nvertices  {}\n\n",
+        done.store,
+        done.kind,
+        chain(done.level, &done.levels),
+        count(done.vertices)
     );
-    match whole {
-        Some(whole) => out.push_str(&text(&whole, &spec)),
-        None => out.push_str(&rows(&schema, &batches)),
+    match (&done.columns, &done.rows) {
+        (Some(columns), _) => out.push_str(&table(columns, done)),
+        (None, Some(rows)) => out.push_str(&TextTable::of(rows, TextTable::batch)),
+        (None, None) => {}
     }
-    print_text(&out)
-}
-
-/// The rows of objects or groups.
-fn rows(schema: &Schema, batches: &[RecordBatch]) -> String {
-    let mut table = TextTable::new(schema.fields().iter().map(|field| field.name().clone()));
-    for batch in batches {
-        table.batch(batch);
-    }
-    table.render(0)
+    out
 }
 
 /// The statistics of all rows.
-fn text(whole: &StatisticsSection, spec: &StatisticsSpec) -> String {
-    let quantiles = spec
+fn table(columns: &[ColumnStatistics], done: &StatsReport) -> String {
+    let quantiles = done
+        .spec
         .quantiles
         .iter()
         .map(|one| format!("{}%", digits(one * 100.0)));
@@ -168,7 +50,7 @@ fn text(whole: &StatisticsSection, spec: &StatisticsSpec) -> String {
     titles.extend(["max", "mean", "std"].map(String::from));
     let mut table = TextTable::new(titles);
     let (mut below, mut inexact) = (String::new(), Vec::new());
-    for column in &whole.columns {
+    for column in columns {
         let mut row = vec![
             column.name.clone(),
             column.type_name(),
@@ -224,7 +106,7 @@ fn text(whole: &StatisticsSection, spec: &StatisticsSpec) -> String {
             out,
             "\nThe ranks of quantiles are within {} of {}.",
             count(*worst),
-            count(whole.vertices)
+            count(done.vertices)
         );
     }
     out.push_str(&below);

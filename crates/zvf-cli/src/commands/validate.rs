@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use zvf_jobs::JobReport;
+use zvf_jobs::{JobReport, Staged, is_special};
 use zvf_validate::{Check, CheckInfo, Report, Severity};
 
 use super::jobs;
 use crate::args::{ReportFormat, ValidateArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
-use crate::output::place::{Staged, is_special};
 use crate::output::table::{count, counted, size};
 use crate::output::{print_json, print_text};
 
@@ -66,7 +65,8 @@ fn write_file(path: &Path, document: &str) -> Result<()> {
     }
     let staged = Staged::file(path)?;
     std::fs::write(staged.path(), document).map_err(failed)?;
-    staged.commit().map(|_| ())
+    staged.commit()?;
+    Ok(())
 }
 
 pub(super) fn totals(report: &Report) -> String {

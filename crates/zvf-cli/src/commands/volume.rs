@@ -6,12 +6,12 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use zvf_jobs::{Staged, is_special};
 use zvf_volume::{ConvertOptions, Counts, Range, Volume, VolumeInfo, convert, npy_header};
 
 use crate::args::volume::{ConvertArgs, InfoArgs, SliceArgs, VolumeArgs, VolumeCommand};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::place::{Staged, is_special};
 use crate::output::table::{count, counted, size};
 use crate::output::{print_json, print_text};
 

@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use zvf_jobs::{Staged, TableFile, TableFormat};
 use zvf_query::Table;
 
-use super::FileSink;
-use super::place::Staged;
-use crate::args::FormatArg;
 use crate::error::Result;
 
 /// The tables and the names of their files.
@@ -23,7 +21,7 @@ pub(crate) const GROUPS: &str = "groups.arrow";
 
 /// Tables on their way into a directory.
 pub(crate) struct DirSink {
-    tables: Vec<(Table, &'static str, FileSink)>,
+    tables: Vec<(Table, &'static str, TableFile)>,
     grouped: bool,
     staged: Staged,
 }
@@ -47,7 +45,7 @@ impl DirSink {
                 tables.push((
                     table,
                     name,
-                    FileSink::create(&staged.path().join(name), FormatArg::Arrow, schema)?,
+                    TableFile::create(&staged.path().join(name), TableFormat::Arrow, schema)?,
                 ));
             }
         }
@@ -65,7 +63,7 @@ impl DirSink {
     /// I/O.
     pub(crate) fn groups(&mut self, groups: &RecordBatch) -> Result<()> {
         let file = self.staged.path().join(GROUPS);
-        let mut file = FileSink::create(&file, FormatArg::Arrow, groups.schema_ref())?;
+        let mut file = TableFile::create(&file, TableFormat::Arrow, groups.schema_ref())?;
         file.write(groups)?;
         file.finish()?;
         self.grouped = true;
@@ -79,7 +77,7 @@ impl DirSink {
     /// I/O.
     pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
         match self.tables.iter_mut().find(|(own, _, _)| *own == table) {
-            Some((_, _, file)) => file.write(batch),
+            Some((_, _, file)) => Ok(file.write(batch)?),
             None => Ok(()),
         }
     }

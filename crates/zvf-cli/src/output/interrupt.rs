@@ -5,22 +5,18 @@
 //! and has a moment to remove what it wrote; where that is not enough, the command that cleans up is named. The program
 //! ends with the code that shells give to interrupted programs.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
+use zvf_jobs::{remove_path, unfinished_files};
 use zvf_store::Stop;
 
 use crate::error::Class;
 
 /// How long a command that changes a store has to clean up: with what comes before and after, less than a second.
 const GRACE: Duration = Duration::from_millis(700);
-
-/// Files and folders under temporary names.
-static PARTIAL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The changes of stores that are under way.
 static CHANGES: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
@@ -40,18 +36,8 @@ pub(crate) fn leave_first_to_command() {
     COMMAND_ENDS.store(true, Ordering::SeqCst);
 }
 
-/// The list. While the guard lives, the program cannot be interrupted.
-pub(super) fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    lock(&PARTIAL)
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Puts a path that does not exist yet on the list.
-pub(super) fn watch(path: &Path) {
-    partial().insert(path.to_owned());
 }
 
 /// The request to stop that the first interrupt makes.
@@ -124,11 +110,11 @@ fn interrupted() {
     if COMMAND_ENDS.swap(false, Ordering::SeqCst) {
         return;
     }
-    let partial = partial();
+    let partial = unfinished_files();
     for path in partial.iter() {
         // Another thread may still be putting files into a directory.
         for _ in 0..8 {
-            remove(path);
+            remove_path(path);
             if !path.exists() {
                 break;
             }
@@ -154,13 +140,4 @@ fn interrupted() {
     }
     // The list stays locked: nothing new is begun and nothing gets its name any more.
     std::process::exit(Class::Interrupted.code().into());
-}
-
-/// Removes a file or directory if it is there.
-pub(super) fn remove(path: &Path) {
-    let _ = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
 }

@@ -1,21 +1,13 @@
 //! Where results go: files by their ending, directories of tables, stdout.
-//!
-//! Everything on disk is written under a temporary name beside the target and renamed when it is complete, so that a query
-//! that fails leaves nothing behind. A device or a pipe is written to directly: a rename would put a file in its place.
 
 pub(crate) mod dir;
 pub(crate) mod interrupt;
-pub(crate) mod ndjson;
-pub(crate) mod outside;
-pub(crate) mod place;
 #[cfg(feature = "plot")]
 mod sixel;
 pub(crate) mod table;
 #[cfg(feature = "plot")]
 pub(crate) mod terminal;
-pub(crate) mod upload;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,12 +15,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use serde::Serialize;
 use zvf_convert::Format;
-use zvf_convert::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, SpooledNpy, TableWriter};
+use zvf_convert::output::{Rows, TableWriter};
+use zvf_jobs::{TableFile, TableFormat, is_packed, table_writer};
 use zvf_query::Table;
 
-use crate::args::FormatArg;
 use crate::error::{CliError, Result};
-use place::{Staged, is_special};
 
 /// Bytes gathered before a file or pipe is written to.
 const BUFFER: usize = 1 << 18;
@@ -39,9 +30,9 @@ pub(crate) enum Target {
     /// Nowhere; only a summary is said.
     Summary,
     /// The vertex table on stdout.
-    Stdout(FormatArg),
+    Stdout(TableFormat),
     /// The vertex table in a file.
-    File(PathBuf, FormatArg),
+    File(PathBuf, TableFormat),
     /// A file of a format of `zvf export`.
     Export(PathBuf, Format),
     /// All tables in a directory.
@@ -54,7 +45,7 @@ impl Target {
     /// # Errors
     ///
     /// Usage: an ending that no format has.
-    pub(crate) fn of(output: Option<&Path>, format: Option<FormatArg>) -> Result<Self> {
+    pub(crate) fn of(output: Option<&Path>, format: Option<TableFormat>) -> Result<Self> {
         Ok(match (output, format) {
             (None, None) => Self::Summary,
             (None, Some(format)) => Self::Stdout(format),
@@ -66,7 +57,7 @@ impl Target {
             }
             (Some(path), Some(format)) => Self::File(path.to_owned(), format),
             (Some(path), None) if is_directory_name(path) => Self::Directory(path.to_owned()),
-            (Some(path), None) => match format_of(path) {
+            (Some(path), None) => match TableFormat::of_vertices(path) {
                 Some(format) => Self::File(path.to_owned(), format),
                 None => Self::Export(path.to_owned(), export_format(path)?),
             },
@@ -77,7 +68,7 @@ impl Target {
     /// decide for themselves.
     pub(crate) fn has_owners(&self) -> bool {
         match self {
-            Self::Stdout(format) | Self::File(_, format) => *format != FormatArg::Npy,
+            Self::Stdout(format) | Self::File(_, format) => *format != TableFormat::Npy,
             Self::Directory(_) => true,
             Self::Summary | Self::Export(..) => false,
         }
@@ -87,12 +78,6 @@ impl Target {
     pub(crate) fn vertices_only(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::File(..))
     }
-}
-
-/// Whether a name says that the file is packed by gzip.
-pub(crate) fn is_packed(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
 }
 
 /// Whether a name has no ending, or a slash at its end.
@@ -117,29 +102,6 @@ fn export_format(path: &Path) -> Result<Format> {
     })
 }
 
-/// The format for the ending of a file name.
-fn format_of(path: &Path) -> Option<FormatArg> {
-    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "arrow" => Some(FormatArg::Arrow),
-        "csv" => Some(FormatArg::Csv),
-        "ndjson" => Some(FormatArg::Ndjson),
-        "npy" => Some(FormatArg::Npy),
-        _ => None,
-    }
-}
-
-/// The format of a table of anything but vertices, for the ending of a file name.
-pub(crate) fn table_format(path: &Path) -> Option<FormatArg> {
-    #[cfg(feature = "parquet")]
-    if path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
-    {
-        return Some(FormatArg::Parquet);
-    }
-    format_of(path).filter(|format| *format != FormatArg::Npy)
-}
-
 /// Writes the batches of a result to their targets.
 pub(crate) enum Sink {
     /// Nowhere.
@@ -147,7 +109,7 @@ pub(crate) enum Sink {
     /// One table on stdout.
     Stdout(Box<dyn TableWriter>),
     /// One table in a file.
-    File(FileSink),
+    File(TableFile),
     /// Several tables in a directory.
     Directory(dir::DirSink),
 }
@@ -180,7 +142,9 @@ impl Sink {
             // The file of an export is written by the export.
             Target::Summary | Target::Export(..) => Self::Nothing,
             Target::Stdout(format) => Self::Stdout(stdout_writer(*format, vertices()?)?),
-            Target::File(path, format) => Self::File(FileSink::create(path, *format, vertices()?)?),
+            Target::File(path, format) => {
+                Self::File(TableFile::create(path, *format, vertices()?)?)
+            }
             Target::Directory(path) => Self::Directory(dir::DirSink::create(path, schema)?),
         })
     }
@@ -196,7 +160,7 @@ impl Sink {
             Self::Stdout(writer) if table == Table::Vertices => {
                 writer.write(batch).map_err(|e| CliError::stdout(&e))
             }
-            Self::File(file) if table == Table::Vertices => file.write(batch),
+            Self::File(file) if table == Table::Vertices => Ok(file.write(batch)?),
             Self::Directory(dir) => dir.write(table, batch),
             Self::Stdout(_) | Self::File(_) => Ok(()),
         }
@@ -226,124 +190,22 @@ impl Sink {
                 .finish()
                 .map_err(|e| CliError::stdout(&e))
                 .map(|()| Vec::new()),
-            Self::File(file) => file.finish().map(|path| vec![path]),
+            Self::File(file) => Ok(vec![file.finish()?]),
             Self::Directory(dir) => dir.finish(),
         }
     }
 }
 
-/// One table on its way into a file.
-pub(crate) struct FileSink {
-    // Closed before the file is renamed or removed.
-    writer: Box<dyn TableWriter>,
-    target: PathBuf,
-    /// The temporary name; `None` for devices and pipes.
-    staged: Option<Staged>,
-}
-
-impl FileSink {
-    /// Begins a table for the file `path`; devices and pipes are written to directly.
-    ///
-    /// # Errors
-    ///
-    /// Usage, when the schema does not fit the format or `path` is a directory; I/O.
-    pub(crate) fn create(path: &Path, format: FormatArg, schema: &Schema) -> Result<Self> {
-        let failed = |e: io::Error| CliError::file("write", path, &e);
-        let target = path.to_owned();
-        if is_special(path) {
-            if format == FormatArg::Npy {
-                Rows::of(schema)?;
-            }
-            let file = File::options().write(true).open(path).map_err(failed)?;
-            let out = BufWriter::with_capacity(BUFFER, file);
-            return Ok(Self {
-                writer: plain_writer(format, out, schema).map_err(failed)?,
-                target,
-                staged: None,
-            });
-        }
-        let staged = Staged::file(path)?;
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(staged.path())
-            .map_err(failed)?;
-        let out = BufWriter::with_capacity(BUFFER, file);
-        let writer: Box<dyn TableWriter> = match format {
-            FormatArg::Npy => Box::new(NpyWriter::new(out, Rows::of(schema)?).map_err(failed)?),
-            other => plain_writer(other, out, schema).map_err(failed)?,
-        };
-        Ok(Self {
-            writer,
-            target,
-            staged: Some(staged),
-        })
-    }
-
-    /// Appends rows.
-    ///
-    /// # Errors
-    ///
-    /// I/O.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { writer, target, .. } = self;
-        writer
-            .write(batch)
-            .map_err(|e| CliError::file("write", target, &e))
-    }
-
-    /// Completes the table and gives it its name.
-    ///
-    /// # Errors
-    ///
-    /// I/O.
-    pub(crate) fn finish(self) -> Result<PathBuf> {
-        let Self {
-            writer,
-            target,
-            staged,
-        } = self;
-        writer
-            .finish()
-            .map_err(|e| CliError::file("write", &target, &e))?;
-        match staged {
-            Some(staged) => staged.commit(),
-            None => Ok(target),
-        }
-    }
-}
-
-/// A writer of the formats that need no rewinding.
-fn plain_writer<W: Write + Send + 'static>(
-    format: FormatArg,
-    out: W,
-    schema: &Schema,
-) -> io::Result<Box<dyn TableWriter>> {
-    Ok(match format {
-        FormatArg::Csv => Box::new(CsvWriter::new(out, schema)?),
-        FormatArg::Ndjson => Box::new(ndjson::NdjsonWriter::new(out, schema)),
-        FormatArg::Arrow => Box::new(ArrowWriter::new(out, schema)?),
-        FormatArg::Npy => Box::new(SpooledNpy::new(
-            out,
-            Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?,
-        )?),
-        #[cfg(feature = "parquet")]
-        FormatArg::Parquet => Box::new(zvf_convert::output::ParquetWriter::new(out, schema)?),
-    })
-}
-
 /// A writer that ends on stdout.
-fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWriter>> {
-    if format == FormatArg::Npy {
+fn stdout_writer(format: TableFormat, schema: &Schema) -> Result<Box<dyn TableWriter>> {
+    if format == TableFormat::Npy {
         Rows::of(schema)?;
     }
-    plain_writer(
-        format,
-        BufWriter::with_capacity(BUFFER, io::stdout()),
-        schema,
-    )
-    .map_err(|e| CliError::stdout(&e))
+    let out = BufWriter::with_capacity(BUFFER, io::stdout());
+    match table_writer(format, out, schema) {
+        Ok(writer) => Ok(writer),
+        Err(error) => Err(CliError::stdout(&error)),
+    }
 }
 
 /// Prints one JSON document on stdout.

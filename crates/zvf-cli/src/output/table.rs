@@ -6,6 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, RecordBatch};
 use zvf_convert::output::{Style, batch_with_times, write_value};
+use zvf_jobs::TableRows;
 
 /// Longest text of one value in a table.
 const WIDEST: usize = 48;
@@ -24,6 +25,20 @@ impl TextTable {
             header: header.into_iter().map(Into::into).collect(),
             rows: Vec::new(),
         }
+    }
+
+    /// The text of a table, of which `add` adds batches.
+    pub(crate) fn of(rows: &TableRows, add: fn(&mut Self, &RecordBatch)) -> String {
+        let mut table = Self::new(
+            rows.schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone()),
+        );
+        for batch in &rows.batches {
+            add(&mut table, batch);
+        }
+        table.render(0)
     }
 
     /// Adds a row; values that are missing at its end stay blank.

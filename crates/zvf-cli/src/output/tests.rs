@@ -75,9 +75,9 @@ fn table() -> RecordBatch {
     .unwrap()
 }
 
-fn written(format: FormatArg) -> Vec<u8> {
+fn written(format: TableFormat) -> Vec<u8> {
     let (out, batch) = (Shared::default(), table());
-    let mut writer = plain_writer(format, out.clone(), &batch.schema()).unwrap();
+    let mut writer = table_writer(format, out.clone(), &batch.schema()).unwrap();
     // In two parts, so that slices are tried.
     writer.write(&batch.slice(0, 1)).unwrap();
     writer.write(&batch.slice(1, 2)).unwrap();
@@ -87,7 +87,7 @@ fn written(format: FormatArg) -> Vec<u8> {
 
 #[test]
 fn csv_flattens() {
-    let text = String::from_utf8(written(FormatArg::Csv)).unwrap();
+    let text = String::from_utf8(written(TableFormat::Csv)).unwrap();
     let want = "y,x,color_0,color_1,label,object_id\n\
                 0.5,1.0,1.0,2.0,axon,-4\n\
                 2.0,-3.0,3.0,4.0,,\n\
@@ -97,7 +97,7 @@ fn csv_flattens() {
 
 #[test]
 fn ndjson_is_one_object_a_line() {
-    let text = String::from_utf8(written(FormatArg::Ndjson)).unwrap();
+    let text = String::from_utf8(written(TableFormat::Ndjson)).unwrap();
     let lines: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -111,7 +111,7 @@ fn ndjson_is_one_object_a_line() {
 
 #[test]
 fn arrow_reads_back() {
-    let reader = FileReader::try_new(io::Cursor::new(written(FormatArg::Arrow)), None).unwrap();
+    let reader = FileReader::try_new(io::Cursor::new(written(TableFormat::Arrow)), None).unwrap();
     assert_eq!(reader.schema(), table().schema());
     let rows: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(rows, 3);
@@ -119,11 +119,11 @@ fn arrow_reads_back() {
 
 #[test]
 fn npy_is_the_same_on_a_pipe_and_in_a_file() {
-    let piped = written(FormatArg::Npy);
+    let piped = written(TableFormat::Npy);
     assert_eq!(piped.len(), 128 + 3 * 2 * 4);
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("p.npy");
-    let mut file = FileSink::create(&path, FormatArg::Npy, &table().schema()).unwrap();
+    let mut file = TableFile::create(&path, TableFormat::Npy, &table().schema()).unwrap();
     file.write(&table()).unwrap();
     file.finish().unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), piped);
@@ -159,7 +159,7 @@ fn endings_decide() {
     let target = |name: &str| Target::of(Some(Path::new(name)), None).unwrap();
     assert_eq!(
         target("a/b.CSV"),
-        Target::File("a/b.CSV".into(), FormatArg::Csv)
+        Target::File("a/b.CSV".into(), TableFormat::Csv)
     );
     for (name, format) in [
         ("a.parquet", Format::Parquet),
@@ -181,12 +181,12 @@ fn endings_decide() {
         }
     }
     assert_eq!(
-        Target::of(None, Some(FormatArg::Npy)).unwrap(),
-        Target::Stdout(FormatArg::Npy)
+        Target::of(None, Some(TableFormat::Npy)).unwrap(),
+        Target::Stdout(TableFormat::Npy)
     );
     assert_eq!(
-        Target::of(Some(Path::new("x")), Some(FormatArg::Csv)).unwrap(),
-        Target::File("x".into(), FormatArg::Csv)
+        Target::of(Some(Path::new("x")), Some(TableFormat::Csv)).unwrap(),
+        Target::File("x".into(), TableFormat::Csv)
     );
     assert_eq!(Target::of(None, None).unwrap(), Target::Summary);
 }

@@ -4,6 +4,7 @@ mod arrow;
 mod csv;
 #[cfg(feature = "parquet")]
 mod geoparquet;
+mod ndjson;
 pub(crate) mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -24,6 +25,7 @@ use crate::time;
 
 pub use arrow::ArrowWriter;
 pub use csv::{CsvWriter, cells, column_names};
+pub use ndjson::NdjsonWriter;
 pub use npy::{NpyWriter, Rows, SpooledNpy};
 #[cfg(feature = "parquet")]
 pub use parquet::ParquetWriter;

@@ -1,15 +1,39 @@
 //! Places along a chain of points, by arc length.
 
+use serde::Serialize;
+
 /// Where new points of a line are.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum NewPoints {
     /// So many points at equal arc length, both ends included: 2 or more.
+    #[serde(rename = "points")]
     Count(u32),
     /// A point each so many units of arc length from the first one on, and the last one. A last piece of less than a millionth of the step joins the one
     /// before.
+    #[serde(rename = "step")]
     Step(f64),
     /// Fewer of its own vertices: so many that all others are at most so far from the new line (Ramer, Douglas and Peucker), in units of the axes. Both ends are kept.
+    #[serde(rename = "tolerance")]
     Tolerance(f64),
+}
+
+impl NewPoints {
+    /// The name of a number that is out of range, with what was found and expected.
+    #[must_use]
+    pub fn problem(self) -> Option<(&'static str, String, &'static str)> {
+        match self {
+            Self::Count(count) if count < 2 => {
+                Some(("points", count.to_string(), "2 or more, for both ends"))
+            }
+            Self::Step(step) if !(step.is_finite() && step > 0.0) => {
+                Some(("step", step.to_string(), "a length above 0"))
+            }
+            Self::Tolerance(far) if !(far.is_finite() && far >= 0.0) => {
+                Some(("tolerance", far.to_string(), "a distance of 0 or more"))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A place on the way from one row to another one.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde::Serialize;
 use zvf_encode::batches::Owners;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::LinksConvention;
@@ -50,7 +50,7 @@ impl ResampleOptions {
 }
 
 /// The result of [`resample`].
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Resampled {
     /// Vertices of the source.
@@ -69,31 +69,6 @@ pub struct Resampled {
     pub length: f64,
     /// Remarks: what was converted, what was left out, and defects of the source.
     pub notes: Vec<String>,
-}
-
-impl Resampled {
-    /// The report of the program and of Python: addresses of the new store and of its source, where the points are, and all members of this.
-    #[must_use]
-    pub fn document(&self, source: &str, address: &str, points: NewPoints) -> Value {
-        let (name, value) = match points {
-            NewPoints::Count(count) => ("points", json!(count)),
-            NewPoints::Step(step) => ("step", json!(step)),
-            NewPoints::Tolerance(far) => ("tolerance", json!(far)),
-        };
-        json!({
-            "store": address,
-            "source": source,
-            name: value,
-            "vertices_before": self.vertices_before,
-            "vertices": self.vertices,
-            "objects": self.objects,
-            "kept": self.kept,
-            "groups": self.groups,
-            "length_before": self.length_before,
-            "length": self.length,
-            "notes": self.notes,
-        })
-    }
 }
 
 /// Writes level 0 of a store of polylines, streamlines or skeletons as a new store with other points along the same lines.
@@ -238,24 +213,14 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
         let expected = "links that follow from the order of rows: `zvf query SRC --select objects -o DIR` and `zvf append NEW DIR` put the rows in that order";
         return refused("explicit links of lines".to_owned(), expected);
     }
-    let refused =
-        |what: &str, found: String, expected: &str| Err(ConvertError::usage(what, found, expected));
-    match spacing {
-        NewPoints::Count(_) if kind == Kind::Skeleton => refused(
-            "points",
-            "skeletons".to_owned(),
-            "a step: their ways between branching points have different lengths",
-        ),
-        NewPoints::Count(count) if count < 2 => {
-            refused("points", count.to_string(), "2 or more, for both ends")
-        }
-        NewPoints::Tolerance(far) if !(far.is_finite() && far >= 0.0) => {
-            refused("tolerance", far.to_string(), "a distance of 0 or more")
-        }
-        NewPoints::Step(step) if !(step.is_finite() && step > 0.0) => {
-            refused("step", step.to_string(), "a length above 0")
-        }
-        _ => Ok(()),
+    let skeletons = || {
+        let expected = "a step: their ways between branching points have different lengths";
+        ("points", "skeletons".to_owned(), expected)
+    };
+    let counted = kind == Kind::Skeleton && matches!(spacing, NewPoints::Count(_));
+    match counted.then(skeletons).or_else(|| spacing.problem()) {
+        Some((what, found, expected)) => Err(ConvertError::usage(what, found, expected)),
+        None => Ok(()),
     }
 }
 

@@ -63,7 +63,7 @@ impl AppendJob {
         let store = opened(&self.store, Need::nothing(), context).await?;
         let place = Arc::new(EditPlace::of(&store, &self.place).await?);
         let mut options = Options::default();
-        self.columns.apply(&mut options, context.id_bytes);
+        self.columns.apply(&mut options, context.memory_budget);
         let table = |file: &PathBuf| is_table(file, format.as_deref());
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
         if self.files.iter().all(answer) {

@@ -171,7 +171,11 @@ impl QuerySpec {
     }
 
     /// Sets a member from JSON. Texts are as in [`set`](Self::set); null leaves the default.
-    fn set_json(&mut self, member: &str, value: &Value) -> Result<(), QueryError> {
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set); the message begins with the path of the member.
+    pub fn set_json(&mut self, member: &str, value: &Value) -> Result<(), QueryError> {
         match (member, value) {
             ("chunks", Value::Null) => self.chunks = None,
             ("chunks", given) => self.chunks = Some(chunk_range(given)?),

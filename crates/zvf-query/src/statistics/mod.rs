@@ -58,6 +58,33 @@ impl Default for StatisticsSpec {
     }
 }
 
+impl StatisticsSpec {
+    /// Checks bins and probabilities.
+    ///
+    /// # Errors
+    ///
+    /// Misuse.
+    pub fn check(&self) -> Result<(), QueryError> {
+        const MOST_BINS: usize = 1 << 16;
+        if self.bins != 0 && !(4..=MOST_BINS).contains(&self.bins) {
+            return Err(QueryError::misuse(format!(
+                "bins: found {}, expected 0, or 4 to {MOST_BINS}",
+                self.bins
+            )));
+        }
+        match self
+            .quantiles
+            .iter()
+            .find(|one| !(0.0..=1.0).contains(*one))
+        {
+            Some(wrong) => Err(QueryError::misuse(format!(
+                "quantiles: found {wrong}, expected numbers from 0 to 1"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What has statistics of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatisticsBy {

@@ -220,7 +220,7 @@ impl StatisticsScan {
         spec: StatisticsSpec,
     ) -> BoxFuture<'_, Result<Self, QueryError>> {
         Box::pin(async move {
-            check(&spec)?;
+            spec.check()?;
             let wanted = Wanted::of(store, &spec)?;
             wanted.narrow(&mut query, spec.by.is_some());
             let (mut groups, mut members) = (Vec::new(), HashMap::new());
@@ -448,26 +448,6 @@ impl StatisticsScan {
             }
         }
         Ok(())
-    }
-}
-
-fn check(spec: &StatisticsSpec) -> Result<(), QueryError> {
-    const MOST_BINS: usize = 1 << 16;
-    if spec.bins != 0 && !(4..=MOST_BINS).contains(&spec.bins) {
-        return Err(QueryError::misuse(format!(
-            "bins: found {}, expected 0, or 4 to {MOST_BINS}",
-            spec.bins
-        )));
-    }
-    match spec
-        .quantiles
-        .iter()
-        .find(|one| !(0.0..=1.0).contains(*one))
-    {
-        Some(wrong) => Err(QueryError::misuse(format!(
-            "quantiles: found {wrong}, expected numbers from 0 to 1"
-        ))),
-        None => Ok(()),
     }
 }
 

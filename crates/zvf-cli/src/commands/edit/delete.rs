@@ -37,9 +37,11 @@ pub(super) fn run(
     let mut spec = QuerySpec::new();
     let terms = [("bbox", &args.bbox), ("where", &args.filter)];
     for (member, text) in terms {
-        select::member(&mut spec, member, text.as_deref())?;
+        if let Some(text) = text {
+            spec.set(member, text)?;
+        }
     }
-    select::region(&args.region, &mut spec, store, context)?;
+    let mut spec = select::region(&args.region, spec, store, context)?;
     spec.attributes = Names::None;
     spec.own_level_only = true;
     let query = spec.plain()?;

@@ -1,15 +1,36 @@
 //! A file or directory that appears under its name only when it is complete.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::interrupt::{partial, remove, watch};
-use crate::error::{CliError, Result};
+use crate::JobError;
+use crate::checks::check_outside;
+use crate::error::Result;
+
+/// Files and folders under temporary names.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The files and folders that are under temporary names now: a program that a signal ends removes them, since destructors do not run then. While the
+/// guard lives, no file is begun and none gets its name.
+pub fn unfinished_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes a file or directory if it is there.
+pub fn remove_path(path: &Path) {
+    // What cannot be removed is left: there is nobody to report it to.
+    let _ = match path.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    };
+}
 
 /// A file or folder under a temporary name beside its target, until it is committed; removed if it is dropped or the program is interrupted.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub struct Staged {
     target: PathBuf,
     temporary: PathBuf,
     committed: bool,
@@ -21,9 +42,9 @@ impl Staged {
     /// # Errors
     ///
     /// Usage, when `target` has no name or is a directory; I/O when its parent does not exist.
-    pub(crate) fn file(target: &Path) -> Result<Self> {
+    pub fn file(target: &Path) -> Result<Self> {
         if target.is_dir() {
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "{}: found a directory, expected a file or nothing there",
                 target.display()
             )));
@@ -36,14 +57,14 @@ impl Staged {
     /// # Errors
     ///
     /// Usage, when `target` exists and is not a directory that holds nothing but `ours`; I/O.
-    pub(crate) fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
+    pub fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
         if target.exists() && !target.is_dir() {
             let found = if is_special(target) {
                 "a device or a pipe"
             } else {
                 "a file"
             };
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "{}: found {found}, expected a directory or nothing there; --format writes one table to it",
                 target.display()
             )));
@@ -52,7 +73,7 @@ impl Staged {
             for entry in entries.flatten() {
                 let name = entry.file_name();
                 if !ours.iter().any(|our| name == **our) {
-                    return Err(CliError::usage(format!(
+                    return Err(JobError::usage(format!(
                         "{}: the directory holds {:?}, expected nothing or an earlier result",
                         target.display(),
                         name.to_string_lossy()
@@ -61,14 +82,14 @@ impl Staged {
             }
         }
         let staged = Self::beside(target)?;
-        fs::create_dir(&staged.temporary).map_err(|e| CliError::file("create", target, &e))?;
+        fs::create_dir(&staged.temporary).map_err(JobError::file("create", target))?;
         Ok(staged)
     }
 
     fn beside(target: &Path) -> Result<Self> {
-        super::outside::check(target)?;
+        check_outside(target)?;
         let Some(name) = target.file_name() else {
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "{}: expected a name to write to",
                 target.display()
             )));
@@ -78,16 +99,13 @@ impl Staged {
             _ => Path::new("."),
         };
         if !parent.is_dir() {
-            return Err(CliError::file(
-                "write",
-                target,
-                &io::Error::new(io::ErrorKind::NotFound, "its directory does not exist"),
-            ));
+            let error = io::Error::new(io::ErrorKind::NotFound, "its directory does not exist");
+            return Err(JobError::file("write", target)(error));
         }
         let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(name);
-        remove(&temporary);
-        watch(&temporary);
+        remove_path(&temporary);
+        unfinished_files().insert(temporary.clone());
         Ok(Self {
             target: target.to_owned(),
             temporary,
@@ -96,7 +114,8 @@ impl Staged {
     }
 
     /// Where to write.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.temporary
     }
 
@@ -105,10 +124,10 @@ impl Staged {
     /// # Errors
     ///
     /// I/O; then the target is as it was.
-    pub(crate) fn commit(mut self) -> Result<PathBuf> {
-        let failed = |e: io::Error| CliError::file("write", &self.target, &e);
+    pub fn commit(mut self) -> Result<PathBuf> {
+        let failed = |error| JobError::file("write", &self.target)(error);
         // Held until all renames are done: an interrupt between two of them would leave neither old nor new.
-        let mut partial = partial();
+        let mut unfinished = unfinished_files();
         if self.temporary.is_dir() && self.target.is_dir() {
             // A directory cannot be replaced by a rename: the old one steps aside first, and back if that fails.
             let mut aside = self.temporary.clone().into_os_string();
@@ -119,12 +138,12 @@ impl Staged {
                 let _ = fs::rename(&aside, &self.target);
                 return Err(failed(error));
             }
-            remove(&aside);
+            remove_path(&aside);
         } else {
             fs::rename(&self.temporary, &self.target).map_err(failed)?;
         }
-        partial.remove(&self.temporary);
-        drop(partial);
+        unfinished.remove(&self.temporary);
+        drop(unfinished);
         self.committed = true;
         Ok(self.target.clone())
     }
@@ -133,14 +152,15 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.committed {
-            remove(&self.temporary);
-            partial().remove(&self.temporary);
+            remove_path(&self.temporary);
+            unfinished_files().remove(&self.temporary);
         }
     }
 }
 
 /// Whether there is something that is neither file nor directory: a device, a pipe, a socket. Links are followed.
-pub(crate) fn is_special(path: &Path) -> bool {
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 

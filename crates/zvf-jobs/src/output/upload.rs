@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use zvf_encode::error::OrBug;
 use zvf_store::writing::{Place, put_file};
+use zvf_store::{IoOptions, StoreError};
 
-use crate::context::Context;
-use crate::error::{Class, CliError, Result};
+use crate::error::Result;
+use crate::{Context, JobError};
 
 /// The folder in which the files of a result are made, and their target.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub struct Output {
     path: PathBuf,
     upload: Option<Upload>,
 }
@@ -29,7 +31,7 @@ impl Output {
     /// # Errors
     ///
     /// Usage: a URL without a name, of an unknown backend, or in the store that is read. I/O: the temporary folder.
-    pub(crate) fn of(given: &Path, store: &str, context: &Context<'_>) -> Result<Self> {
+    pub fn of(given: &Path, store: &str, io: &IoOptions) -> Result<Self> {
         let url = given.to_str().filter(|text| text.contains("://"));
         let Some(url) = url else {
             return Ok(Self {
@@ -44,7 +46,7 @@ impl Output {
             .strip_prefix(store)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         {
-            return Err(CliError::usage(format!(
+            return Err(JobError::usage(format!(
                 "{url}: is in the store {store}, expected a place outside of every store"
             )));
         }
@@ -52,13 +54,13 @@ impl Output {
             .rsplit_once('/')
             .filter(|(above, name)| !name.is_empty() && !above.ends_with('/'))
             .ok_or_else(|| {
-                CliError::usage(format!(
+                JobError::usage(format!(
                     "{url}: found no name behind the bucket or host, expected that of a file or directory"
                 ))
             })?;
         // A slash at the end says that it is a directory.
         let end = if url.ends_with('/') { "/" } else { "" };
-        if let Place::Folder(path) = Place::of(address, &context.options().io)? {
+        if let Place::Folder(path) = Place::of(address, io).map_err(StoreError::from)? {
             let mut path = path.into_os_string();
             path.push(end);
             return Ok(Self {
@@ -66,8 +68,8 @@ impl Output {
                 upload: None,
             });
         }
-        let folder = tempfile::tempdir()
-            .map_err(|error| CliError::file("make a temporary folder for", given, &error))?;
+        let folder =
+            tempfile::tempdir().map_err(JobError::file("make a temporary folder for", given))?;
         Ok(Self {
             path: folder.path().join(format!("{name}{end}")),
             upload: Some(Upload {
@@ -78,7 +80,8 @@ impl Output {
     }
 
     /// Where the result is made.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -87,25 +90,20 @@ impl Output {
     /// # Errors
     ///
     /// As the backend says.
-    pub(crate) fn send(
-        self,
-        files: Vec<PathBuf>,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<PathBuf>> {
+    pub async fn send(self, files: Vec<PathBuf>, context: &Context) -> Result<Vec<PathBuf>> {
         let Some(upload) = self.upload else {
             return Ok(files);
         };
-        let options = context.options();
+        let io = &context.write.open.io;
         let mut sent = Vec::new();
         for file in files {
-            let name = file.strip_prefix(upload.folder.path()).map_err(|_| {
-                let what = format!("{}: is in no folder for uploads", file.display());
-                CliError::new(Class::Bug, what)
-            })?;
+            let name = file.strip_prefix(upload.folder.path()).ok();
+            let name = name.or_bug("a file in no folder for uploads")?;
             let parts = name.iter().map(|part| part.to_string_lossy());
             let name = parts.collect::<Vec<_>>().join("/");
             let address = format!("{}/{name}", upload.above);
-            context.wait_at(&address, put_file(&address, &options.io, &file))?;
+            let put = put_file(&address, io, &file).await;
+            put.map_err(|error| JobError::from(StoreError::from(error)).at(&address))?;
             sent.push(PathBuf::from(address));
         }
         Ok(sent)

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::{Style, TableWriter, batch_with_times, write_json_str, write_value};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use zvf_convert::output::{Style, TableWriter, batch_with_times, write_json_str, write_value};
 
 /// Writes one table as newline-delimited JSON.
 #[derive(Debug)]
-pub(crate) struct NdjsonWriter<W> {
+pub struct NdjsonWriter<W> {
     out: W,
     /// `{"name":` and `,"name":` before each value.
     heads: Vec<String>,
@@ -17,7 +17,8 @@ pub(crate) struct NdjsonWriter<W> {
 
 impl<W: Write> NdjsonWriter<W> {
     /// Begins a file; nothing is written yet.
-    pub(crate) fn new(out: W, schema: &Schema) -> Self {
+    #[must_use]
+    pub fn new(out: W, schema: &Schema) -> Self {
         let heads = schema.fields().iter().enumerate().map(|(i, field)| {
             let mut head = String::from(if i == 0 { "{" } else { "," });
             write_json_str(&mut head, field.name());

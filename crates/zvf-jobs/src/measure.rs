@@ -1,0 +1,211 @@
+//! The job `measure`: into a table, or into attributes of the objects.
+
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use zvf_edit::Edit;
+use zvf_query::Measures;
+use zvf_store::Store;
+use zvf_store::format::int;
+
+use crate::append::or_abandon;
+use crate::checks::one_of;
+use crate::error::Result;
+use crate::rows::{RowSink, check_output, warnings_of};
+use crate::{Context, JobError, LevelOptions, SelectionOptions, TableRows};
+
+options! {
+    /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
+    MeasureJob {
+        /// Path or URL of the store
+        store: String,
+        /// Which objects are meant
+        #[command(flatten)]
+        #[serde(flatten)]
+        terms: SelectionOptions,
+        /// Which level is read
+        #[command(flatten)]
+        #[serde(flatten)]
+        at: LevelOptions,
+        /// Vertex attributes whose means are wanted
+        #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+        mean: Vec<String>,
+        /// Writes these measures as attributes of the objects, each under its name or another one
+        #[arg(long = "as", value_name = "NAME[=ATTRIBUTE],..", value_delimiter = ',', conflicts_with_all = ["limit", "output"])]
+        attributes: Vec<String>,
+        /// At most this many objects
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+        /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
+    }
+}
+
+impl MeasureJob {
+    /// Measures and the attributes that they become.
+    fn columns(&self) -> impl Iterator<Item = (&str, &str)> {
+        let words = self.attributes.iter();
+        words.map(|word| word.split_once('=').unwrap_or((word, word)))
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.terms.check()?;
+        check_output(self.output.as_deref())?;
+        let attributes = ("attributes", !self.attributes.is_empty());
+        one_of(&[attributes, ("limit", self.limit.is_some())])?;
+        one_of(&[attributes, ("output", self.output.is_some())])?;
+        if attributes.1 && self.at.level != 0 {
+            let found = format!("it with level {}", self.at.level);
+            let expected = "level 0, whose objects have attributes";
+            return Err(JobError::option("attributes", found, expected));
+        }
+        Ok(())
+    }
+
+    async fn start(&self, context: &Context) -> Result<(Store, Measures)> {
+        let place = (self.store.as_str(), &self.at);
+        let (store, query) = self.terms.open(place, context, |_| ()).await?;
+        let measures = Measures::start(&store, query, &self.mean).await;
+        let measures = measures.and_then(|measures| match self.attributes.is_empty() {
+            true => Ok(measures),
+            false => measures.with_columns(self.columns()),
+        });
+        Ok((store, measures.map_err(JobError::query(&self.store))?))
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<MeasureReport>> {
+        async move {
+            match self.attributes.is_empty() {
+                true => self.table(context).await.map(MeasureReport::Table),
+                false => self.write(context).await.map(MeasureReport::Attributes),
+            }
+        }
+        .boxed()
+    }
+
+    async fn table(&self, context: &Context) -> Result<MeasuredTable> {
+        let (store, mut measures) = self.start(context).await?;
+        let mut sink = RowSink::new(self.output.as_deref(), &measures.schema(), self.limit)?;
+        let progress = context.progress();
+        while !sink.is_full() {
+            let next = measures.next().await;
+            let Some(batch) = next.map_err(JobError::query(&self.store))? else {
+                break;
+            };
+            progress(sink.push(&batch)?);
+        }
+        let (objects, files, rows) = sink.finish()?;
+        Ok(MeasuredTable {
+            store: self.store.clone(),
+            kind: store.kind().to_string(),
+            level: self.at.level,
+            total: measures.len(),
+            objects,
+            files,
+            warnings: store.warnings(),
+            rows,
+        })
+    }
+
+    /// Writes measures as attributes of the objects.
+    async fn write(&self, context: &Context) -> Result<MeasuredAttributes> {
+        // No other writer changes the store between the query and the edit: the edit begins first.
+        let edit = Edit::open(&self.store, context.writing(false)).await;
+        let edit = edit.map_err(JobError::write(&self.store))?;
+        let (mut edit, (store, measures)) = or_abandon(edit, self.start(context).await).await?;
+        let set = set_measures(&mut edit, measures, &*context.progress()).await;
+        let set = set.map_err(|error| error.at(&self.store));
+        let (edit, objects) = or_abandon(edit, set).await?;
+        let done = edit.commit().await.map_err(JobError::write(&self.store))?;
+        Ok(MeasuredAttributes {
+            store: self.store.clone(),
+            kind: store.kind().to_string(),
+            attributes: self.columns().map(|(_, name)| name.to_owned()).collect(),
+            objects,
+            put: done.put,
+            removed: done.removed,
+            warnings: warnings_of(&store, &[]),
+        })
+    }
+}
+
+/// Sets attributes of objects to measures, under the names of these. Returns the number of objects; `progress` gets numbers of them.
+///
+/// # Errors
+///
+/// Misuse: an attribute that is there with another type. As the query and the edit say.
+pub async fn set_measures(
+    edit: &mut Edit,
+    mut measures: Measures,
+    progress: &(dyn Fn(u64) + Send + Sync),
+) -> Result<u64> {
+    // Types are checked before anything is measured.
+    let none = RecordBatch::new_empty(measures.schema());
+    edit.set_object_columns(&none).await?;
+    let mut objects = 0;
+    while let Some(batch) = measures.next().await.map_err(JobError::query(""))? {
+        edit.set_object_columns(&batch).await?;
+        let rows = int::wide(batch.num_rows());
+        objects += rows;
+        progress(rows);
+    }
+    Ok(objects)
+}
+
+/// What `measure` found, or wrote.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum MeasureReport {
+    /// A table.
+    Table(MeasuredTable),
+    /// Attributes of the objects.
+    Attributes(MeasuredAttributes),
+}
+
+/// Measures as a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct MeasuredTable {
+    /// The store.
+    pub store: String,
+    /// Its kind.
+    pub kind: String,
+    /// The level.
+    pub level: u32,
+    /// The number of the selected objects.
+    pub total: u64,
+    /// The measures, unless a file has them.
+    pub objects: Option<TableRows>,
+    /// The file that was written.
+    pub files: Vec<String>,
+    /// Violations of the format.
+    pub warnings: Vec<String>,
+    /// Objects of the table.
+    #[serde(skip)]
+    pub rows: u64,
+}
+
+/// Measures that became attributes of the objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MeasuredAttributes {
+    /// The store.
+    pub store: String,
+    /// Its kind.
+    pub kind: String,
+    /// The names of the attributes.
+    pub attributes: Vec<String>,
+    /// Objects that were measured.
+    pub objects: u64,
+    /// Objects of the storage that the edit replaced or added.
+    pub put: u64,
+    /// Objects of the storage that the edit removed.
+    pub removed: u64,
+    /// Violations of the format.
+    pub warnings: Vec<String>,
+}

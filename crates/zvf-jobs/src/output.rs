@@ -1,0 +1,192 @@
+//! Where results go: files that are there as a whole or not at all, under a path or a URL. A device or a pipe is written to directly: a rename
+//! would put a file in its place.
+
+mod staged;
+mod upload;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use zvf_convert::output::{
+    ArrowWriter, CsvWriter, NdjsonWriter, NpyWriter, Rows, SpooledNpy, TableWriter,
+};
+
+use crate::JobError;
+use crate::error::Result;
+pub use staged::{Staged, is_special, remove_path, unfinished_files};
+pub use upload::Output;
+
+/// Bytes gathered before a file or pipe is written to.
+const BUFFER: usize = 1 << 18;
+
+/// Formats of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum TableFormat {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object a line
+    Ndjson,
+    /// Arrow IPC file
+    Arrow,
+    /// NumPy array of the positions, (N, D), stored dtype
+    Npy,
+    /// Parquet file
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl TableFormat {
+    /// The format of a table of vertices, for the ending of a file name.
+    #[must_use]
+    pub fn of_vertices(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "arrow" => Some(Self::Arrow),
+            "csv" => Some(Self::Csv),
+            "ndjson" => Some(Self::Ndjson),
+            "npy" => Some(Self::Npy),
+            _ => None,
+        }
+    }
+
+    /// The format of a table of anything but vertices, for the ending of a file name.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: an ending that is none of a table.
+    pub fn of_table(path: &Path) -> Result<Self> {
+        #[cfg(feature = "parquet")]
+        if path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
+        {
+            return Ok(Self::Parquet);
+        }
+        let format = Self::of_vertices(path).filter(|format| *format != Self::Npy);
+        format.ok_or_else(|| {
+            JobError::usage(format!(
+                "{}: expected a name that ends in .csv, .ndjson, .arrow or .parquet",
+                path.display()
+            ))
+        })
+    }
+}
+
+/// Whether a name says that the file is packed by gzip.
+#[must_use]
+pub fn is_packed(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
+}
+
+/// One table on its way into a file.
+pub struct TableFile {
+    // Closed before the file is renamed or removed.
+    writer: Box<dyn TableWriter + Send>,
+    target: PathBuf,
+    /// The temporary name; `None` for devices and pipes.
+    staged: Option<Staged>,
+}
+
+impl std::fmt::Debug for TableFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableFile")
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TableFile {
+    /// Begins a table for the file `path`; devices and pipes are written to directly.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when the schema does not fit the format or `path` is a directory; I/O.
+    pub fn create(path: &Path, format: TableFormat, schema: &Schema) -> Result<Self> {
+        let failed = |error| JobError::file("write", path)(error);
+        let target = path.to_owned();
+        if is_special(path) {
+            if format == TableFormat::Npy {
+                Rows::of(schema)?;
+            }
+            let file = File::options().write(true).open(path).map_err(failed)?;
+            let out = BufWriter::with_capacity(BUFFER, file);
+            return Ok(Self {
+                writer: table_writer(format, out, schema).map_err(failed)?,
+                target,
+                staged: None,
+            });
+        }
+        let staged = Staged::file(path)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(staged.path())
+            .map_err(failed)?;
+        let out = BufWriter::with_capacity(BUFFER, file);
+        let writer: Box<dyn TableWriter + Send> = match format {
+            TableFormat::Npy => Box::new(NpyWriter::new(out, Rows::of(schema)?).map_err(failed)?),
+            other => table_writer(other, out, schema).map_err(failed)?,
+        };
+        Ok(Self {
+            writer,
+            target,
+            staged: Some(staged),
+        })
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { writer, target, .. } = self;
+        writer.write(batch).map_err(JobError::file("write", target))
+    }
+
+    /// Completes the table and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn finish(self) -> Result<PathBuf> {
+        let Self {
+            writer,
+            target,
+            staged,
+        } = self;
+        writer.finish().map_err(JobError::file("write", &target))?;
+        match staged {
+            Some(staged) => staged.commit(),
+            None => Ok(target),
+        }
+    }
+}
+
+/// A writer of the formats that need no rewinding.
+///
+/// # Errors
+///
+/// I/O; a schema that does not fit the format.
+pub fn table_writer<W: Write + Send + 'static>(
+    format: TableFormat,
+    out: W,
+    schema: &Schema,
+) -> std::io::Result<Box<dyn TableWriter + Send>> {
+    Ok(match format {
+        TableFormat::Csv => Box::new(CsvWriter::new(out, schema)?),
+        TableFormat::Ndjson => Box::new(NdjsonWriter::new(out, schema)),
+        TableFormat::Arrow => Box::new(ArrowWriter::new(out, schema)?),
+        TableFormat::Npy => Box::new(SpooledNpy::new(
+            out,
+            Rows::of(schema).map_err(|e| std::io::Error::other(e.to_string()))?,
+        )?),
+        #[cfg(feature = "parquet")]
+        TableFormat::Parquet => Box::new(zvf_convert::output::ParquetWriter::new(out, schema)?),
+    })
+}

@@ -1,0 +1,133 @@
+//! The job `repair`: documents corrected from the cells.
+
+use std::path::Path;
+
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use zvf_validate::repair::{
+    Applied, Plan, RepairError, RepairOptions, apply, document, plan, undo,
+};
+
+use crate::checks::{needs, one_of, outside};
+use crate::error::Result;
+use crate::validate::depth;
+use crate::{CheckName, Context, JobError};
+
+options! {
+    /// Corrects the documents of a store that follow from its cells
+    RepairJob {
+        /// Path or URL of the store
+        store: String,
+        /// Does it, and looks at the store again
+        #[arg(long)]
+        apply: bool,
+        /// Settles findings of these checks only, by code or name
+        #[arg(long, value_name = "CHECK,..", value_delimiter = ',')]
+        only: Option<Vec<CheckName>>,
+        /// The deepest level of checks
+        #[arg(long = "level", value_name = "1..5", default_value_t = RepairJob::default().depth)]
+        #[schemars(range(min = 1, max = 5))]
+        depth: u8 = RepairOptions::default().depth.number(),
+        /// Removes lost cells from their lists although other arrays name their chunks: their content is given up and
+        /// reads as missing
+        #[arg(long)]
+        accept_loss: bool,
+        /// Where documents are kept as they were [default: beside the store]
+        #[arg(long, value_name = "ADDRESS")]
+        backup: Option<String>,
+        /// Puts back the documents that were kept there
+        #[arg(long, value_name = "BACKUP")]
+        undo: Option<String>,
+        /// Restores documents also if they changed after the repair
+        #[arg(long)]
+        force: bool,
+    }
+}
+
+impl RepairJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        let (apply, undo) = (("apply", self.apply), ("undo", self.undo.is_some()));
+        for other in [
+            apply,
+            ("only", self.only.is_some()),
+            ("accept_loss", self.accept_loss),
+        ] {
+            one_of(&[undo, other])?;
+        }
+        needs(("backup", self.backup.is_some()), &[apply])?;
+        needs(("force", self.force), &[undo])?;
+        depth(self.depth).map(|_| ())
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<RepairReport> {
+        let backup = self.backup.as_deref();
+        let path = backup.map(|address| address.strip_prefix("file://").unwrap_or(address));
+        let path = path.filter(|address| !address.contains("://"));
+        outside("backup", path.map(Path::new))?;
+        let progress = context.progress();
+        let mut options = RepairOptions::default()
+            .with_write(context.writing(false))
+            .with_depth(depth(self.depth)?)
+            .with_accept_loss(self.accept_loss)
+            .with_progress(move |step| progress(step.added));
+        if let Some(only) = &self.only {
+            options =
+                options.with_only(only.iter().map(|check| *check.value()).collect::<Vec<_>>());
+        }
+        let failed = |source: RepairError| JobError::Repair {
+            place: self.store.clone(),
+            source: Box::new(source),
+        };
+        if let Some(backup) = &self.undo {
+            let done = undo(&self.store, backup, self.force, &options).await;
+            return Ok(RepairReport::Undone {
+                store: self.store.clone(),
+                backup: backup.clone(),
+                documents: done.map_err(failed)?,
+            });
+        }
+        let plan = plan(&self.store, &options).await.map_err(failed)?;
+        let applied = match self.apply {
+            true => Some(apply(&plan, backup, &options).await.map_err(failed)?),
+            false => None,
+        };
+        Ok(RepairReport::Planned {
+            plan: Box::new(plan),
+            applied: applied.map(Box::new),
+        })
+    }
+}
+
+/// What `repair` planned or did. A plan is serialized as [`zvf_validate::repair::document`].
+#[derive(Debug, Clone)]
+pub enum RepairReport {
+    /// A repair.
+    Planned {
+        /// Changes, and what is left.
+        plan: Box<Plan>,
+        /// What was done; `None` if only the plan was asked for.
+        applied: Option<Box<Applied>>,
+    },
+    /// Documents were put back.
+    Undone {
+        /// The store.
+        store: String,
+        /// Where they were kept.
+        backup: String,
+        /// How many there are.
+        documents: usize,
+    },
+}
+
+impl Serialize for RepairReport {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Planned { plan, applied } => document(plan, applied.as_deref()).serialize(to),
+            Self::Undone {
+                store,
+                backup,
+                documents,
+            } => json!({"store": store, "backup": backup, "documents": documents}).serialize(to),
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Which vertices and objects of a store a job reads: what becomes a [`QuerySpec`].
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::{JsonSchema, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+use zvf_convert::MaskSource;
+use zvf_query::{IdRanges, ObjectRelation, Query, QueryError, QuerySpec, Region, Select};
+use zvf_store::{Class, Need, Store};
+
+#[cfg(feature = "volumes")]
+use crate::JobEvent;
+use crate::checks::{needs, one_of};
+use crate::error::Result;
+use crate::members::shown;
+use crate::{Context, JobError};
+
+/// A member of a query as it was written: the text of a flag, or JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Term(Value);
+
+impl FromStr for Term {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(Self(text.into()))
+    }
+}
+
+impl JsonSchema for Term {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Term".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        json_schema!({"type": ["string", "integer", "array", "object"]})
+    }
+}
+
+/// One word of a list.
+fn word(text: &str) -> std::result::Result<Term, Infallible> {
+    text.trim().parse()
+}
+
+/// A list in JSON, or a text with commas.
+fn listed<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Vec<Term>>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::Array(items) => Ok(Some(items.into_iter().map(Term).collect())),
+        Value::String(words) => {
+            let words = words
+                .split(',')
+                .map(word)
+                .collect::<std::result::Result<_, _>>();
+            words.map(Some).map_err(D::Error::custom)
+        }
+        _ => Err(D::Error::custom("expected a list, or a text")),
+    }
+}
+
+/// The unit of a selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SelectName {
+    /// Rows inside the box
+    Vertices,
+    /// Whole objects with at least one vertex inside
+    Objects,
+    /// Whole chunks that meet the box
+    Chunks,
+}
+
+impl From<SelectName> for Select {
+    fn from(select: SelectName) -> Self {
+        match select {
+            SelectName::Vertices => Self::Vertices,
+            SelectName::Objects => Self::Objects,
+            SelectName::Chunks => Self::Chunks,
+        }
+    }
+}
+
+options! {
+    /// The terms of a selection, which combine with AND
+    SelectionOptions {
+        /// Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:
+        #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
+        bbox: Option<Term>,
+        /// Other parts of space
+        #[command(flatten)]
+        #[serde(flatten)]
+        place: RegionOptions,
+        /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas
+        /// or lines
+        #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
+        objects: Option<Term>,
+        /// Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one
+        #[arg(long, value_name = "NAME|N,..", value_delimiter = ',', value_parser = word)]
+        #[serde(deserialize_with = "listed")]
+        #[schemars(with = "Option<Term>")]
+        groups: Option<Vec<Term>>,
+        /// A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms
+        #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+        r#where: Option<String>,
+        /// Ids that the store does not have are left out instead of being an error
+        #[arg(long)]
+        ignore_missing: bool,
+    }
+}
+
+options! {
+    /// Parts of space, which combine with AND, also with a box
+    RegionOptions {
+        /// Vertices at most R from a point: its coordinates in axis order, then R
+        #[arg(long, value_name = "X,Y,Z,R", allow_hyphen_values = true)]
+        sphere: Option<Term>,
+        /// Vertices at most DISTANCE from the plane where the coordinate of AXIS is V
+        #[arg(long, value_name = "AXIS=V,DISTANCE")]
+        near: Option<String>,
+        /// Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either
+        #[arg(long, value_name = "WKT|FILE")]
+        polygon: Option<Term>,
+        /// The axes of --polygon, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]
+        #[arg(long, value_name = "AXES")]
+        plane: Option<String>,
+        /// Vertices inside of the closed mesh of a file: .obj, .ply or .stl
+        #[arg(long, value_name = "FILE")]
+        mesh: Option<PathBuf>,
+        /// With --mesh: its convex hull, also of a mesh that is not closed
+        #[arg(long, requires = "mesh")]
+        hull: bool,
+        /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have --labels: what `zvf sample` reads; #NAME or #@N picks
+        #[arg(long, value_name = "VOLUME")]
+        mask: Option<Term>,
+        /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]
+        #[arg(long, value_name = "N,..", requires = "mask", allow_hyphen_values = true)]
+        labels: Option<Term>,
+        /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
+        /// [default: as the volume states]
+        #[arg(long, value_name = "NUMBERS|FILE", requires = "mask", allow_hyphen_values = true)]
+        mask_affine: Option<String>,
+        /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
+        #[arg(long, value_name = "REGION")]
+        region: Option<String>,
+        /// Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of
+        /// them hold
+        #[arg(long, value_name = "EXPR")]
+        passing: Vec<String>,
+        /// Whole objects with at least one vertex inside
+        #[arg(long, conflicts_with_all = ["inside", "starting", "ending"])]
+        touching: bool,
+        /// Whole objects with every vertex inside
+        #[arg(long, conflicts_with_all = ["starting", "ending"])]
+        inside: bool,
+        /// Whole objects with their first vertex inside
+        #[arg(long, conflicts_with = "ending")]
+        starting: bool,
+        /// Whole objects with their last vertex inside
+        #[arg(long)]
+        ending: bool,
+    }
+}
+
+options! {
+    /// Which level is read
+    LevelOptions {
+        /// Resolution level; 0 is the finest
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        level: u32,
+        /// Only the own content of an additive level, not that of the coarser levels which complete it
+        #[arg(long)]
+        own_level_only: bool,
+    }
+}
+
+/// An error of a member of a query, by its path.
+pub(crate) fn of_member(error: QueryError) -> JobError {
+    let said = error.to_string();
+    match said.split_once(": ") {
+        Some((path, what)) if error.class() == Class::Misuse => JobError::Option {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        },
+        _ => JobError::query("")(error),
+    }
+}
+
+fn set(spec: &mut QuerySpec, member: &str, term: Option<&Term>) -> Result<()> {
+    let set = term.map_or(Ok(()), |Term(value)| spec.set_json(member, value));
+    set.map_err(of_member)
+}
+
+fn set_text(spec: &mut QuerySpec, member: &str, text: Option<&str>) -> Result<()> {
+    let set = text.map_or(Ok(()), |text| spec.set(member, text));
+    set.map_err(of_member)
+}
+
+/// Ids and ranges of ids between commas, or of `@FILE`.
+///
+/// # Errors
+///
+/// Misuse; I/O.
+pub fn read_ids(text: &str) -> Result<IdRanges> {
+    let Some(file) = text.strip_prefix('@') else {
+        return IdRanges::parse(text).map_err(of_member);
+    };
+    let path = Path::new(file);
+    let text = zvf_store::open_file(path)
+        .and_then(std::io::read_to_string)
+        .map_err(JobError::file("read ids from", path))?;
+    IdRanges::parse(&text).map_err(|error| of_member(error).at(file))
+}
+
+impl SelectionOptions {
+    /// Checks the terms that name no files.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut spec = self.spec(false)?;
+        self.place.check()?;
+        self.place.add(&mut spec, None)?;
+        match self.place.names_files() {
+            true => Ok(()),
+            false => spec.check().map_err(of_member),
+        }
+    }
+
+    /// The terms that are no parts of space; those that name files with `files` alone.
+    fn spec(&self, files: bool) -> Result<QuerySpec> {
+        let mut spec = QuerySpec::new();
+        match &self.objects {
+            Some(Term(Value::String(text))) if text.starts_with('@') && !files => {}
+            Some(Term(Value::String(text))) => spec.objects = Some(read_ids(text)?),
+            other => set(&mut spec, "objects", other.as_ref())?,
+        }
+        set(&mut spec, "bbox", self.bbox.as_ref())?;
+        let groups = self.groups.as_ref();
+        let groups = groups.map(|all| Term(all.iter().map(|Term(item)| item.clone()).collect()));
+        set(&mut spec, "groups", groups.as_ref())?;
+        set_text(&mut spec, "where", self.r#where.as_deref())?;
+        spec.ignore_missing = self.ignore_missing;
+        Ok(spec)
+    }
+
+    /// The description of a query of a store; reads the files that terms name.
+    ///
+    /// # Errors
+    ///
+    /// Misuse; I/O.
+    pub fn read<'a>(
+        &'a self,
+        store: &'a str,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<QuerySpec>> {
+        async move { self.place.read(self.spec(true)?, store, context).await }.boxed()
+    }
+
+    /// Opens a store and resolves the query: that of a level, changed by `more`.
+    pub(crate) fn open<'a>(
+        &'a self,
+        (store, level): (&'a str, &'a LevelOptions),
+        context: &'a Context,
+        more: impl FnOnce(&mut QuerySpec) + Send + 'a,
+    ) -> BoxFuture<'a, Result<(Store, Query)>> {
+        async move {
+            let mut spec = self.read(store, context).await?;
+            level.set(&mut spec);
+            more(&mut spec);
+            spec.check().map_err(of_member)?;
+            let opened = context.open(store, level.level, Need::nothing()).await?;
+            let query = spec.resolve(&opened).await;
+            Ok((opened, query.map_err(JobError::query(store))?))
+        }
+        .boxed()
+    }
+}
+
+impl LevelOptions {
+    /// Sets them in the description of a query.
+    pub fn set(&self, spec: &mut QuerySpec) {
+        spec.level = self.level;
+        spec.own_level_only = self.own_level_only;
+    }
+}
+
+/// Reads masks.
+type Masks<'m> = &'m mut dyn FnMut(&MaskSource) -> Result<Region>;
+
+impl RegionOptions {
+    /// The requested relation of whole objects.
+    #[must_use]
+    pub fn relation(&self) -> Option<ObjectRelation> {
+        let mut given = self.relations().into_iter().filter(|(_, given)| *given);
+        given.next().map(|(relation, _)| relation)
+    }
+
+    /// Adds the parts of space to the description of a query of a store, within the memory budget; reads the files that they name.
+    ///
+    /// # Errors
+    ///
+    /// Misuse; I/O.
+    pub fn read<'a>(
+        &'a self,
+        spec: QuerySpec,
+        store: &'a str,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<QuerySpec>> {
+        async move {
+            self.check()?;
+            // Parsers ask for masks one after the other, and cannot wait for them: after each one that is read, they begin again.
+            let mut known: Vec<(MaskSource, Region)> = Vec::new();
+            loop {
+                let mut missing = None;
+                let mut spec = spec.clone();
+                let added = self.add(
+                    &mut spec,
+                    Some(&mut |source| {
+                        let mut known = known.iter().filter(|(one, _)| one == source);
+                        known
+                            .next()
+                            .map(|(_, region)| region.clone())
+                            .ok_or_else(|| {
+                                missing = Some(source.clone());
+                                JobError::usage("a mask that is not read yet")
+                            })
+                    }),
+                );
+                let Some(source) = missing else {
+                    added?;
+                    if let Some(Term(Value::Object(runs))) = &self.mask {
+                        let opened = context.open(store, 0, Need::nothing()).await?;
+                        spec.intersect(mask_of_array(runs, &opened).await?);
+                    }
+                    if let Some(bytes) = context.memory_budget {
+                        spec.memory_budget = bytes;
+                    }
+                    return Ok(spec);
+                };
+                let region = read_mask(&source, store, context).await;
+                known.push((
+                    source.clone(),
+                    region.map_err(|error| error.at(&source.volume))?,
+                ));
+            }
+        }
+        .boxed()
+    }
+
+    fn relations(&self) -> [(ObjectRelation, bool); 4] {
+        [
+            (ObjectRelation::Touching, self.touching),
+            (ObjectRelation::Inside, self.inside),
+            (ObjectRelation::Starting, self.starting),
+            (ObjectRelation::Ending, self.ending),
+        ]
+    }
+
+    fn names_files(&self) -> bool {
+        let polygon = matches!(&self.polygon, Some(Term(Value::String(_))));
+        let mut texts = self.passing.iter().chain(&self.region);
+        polygon
+            || self.mesh.is_some()
+            || self.mask.is_some()
+            || texts.any(|text| text.contains('@'))
+    }
+
+    fn check(&self) -> Result<()> {
+        let relations = self.relations();
+        one_of(&relations.map(|(relation, given)| (relation.name(), given)))?;
+        needs(("hull", self.hull), &[("mesh", self.mesh.is_some())])?;
+        let mask = ("mask", self.mask.is_some());
+        needs(("labels", self.labels.is_some()), &[mask])?;
+        needs(("mask_affine", self.mask_affine.is_some()), &[mask])?;
+        self.volume().map(|_| ())
+    }
+
+    /// The volume of the mask.
+    fn volume(&self) -> Result<Option<MaskSource>> {
+        let volume = match &self.mask {
+            None => return Ok(None),
+            Some(Term(Value::String(volume))) => volume.clone(),
+            Some(Term(Value::Object(_))) => {
+                let runs = ("mask", true);
+                one_of(&[runs, ("labels", self.labels.is_some())])?;
+                one_of(&[runs, ("mask_affine", self.mask_affine.is_some())])?;
+                return Ok(None);
+            }
+            Some(Term(other)) => {
+                let expected = "a volume, or shape, starts, lengths and affine of an array";
+                return Err(JobError::option("mask", shown(other), expected));
+            }
+        };
+        let mut ids = QuerySpec::new();
+        set(&mut ids, "objects", self.labels.as_ref()).map_err(|_| {
+            let found = self
+                .labels
+                .as_ref()
+                .map_or_else(String::new, |Term(value)| shown(value));
+            JobError::option("labels", found, "whole numbers and ranges such as 1-5")
+        })?;
+        let labels = ids.objects.as_ref().map(IdRanges::listed).transpose();
+        let labels = labels.map_err(JobError::query(""))?;
+        if labels.as_ref().is_some_and(Vec::is_empty) {
+            return Err(JobError::option("labels", "none", "at least one"));
+        }
+        Ok(Some(MaskSource {
+            volume,
+            labels: labels.unwrap_or_default(),
+            affine: self.mask_affine.clone(),
+        }))
+    }
+
+    /// Adds the parts to a description; without `masks` those alone that name no files.
+    fn add(&self, spec: &mut QuerySpec, masks: Option<Masks<'_>>) -> Result<()> {
+        set(spec, "sphere", self.sphere.as_ref())?;
+        set_text(spec, "near", self.near.as_deref())?;
+        match (&self.polygon, &masks) {
+            (Some(Term(Value::String(_))), None) => {}
+            (Some(Term(Value::String(text))), Some(_)) => {
+                spec.intersect(zvf_convert::polygon_region(text)?);
+            }
+            (other, _) => set(spec, "polygon", other.as_ref())?,
+        }
+        set_text(spec, "plane", self.plane.as_deref())?;
+        spec.relation = self.relation();
+        let Some(masks) = masks else {
+            let plain = |text: &&String| !text.contains('@');
+            for (member, text) in (self.region.iter().map(|text| ("region", text)))
+                .chain(self.passing.iter().map(|text| ("passing", text)))
+                .filter(|(_, text)| plain(text))
+            {
+                set_text(spec, member, Some(text))?;
+            }
+            return Ok(());
+        };
+        if let Some(file) = &self.mesh {
+            spec.intersect(match self.hull {
+                true => zvf_convert::hull_region(file)?,
+                false => zvf_convert::mesh_region(file)?,
+            });
+        }
+        if let Some(source) = self.volume()? {
+            spec.intersect(masks(&source)?);
+        }
+        if let Some(text) = &self.region {
+            spec.intersect(zvf_convert::region(text, masks)?);
+        }
+        for text in &self.passing {
+            spec.pass(zvf_convert::object_places(text, masks)?);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the mask of a volume.
+#[cfg(feature = "volumes")]
+async fn read_mask(source: &MaskSource, store: &str, context: &Context) -> Result<Region> {
+    let opened = context.open(store, 0, Need::nothing()).await?;
+    let io = &context.write.open.io;
+    let (region, remarks) = zvf_convert::mask_region(&opened, source, io).await?;
+    for remark in &remarks {
+        context.event(&JobEvent::Note(remark));
+    }
+    Ok(region)
+}
+
+/// The mask of some elements of an array: `shape`, `starts` and `lengths` of runs of them, and as a text `affine`, the map from indices to positions
+/// of the store. See [`zvf_convert::mask_of_runs`].
+///
+/// # Errors
+///
+/// Misuse: members that are missing or do not fit each other or the store.
+#[cfg(feature = "volumes")]
+pub async fn mask_of_array(runs: &Map<String, Value>, store: &Store) -> Result<Region> {
+    let wrong = |member: &str| {
+        let found = runs.get(member).map_or("nothing".to_owned(), shown);
+        JobError::option(&format!("mask.{member}"), found, "one of an array")
+    };
+    let numbers = |member: &str| -> Result<Vec<u64>> {
+        let items = runs.get(member).and_then(Value::as_array);
+        let numbers = items.and_then(|items| items.iter().map(Value::as_u64).collect());
+        numbers.ok_or_else(|| wrong(member))
+    };
+    let (shape, starts, lengths) = (numbers("shape")?, numbers("starts")?, numbers("lengths")?);
+    if starts.len() != lengths.len() {
+        return Err(wrong("lengths"));
+    }
+    let affine = runs.get("affine").and_then(Value::as_str);
+    let affine = affine.ok_or_else(|| wrong("affine"))?;
+    let affine = zvf_convert::parse_affine(affine, shape.len());
+    let affine = affine.map_err(|why| JobError::usage(format!("mask: {why}")))?;
+    let runs: Vec<(u64, u64)> = starts.into_iter().zip(lengths).collect();
+    Ok(zvf_convert::mask_of_runs(store, &shape, affine, &runs).await?)
+}
+
+/// Masks need a build that reads volumes.
+#[cfg(not(feature = "volumes"))]
+async fn read_mask(_: &MaskSource, _: &str, _: &Context) -> Result<Region> {
+    Err(no_volumes())
+}
+
+/// Masks need a build that reads volumes.
+#[cfg(not(feature = "volumes"))]
+async fn mask_of_array(_: &Map<String, Value>, _: &Store) -> Result<Region> {
+    Err(no_volumes())
+}
+
+#[cfg(not(feature = "volumes"))]
+fn no_volumes() -> JobError {
+    JobError::usage("this program was built without the feature `volumes`, which reads masks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_a_list_and_of_a_file() -> std::io::Result<()> {
+        let ids = |text: &str| read_ids(text).map(|ids| ids.listed().unwrap());
+        assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), "1 2\n3,\t4\n")?;
+        let name = format!("@{}", file.path().display());
+        assert_eq!(ids(&name).unwrap(), [1, 2, 3, 4]);
+        assert!(ids("@/no/such/file").is_err());
+        std::fs::write(file.path(), "1 x")?;
+        assert_eq!(ids(&name).unwrap_err().place(), file.path().to_str());
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! The job `stats`.
+
+use std::path::PathBuf;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::{Serialize, Serializer};
+use zvf_query::{
+    ColumnStatistics, Select, StatisticsBy, StatisticsScan, StatisticsSpec, statistics_table,
+};
+use zvf_store::format::int;
+
+use crate::error::Result;
+use crate::rows::{RowSink, check_output, warnings_of};
+use crate::selection::of_member;
+use crate::{
+    Context, JobError, LevelOptions, SelectName, SelectionOptions, StatisticsUnit, TableRows,
+};
+
+/// Sections of objects that become one batch.
+const TOGETHER: usize = 1024;
+
+options! {
+    /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
+    StatsJob {
+        /// Path or URL of the store
+        store: String,
+        /// Which rows are meant
+        #[command(flatten)]
+        #[serde(flatten)]
+        terms: SelectionOptions,
+        /// Which rows count: those inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
+        #[arg(long, value_enum)]
+        select: Option<SelectName>,
+        /// Which level is read
+        #[command(flatten)]
+        #[serde(flatten)]
+        at: LevelOptions,
+        /// Axes and attributes [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an object
+        #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+        columns: Option<Vec<String>>,
+        /// Statistics of each `object` or `group`
+        #[arg(long, value_name = "object|group")]
+        by: Option<StatisticsUnit>,
+        /// Shows histograms of at most N bins, at least 4; 0: none [default with --json: 32]
+        #[arg(long, value_name = "N")]
+        bins: Option<usize>,
+        /// Probabilities of the quantiles [default: 0.05,0.25,0.5,0.75,0.95]
+        #[arg(long, value_name = "P,..", value_delimiter = ',')]
+        quantiles: Option<Vec<f64>>,
+        /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
+    }
+}
+
+impl StatsJob {
+    fn spec(&self) -> StatisticsSpec {
+        let mut spec = StatisticsSpec::default();
+        spec.columns.clone_from(&self.columns);
+        spec.by = self.by.as_ref().map(|by| *by.value());
+        spec.bins = self.bins.unwrap_or(spec.bins);
+        spec.quantiles = self.quantiles.clone().unwrap_or(spec.quantiles);
+        spec
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.terms.check()?;
+        check_output(self.output.as_deref())?;
+        self.spec().check().map_err(of_member)
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<StatsReport>> {
+        async move {
+            let spec = self.spec();
+            let select = self.select.map_or(Select::Vertices, Select::from);
+            let place = (self.store.as_str(), &self.at);
+            let opened = self
+                .terms
+                .open(place, context, |asked| asked.select = select);
+            let (store, query) = opened.await?;
+            let failed = || JobError::query(&self.store);
+            let scan = StatisticsScan::start(&store, query, spec.clone()).await;
+            let mut scan = scan.map_err(failed())?;
+            let schema = statistics_table(&spec, &[]).map_err(failed())?.schema();
+            let mut sink = RowSink::new(self.output.as_deref(), &schema, None)?;
+            let progress = context.progress();
+            let (mut waiting, mut vertices, mut sections) = (Vec::new(), 0, 0);
+            let mut whole = None;
+            loop {
+                let step = scan.step().await.map_err(failed())?;
+                let ended = step.is_none();
+                if let Some(step) = step {
+                    progress(step.rows);
+                    vertices += step.rows;
+                    sections += int::wide(step.sections.len());
+                    waiting.extend(step.sections);
+                }
+                if waiting.len() >= TOGETHER || (ended && !waiting.is_empty()) {
+                    sink.push(&statistics_table(&spec, &waiting).map_err(failed())?)?;
+                    whole = waiting.pop().filter(|_| spec.by.is_none());
+                    waiting.clear();
+                }
+                if ended {
+                    break;
+                }
+            }
+            let (rows, files, _) = sink.finish()?;
+            let summary = scan.summary();
+            Ok(StatsReport {
+                store: self.store.clone(),
+                kind: store.kind().to_string(),
+                level: self.at.level,
+                levels: summary.levels.clone(),
+                vertices: whole.as_ref().map_or(vertices, |whole| whole.vertices),
+                columns: whole.map(|whole| whole.columns),
+                rows: rows.filter(|_| spec.by.is_some()),
+                files,
+                warnings: warnings_of(&store, &summary.warnings),
+                sections,
+                spec,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// What `stats` found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StatsReport {
+    /// The store.
+    pub store: String,
+    /// Its kind.
+    pub kind: String,
+    /// The level.
+    pub level: u32,
+    /// The levels that were read.
+    pub levels: Vec<u32>,
+    /// Rows of the vertex table.
+    pub vertices: u64,
+    /// The statistics of all rows; `None` where each object or group has its own.
+    #[serde(serialize_with = "as_json")]
+    pub columns: Option<Vec<ColumnStatistics>>,
+    /// Those of each object or group, unless a file has them.
+    pub rows: Option<TableRows>,
+    /// The file that was written.
+    pub files: Vec<String>,
+    /// Violations of the format.
+    pub warnings: Vec<String>,
+    /// Objects or groups.
+    #[serde(skip)]
+    pub sections: u64,
+    /// What was asked for.
+    #[serde(skip)]
+    pub spec: StatisticsSpec,
+}
+
+impl StatsReport {
+    /// What the file has, and how many of them.
+    pub(crate) fn counted(&self) -> (u64, &'static str) {
+        match self.spec.by {
+            Some(StatisticsBy::Object) => (self.sections, "object"),
+            Some(StatisticsBy::Group) => (self.sections, "group"),
+            None => (
+                int::wide(self.columns.as_ref().map_or(0, Vec::len)),
+                "column",
+            ),
+        }
+    }
+}
+
+fn as_json<S: Serializer>(
+    columns: &Option<Vec<ColumnStatistics>>,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    let columns = columns.as_ref();
+    let columns = columns.map(|all| {
+        all.iter()
+            .map(ColumnStatistics::to_json)
+            .collect::<Vec<_>>()
+    });
+    columns.serialize(to)
+}

@@ -1,0 +1,396 @@
+//! Lists of objects that satisfy a condition, in an order.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
+use futures::future::BoxFuture;
+use zvf_store::format::int;
+use zvf_store::meta::Refinement;
+use zvf_store::{Names, Need, Store};
+
+use crate::error::{OrBug, nearest};
+use crate::filter::{Filter, Val};
+use crate::object_terms::{no_objects, resolve, values};
+use crate::row_samples::bytes_of;
+use crate::{Answer, Place, Query, QueryError, Table, list_objects};
+
+/// The column of ids, and the beginning of those of attributes that are called as other columns are.
+const ID: &str = "object_id";
+const ATTRIBUTE: &str = "attribute:";
+
+/// A column by which objects are sorted. As text its name, after a minus sign for the largest value first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SortKey {
+    /// The name of a column of the list of objects.
+    pub column: String,
+    /// Whether the largest value is first.
+    pub descending: bool,
+}
+
+impl FromStr for SortKey {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let (column, descending) = match text.strip_prefix('-') {
+            Some(column) => (column, true),
+            None => (text, false),
+        };
+        if column.is_empty() {
+            let expected = "the name of a column, after - for the largest value first";
+            let message = format!("sort: found {text:?}, expected {expected}");
+            return Err(QueryError::misuse(message));
+        }
+        Ok(Self {
+            column: column.to_owned(),
+            descending,
+        })
+    }
+}
+
+impl fmt::Display for SortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.descending { "-" } else { "" };
+        write!(f, "{sign}{}", self.column)
+    }
+}
+
+/// Which objects of a level are listed, and in which order.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ObjectListing {
+    /// The level.
+    pub level: u32,
+    /// Only the own objects of an additive level.
+    pub own_level_only: bool,
+    /// A condition on objects: attributes, `object_id`, `count()`, `length()`, `start.x` and `end.x`.
+    pub condition: Option<Filter>,
+    /// The order: by the first of these columns, of equal values by the next one, at last by id. Missing values and NaN come last. Empty: that of the object
+    /// index.
+    pub sort: Vec<SortKey>,
+    /// At most so many objects.
+    pub limit: Option<u64>,
+    /// Bytes of objects that are sorted.
+    pub memory_budget: u64,
+}
+
+impl Default for ObjectListing {
+    fn default() -> Self {
+        let Query { memory_budget, .. } = Query::default();
+        Self {
+            level: 0,
+            own_level_only: false,
+            condition: None,
+            sort: Vec::new(),
+            limit: None,
+            memory_budget,
+        }
+    }
+}
+
+/// The objects of an [`ObjectListing`], in batches with the columns of [`list_objects`].
+///
+/// # Cost
+///
+/// As [`list_objects`]. A condition first: on ids alone it reads the table of ids; on attributes and `count()` the same list, whose columns of these are in memory;
+/// on lengths and ends the vertices of the objects that satisfy the other parts. Sorted objects are in memory: with a limit N about as many as are twice N, else all.
+///
+/// # Errors
+///
+/// Misuse: a condition on vertices, a column that the list does not have or that has several values for an object, no object index. Limit: more objects to sort
+/// than the memory budget holds. Those of [`list_objects`].
+#[derive(Debug)]
+pub struct ListedObjects {
+    answer: Answer,
+    schema: SchemaRef,
+    chosen: Option<HashSet<i64>>,
+    /// The number of all, if it is known before they are read.
+    known: Option<u64>,
+    seen: u64,
+    left: u64,
+    sorter: Option<Sorter>,
+}
+
+impl ListedObjects {
+    /// Starts the list.
+    ///
+    /// # Errors
+    ///
+    /// As the type says.
+    pub fn start(store: &Store, listing: ObjectListing) -> BoxFuture<'_, Result<Self, QueryError>> {
+        Box::pin(async move {
+            let (level, own) = (listing.level, listing.own_level_only);
+            let answer = list_objects(store, level, own).await?;
+            let schema = answer.schema(Table::Objects).cloned();
+            let schema = schema.ok_or_else(|| no_objects(level))?;
+            let sorter = match listing.sort.as_slice() {
+                [] => None,
+                keys => Some(Sorter {
+                    keys: places(&schema, keys)?,
+                    schema: schema.clone(),
+                    held: Vec::new(),
+                    bytes: 0,
+                    limit: listing.limit,
+                    budget: listing.memory_budget,
+                }),
+            };
+            let chosen = match listing.condition {
+                Some(condition) => Some(satisfying(store, (level, own), condition).await?),
+                None => None,
+            };
+            let known = match &chosen {
+                Some(ids) => Some(int::wide(ids.len())),
+                None => count(store, (level, own)).await?,
+            };
+            Ok(Self {
+                answer,
+                schema,
+                chosen,
+                known,
+                seen: 0,
+                left: listing.limit.unwrap_or(u64::MAX),
+                sorter,
+            })
+        })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The number of objects that satisfy the condition, limit or not, at the end: [`next`](Self::next) was `None`.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.known.unwrap_or(self.seen)
+    }
+
+    /// The levels and warnings of the list.
+    #[must_use]
+    pub fn summary(&self) -> &crate::Summary {
+        self.answer.summary()
+    }
+
+    /// The next objects. `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// As the type says.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        self.read().await
+    }
+
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<RecordBatch>, QueryError>> {
+        Box::pin(async move {
+            if self.left == 0 && self.known.is_some() {
+                return Ok(None);
+            }
+            while let Some((table, batch)) = self.answer.next().await? {
+                if table != Table::Objects {
+                    continue;
+                }
+                let batch = match &self.chosen {
+                    Some(ids) => among(&batch, ids)?,
+                    None => batch,
+                };
+                self.seen = self.seen.saturating_add(int::wide(batch.num_rows()));
+                match &mut self.sorter {
+                    Some(sorter) => sorter.push(batch)?,
+                    None => match self.limited(batch) {
+                        batch if batch.num_rows() > 0 => return Ok(Some(batch)),
+                        // All are counted.
+                        _ => {}
+                    },
+                }
+            }
+            match self.sorter.take() {
+                Some(mut sorter) => Ok(sorter.sort()?.map(|batch| self.limited(batch))),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
+        let take = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let take = take.min(batch.num_rows());
+        self.left = self.left.saturating_sub(int::wide(take));
+        batch.slice(0, take)
+    }
+}
+
+/// The number of objects of a level; `None` if those of several levels are listed, which are known when all are read.
+async fn count(
+    store: &Store,
+    (number, own_level_only): (u32, bool),
+) -> Result<Option<u64>, QueryError> {
+    let need = Need {
+        objects: true,
+        object_attributes: Names::All,
+        ..Need::nothing()
+    };
+    let level = store.level(number, &need).await?;
+    let alone = own_level_only || level.doc().refinement == Refinement::Replace;
+    match level.object_index().filter(|_| alone) {
+        Some(index) => Ok(Some(index.ids().await?.count())),
+        None => Ok(None),
+    }
+}
+
+/// The ids of the objects that satisfy a condition.
+async fn satisfying(
+    store: &Store,
+    (level, own_level_only): (u32, bool),
+    condition: Filter,
+) -> Result<HashSet<i64>, QueryError> {
+    let query = Query {
+        level,
+        own_level_only,
+        filter: Some(condition),
+        ..Query::default()
+    };
+    let query = resolve(store, query).await?;
+    if let Some(rest) = &query.filter {
+        return Err(QueryError::misuse(format!(
+            "where: `{rest}` is of vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x and end.x"
+        )));
+    }
+    let ids = query.objects.or_bug("a condition on objects without ids")?;
+    Ok(ids.into_iter().collect())
+}
+
+fn ids(batch: &RecordBatch) -> Result<&[i64], QueryError> {
+    let ids = batch.column_by_name(ID);
+    let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+    Ok(ids.or_bug("a list of objects without ids")?.values())
+}
+
+/// The rows of some objects.
+fn among(batch: &RecordBatch, chosen: &HashSet<i64>) -> Result<RecordBatch, QueryError> {
+    let mask = ids(batch)?.iter().map(|id| Some(chosen.contains(id)));
+    let batch = filter_record_batch(batch, &mask.collect::<BooleanArray>());
+    batch.ok().or_bug("a mask of other rows")
+}
+
+/// The numbers of columns, and whether the largest value is first.
+fn places(schema: &Schema, keys: &[SortKey]) -> Result<Vec<(usize, bool)>, QueryError> {
+    let place = |key: &SortKey| {
+        let name = key.column.as_str();
+        let found = schema.index_of(name);
+        let found = found.or_else(|_| schema.index_of(&format!("{ATTRIBUTE}{name}")));
+        let found = found.ok().ok_or_else(|| {
+            let names = || schema.fields().iter().map(|field| field.name().as_str());
+            let near = nearest(name, names());
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
+            let names = names().collect::<Vec<_>>().join(", ");
+            QueryError::misuse(format!(
+                "sort: found {name:?}{near}, expected one of {names}"
+            ))
+        });
+        Ok((found?, key.descending))
+    };
+    keys.iter().map(place).collect()
+}
+
+/// Objects in memory.
+#[derive(Debug)]
+struct Sorter {
+    keys: Vec<(usize, bool)>,
+    schema: SchemaRef,
+    held: Vec<RecordBatch>,
+    bytes: u64,
+    limit: Option<u64>,
+    budget: u64,
+}
+
+impl Sorter {
+    fn push(&mut self, batch: RecordBatch) -> Result<(), QueryError> {
+        self.bytes = self.bytes.saturating_add(bytes_of(&batch));
+        self.held.push(batch);
+        let held = self.held.iter().map(|one| int::wide(one.num_rows()));
+        let rows = held.sum::<u64>();
+        let many = |limit: u64| rows > limit.saturating_mul(2).saturating_add(1 << 14);
+        if self.limit.is_some_and(many) {
+            let best = self.sort()?;
+            self.bytes = best.as_ref().map_or(0, bytes_of);
+            self.held.extend(best);
+        }
+        if self.bytes > self.budget {
+            const WHAT: &str =
+                "bytes of objects to sort (a larger memory budget, a limit or a condition helps)";
+            let place = Place::default();
+            return Err(QueryError::limit(place, WHAT, self.bytes, self.budget));
+        }
+        Ok(())
+    }
+
+    /// Takes the first objects in their order.
+    fn sort(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        let held = std::mem::take(&mut self.held);
+        let all = concat_batches(&self.schema, &held);
+        let all = all.ok().or_bug("batches of different columns")?;
+        drop(held);
+        let mut columns = Vec::new();
+        for (at, descending) in &self.keys {
+            let (column, field) = (all.columns().get(*at), self.schema.fields().get(*at));
+            let (column, field) = column.zip(field).or_bug("a column that is not there")?;
+            let found = values(column.as_ref()).filter(|found| found.width == 1);
+            let found = found.ok_or_else(|| {
+                QueryError::misuse(format!(
+                    "sort: found {:?} of type {}, expected a column with one value for each object",
+                    field.name(),
+                    field.data_type()
+                ))
+            })?;
+            columns.push((found.values, *descending));
+        }
+        let ids = ids(&all)?;
+        let mut rows: Vec<usize> = (0..all.num_rows()).collect();
+        rows.sort_unstable_by(|a, b| {
+            let keys = columns.iter();
+            let mut order =
+                keys.map(|(values, down)| compare(values.get(*a), values.get(*b), *down));
+            let order = order.find(|order| order.is_ne());
+            order.unwrap_or_else(|| ids.get(*a).cmp(&ids.get(*b)))
+        });
+        let most = self.limit.and_then(|limit| usize::try_from(limit).ok());
+        rows.truncate(most.unwrap_or(usize::MAX));
+        let rows = rows.into_iter().map(|row| u32::try_from(row).ok());
+        let rows = rows.collect::<Option<Vec<u32>>>();
+        let rows = rows.or_bug("2^32 objects in memory")?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let sorted = take_record_batch(&all, &UInt32Array::from(rows));
+        sorted.ok().or_bug("rows beyond their batch").map(Some)
+    }
+}
+
+/// Compares two values of a column; missing ones and NaN are last in both directions.
+fn compare(a: Option<&Val<'_>>, b: Option<&Val<'_>>, descending: bool) -> Ordering {
+    let present = |value: &&Val<'_>| match value {
+        Val::Null => false,
+        Val::F32(number) => !number.is_nan(),
+        Val::F64(number) => !number.is_nan(),
+        _ => true,
+    };
+    let order = match (a.filter(present), b.filter(present)) {
+        (Some(Val::Int(a)), Some(Val::Int(b))) => a.cmp(b),
+        (Some(Val::Bool(a)), Some(Val::Bool(b))) => a.cmp(b),
+        (Some(Val::Text(a)), Some(Val::Text(b))) => a.cmp(b),
+        (Some(a), Some(b)) => a
+            .double()
+            .partial_cmp(&b.double())
+            .unwrap_or(Ordering::Equal),
+        (a, b) => return b.is_some().cmp(&a.is_some()),
+    };
+    if descending { order.reverse() } else { order }
+}
