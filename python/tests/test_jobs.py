@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -84,32 +85,17 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
 
 
 def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
-    from zvf import _jobs
-    from zvf._options import Options, WriteOptions
+    from zvf import _job_options
+    from zvf._options import JobOptions
 
-    given = {"job", "files", "store", "source", "sources", "target", "first", "second", "tolerance", "kind", "chunk_shape", "bounds", "volume", "name"}
-    jobs: dict[str, type] = {
-        "append": _jobs.AppendOptions,
-        "import": _jobs.ImportOptions,
-        "validate": _jobs.ValidateOptions,
-        "pyramid": _jobs.PyramidOptions,
-        "migrate": _jobs.MigrateOptions,
-        "rechunk": _jobs.RechunkOptions,
-        "vacuum": _jobs.JobOptions,
-        "copy": _jobs.CopyOptions,
-        "merge": _jobs.MergeOptions,
-        "resample": _jobs.ResampleOptions,
-        "simplify": WriteOptions,
-        "repair": _jobs.RepairOptions,
-        "create": _jobs.CreateOptions,
-        "doctor": _jobs.JobOptions,
-        "sample": _jobs.SampleOptions,
-        "diff": _jobs.DiffOptions,
-    }
-    for job, options in jobs.items():
-        members = set(zvf.schema(job)["properties"]) - given
-        assert set(options.__annotations__) - set(Options.__annotations__) - {"durable"} == members, job
-    assert not [job for job in zvf.schema()["$defs"] if job not in jobs and hasattr(zvf, job)]
+    for job, of in zvf.schema()["$defs"].items():
+        name = f"{job.title()}Options"
+        members = set(of["properties"]) - set(of["required"])
+        assert set(getattr(_job_options, name).__annotations__) - set(JobOptions.__annotations__) == members, job
+        function = getattr(zvf, "import_" if job == "import" else job, None)
+        if function is not None:
+            assert inspect.signature(function).parameters["options"].annotation == f"Unpack[{name}]", job
+    given = {"job", "store"}
     with pytest.raises(zvf.MisuseError, match="job: found .query., expected one of"):
         zvf.schema("query")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.

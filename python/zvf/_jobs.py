@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _sample, _zvf
-from ._options import Options, WriteOptions, access, address, document, writing
+from ._options import Options, access, address, document, writing
 from ._store import _box
 from ._table import Table
 
@@ -19,16 +19,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._options import Progress
+    from ._job_options import (
+        AppendOptions,
+        CopyOptions,
+        CreateOptions,
+        DiffOptions,
+        DoctorOptions,
+        ImportOptions,
+        MergeOptions,
+        MigrateOptions,
+        PyramidOptions,
+        RechunkOptions,
+        RepairOptions,
+        ResampleOptions,
+        SampleOptions,
+        SimplifyOptions,
+        VacuumOptions,
+        ValidateOptions,
+    )
+    from ._options import Progress, WriteOptions
     from ._region import Place
     from ._store import Box
     from ._write import Kind
 
-    Codec = str | Sequence[str | Mapping[str, Any]]
-    Shards = Sequence[int] | Literal["auto", "none"]
-
 Path = str | os.PathLike[str]
-Version = Literal["0.9.2", "0.8.1"]
 
 
 def import_(
@@ -221,194 +235,6 @@ def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dic
     return document(_zvf.run_jobs(text, writing(common), progress))
 
 
-class JobOptions(Options, total=False):
-    """How a store is reached and written by a job."""
-
-    durable: bool
-    """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
-
-
-class FileOptions(JobOptions, total=False):
-    """Options of the jobs that read files, `append` and `import`."""
-
-    format: str | None
-    object_column: str | None
-    position: Sequence[str] | None
-    new_ids: bool
-    id_offset: int | None
-    id_from_file: bool
-    delimiter: str | None
-    decimal: Literal[".", ","]
-    columns_in: Sequence[str] | None
-    na: Sequence[str] | None
-    rename: Mapping[str, str] | None
-    attribute_types: Mapping[str, str] | None
-    node_id: str | None
-    links_by_row: bool
-    link_columns: Sequence[str] | None
-    unit: str | None
-    scale: float | Sequence[float] | None
-    affine: Path | None
-    space: Literal["rasmm", "voxelmm", "file"] | None
-
-
-class AppendOptions(FileOptions, total=False):
-    """The options of the job `append`: `schema("append")` has their documentation and defaults."""
-
-    links: Path | None
-    fill: Mapping[str, str | float | bool] | None
-
-
-class ImportOptions(FileOptions, total=False):
-    """The options of the job `import`: `schema("import")` has their documentation and defaults."""
-
-    kind: Kind | None
-    attributes: Sequence[str] | None
-    exclude: Sequence[str]
-    nulls: Literal["keep", "error", "drop-row"] | int
-    edges: Path | None
-    faces: Path | None
-    crs: str | None
-    axis_types: Mapping[str, Literal["space", "time", "channel"]] | None
-    chunk_shape: Sequence[float] | None
-    bin_shape: Sequence[float] | None
-    codec: Codec | None
-    shard_shape: Shards | None
-    chunk_by: str | None
-    version: Version
-    journal: Path | None
-    clear_leftovers: bool
-    begin: bool
-    parts: Sequence[str] | None
-    part: str | None
-    redo: bool
-    commit: bool
-    allow_missing: bool
-    bounds: str | None
-
-
-class ValidateOptions(Options, total=False):
-    """The options of the job `validate`: `schema("validate")` has their documentation and defaults."""
-
-    depth: int
-    quick: int
-    seed: int
-    levels: Sequence[int]
-    arrays: Sequence[str]
-    coverage: bool
-    profile: Literal["viewer"]
-    most: int
-    resume: Path
-
-
-class PyramidOptions(JobOptions, total=False):
-    """The options of the job `pyramid`: `schema("pyramid")` has their documentation and defaults."""
-
-    factors: Sequence[float]
-    add: bool
-    replace: bool
-    refresh: bool
-    remove: bool
-    bin_shape: Sequence[float] | None
-    sparsity: Sequence[float]
-    method: Literal["density", "reference"] | None
-    seed: int
-    until: int | None
-    chunk_scale: Sequence[int | Sequence[int]]
-    cross_links: Literal["none", "implicit", "explicit"]
-    cross_depth: int
-    clear_leftovers: bool
-
-
-class MigrateOptions(JobOptions, total=False):
-    """The options of the job `migrate`: `schema("migrate")` has their documentation and defaults."""
-
-    version: Version
-    codec: Codec | None
-    shard_shape: Shards | None
-    strict: bool
-    clear_leftovers: bool
-    journal: Path
-
-
-class DiffOptions(Options, total=False):
-    """The options of the job `diff`: `schema("diff")` has their documentation and defaults."""
-
-    limit: int
-
-
-class RechunkOptions(JobOptions, total=False):
-    """The options of the job `rechunk`: `schema("rechunk")` has their documentation and defaults."""
-
-    chunk_shape: Sequence[float] | None
-    bin_shape: Sequence[float] | None
-    codec: Codec | None
-    shard_shape: Shards | None
-    strict: bool
-    clear_leftovers: bool
-    journal: Path
-
-
-class CopyOptions(WriteOptions, total=False):
-    """The options of the job `copy`: `schema("copy")` has their documentation and defaults."""
-
-    read_back: bool
-
-
-class CreateOptions(WriteOptions, total=False):
-    """The options of the job `create`: `schema("create")` has their documentation and defaults."""
-
-    bin_shape: Sequence[float] | None
-    axes: Sequence[str] | None
-    unit: str | None
-    dtype: str
-    with_objects: bool
-    attributes: Sequence[str]
-    object_attributes: Sequence[str]
-    link_width: int | None
-    codec: Codec
-    shard_shape: Shards | None
-    version: Version
-
-
-class MergeOptions(WriteOptions, total=False):
-    """The options of the job `merge`: `schema("merge")` has their documentation and defaults."""
-
-    new_ids: bool
-    id_offset: int | None
-    id_from_file: bool
-
-
-class ResampleOptions(WriteOptions, total=False):
-    """The options of the job `resample`: `schema("resample")` has their documentation and defaults."""
-
-    points: int | None
-    step: float | None
-
-
-class SampleOptions(JobOptions, total=False):
-    """The options of the job `sample`: `schema("sample")` has their documentation and defaults."""
-
-    affine: ArrayLike | Path | None
-    keep_frame: bool
-    order: Literal["linear", "nearest"] | None
-    outside: float | None
-    index: Mapping[str | int, int] | None
-    replace: bool
-
-
-class RepairOptions(JobOptions, total=False):
-    """The options of the job `repair`: `schema("repair")` has their documentation and defaults."""
-
-    apply: bool
-    only: Sequence[str] | None
-    depth: int
-    accept_loss: bool
-    backup: str | None
-    undo: str | None
-    force: bool
-
-
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
     """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
@@ -425,7 +251,7 @@ def diff(first: Path, second: Path, *, progress: Progress | None = None, **optio
     return _run("diff", {"first": first, "second": second, **options}, progress)
 
 
-def vacuum(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
+def vacuum(url: Path, **options: Unpack[VacuumOptions]) -> dict[str, Any]:
     """Drops the rows of deleted objects, and removes what no reader asks for. No other writer may run meanwhile."""
     return _run("vacuum", {"store": url, **options}, None)
 
@@ -457,7 +283,7 @@ def copy(source: Path, url: Path, *, progress: Progress | None = None, **options
     return _run("copy", {"source": source, "target": url, **options}, progress)
 
 
-def doctor(url: Path, **options: Unpack[JobOptions]) -> dict[str, Any]:
+def doctor(url: Path, **options: Unpack[DoctorOptions]) -> dict[str, Any]:
     """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
     return _run("doctor", {"store": url, **options}, None)
 
@@ -476,7 +302,7 @@ def sample(
     if options.get("affine") is not None:
         members["affine"] = _sample._numbers(options["affine"])
     outside = options.get("outside")
-    if outside is not None and not math.isfinite(outside):
+    if outside is not None and not isinstance(outside, str) and not math.isfinite(outside):
         members["outside"] = repr(float(outside))
     return _run("sample", members, progress)
 
@@ -524,7 +350,7 @@ def resample(source: Path, url: Path, **options: Unpack[ResampleOptions]) -> dic
     return _run("resample", {"source": source, "target": url, **options}, None)
 
 
-def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[SimplifyOptions]) -> dict[str, Any]:
     """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
     return _run("simplify", {"source": source, "target": url, "tolerance": tolerance, **options}, None)
 

@@ -36,6 +36,13 @@ class Options(TypedDict, total=False):
     refuse it."""
 
 
+class JobOptions(Options, total=False):
+    """How a store is reached and written by a job."""
+
+    durable: bool
+    """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
+
+
 class WriteOptions(Options, total=False):
     """How a store is written."""
 

@@ -33,6 +33,7 @@ macro_rules! copy {
                 strict: bool,
                 /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
                 #[arg(long, value_name = "FILE")]
+                #[schemars(extend("format" = "path"))]
                 journal: Option<PathBuf>,
             }
         }

@@ -147,6 +147,7 @@ options! {
     MapOptions {
         /// Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         affine: Option<PathBuf>,
         /// Positions are multiplied by S, before --affine; one number for all axes of space; not for tractograms
         #[arg(long, value_name = "S|SX,SY,..", value_delimiter = ',', allow_hyphen_values = true)]

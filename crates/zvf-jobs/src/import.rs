@@ -61,9 +61,11 @@ options! {
         columns: ColumnOptions,
         /// Tables: another table with edges, a row an edge
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         edges: Option<PathBuf>,
         /// Tables: another table with faces, a row a face of three or four corners
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         faces: Option<PathBuf>,
         /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
         /// [default: as the format, the table or the image of --affine states]
@@ -109,6 +111,7 @@ options! {
         /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
         /// the same
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         journal: Option<PathBuf>,
         /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
         #[arg(long)]

@@ -41,6 +41,7 @@ options! {
         limit: Option<u64>,
         /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
         #[arg(short, long, value_name = "OUT")]
+        #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,
     }
 }

@@ -138,6 +138,7 @@ options! {
         plane: Option<String>,
         /// Vertices inside of the closed mesh of a file: .obj, .ply or .stl
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         mesh: Option<PathBuf>,
         /// With --mesh: its convex hull, also of a mesh that is not closed
         #[arg(long, requires = "mesh")]

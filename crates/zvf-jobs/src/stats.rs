@@ -50,6 +50,7 @@ options! {
         quantiles: Option<Vec<f64>>,
         /// Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet
         #[arg(short, long, value_name = "OUT")]
+        #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,
     }
 }

@@ -43,6 +43,7 @@ options! {
         /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
         /// removed at the end, and started again when the question or a document of the store has changed
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         resume: Option<PathBuf>,
     }
 }

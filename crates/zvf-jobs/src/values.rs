@@ -92,7 +92,7 @@ written! {
     /// A format of files by an ending, such as `csv`, or `precomputed`.
     FormatName(Format): {"type": "string"}, |value| text(value, format);
     /// `keep`, `error`, `drop-row`, or a whole number.
-    NullsName(Nulls): {"type": ["string", "integer"]}, nulls, default "keep": Nulls::Keep;
+    NullsName(Nulls): {"anyOf": [{"enum": ["keep", "error", "drop-row"]}, {"type": "integer"}]}, nulls, default "keep": Nulls::Keep;
     /// One character between columns; `tab` is a tab.
     Delimiter(u8): {"type": "string"}, |value| text(value, delimiter);
     /// The decimal point of numbers, `.` or `,`; whether it is a comma.

@@ -7,6 +7,9 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+#[cfg(feature = "volumes")]
+mod python;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -20,6 +20,7 @@ options! {
         format: Option<FormatName>,
         /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column --node-id
         #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
         links: Option<PathBuf>,
         /// How the columns of tables are read.
         #[command(flatten)]

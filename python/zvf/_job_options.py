@@ -1,0 +1,543 @@
+"""The options of jobs, made from their schema by a test of the crate `zvf-jobs`: `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes python` writes this file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ._options import JobOptions, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from ._write import Kind
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+class AppendOptions(JobOptions, total=False):
+    """The options of the job `append`: Adds objects or points to a store, from files of any format that `zvf import` reads."""
+
+    format: str | None
+    """The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)."""
+    links: Path | None
+    """Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column
+    `node_id`. Default: None."""
+    delimiter: str | None
+    """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
+    the separator of the first line in .txt; blanks in .xyz]."""
+    decimal: Literal[".", ","]
+    """Tables of text: the decimal point of numbers, `.` or `,`. Default: "."."""
+    columns_in: Sequence[str] | None
+    """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
+    na: Sequence[str] | None
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
+    NA, NaN and null, in columns whose other values are not texts]."""
+    rename: Mapping[str, str]
+    """Tables: another name for a column; all other options use the new one. Default: {}."""
+    attribute_types: Mapping[str, str]
+    """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
+    node_id: str | None
+    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
+    name rows, from 0]."""
+    links_by_row: bool
+    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    link_columns: Sequence[str] | None
+    """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
+    child, parent; a, b, c]."""
+    object_column: str | None
+    """Tables: the column that says to which object a row belongs, by a whole number [default: object_id]."""
+    position: Sequence[str] | None
+    """Tables: the columns of a position, one an axis [default: the names of the axes]."""
+    new_ids: bool
+    """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
+    id_offset: int | None
+    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part count from
+    1. Default: None."""
+    id_from_file: bool
+    """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
+    unit: str | None
+    """Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are converted to
+    the units of the store [default: as the files state, else the map with which the store was made]."""
+    affine: Path | None
+    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    scale: float | Sequence[float] | None
+    """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
+    space: Literal["rasmm", "voxelmm", "file"] | None
+    """Tractograms: the frame in which positions are stored [default: that of the store]."""
+    fill: Mapping[str, str | float | bool]
+    """Value of the attribute NAME for new vertices without one in the files; repeatable. Default: {}."""
+
+
+class ImportOptions(JobOptions, total=False):
+    """The options of the job `import`: Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX."""
+
+    kind: Kind | None
+    """The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh. Default: None."""
+    position: Sequence[str] | None
+    """Tables: the columns of a position, one for each axis [default: x,y and, if present, z]."""
+    object_column: str | None
+    """Tables: the column with the object of a row, a whole number [default: object_id, if present]."""
+    new_ids: bool
+    """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
+    id_offset: int | None
+    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and `part` count from
+    1. Default: None."""
+    id_from_file: bool
+    """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
+    attributes: Sequence[str] | None
+    """Tables: the columns that become attributes, of all others: all, none or names [default: all]."""
+    exclude: Sequence[str]
+    """Tables: columns that are left out, and never looked at. Default: []."""
+    nulls: Literal["keep", "error", "drop-row"] | int
+    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values the texts true and
+    false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing. Default: "keep"."""
+    format: str | None
+    """The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)."""
+    delimiter: str | None
+    """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
+    the separator of the first line in .txt; blanks in .xyz]."""
+    decimal: Literal[".", ","]
+    """Tables of text: the decimal point of numbers, `.` or `,`. Default: "."."""
+    columns_in: Sequence[str] | None
+    """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
+    na: Sequence[str] | None
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
+    NA, NaN and null, in columns whose other values are not texts]."""
+    rename: Mapping[str, str]
+    """Tables: another name for a column; all other options use the new one. Default: {}."""
+    attribute_types: Mapping[str, str]
+    """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
+    node_id: str | None
+    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
+    name rows, from 0]."""
+    links_by_row: bool
+    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    link_columns: Sequence[str] | None
+    """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
+    child, parent; a, b, c]."""
+    edges: Path | None
+    """Tables: another table with edges, a row an edge. Default: None."""
+    faces: Path | None
+    """Tables: another table with faces, a row a face of three or four corners. Default: None."""
+    unit: str | None
+    """Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
+    [default: as the format, the table or the image of `affine` states]."""
+    crs: str | None
+    """Coordinate reference system of the positions, e.g. EPSG:25832, or WKT [default: as LAS files state]."""
+    axis_types: Mapping[str, str]
+    """Types of axes: space, time or channel [default: time for t, time and frame, space for all others]."""
+    space: Literal["rasmm", "voxelmm", "file"] | None
+    """Tractograms: the frame in which positions are stored [default: rasmm]."""
+    affine: Path | None
+    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    scale: float | Sequence[float] | None
+    """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
+    chunk_shape: Sequence[float] | None
+    """Size of a chunk on each axis [default: chosen from the data, and said]."""
+    bin_shape: Sequence[float] | None
+    """Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]."""
+    codec: str | Sequence[str | Mapping[str, Any]]
+    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
+    shard_shape: Sequence[int] | Literal["auto", "none"]
+    """Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every chunk is a
+    file of its own, so that an edit writes fewer bytes. Default: "auto"."""
+    chunk_by: str | None
+    """Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of chunks then;
+    useful if queries name one of few values. Default: None."""
+    version: Literal["0.9.2", "0.8.1"]
+    """Version of the format. Default: "0.9.2"."""
+    journal: Path | None
+    """Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are the same.
+    Default: None."""
+    clear_leftovers: bool
+    """Removes what an interrupted import left at STORE; a finished store or finished parts are never touched. Default: False."""
+    begin: bool
+    """One store by several programs: begins it. Then each program writes a `part`, and at the end one runs `commit`, all with the same options;
+    the columns of FILE define the attributes of the store. Repeating it is success. Default: False."""
+    parts: Sequence[str] | None
+    """With `begin`: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other part is taken, and
+    `commit` refuses while one is missing. Default: None."""
+    part: str | None
+    """Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a part that is
+    finished is success, and nothing is written. Default: None."""
+    redo: bool
+    """With `part`: writes the part once more, in the place of the one that is finished. Default: False."""
+    commit: bool
+    """Puts the parts together: the store is there after that. Again, if it was interrupted. Default: False."""
+    allow_missing: bool
+    """With `commit`: also without parts that were declared or begun and are not finished; the store names these in its root, as
+    `zvf_absent_parts`. Default: False."""
+    bounds: str | None
+    """The corners that all parts keep to. Default: None."""
+
+
+class VacuumOptions(JobOptions, total=False):
+    """The options of the job `vacuum`: Drops the rows of deleted objects and removes what no reader asks for."""
+
+
+class ValidateOptions(Options, total=False):
+    """The options of the job `validate`: Looks whether a store can be trusted: structure, documents, cells, meaning, levels."""
+
+    depth: int
+    """The deepest level of checks. Default: 3."""
+    quick: int | None
+    """Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out. Default: None."""
+    seed: int
+    """Which cells `quick` reads. Default: 0."""
+    levels: Sequence[int] | None
+    """Reads the cells of these levels only. Default: None."""
+    arrays: Sequence[str] | None
+    """Reads the cells of these arrays only, by their path below the level or its beginning. Default: None."""
+    coverage: bool
+    """Checks that every vertex has a parent if there are links to a coarser level. Default: False."""
+    profile: Literal["viewer"] | None
+    """Further checks for one use of the store, from its documents. Default: None."""
+    most: int
+    """Findings that are shown of one check; all are counted. Default: 20."""
+    resume: Path | None
+    """Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is removed at the
+    end, and started again when the question or a document of the store has changed. Default: None."""
+
+
+class PyramidOptions(JobOptions, total=False):
+    """The options of the job `pyramid`: Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes."""
+
+    factors: Sequence[float]
+    """How many times as large bins become from level to level, one number a level [default: levels that fit the data]."""
+    add: bool
+    """Adds further levels above the existing ones, by their method and with their links between levels. Default: False."""
+    replace: bool
+    """Replaces the existing coarse levels by new ones, in one change. Default: False."""
+    refresh: bool
+    """Rebuilds existing levels with the options they were made with, if edits left them out of date. Default: False."""
+    remove: bool
+    """Removes all coarse levels, and the links between levels. Default: False."""
+    bin_shape: Sequence[float] | None
+    """Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk for the reference
+    method]."""
+    sparsity: Sequence[float]
+    """One of how many objects is kept from level to level, drawn at random [default: 1, all of them]."""
+    method: Literal["density", "reference"] | None
+    """How levels are made [default: density]."""
+    seed: int
+    """The seed of what is drawn: the same seed keeps the same objects. Default: 0."""
+    until: int | None
+    """Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without `factors`: how many vertices
+    are left about in the last level [default: 10000 without `factors`]."""
+    chunk_scale: Sequence[int | Sequence[int]]
+    """Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have about as many vertices as those
+    of level 0; 1 for the reference method]."""
+    cross_links: Literal["none", "implicit", "explicit"] | None
+    """Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the reference method, none else]."""
+    cross_depth: int
+    """Over how many levels these links go; -1: over all. Default: 1."""
+    clear_leftovers: bool
+    """Removes what an interrupted run left, or finishes what counts already. Default: False."""
+
+
+class RechunkOptions(JobOptions, total=False):
+    """The options of the job `rechunk`: Copies a store into chunks, bins or shards of another shape, and compares the two."""
+
+    chunk_shape: Sequence[float] | None
+    """Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs. Default: None."""
+    bin_shape: Sequence[float] | None
+    """Size of a bin of level 0 on each axis: a whole part of the chunk's. Default: None."""
+    codec: str | Sequence[str | Mapping[str, Any]] | None
+    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
+    auto if the codecs of SRC were chosen]."""
+    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    """Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk is a file of
+    its own [default: as in SRC]."""
+    strict: bool
+    """Fails where anything cannot be carried, instead of listing it. Default: False."""
+    journal: Path | None
+    """Keeps what is copied in FILE until DST is there: the same command resumes after an interruption. Default: None."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
+
+
+class MigrateOptions(JobOptions, total=False):
+    """The options of the job `migrate`: Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two."""
+
+    version: Literal["0.9.2", "0.8.1"]
+    """Version of the new store. Default: "0.9.2"."""
+    codec: str | Sequence[str | Mapping[str, Any]] | None
+    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
+    auto if the codecs of SRC were chosen]."""
+    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    """Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk is a file of
+    its own [default: as in SRC]."""
+    strict: bool
+    """Fails where anything cannot be carried, instead of listing it. Default: False."""
+    journal: Path | None
+    """Keeps what is copied in FILE until DST is there: the same command resumes after an interruption. Default: None."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
+
+
+class CopyOptions(JobOptions, total=False):
+    """The options of the job `copy`: Copies a store byte for byte, from any place to any other one."""
+
+    read_back: bool
+    """Reads every file of the copy back, and compares its checksum with that of SRC. Default: False."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at DST, instead of continuing or refusing; a finished store is never touched. Default: False."""
+
+
+class MergeOptions(JobOptions, total=False):
+    """The options of the job `merge`: Makes one new store of several of the same kind."""
+
+    new_ids: bool
+    """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
+    id_offset: int | None
+    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part count from
+    1. Default: None."""
+    id_from_file: bool
+    """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at OUT; a finished store is never touched. Default: False."""
+
+
+class ResampleOptions(JobOptions, total=False):
+    """The options of the job `resample`: Makes a new store with other points along the same lines: so many of each, or one each so many units."""
+
+    points: int | None
+    """Points of each line, 2 or more. Default: None."""
+    step: float | None
+    """Arc length from each point to the next, in the units of the axes. Default: None."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
+
+
+class SimplifyOptions(JobOptions, total=False):
+    """The options of the job `simplify`: Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines."""
+
+    clear_leftovers: bool
+    """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
+
+
+class RepairOptions(Options, total=False):
+    """The options of the job `repair`: Corrects the documents of a store that follow from its cells."""
+
+    apply: bool
+    """Does it, and looks at the store again. Default: False."""
+    only: Sequence[str] | None
+    """Settles findings of these checks only, by code or name. Default: None."""
+    depth: int
+    """The deepest level of checks. Default: 5."""
+    accept_loss: bool
+    """Removes lost cells from their lists although other arrays name their chunks: their content is given up and reads as missing. Default: False."""
+    backup: str | None
+    """Where documents are kept as they were [default: beside the store]."""
+    undo: str | None
+    """Puts back the documents that were kept there. Default: None."""
+    force: bool
+    """Restores documents also if they changed after the repair. Default: False."""
+
+
+class CreateOptions(JobOptions, total=False):
+    """The options of the job `create`: Makes a new store without any vertex."""
+
+    bin_shape: Sequence[float] | None
+    """Size of a bin on each axis: a whole part of the chunk's. Default: None."""
+    axes: Sequence[str] | None
+    """Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]."""
+    unit: str | None
+    """Unit of all axes of space, e.g. micrometer, um, nm; t=second is that of one axis. Default: None."""
+    dtype: str
+    """Number type of positions. Default: "float32"."""
+    with_objects: bool
+    """Points: each may belong to an object (all other kinds have objects anyway). Default: False."""
+    attributes: Sequence[str]
+    """An attribute of vertices; may be given several times. Default: []."""
+    object_attributes: Sequence[str]
+    """An attribute of objects; may be given several times. Default: []."""
+    link_width: int | None
+    """Ends of a link: 3 for triangles, 4 for quads. Default: None."""
+    codec: str | Sequence[str | Mapping[str, Any]]
+    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
+    shard_shape: Sequence[int] | Literal["auto", "none"] | None
+    """Chunks of a shard along each axis; none: every chunk is a file of its own [default: none]."""
+    version: Literal["0.9.2", "0.8.1"]
+    """Version of the format. Default: "0.9.2"."""
+    clear_leftovers: bool
+    """Removes what an interrupted command left at STORE; a finished store is never touched. Default: False."""
+
+
+class DoctorOptions(Options, total=False):
+    """The options of the job `doctor`: Measures what would make a store smaller or faster, and names the commands for it."""
+
+
+class SampleOptions(JobOptions, total=False):
+    """The options of the job `sample`: Samples a dense volume at every vertex and keeps the values as a vertex attribute."""
+
+    affine: ArrayLike | Path | None
+    """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
+    keep_frame: bool
+    """Positions of a tractogram are used as they are stored, in whatever frame that is. Default: False."""
+    order: Literal["nearest", "linear"] | None
+    """How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]."""
+    outside: float | str | None
+    """Value of vertices outside of the volume [default: NaN, or 0 for integers]."""
+    index: Mapping[str | int, int] | None
+    """Index of an axis that is not in space, by its name or number: a channel, a time. Default: {}."""
+    replace: bool
+    """Replaces an attribute of that name. Default: False."""
+
+
+class StatsOptions(Options, total=False):
+    """The options of the job `stats`: Shows ranges, means, quantiles, counts and histograms of axes and attributes."""
+
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    select: Literal["vertices", "objects", "chunks"] | None
+    """Which rows count: those inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    columns: Sequence[str] | None
+    """Axes and attributes [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an object."""
+    by: Literal["object", "group"] | None
+    """Statistics of each `object` or `group`. Default: None."""
+    bins: int | None
+    """Shows histograms of at most N bins, at least 4; 0: none [default with --json: 32]."""
+    quantiles: Sequence[float] | None
+    """Probabilities of the quantiles [default: 0.05,0.25,0.5,0.75,0.95]."""
+    output: Path | None
+    """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
+
+
+class MeasureOptions(Options, total=False):
+    """The options of the job `measure`: Measures whole objects: length, branches, surface, volume, bounds, means of attributes."""
+
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    mean: Sequence[str]
+    """Vertex attributes whose means are wanted. Default: []."""
+    attributes: Sequence[str]
+    """Writes these measures as attributes of the objects, each under its name or another one. Default: []."""
+    limit: int | None
+    """At most this many objects. Default: None."""
+    output: Path | None
+    """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
+
+
+class ObjectsOptions(Options, total=False):
+    """The options of the job `objects`: Lists the objects of a level with their sizes and attributes."""
+
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    where: str | None
+    """A condition on objects, e.g. 'count() > 100 and kind == \\'axon\\''; `zvf query --help` has all forms. Default: None."""
+    sort: Sequence[str]
+    """Sorts by these columns, the least value first, after a minus sign the greatest: `sort`=-vertices,name. Missing values come last, equal ones
+    in the order of ids [default: the order of the store]."""
+    limit: int | None
+    """At most this many objects. Default: None."""
+    output: Path | None
+    """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
+
+
+class DiffOptions(Options, total=False):
+    """The options of the job `diff`: Compares the contents of two stores: documents, vertices, objects, links and groups."""
+
+    limit: int
+    """Differences to print. Default: 10."""
