@@ -39,7 +39,12 @@ fn hint(of: &Value) -> String {
             let words = words.iter().map(|word| word["const"].clone());
             let words = json!({"enum": words.collect::<Vec<_>>()});
             let all = all.into_iter().cloned();
-            let all = words["enum"].as_array().filter(|words| !words.is_empty()).map(|_| words.clone()).into_iter().chain(all);
+            let all = words["enum"]
+                .as_array()
+                .filter(|words| !words.is_empty())
+                .map(|_| words.clone())
+                .into_iter()
+                .chain(all);
             return any(&all.collect::<Vec<_>>());
         }
     }
@@ -178,7 +183,9 @@ Path: TypeAlias = str | os.PathLike[str]
             .filter(|(member, _)| !required.contains(&member.as_str()))
             .enumerate()
         {
-            let named = NAMED.iter().find(|(job, one, _)| one == member && ["", name].contains(job));
+            let named = NAMED
+                .iter()
+                .find(|(job, one, _)| one == member && ["", name].contains(job));
             let hint = named.map_or_else(|| hint(of), |(.., hint)| (*hint).to_owned());
             let before = if at == 0 { "\n" } else { "" };
             writeln!(text, "{before}    {member}: {hint}").unwrap();

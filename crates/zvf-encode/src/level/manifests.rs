@@ -8,10 +8,10 @@ use crate::WriteError;
 use crate::documents::array::{INDEX, array_doc, sample_of, vlen_codecs};
 use crate::documents::build::Docs;
 use crate::error::{OrBug, narrow};
-use crate::level::objects::ids_array;
 use crate::level::shard;
 use crate::spec::target_version::{IdsIn, MOST_ROWS};
-use crate::target::Below;
+use crate::tables::typed::Typed;
+use crate::target::{Below, Object};
 use zvf_codec::Compression;
 use zvf_format::int::index;
 
@@ -369,4 +369,15 @@ impl<'t> ManifestArray<'t> {
         }
         Ok(docs)
     }
+}
+
+/// The table of ids.
+fn ids_array(
+    ids: &[i64],
+    compression: &Compression,
+) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    let path = "object_index/object_ids";
+    let mut attributes = ArrayAttributes::default();
+    zvf_store::state_ids(&mut attributes, ids);
+    Typed::ids(ids, 0).objects(path, compression, attributes)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use zvf_format::manifest::ManifestBuilder;
-use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, ObjectIndexDoc};
+use zvf_meta::{ArrayAttributes, Kind, ObjectIndexDoc};
 
 use crate::WriteError;
 use crate::batches::batch::{Groups, ObjectTable};
@@ -19,10 +19,8 @@ use crate::spec::names::check_name;
 use crate::spec::store::StoreSpec;
 use crate::spec::target_version::{ID_IS_ROW, IdsIn};
 use crate::tables::column::{Held, TableOf, column, described, plain_column};
-use crate::tables::typed::Typed;
-use crate::target::{Below, Object};
+use crate::target::Below;
 use crate::values::column::Values;
-use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
 
 /// Fragments between two words about progress.
@@ -325,16 +323,6 @@ pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteErr
         ));
     }
     Ok(())
-}
-
-pub(crate) fn ids_array(
-    ids: &[i64],
-    compression: &Compression,
-) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
-    let path = "object_index/object_ids";
-    let mut attributes = ArrayAttributes::default();
-    zvf_store::state_ids(&mut attributes, ids);
-    Typed::ids(ids, 0).objects(path, compression, attributes)
 }
 
 /// Makes the document of an object index: `ids` has one id per row, `present` counts rows with vertices.
