@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use zvf_convert::{Format, groups_of, groups_table};
-use zvf_jobs::{Output, TableFormat};
+use zvf_jobs::Output;
+#[cfg(feature = "parquet")]
+use zvf_jobs::TableFormat;
 use zvf_query::{Query, Select, Table};
 
 use super::explain;
