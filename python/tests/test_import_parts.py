@@ -90,7 +90,7 @@ def test_declared_parts_must_come(tmp_path: Path, tiles: list[Path]) -> None:
 def test_steps_that_cannot_be_are_told(tmp_path: Path, tiles: list[Path]) -> None:
     store = tmp_path / "all.zarrvectors"
     for words, text in [
-        (["--begin"], "without bounds"),
+        (["--begin"], "found no --bounds"),
         (["--part", "a", "--commit", *OPTIONS], "with commit"),
         (["--bounds", "0,0,0:1,1,1"], "without begin"),
         (["--part", "a", *OPTIONS], "no store was begun"),
