@@ -91,8 +91,8 @@ def test_steps_that_cannot_be_are_told(tmp_path: Path, tiles: list[Path]) -> Non
     store = tmp_path / "all.zarrvectors"
     for words, text in [
         (["--begin"], "found no --bounds"),
-        (["--part", "a", "--commit", *OPTIONS], "with commit"),
-        (["--bounds", "0,0,0:1,1,1"], "without begin"),
+        (["--part", "a", "--commit", *OPTIONS], "found --commit as well"),
+        (["--bounds", "0,0,0:1,1,1"], "found none of --begin"),
         (["--part", "a", *OPTIONS], "no store was begun"),
         (["--begin", "--chunk-shape", "10,10,10", "--bounds", "0,0:9,9"], "found 2 axes, expected 3"),
         (["--begin", "--chunk-shape", "10,10,10", "--bounds", "9,9,9:0,0,0"], "--bounds"),

@@ -98,6 +98,10 @@ class Job:
         elif kind in ("lines", "polylines", "streamlines"):
             self.job["kind"] = kind.removesuffix("s")
             count = int(rng.integers(1, 60))
+            if kind == "lines" and rng.random() < 0.3:
+                # From 512 objects on, manifests are in shards where cells are.
+                count = int(rng.integers(512, 1500))
+                self.job["shard_shape"] = [2] * self.dims
             sizes = np.full(count, 2) if kind == "lines" else rng.integers(1, 60, count)
             steps = rng.normal(scale=np.asarray(self.chunk) * 0.3, size=(int(sizes.sum()), self.dims))
             starts = np.cumsum(sizes) - sizes
