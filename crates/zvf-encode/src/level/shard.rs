@@ -431,7 +431,11 @@ pub fn is_written(sharding: &Sharding) -> bool {
         .index_codecs
         .iter()
         .map(|codec| codec.name.as_str());
-    sharding.index_at_end && index.eq(["bytes", "crc32c"])
+    let mut orders = sharding
+        .index_codecs
+        .iter()
+        .filter_map(|codec| codec.configuration.get("endian"));
+    sharding.index_at_end && index.eq(["bytes", "crc32c"]) && orders.all(|order| order == "little")
 }
 
 /// Returns the key of an object of the array at `path`, by its index.
@@ -524,9 +528,35 @@ fn lengths_of(shape: &[u64], data: &[u8], index: &[ShardEntry]) -> Option<String
 mod tests {
     use zvf_meta::space::Grid;
 
-    use super::{Cells, Container, shard};
+    use serde_json::json;
+    use zvf_meta::{Codec, Sharding};
+
+    use super::{Cells, Container, codec, is_written, shard};
     use crate::WriteError;
     use zvf_codec::Compression;
+
+    #[test]
+    fn only_shards_with_an_index_as_ours_are_written() -> Result<(), WriteError> {
+        let own = codec(&[1], &[Codec::named("vlen-bytes")]);
+        assert!(is_written(&Sharding::of(&own)?));
+        let big =
+            json!([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "crc32c"}]);
+        let plain = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+        for (member, value) in [
+            ("index_codecs", big),
+            ("index_codecs", plain),
+            ("index_location", json!("start")),
+        ] {
+            let mut other = own.clone();
+            other.configuration[member] = value;
+            assert!(
+                !is_written(&Sharding::of(&other)?),
+                "{}",
+                other.configuration
+            );
+        }
+        Ok(())
+    }
 
     #[test]
     fn a_shard_loses_no_cell() {
