@@ -176,6 +176,10 @@ impl RaggedArray {
         numbers.sort_unstable();
         numbers.dedup();
         let chunks = self.chunks(kv, &numbers).await?;
+        if chunks.len() != numbers.len() {
+            return Err(StoreError::bug("other chunks than were asked for"));
+        }
+        // A chunk that is not stored has no elements: they are empty.
         let element = |row: &u64| {
             let chunk = chunks.get(numbers.binary_search(&chunk_of(row)).ok()?)?;
             chunk.get_shared(usize::try_from(row % self.per_chunk).ok()?)
@@ -189,7 +193,10 @@ impl RaggedArray {
     /// The element of a row, from the chunk that holds it.
     pub(crate) async fn element(self: &Arc<Self>, kv: &Kv, row: u64) -> Result<Bytes, StoreError> {
         let found = self.elements(kv, &[row]).await?;
-        Ok(found.into_iter().next().unwrap_or_default())
+        let mut found = found.into_iter();
+        found
+            .next()
+            .ok_or_else(|| StoreError::bug("an element that was asked for is not there"))
     }
 
     /// Loads chunks, given in ascending order, each once.
@@ -216,7 +223,7 @@ impl RaggedArray {
         let per_object = (self.per_object / self.per_chunk).max(1);
         let mut loads = Vec::new();
         let mut rest = missing.as_slice();
-        while let Some(first) = rest.first() {
+        while !rest.is_empty() {
             // Whole objects, so that the index of a shard is read once.
             let mut objects = 0;
             let mut last = None;
@@ -226,7 +233,6 @@ impl RaggedArray {
                 objects > TOGETHER
             });
             let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
-            debug_assert!(part.first() == Some(first));
             let (array, kv, part) = (Arc::clone(self), kv.clone(), part.to_vec());
             let load = driven(async move { array.load(&kv, &part).await });
             loads.push(Box::pin(load) as BoxFuture<'_, _>);

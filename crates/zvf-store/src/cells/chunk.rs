@@ -151,10 +151,7 @@ impl Decoder for ObjectWant {
                 });
                 gets.collect()
             }
-            (Some(read), _) => {
-                let ranges = kv.requests(read.missing()).into_iter();
-                ranges.map(|range| get(Ask::Range(range))).collect()
-            }
+            (Some(read), _) => read.requests(&self.key, kv),
             (None, Some(_)) => Vec::new(),
             (None, None) => {
                 vec![Get {

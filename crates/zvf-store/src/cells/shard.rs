@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::request::Part;
+use super::request::{Get, Part};
 use crate::layout::Shard;
 use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
@@ -304,6 +304,15 @@ impl ShardRead {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
         ranges
+    }
+
+    /// The requests for those ranges, neighbours together.
+    pub(super) fn requests(&self, key: &str, kv: &Kv) -> Vec<Get> {
+        let cap = Cap::cell(kv.limits());
+        let ranges = kv.requests(self.missing()).into_iter();
+        ranges
+            .map(|range| Get::new(key, Ask::Range(range), cap))
+            .collect()
     }
 
     /// Takes the bytes of a range that covers missing ones; ranges come in ascending order.

@@ -95,14 +95,10 @@ impl Decoder for TableWant {
     }
 
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
-        let get = |ask| Get::new(&self.key, ask, Cap::cell(kv.limits()));
         Ok(match (&self.read, self.table.layout.shard) {
-            (Some(read), _) => {
-                let ranges = kv.requests(read.missing()).into_iter();
-                ranges.map(|range| get(Ask::Range(range))).collect()
-            }
+            (Some(read), _) => read.requests(&self.key, kv),
             (None, Some(_)) => Vec::new(),
-            (None, None) => vec![get(Ask::Whole)],
+            (None, None) => vec![Get::new(&self.key, Ask::Whole, Cap::cell(kv.limits()))],
         })
     }
 
