@@ -440,7 +440,7 @@ fn objects_of_several_files_and_a_crs_of_codes_are_kept() {
     folder.store(&import, |_| {});
     let (out, done) = folder.export("out.las", &ExportOptions::default());
     assert_eq!((done.vertices, done.objects), (40, 2));
-    // The keys of a file whose CRS is another one by now are not those of the store.
+    // GeoTIFF keys that were imported are not written if the CRS of the store was changed since.
     let again = Folder::new();
     let import = open(&[out], &small());
     assert_eq!(

@@ -49,7 +49,7 @@ pub struct Advice {
     pub after: u64,
     /// What the numbers count: `bytes`, `files`, `vertices`, `chunks`, `objects`.
     pub unit: &'static str,
-    /// The command that changes it. `NEW` stands for the address of a copy.
+    /// The command that changes it; `NEW` is to be replaced by the address of the copy.
     pub command: String,
 }
 

@@ -120,7 +120,7 @@ Examples:
 
 /// What the help of `zvf doctor` says after its options.
 pub(crate) const DOCTOR: &str = "\
-A finding states a value measured on this store, the value after a change, and the command for the change; NEW stands for the address of a copy. doctor itself changes nothing.
+A finding states a value measured on this store, the value after a change, and the command for the change; replace NEW in it by the address of the copy. doctor itself changes nothing.
 
   codec         bytes of level 0: up to 16 cells of each array are encoded again by the codec that suits it; reported from 5 % on
   shards        files: level 0 has 1,000 chunks or more, each with files of its own

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     findings(&done).map_or(Ok(()), Err)
 }
 
-/// The failure that a plan to carry out is, or what is left.
+/// The error for exit code 1: the plan has changes that were not applied, or problems remain.
 pub(super) fn findings(done: &RepairReport) -> Option<CliError> {
     let RepairReport::Planned { plan, applied } = done else {
         return None;

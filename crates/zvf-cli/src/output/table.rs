@@ -27,7 +27,7 @@ impl TextTable {
         }
     }
 
-    /// The text of a table, of which `add` adds batches.
+    /// The text of a table of batches; `add` adds the rows of one batch.
     pub(crate) fn of(rows: &TableRows, add: fn(&mut Self, &RecordBatch)) -> String {
         let mut table = Self::new(
             rows.schema

@@ -87,7 +87,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 fn system(job: &mut Job<'_>, kept: &Kept) -> Option<(u16, Vec<u8>)> {
     let root = job.store.root();
     let Some(Value::String(crs)) = &root.zarr_vectors.crs else {
-        // Objects are frames, of which the export itself takes care.
+        // A store without a CRS may have a frame, which the export handles for all formats.
         return None;
     };
     let found = crs::record(crs, kept.keys.as_deref(), root.axes());
@@ -397,7 +397,7 @@ impl<'a> Points<'a> {
     fn head(&self) -> Result<Vec<u8>, ConvertError> {
         let plan = &self.plan;
         let first = u32::try_from(self.first).ok().or_bug("records of 4 GiB")?;
-        // Counts of 32 bits are only those of early formats.
+        // Only point formats 0 to 5 fill the 32-bit counts of the header.
         let legacy = u32::try_from(self.rows).ok().filter(|_| plan.format < LATE);
         let mut returns = [U32::ZERO; 5];
         if legacy.is_some() {

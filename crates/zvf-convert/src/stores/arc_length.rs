@@ -18,7 +18,7 @@ pub enum NewPoints {
 }
 
 impl NewPoints {
-    /// The name of a number that is out of range, with what was found and expected.
+    /// The first number that is out of range: its name, the value found, and what is expected.
     #[must_use]
     pub fn problem(self) -> Option<(&'static str, String, &'static str)> {
         match self {

@@ -42,7 +42,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// For manifests of which the first ones, some hundreds, have so many bytes.
+    /// Chooses from a sample, the `first` manifests of an array, which have `bytes` bytes together.
     fn of(first: usize, bytes: usize, sharded: bool) -> Result<Self, WriteError> {
         let rows = narrow("manifests of a chunk", first.max(1))?;
         let power = |rows: u32| 1 << rows.max(1).ilog2();
@@ -146,7 +146,7 @@ pub struct EncodedManifests {
 }
 
 impl EncodedManifests {
-    /// Enters the lengths of the object with this number into the document of its array, or removes those of what it replaces.
+    /// Lists the lengths of the chunks of object `number` in the attributes of the array; removes an old list if this object needs none.
     pub fn list(&self, number: u64, attributes: &mut ArrayAttributes) {
         let key = KeyEncoding::default().object_key(&[number]);
         match &self.lengths {
