@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_meta::Kind;
-use zvf_store::{ChunkCoord, StoreError};
+use zvf_store::{CheckedFragments, ChunkCoord, StoreError};
 
 use super::Edit;
 use super::index::Index;
@@ -12,7 +11,7 @@ use super::rows::Rows;
 use super::state::{Block, State};
 use super::vertex::{NewLink, Vertex};
 use zvf_encode::batches::{Layout, Owners, Router, include};
-use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::level::{Encoder, check_chain};
 use zvf_encode::links::{queued_size, split};
 use zvf_encode::records::{Placed, records, row_of};
@@ -67,15 +66,11 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
             key: "vertex_fragments".to_owned(),
             source,
         };
-        for fragment in FragmentIndex::parse(&encoded.fragments)
-            .map_err(decode)?
-            .iter()
-        {
-            if let Fragment::Range { count, .. } = fragment {
-                let end = rows + to_index("rows", count.unsigned_abs())?;
-                fragments.push(new_rows(state, &layout, &encoded, rows..end)?);
-                rows = end;
-            }
+        let stored = CheckedFragments::decode(&encoded.fragments, None).map_err(decode)?;
+        for fragment in stored.iter() {
+            let end = rows + fragment.len();
+            fragments.push(new_rows(state, &layout, &encoded, rows..end)?);
+            rows = end;
         }
         if spec.takes_links() {
             let names = fragments.iter().flat_map(Rows::names).copied();

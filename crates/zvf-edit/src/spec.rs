@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_meta::{Kind, LinksConvention, Refinement, RootDoc};
-use zvf_store::format::fragments::FragmentIndex;
-use zvf_store::{CellWant, GridArray, Level, Need, Store, VertexAttribute};
+use zvf_store::{
+    CellWant, CheckedFragments, GridArray, Level, Need, Store, StoreError, VertexAttribute,
+};
 
 use super::grid::GridEdit;
 use zvf_encode::batches::Keys;
@@ -209,11 +210,11 @@ async fn widths(store: &Store, level: &Level, spec: &StoreSpec) -> Result<Vec<us
         .and_then(Option::as_ref)
         .map_or(0, |cell| cell.len() / size.max(1));
     if let Some(Some(index)) = cells.get(1) {
-        let index = FragmentIndex::parse(index);
-        index.map_err(|source| zvf_store::StoreError::Decode {
+        let decode = |source| StoreError::Decode {
             key: fragments.path().to_owned(),
             source,
-        })?;
+        };
+        CheckedFragments::extent_of(index).map_err(decode)?;
     }
     let mut widths = Vec::new();
     for (one, cell) in attributes.iter().zip(cells.iter().skip(2)) {

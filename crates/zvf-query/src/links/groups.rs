@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use zvf_store::format::fragments::FragmentIndex;
-use zvf_store::{Endpoint, GridArray, Level};
+use zvf_store::{CheckedFragments, Endpoint, GridArray, Level};
 
 use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups};
 use crate::QueryError;
@@ -97,22 +96,19 @@ impl Family {
         let count = u32::try_from(cell.len()).ok();
         let count = count.or_bug("more records than 32 bits count")?;
         let broken = |error| self.false_claim(&at, format!("groups of {count} links: {error}"));
-        let index = FragmentIndex::parse(&groups).map_err(broken)?;
-        index.check_rows(u64::from(count)).map_err(broken)?;
-        let grouped: u64 = index.iter().map(|group| group.len()).sum();
-        if grouped != u64::from(count) {
+        let stored = CheckedFragments::decode(&groups, Some(count)).map_err(broken)?;
+        let grouped: usize = stored.iter().map(|group| group.len()).sum();
+        if grouped != int::index(count) {
             let what = format!("groups of {grouped} links, the chunk has {count}");
             return Err(self.false_claim(&at, what));
         }
         let mut found: Vec<(u32, u32)> = Vec::new();
         for &fragment in &wanted.fragments {
-            let Some(rows) = index.indices(fragment) else {
-                let what = format!("no group {fragment} among {}", index.len());
+            let Some(group) = stored.get(fragment) else {
+                let what = format!("no group {fragment} among {}", stored.len());
                 return Err(self.false_claim(&at, what));
             };
-            // All are below `count`, as was checked; no record has the number that is used otherwise.
-            let rows = rows.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
-            found.extend(rows.map(|row| (row, fragment)));
+            found.extend(group.rows().map(|row| (row, fragment)));
         }
         found.sort_unstable();
         if let Some([(row, _), _]) = found.array_windows().find(|[(a, _), (b, _)]| a == b) {
@@ -143,7 +139,7 @@ impl Family {
             attributes,
             groups: Some(FoundGroups {
                 slot,
-                count: index.len(),
+                count: stored.len(),
                 group: found.iter().map(|(_, group)| *group).collect(),
                 rows: found.iter().map(|(row, _)| *row).collect(),
             }),

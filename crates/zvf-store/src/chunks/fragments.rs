@@ -114,6 +114,17 @@ impl FragmentFault {
     }
 }
 
+/// The sizes of a fragment index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IndexSizes {
+    /// The row after the last one that a fragment has.
+    pub(crate) extent: u64,
+    /// Number of fragments.
+    pub(crate) fragments: u32,
+    /// Bytes after the last table.
+    pub(crate) trailing: usize,
+}
+
 /// The fragments of one chunk: eight bytes for each, regardless of the rows that ranges have.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedFragments {
@@ -173,7 +184,20 @@ impl CheckedFragments {
     /// # Errors
     /// Malformed: a damaged blob, a row below 0.
     pub fn extent_of(blob: &[u8]) -> Result<u64, DecodeError> {
-        FragmentIndex::parse(blob).and_then(|stored| stored.extent())
+        Ok(Self::sizes(blob)?.extent)
+    }
+
+    /// The sizes of a fragment index, whose fragments are not looked at.
+    ///
+    /// # Errors
+    /// As [`extent_of`](Self::extent_of).
+    pub(crate) fn sizes(blob: &[u8]) -> Result<IndexSizes, DecodeError> {
+        let stored = FragmentIndex::parse(blob)?;
+        Ok(IndexSizes {
+            extent: stored.extent()?,
+            fragments: stored.len(),
+            trailing: stored.trailing().len(),
+        })
     }
 
     /// The fragments of an index whose rows were checked to fit in 32 bits.

@@ -68,6 +68,7 @@ use crate::{CellWant, ChunkCoord, GridArray, Level, StoreError, VertexAttribute}
 
 pub use column::ChunkColumn;
 pub(crate) use column::nan;
+pub(crate) use fragments::IndexSizes;
 pub use fragments::{CheckedFragment, CheckedFragments, FragmentFault};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;

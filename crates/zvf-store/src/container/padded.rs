@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType};
-use zvf_format::fragments::FragmentIndex;
 use zvf_meta::ArrayDoc;
 
 use super::GridArray;
+use crate::chunks::{CheckedFragments, IndexSizes};
 use crate::codec::decode;
 use crate::coord::product;
 use crate::layout::Reader;
@@ -227,15 +227,13 @@ impl Padded {
         block: Option<Bytes>,
         told: Option<&Bytes>,
     ) -> Result<Option<Bytes>, StoreError> {
-        let parse = |index: &Bytes| {
-            FragmentIndex::parse(index)
-                .and_then(|index| Ok((index.extent()?, index.len(), index.trailing().len())))
-                .map_err(|e| StoreError::decode(name(), e))
+        let sizes = |index: &Bytes| {
+            CheckedFragments::sizes(index).map_err(|e| StoreError::decode(name(), e))
         };
         let rows = match (&self.count, told) {
-            (Count::Index, _) => return self.index(block, parse),
-            (Count::Extent(_), Some(index)) => parse(index)?.0,
-            (Count::Fragments(_), Some(index)) => u64::from(parse(index)?.1),
+            (Count::Index, _) => return self.index(block, sizes),
+            (Count::Extent(_), Some(index)) => sizes(index)?.extent,
+            (Count::Fragments(_), Some(index)) => u64::from(sizes(index)?.fragments),
             (Count::Rows(other), Some(cell)) => other.rows_of(cell),
             (Count::Rows(_), None) => 0,
             (Count::Fill | Count::Extent(_) | Count::Fragments(_), _) => {
@@ -269,13 +267,12 @@ impl Padded {
     fn index(
         &self,
         block: Option<Bytes>,
-        parse: impl Fn(&Bytes) -> Result<(u64, u32, usize), StoreError>,
+        sizes: impl Fn(&Bytes) -> Result<IndexSizes, StoreError>,
     ) -> Result<Option<Bytes>, StoreError> {
         let Some(block) = block.filter(|block| self.by_fill(block) > 0) else {
             return Ok(None);
         };
-        let behind = parse(&block)?.2;
-        let padding = block.len().saturating_sub(behind);
+        let padding = block.len().saturating_sub(sizes(&block)?.trailing);
         // What is no padding stays, for the reader of the index to complain about.
         let is_padding = block
             .get(padding..)

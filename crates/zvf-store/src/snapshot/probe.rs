@@ -11,11 +11,11 @@ mod links;
 use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_format::fragments::FragmentIndex;
 
 use super::Tree;
 use crate::StoreError;
 use crate::cells::{self, CellWant, ShardCache};
+use crate::chunks::CheckedFragments;
 use crate::container::{ContainerKind, GridArray, Shared};
 use crate::level::LevelInner;
 use zvf_format::int::wide;
@@ -146,11 +146,11 @@ async fn look(
 
 /// Bytes of a chunk's vertices by its fragment index; `None` if they do not follow from it.
 fn implied(index: &[u8], dtype: DType, dims: usize) -> Option<u64> {
-    let index = FragmentIndex::parse(index).ok()?;
-    let rows = index.extent().ok().filter(|rows| *rows > 0)?;
-    if !index.tiles(rows) {
+    let fragments = CheckedFragments::decode(index, None).ok()?;
+    let rows = fragments.extent();
+    if rows == 0 || !fragments.tile(rows) {
         return None;
     }
     let row = u64::try_from(dtype.size().checked_mul(dims)?).ok()?;
-    rows.checked_mul(row)
+    u64::from(rows).checked_mul(row)
 }
