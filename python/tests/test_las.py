@@ -151,3 +151,23 @@ def test_several_chunks_of_points_and_files_are_one_store(tmp_path: Path) -> Non
     ours = found["position"]
     np.testing.assert_array_equal(ours[np.lexsort(ours.T)], wanted[np.lexsort(wanted.T)])
     assert "user_data" not in found
+
+
+def test_parts_of_copc_are_those_of_laspy(tmp_path: Path) -> None:
+    path = Path(__file__).parents[2] / "testdata" / "las" / "octree.copc.laz"
+    rng = np.random.default_rng(43)
+    for number in range(30):
+        low = rng.uniform([1000, -50, 10], [1003.5, -46.5, 13.5])
+        high = low + rng.uniform(0.5, 3, 3)
+        resolution = rng.choice([0.4, 0.5, 0.9, 1, 1.7, 2, 5])
+        with laspy.CopcReader.open(path) as reader:
+            theirs = reader.query(bounds=laspy.Bounds(mins=low, maxs=high), resolution=resolution)
+        bbox = ":".join(",".join(repr(float(at)) for at in corner) for corner in (low, high))
+        store = tmp_path / f"{number}.zarrvectors"
+        if not len(theirs):
+            with pytest.raises(zvf.ZvfError, match="no vertex"):
+                zvf.import_(store, path, bbox=bbox, resolution=resolution)
+            continue
+        zvf.import_(store, path, bbox=bbox, resolution=resolution)
+        found = zvf.open(store).query().to_numpy()
+        assert sorted(found["intensity"]) == sorted(theirs.intensity)

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use zvf_query::BBox;
 use zvf_write::{AttributeType, Kind};
 
 use crate::frame::Space;
@@ -134,6 +135,10 @@ pub struct Options {
     pub scale: Option<Vec<f64>>,
     /// The coordinate reference system of the positions, such as `EPSG:25832` or WKT. Default: that of the files (LAS), or none.
     pub crs: Option<String>,
+    /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the files. Of a COPC file only the chunks that meet it are read.
+    pub bbox: Option<BBox>,
+    /// COPC: only the points of the coarsest levels, down to the first one whose spacing is at most this number, in units of the file.
+    pub resolution: Option<f64>,
     /// The frame of a store that exists, into which positions are brought. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
@@ -173,6 +178,8 @@ impl Default for Options {
             affine: None,
             scale: None,
             crs: None,
+            bbox: None,
+            resolution: None,
             into: None,
             batch: 1 << 16,
             limits: Limits::default(),
@@ -231,6 +238,17 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
     if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
         let found = format!("one for {}", format.name());
         return Err(ConvertError::usage(*what, found, "none: it is for tables"));
+    }
+    let points_only = [
+        ("bbox", options.bbox.is_some()),
+        ("resolution", options.resolution.is_some()),
+    ];
+    let wrong = points_only.iter().find(|(_, given)| *given);
+    if let Some((what, _)) = wrong.filter(|_| !matches!(format, Format::Las | Format::Laz)) {
+        let found = format!("one for {}", format.name());
+        let expected =
+            "none: it is for LAS and LAZ; `zvf query STORE -o FILE` writes a part of a store";
+        return Err(ConvertError::usage(*what, found, expected));
     }
     let texts = format.is_text() || options.links().is_some();
     let text_only = [

@@ -198,3 +198,240 @@ fn damaged_compressed_files_are_errors_or_other_points() {
         }
     }
 }
+
+/// Point `i` of `octree.copc.laz`: its position, and its level in the octree.
+#[cfg(feature = "laz")]
+fn of_octree(i: u32) -> ([f64; 3], u32) {
+    let steps = [i % 8, i / 8 % 8, i / 64];
+    let level = match steps {
+        _ if steps.iter().all(|step| step % 4 == 0) => 0,
+        _ if steps.iter().all(|step| step % 2 == 0) => 1,
+        _ => 2,
+    };
+    let [x, y, z] = steps.map(|step| f64::from(step) * 0.5);
+    ([1000.0 + x, -50.0 + y, 10.0 + z], level)
+}
+
+/// The points that an import takes, by their numbers.
+#[cfg(feature = "laz")]
+fn taken(path: &std::path::Path, bbox: Option<&str>, resolution: Option<f64>) -> Vec<u32> {
+    let mut options = small();
+    options.bbox = bbox.map(|text| zvf_query::BBox::parse_on(text, &["x", "y", "z"]).unwrap());
+    options.resolution = resolution;
+    let import = open(&[path.to_owned()], &options);
+    let vertices = Folder::new().store(&import, |_| {}).vertices;
+    let numbers = column(&vertices, "intensity").into_iter();
+    let mut numbers: Vec<u32> = numbers.map(|one| one.parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(import.vertices(), numbers.len() as u64);
+    let note = "a part of the 512 points of the file";
+    assert!(import.notes().iter().any(|one| one.contains(note)));
+    numbers
+}
+
+#[test]
+#[cfg(feature = "laz")]
+fn a_part_of_a_copc_file_is_a_box_and_a_resolution() {
+    let path = file("octree.copc.laz");
+    for (bbox, lo, hi) in [
+        (
+            "1000.5,-49.5,10.5:1001,-48,11",
+            [1000.5, -49.5, 10.5],
+            [1001.0, -48.0, 11.0],
+        ),
+        (
+            "x=1003.5:,z=:10",
+            [1003.5, f64::MIN, f64::MIN],
+            [f64::MAX, f64::MAX, 10.0],
+        ),
+        // On the border of nodes, and in the octant whose entries are in a page of their own.
+        (
+            "1002,-48,12:1002,-48,12",
+            [1002.0, -48.0, 12.0],
+            [1002.0, -48.0, 12.0],
+        ),
+        (
+            "1002.1,-47.9,12.1:1009,9,19",
+            [1002.1, -47.9, 12.1],
+            [1009.0, 9.0, 19.0],
+        ),
+        ("x=-inf:inf", [f64::MIN; 3], [f64::MAX; 3]),
+    ] {
+        for (resolution, deepest) in [
+            (None, 2),
+            (Some(9.0), 0),
+            (Some(2.0), 0),
+            (Some(1.5), 1),
+            (Some(1.0), 1),
+            (Some(0.01), 2),
+        ] {
+            let inside = |position: [f64; 3]| {
+                (0..3).all(|axis| (lo[axis]..=hi[axis]).contains(&position[axis]))
+            };
+            let wanted: Vec<u32> = (0..512)
+                .filter(|i| {
+                    let (position, level) = of_octree(*i);
+                    inside(position) && level <= deepest
+                })
+                .collect();
+            if wanted.is_empty() {
+                let mut options = small();
+                options.bbox = Some(zvf_query::BBox::parse_on(bbox, &["x", "y", "z"]).unwrap());
+                options.resolution = resolution;
+                let (_, text) = refused(std::slice::from_ref(&path), &options);
+                assert!(text.contains("no vertex"), "{text}");
+                continue;
+            }
+            assert_eq!(
+                taken(&path, Some(bbox), resolution),
+                wanted,
+                "{bbox} {resolution:?}"
+            );
+        }
+    }
+    assert_eq!(taken(&path, None, Some(2.0)).len(), 8);
+}
+
+#[test]
+fn a_box_takes_points_of_files_without_an_index() {
+    let mut options = small();
+    let bbox = zvf_query::BBox::parse_on("x=1000:1000.5", &["x", "y", "z"]);
+    options.bbox = Some(bbox.unwrap());
+    let names = ["gps-1.2.las", "rgb-1.2.laz"];
+    let built = if cfg!(feature = "laz") { 2 } else { 1 };
+    for name in names.into_iter().take(built) {
+        let import = open(&[file(name)], &options);
+        let vertices = Folder::new().store(&import, |_| {}).vertices;
+        let mut numbers: Vec<f64> = column(&vertices, "intensity")
+            .iter()
+            .map(|one| one.parse::<f64>().unwrap() / 1000.0)
+            .collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        let wanted: Vec<f64> = (0..20)
+            .map(f64::from)
+            .filter(|i| (0.0..=50.0).contains(&(i * 7.0 - 30.0)))
+            .collect();
+        assert_eq!(numbers, wanted, "{name}");
+    }
+    options.resolution = Some(1.0);
+    let (error, text) = refused(&[file("gps-1.2.las")], &options);
+    assert_eq!(error.class(), Class::Misuse);
+    assert!(text.contains("index of COPC"), "{text}");
+    let folder = Folder::new();
+    let (error, text) = refused(&[folder.file("a.csv", "x,y,z\n1,2,3\n")], &options);
+    assert_eq!(error.class(), Class::Misuse);
+    assert!(
+        text.contains("found one for csv, expected none: it is for LAS and LAZ"),
+        "{text}"
+    );
+}
+
+/// Chunks that no box and level needs are damaged: a part is read all the same.
+#[test]
+#[cfg(feature = "laz")]
+fn only_chunks_of_the_part_are_read() {
+    let folder = Folder::new();
+    let good = std::fs::read(file("octree.copc.laz")).unwrap();
+    let near = "1000,-50,10:1000.9,-49.1,10.9";
+    let mut damaged = good.clone();
+    let mut left = 0;
+    for at in entries(&good) {
+        let number =
+            |from: usize| i32::from_le_bytes(good[at + from..at + from + 4].try_into().unwrap());
+        let (level, node) = (number(0), [number(4), number(8), number(12)]);
+        let from = u64::from_le_bytes(good[at + 16..at + 24].try_into().unwrap()) as usize;
+        // The box is in the node 0, 0, 0 of each level.
+        if number(28) > 0 && node != [0; 3] && level > 0 {
+            damaged[from..from + number(24) as usize].fill(0xff);
+            left += 1;
+        }
+    }
+    assert!(left > 60, "{left}");
+    let path = folder.file("a.copc.laz", &damaged);
+    let all = taken(&file("octree.copc.laz"), Some(near), None);
+    assert_eq!(all.len(), 8);
+    assert_eq!(taken(&path, Some(near), None), all);
+    assert!(Import::open(&[path], &small()).is_err());
+}
+
+/// Where the entries of nodes begin.
+#[cfg(feature = "laz")]
+fn entries(file: &[u8]) -> Vec<usize> {
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    // After the header, the head of the record, centre, half and spacing.
+    let info = 375 + 54;
+    let mut pages = vec![(number(info + 40), number(info + 48))];
+    let mut found = Vec::new();
+    while let Some((at, size)) = pages.pop() {
+        for entry in (at..at + size).step_by(32) {
+            let half = |from: usize| i32::from_le_bytes(file[from..from + 4].try_into().unwrap());
+            match half(entry + 28) {
+                -1 => pages.push((number(entry + 16), half(entry + 24) as usize)),
+                _ => found.push(entry),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+#[cfg(feature = "laz")]
+fn a_damaged_octree_is_an_error_with_a_place() {
+    let folder = Folder::new();
+    let good = std::fs::read(file("octree.copc.laz")).unwrap();
+    let info = 375 + 54;
+    let root = u64::from_le_bytes(good[info + 40..info + 48].try_into().unwrap());
+    let bytes = u64::from_le_bytes(good[info + 48..info + 56].try_into().unwrap());
+    let entry = entries(&good)[0];
+    let page = i32::try_from(bytes).unwrap().to_le_bytes();
+    let itself = [&root.to_le_bytes()[..], &page, &(-1_i32).to_le_bytes()].concat();
+    for (at, new, wanted) in [
+        (
+            info,
+            &f64::NAN.to_le_bytes()[..],
+            "an octree of COPC without extent or spacing",
+        ),
+        (info + 24, &0_f64.to_le_bytes(), "without extent"),
+        (info + 40, &[0xff; 8], "a page of the hierarchy"),
+        (
+            info + 48,
+            &33_u64.to_le_bytes(),
+            "a page of the hierarchy of 33 bytes",
+        ),
+        (entry, &99_i32.to_le_bytes(), "of level 99"),
+        (entry + 4, &7_i32.to_le_bytes(), "the node [7"),
+        (entry + 16, &u64::MAX.to_le_bytes(), "a chunk of"),
+        (entry + 24, &(-7_i32).to_le_bytes(), "-7 bytes"),
+        (entry + 28, &(-2_i32).to_le_bytes(), "a node of -2 points"),
+        (entry + 28, &i32::MAX.to_le_bytes(), "bytes of a chunk"),
+        (
+            entry + 28,
+            &513_i32.to_le_bytes(),
+            "points in nodes, expected at most 512",
+        ),
+        (
+            entry + 16,
+            &itself,
+            "pages of the hierarchy that are longer than the file",
+        ),
+    ] {
+        let mut damaged = good.clone();
+        damaged[at..at + new.len()].copy_from_slice(new);
+        let path = folder.file("a.copc.laz", damaged);
+        let mut options = small();
+        options.resolution = Some(1e-9);
+        let (error, text) = refused(&[path], &options);
+        assert!(text.contains(wanted), "{wanted}: {text}");
+        assert!(
+            matches!(error.class(), Class::Malformed | Class::Limit),
+            "{text}"
+        );
+    }
+    for at in Sample::new("octree").some(info..good.len(), 48) {
+        let mut damaged = good.clone();
+        damaged[at] ^= 0xff;
+        let mut options = small();
+        options.resolution = Some(1.0);
+        let _ = Import::open(&[folder.file("a.copc.laz", damaged)], &options);
+    }
+}

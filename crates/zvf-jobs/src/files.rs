@@ -7,7 +7,7 @@ use zvf_convert::{ObjectIds, Options};
 
 use crate::checks::one_of;
 use crate::values::pairs;
-use crate::{ColumnName, ColumnType, DecimalMark, Delimiter, JobError, SpaceName};
+use crate::{ColumnName, ColumnType, DecimalMark, Delimiter, JobError, SpaceBox, SpaceName};
 
 options! {
     /// How a table is read.
@@ -139,6 +139,38 @@ impl IdOptions {
             (_, _, true) => ObjectIds::New,
             _ => ObjectIds::Kept,
         }
+    }
+}
+
+options! {
+    /// The part of files of points that is read.
+    PartOptions {
+        /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as x=0:10,y=5:;
+        /// of a COPC file only the chunks that meet it are read
+        #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
+        bbox: Option<SpaceBox>,
+        /// COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file
+        #[arg(long, value_name = "R")]
+        resolution: Option<f64>,
+    }
+}
+
+impl PartOptions {
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        match self.resolution {
+            Some(one) if one.is_nan() || one <= 0.0 => Err(JobError::option(
+                "resolution",
+                one.to_string(),
+                "a number above 0",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets them in the options of a reader.
+    pub fn apply(&self, options: &mut Options) {
+        options.bbox = self.bbox.as_ref().map(|bbox| bbox.value().clone());
+        options.resolution = self.resolution;
     }
 }
 

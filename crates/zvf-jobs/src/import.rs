@@ -16,7 +16,7 @@ use crate::checks::{needs, one_of, outside, sizes};
 use crate::values::pairs;
 use crate::{
     CodecChoice, ColumnOptions, Context, Corners, FormatName, IdOptions, JobError, JobEvent,
-    JobProgress, KindName, MapOptions, NewVersion, NullsName, ShardChoice, SpaceName,
+    JobProgress, KindName, MapOptions, NewVersion, NullsName, PartOptions, ShardChoice, SpaceName,
 };
 pub use report::{AttributeImported, ImportReport, StoreImported};
 
@@ -86,6 +86,10 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         map: MapOptions,
+        /// Which part of the files.
+        #[command(flatten)]
+        #[serde(flatten)]
+        points: PartOptions,
         /// Size of a chunk on each axis [default: chosen from the data, and said]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
@@ -162,6 +166,7 @@ impl ImportJob {
         sizes("chunk_shape", self.chunk_shape.as_deref())?;
         sizes("bin_shape", self.bin_shape.as_deref())?;
         self.ids.check()?;
+        self.points.check()?;
         self.columns.check()?;
         one_of(&[
             ("edges", self.edges.is_some()),
@@ -210,6 +215,7 @@ impl ImportJob {
         options.axis_types.clone_from(&self.axis_types);
         options.space = self.space.map(Into::into);
         self.map.apply(&mut options);
+        self.points.apply(&mut options);
         options
     }
 

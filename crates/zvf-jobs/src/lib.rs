@@ -62,7 +62,7 @@ pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorJob, DoctorReport};
 pub use error::JobError;
 pub use export::FileExport;
-pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
+pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
@@ -92,7 +92,7 @@ pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
     DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
-    OutsideValue, ShardChoice, SpaceName, StatisticsUnit,
+    OutsideValue, ShardChoice, SpaceBox, SpaceName, StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

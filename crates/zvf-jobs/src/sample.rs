@@ -39,7 +39,7 @@ options! {
         #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
         outside: Option<OutsideValue>,
         /// Index of an axis that is not in space, by its name or number: a channel, a time
-        #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = crate::parse_pair::<u64>)]
+        #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = crate::values::parse_index)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, u64>")]
         index: Vec<(String, u64)>,

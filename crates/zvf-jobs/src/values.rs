@@ -115,6 +115,8 @@ written! {
     StatisticsUnit(StatisticsBy): {"enum": ["object", "group"]}, |value| text(value, |text| text.parse().map_err(|_| "object or group"));
     /// Two corners, as `0,0,0:90,90,9`.
     Corners(BBox): {"type": "string"}, |value| text(value, corners);
+    /// A box on the axes x, y and z: two corners, or ranges of some axes.
+    SpaceBox(BBox): {"type": "string"}, |value| text(value, space_box);
     /// How chunks are compressed: a text such as `zstd:3`, or a list of codecs.
     CodecChoice(Compression): {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "object"]}}]}, codec, default "auto": Compression::Auto;
     /// Chunks of a shard along each axis, `auto` or `none`.
@@ -230,6 +232,11 @@ fn corners(text: &str) -> Result<BBox, &'static str> {
     BBox::parse(text).map_err(|_| "LO:HI, each with a number an axis, such as 0,0,0:90,90,9")
 }
 
+fn space_box(text: &str) -> Result<BBox, String> {
+    let parsed = BBox::parse_on(text, &["x", "y", "z"]);
+    parsed.map_err(|error| error.to_string())
+}
+
 fn codec(value: &Value) -> Result<Compression, String> {
     let read = match value {
         Value::String(text) => text.parse(),
@@ -311,6 +318,13 @@ pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(Str
         }
         _ => Err(format!("found {text:?}, expected a name, = and a value")),
     }
+}
+
+/// Reads `AXIS=N` of a command line.
+#[cfg(feature = "clap")]
+pub(crate) fn parse_index(text: &str) -> Result<(String, u64), String> {
+    let found = parse_pair::<u64>(text);
+    found.map_err(|_| format!("found {text:?}, expected AXIS=N, N being a whole number from 0"))
 }
 
 /// Reads `NAME:TYPE` of a command line.

@@ -63,6 +63,7 @@ Examples:
   zvf import cells.csv lineage.zarrvectors --edges divisions.csv --node-id cell_id
   zvf import punkte.csv points.zarrvectors --decimal , --na -,k.A. --rename 'Zelle/Typ=type'
   zvf import tile1.laz tile2.laz area.zarrvectors
+  zvf import country.copc.laz town.zarrvectors --bbox x=691000:692000,y=5336000:5337000 --resolution 1
   zvf import scan.txt scan.zarrvectors --columns-in x,y,z,intensity
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash

@@ -22,6 +22,8 @@ pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
 /// Who defined the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
+/// Who defined the records of the index.
+const COPC: &str = "copc";
 /// Bit of the point format: points are compressed.
 pub(super) const COMPRESSED: u8 = 0x80;
 /// Bits of the encoding: times are standard times; the CRS is WKT.
@@ -50,6 +52,8 @@ pub(super) struct Header {
     pub(super) offset: [f64; 3],
     /// The record about compression, of compressed files.
     pub(super) laszip: Option<Vec<u8>>,
+    /// The record about the index, of COPC files.
+    pub(super) copc: Option<Vec<u8>>,
     pub(super) extra: Vec<ExtraBytes>,
     pub(super) crs: Option<Value>,
     /// The GeoTIFF keys, if the file has some.
@@ -122,6 +126,7 @@ impl Header {
             scale,
             offset,
             laszip: None,
+            copc: None,
             extra: Vec::new(),
             crs: None,
             keys: None,
@@ -214,8 +219,9 @@ impl Header {
                 let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
                 self.extra = found.into_iter().flatten().copied().collect();
             }
-            // Parts of GeoTIFF keys, the index of COPC.
-            (PROJECTION | "copc", _) => {}
+            (COPC, 1) => self.copc = Some(data),
+            // Parts of GeoTIFF keys, the hierarchy of COPC.
+            (PROJECTION | COPC, _) => {}
             (user, id) => {
                 let note = format!("the record {} {id} is not kept", shown(user));
                 if !self.notes.contains(&note) {

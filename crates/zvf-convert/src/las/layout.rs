@@ -1,6 +1,6 @@
 //! The structures of LAS 1.0 to 1.4, declared.
 
-use zerocopy::little_endian::{F64, U16, U32, U64};
+use zerocopy::little_endian::{F64, I32, U16, U32, U64};
 
 zvf_format::layout! {
     /// The first 227 bytes of a file, of all versions.
@@ -101,6 +101,38 @@ zvf_format::layout! {
         pub offset: [F64; 3],
         /// a text, not used
         pub description: [u8; 32],
+    }
+
+    /// Record of COPC: an octree of chunks, see <https://copc.io>.
+    pub struct CopcInfo: 160 {
+        /// centre of the cube of the whole file
+        pub centre as "center": [F64; 3],
+        /// half the length of its edges
+        pub half as "halfsize": F64,
+        /// distance of the points of the root; half of it at each further level
+        pub spacing: F64,
+        /// first byte of the first page of the hierarchy
+        pub root as "root_hier_offset": U64,
+        /// bytes of that page
+        pub root_size as "root_hier_size": U64,
+        /// lowest and highest time, not used
+        pub times as "gpstime_range": [F64; 2],
+        /// 0
+        pub reserved: [U64; 11],
+    }
+
+    /// Entry of a page of the hierarchy of COPC: a node of the octree.
+    pub struct CopcEntry: 32 {
+        /// 0 for the root
+        pub level: I32,
+        /// number of the node along x, y and z
+        pub node as "x, y, z": [I32; 3],
+        /// first byte of its chunk, or of a further page
+        pub at as "offset": U64,
+        /// bytes of the chunk or page
+        pub size as "byteSize": I32,
+        /// points of the chunk; -1: a further page has this node and those below it
+        pub points as "pointCount": I32,
     }
 
     /// One key of a GeoTIFF directory; the header of the directory has the same size.

@@ -12,33 +12,39 @@ use laz::record::{
 use laz::{LazItem, LazItemType, LazVlr};
 use zvf_codec::isolate::isolate;
 
+use super::copc;
 use super::header::Header;
+use super::part::Part;
 use crate::error::{ConvertError, Place};
 
 /// Bytes of a chunk, compressed or not, at most.
-const MOST: u64 = 256 << 20;
+pub(super) const MOST: u64 = 256 << 20;
 /// Chunks that are decompressed at the same time, at most.
 const AT_ONCE: usize = 8;
 
 /// One chunk of points.
-struct Chunk {
+pub(super) struct Chunk {
     /// First byte.
-    at: u64,
-    bytes: u64,
-    points: u64,
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) points: u64,
 }
 
-/// Hands over the points of a file chunk by chunk.
+/// Hands over the points of a file chunk by chunk: all of them, or those of the chunks that the index of COPC names for a part.
 pub(super) fn read(
     header: &Header,
     record: &[u8],
+    part: &Part,
     take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
     let path = &header.path;
     let vlr = description(header, record)?;
     let io = |error| ConvertError::io(path, error);
     let mut file = zvf_store::open_file(path).map_err(io)?;
-    let chunks = table(header, &vlr, &mut file)?;
+    let chunks = match &header.copc {
+        Some(info) if !part.is_whole() => copc::chunks(header, info, part, &mut file)?,
+        _ => table(header, &vlr, &mut file)?,
+    };
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(AT_ONCE));
     for group in chunks.chunks(threads) {
         let mut packed = Vec::new();
@@ -74,7 +80,7 @@ pub(super) fn read(
     Ok(())
 }
 
-fn bad(
+pub(super) fn bad(
     path: &Path,
     at: u64,
     found: impl Into<String>,

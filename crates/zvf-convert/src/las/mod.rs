@@ -1,6 +1,8 @@
 //! LAS and LAZ: points of laser scanners.
 
 mod columns;
+#[cfg(feature = "laz")]
+mod copc;
 mod crs;
 mod fields;
 mod header;
@@ -9,6 +11,7 @@ mod layout;
 mod laz;
 #[cfg(feature = "laz")]
 mod pack;
+mod part;
 mod plan;
 pub(crate) mod read;
 pub(crate) mod write;

@@ -9,7 +9,9 @@ use zvf_encode::error::OrBug;
 
 use super::columns::Columns;
 use super::header::Header;
+use super::part::Part;
 use crate::error::{ConvertError, Place};
+use crate::options::Options;
 use crate::records::source::{Source, TakeBatch};
 
 /// An open file.
@@ -17,13 +19,23 @@ use crate::records::source::{Source, TakeBatch};
 pub(crate) struct Las {
     header: Header,
     columns: Columns,
+    part: Part,
 }
 
 impl Las {
-    pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
-        let header = Header::read(path)?;
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let mut header = Header::read(path)?;
+        let part = Part::of(options, &header)?;
+        if !part.is_whole() {
+            let note = format!("a part of the {} points of the file", header.points);
+            header.notes.push(note);
+        }
         let columns = Columns::of(&header);
-        Ok(Self { header, columns })
+        Ok(Self {
+            header,
+            columns,
+            part,
+        })
     }
 
     /// Hands over the bytes of points, whole ones.
@@ -36,7 +48,7 @@ impl Las {
         let path = &header.path;
         if let Some(record) = &header.laszip {
             #[cfg(feature = "laz")]
-            return super::laz::read(header, record, take);
+            return super::laz::read(header, record, &self.part, take);
             #[cfg(not(feature = "laz"))]
             {
                 let expected = "LAS, or a program that was built with the feature `laz`";
@@ -94,7 +106,7 @@ impl Source for Las {
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
         let most = rows.max(1).saturating_mul(self.header.length);
         self.points(rows, &mut |points| {
-            for block in points.chunks(most) {
+            for block in self.part.keep(points, &self.header).chunks(most) {
                 take(&self.columns.batch(block).or_bug("columns of points")?)?;
             }
             Ok(())

@@ -81,7 +81,7 @@ pub(crate) fn source(
         _ if format.is_text() => Box::new(TextTable::open(path, format, options)?),
         Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
         Format::Npz => Renamed::of(npz::read::Npz::open(path)?, options),
-        Format::Las | Format::Laz => Renamed::of(las::read::Las::open(path)?, options),
+        Format::Las | Format::Laz => Renamed::of(las::read::Las::open(path, options)?, options),
         Format::Ply => Renamed::of(ply::read::Ply::open(path, options)?, options),
         #[cfg(feature = "parquet")]
         Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),

@@ -13,7 +13,7 @@ use zvf_store::{Need, Store};
 use super::options::AppendJob;
 use crate::error::Result;
 use crate::tables::{EditPlace, EditTable, EditTables};
-use crate::{ColumnOptions, Context, JobError};
+use crate::{ColumnOptions, Context, JobError, PartOptions};
 
 /// The sources of an append.
 pub(super) enum Given {
@@ -66,6 +66,12 @@ impl AppendJob {
         self.columns.apply(&mut options, context.memory_budget);
         let table = |file: &PathBuf| is_table(file, format.as_deref());
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
+        let is_table = self.files.iter().all(table);
+        if self.points != PartOptions::default() && (is_table || self.files.iter().all(answer)) {
+            return Err(JobError::usage(
+                "--bbox, --resolution: found one of them, expected files of LAS or LAZ: `zvf query STORE -o FILE` writes a part of a store",
+            ));
+        }
         if self.files.iter().all(answer) {
             let mut all = Vec::new();
             for file in &self.files {
@@ -82,7 +88,7 @@ impl AppendJob {
             }
             return Ok(Given::Tables(all));
         }
-        if self.files.iter().all(table) {
+        if is_table {
             if self.links.is_some() && self.files.len() > 1 {
                 let found = format!("{} tables of vertices", self.files.len());
                 return Err(JobError::option("links", found, "one"));
@@ -118,6 +124,7 @@ impl AppendJob {
         options.kind = Some(store.kind());
         options.format = self.format.as_ref().map(|format| *format.value());
         options.ids = self.ids.rule(1);
+        self.points.apply(&mut options);
         let files = self.files.clone();
         let import = blocking(move || Ok(Import::open(&files, &options))).await??;
         Ok(Given::Import(Box::new(import)))

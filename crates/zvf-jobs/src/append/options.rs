@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::values::pairs;
-use crate::{ColumnOptions, FillValue, FormatName, IdOptions, JobError, PlaceOptions};
+use crate::{ColumnOptions, FillValue, FormatName, IdOptions, JobError, PartOptions, PlaceOptions};
 
 options! {
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
@@ -40,6 +40,10 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: PlaceOptions,
+        /// Which part of the files.
+        #[command(flatten)]
+        #[serde(flatten)]
+        points: PartOptions,
         /// Value of the attribute NAME for new vertices without one in the files; repeatable
         #[arg(long, value_name = "NAME=VALUE", value_parser = crate::parse_pair::<FillValue>, allow_hyphen_values = true)]
         #[serde(with = "pairs")]
@@ -58,6 +62,7 @@ impl AppendJob {
             ));
         }
         self.ids.check()?;
+        self.points.check()?;
         self.columns.check()
     }
 }

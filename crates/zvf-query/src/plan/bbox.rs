@@ -128,6 +128,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_box_on_axes_has_corners_or_ranges() {
+        let on = |text| BBox::parse_on(text, &["x", "y", "z"]);
+        let corners = |bbox: BBox| (bbox.lo().to_vec(), bbox.hi().to_vec());
+        const INF: f64 = f64::INFINITY;
+        let found = corners(on("z=-1:2,x=:5").unwrap());
+        assert_eq!(found, (vec![-INF, -INF, -1.0], vec![5.0, INF, 2.0]));
+        let found = corners(on("0,1,2:3,4,5").unwrap());
+        assert_eq!(found, (vec![0.0, 1.0, 2.0], vec![3.0, 4.0, 5.0]));
+        for (wrong, said) in [
+            (
+                "0,1:3,4",
+                "found corners of 2 coordinates, expected 3, for x, y, z",
+            ),
+            ("t=0:1", "no axis \"t\""),
+            ("x=2:1", "x"),
+            ("x", "expected LO:HI"),
+        ] {
+            let error = on(wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
     fn corners_may_be_infinite_and_negative() {
         let bbox = BBox::parse("-inf,-2.5 , 0:inf,1e3,0").unwrap();
         assert_eq!(bbox.lo(), [f64::NEG_INFINITY, -2.5, 0.0]);

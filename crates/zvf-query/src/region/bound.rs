@@ -62,6 +62,29 @@ impl Region {
     }
 }
 
+impl BBox {
+    /// Parses a box on these axes: its corners, as [`parse`](Self::parse) does, or ranges of some axes (`x=0:10,y=5:`); the others are not limited.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a text of another form, corners of another number of axes, an axis that is not one of these.
+    pub fn parse_on(text: &str, axes: &[&str]) -> Result<Self, QueryError> {
+        if text.contains('=') {
+            return Region::of_member("bbox", text)?.bind(axes)?.bounds(None);
+        }
+        let bbox = Self::parse(text)?;
+        match bbox.dims() == axes.len() {
+            true => Ok(bbox),
+            false => Err(QueryError::misuse(format!(
+                "bbox: found corners of {} coordinates, expected {}, for {}",
+                bbox.dims(),
+                axes.len(),
+                axes.join(", ")
+            ))),
+        }
+    }
+}
+
 fn axis_of(member: &str, name: &str, axes: &[&str]) -> Result<usize, QueryError> {
     let found = axes.iter().position(|axis| *axis == name);
     found.ok_or_else(|| {

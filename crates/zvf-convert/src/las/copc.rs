@@ -1,0 +1,189 @@
+//! The index of COPC files: an octree whose nodes are chunks of laszip. Source: COPC 1.0, <https://copc.io>.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use zerocopy::FromBytes;
+
+use super::header::Header;
+use super::layout::{CopcEntry, CopcInfo};
+use super::laz::{Chunk, MOST, bad};
+use super::part::Part;
+use crate::error::{ConvertError, Place};
+
+/// Levels of an octree, at most: nodes are numbered in 32 bits.
+const DEEPEST: i32 = 30;
+
+/// The cube of the whole file, and how far it is read.
+struct Tree<'p> {
+    centre: [f64; 3],
+    half: f64,
+    /// What rounding of coordinates can move a point beyond its node.
+    step: [f64; 3],
+    /// The last level that is read.
+    deepest: i32,
+    part: &'p Part,
+}
+
+/// The chunks that may have points of a part, in the order of the file.
+///
+/// # Errors
+///
+/// Malformed: pages or chunks that do not fit into the file, pages that refer to each other in circles, more points than the header states. Limit: a
+/// chunk of more than 256 MiB.
+pub(super) fn chunks(
+    header: &Header,
+    record: &[u8],
+    part: &Part,
+    file: &mut File,
+) -> Result<Vec<Chunk>, ConvertError> {
+    let path = &header.path;
+    let whole = |found: String, expected: &str| {
+        ConvertError::malformed(path, Place::Whole, found, expected)
+    };
+    let Ok((info, _)) = CopcInfo::read_from_prefix(record) else {
+        let found = format!("a record of COPC of {} bytes", record.len());
+        return Err(whole(found, "160"));
+    };
+    let tree = Tree::of(&info, header, part).ok_or_else(|| {
+        whole(
+            "an octree of COPC without extent or spacing".to_owned(),
+            "finite numbers above 0",
+        )
+    })?;
+    let mut pages = vec![(info.root.get(), info.root_size.get())];
+    let (mut left, mut points) = (header.size, 0_u64);
+    let mut chunks = Vec::new();
+    while let Some((at, size)) = pages.pop() {
+        let end = at.checked_add(size).filter(|end| *end <= header.size);
+        if end.is_none() || !size.is_multiple_of(size_of::<CopcEntry>() as u64) {
+            let found = format!("a page of the hierarchy of {size} bytes");
+            let expected = "entries of 32 bytes inside the file";
+            return Err(bad(path, at, found, expected));
+        }
+        left = left.checked_sub(size).ok_or_else(|| {
+            let found = "pages of the hierarchy that are longer than the file";
+            bad(
+                path,
+                at,
+                found,
+                "pages that refer to others, never to themselves",
+            )
+        })?;
+        let mut page = Vec::new();
+        let io = |error| ConvertError::io(path, error);
+        file.seek(SeekFrom::Start(at)).map_err(io)?;
+        file.by_ref()
+            .take(size)
+            .read_to_end(&mut page)
+            .map_err(io)?;
+        let entries = <[CopcEntry]>::ref_from_bytes(&page)
+            .map_err(|_| bad(path, at, "the end of the file", "a page of the hierarchy"))?;
+        for (number, entry) in entries.iter().enumerate() {
+            let place = at.saturating_add(number as u64 * 32);
+            if !tree.wants(entry).map_err(|found| {
+                bad(
+                    path,
+                    place,
+                    found,
+                    format!("levels up to {DEEPEST}, nodes inside the octree"),
+                )
+            })? {
+                continue;
+            }
+            let (size, count) = (entry.size.get(), entry.points.get());
+            let (Ok(size), true) = (u64::try_from(size), count >= -1) else {
+                let found = format!("a node of {count} points and {size} bytes");
+                return Err(bad(
+                    path,
+                    place,
+                    found,
+                    "none below 0, or -1 points for a page",
+                ));
+            };
+            let at = entry.at.get();
+            let Ok(count) = u64::try_from(count) else {
+                pages.push((at, size));
+                continue;
+            };
+            if count == 0 {
+                continue;
+            }
+            let inside =
+                at >= header.first && at.checked_add(size).is_some_and(|end| end <= header.size);
+            if !inside || size == 0 {
+                let found = format!("a chunk of {size} bytes from byte {at}");
+                return Err(bad(path, place, found, "one among the points"));
+            }
+            if size > MOST || count.saturating_mul(header.length as u64) > MOST {
+                let place = Place::Byte(place);
+                return Err(ConvertError::limit(path, place, "bytes of a chunk", MOST));
+            }
+            points = points.saturating_add(count);
+            if points > header.points {
+                let found = format!("{points} points in nodes");
+                let expected = format!("at most {}, as the header states", header.points);
+                return Err(bad(path, place, found, expected));
+            }
+            chunks.push(Chunk {
+                at,
+                bytes: size,
+                points: count,
+            });
+        }
+    }
+    chunks.sort_unstable_by_key(|chunk| chunk.at);
+    Ok(chunks)
+}
+
+impl<'p> Tree<'p> {
+    /// The octree, unless its numbers make none.
+    fn of(info: &CopcInfo, header: &Header, part: &'p Part) -> Option<Self> {
+        let (half, spacing) = (info.half.get(), info.spacing.get());
+        let centre = info.centre.map(|one| one.get());
+        let is_finite = centre
+            .iter()
+            .chain([&half, &spacing])
+            .all(|one| one.is_finite());
+        if !is_finite || half <= 0.0 || spacing <= 0.0 {
+            return None;
+        }
+        let deepest = part.resolution.map_or(DEEPEST, |resolution| {
+            (0..DEEPEST)
+                .find(|level| spacing / 2_f64.powi(*level) <= resolution)
+                .unwrap_or(DEEPEST)
+        });
+        Some(Self {
+            centre,
+            half,
+            step: header.scale.map(f64::abs),
+            deepest,
+            part,
+        })
+    }
+
+    /// Whether a node, or a node below it, may have points of the part.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with its key.
+    fn wants(&self, entry: &CopcEntry) -> Result<bool, String> {
+        let level = entry.level.get();
+        let node = entry.node.map(|one| one.get());
+        let nodes = 1_i64.checked_shl(level.unsigned_abs()).unwrap_or(0);
+        let fits = |one: &i32| (0..nodes).contains(&i64::from(*one));
+        if !(0..=DEEPEST).contains(&level) || !node.iter().all(fits) {
+            return Err(format!("the node {node:?} of level {level}"));
+        }
+        if level > self.deepest {
+            return Ok(false);
+        }
+        let edge = 2.0 * self.half / 2_f64.powi(level);
+        let axes = self.centre.iter().zip(node).zip(self.step);
+        let bounds = axes.map(|((centre, node), step)| {
+            let low = centre - self.half + f64::from(node) * edge;
+            (low - step, low + edge + step)
+        });
+        Ok(self.part.meets(bounds))
+    }
+}
