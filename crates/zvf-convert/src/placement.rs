@@ -1,4 +1,4 @@
-//! Where positions of files belong in a store that exists: the map with which it was made, its axes and their units.
+//! Maps positions of files into an existing store: by the map with which it was made, its axes and their units.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl StoreFrame {
         self.place(Format::Arrow, &given, stated.as_deref())
     }
 
-    /// Axes reordered like those of the store if the names are the same, else unchanged.
+    /// The axes in the order of the store's axes if the names are the same, else unchanged.
     pub(crate) fn in_order(&self, axes: Vec<Axis>) -> Vec<Axis> {
         let by_name = |axis: &Axis| axes.iter().find(|one| one.name == axis.name).cloned();
         let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
@@ -79,7 +79,7 @@ impl StoreFrame {
             let unit = given.units.get(at).cloned().flatten();
             let own = stated.and_then(|stated| stated.get(at));
             axis.unit = match given.explicit {
-                // What an explicit map leads to has the unit of the store unless one is given.
+                // The result of an explicit map is in the unit of the store unless another unit is given.
                 true if given.map.is_some() => unit,
                 true => unit.or_else(|| own.and_then(|one| one.unit.clone())),
                 false => own.and_then(|one| one.unit.clone()),
@@ -161,7 +161,7 @@ impl StoreFrame {
         Ok(None)
     }
 
-    /// Names the options that apply to these files only, beside those that made the store.
+    /// A text that compares the map of these files with the map of the store.
     fn compare(&self, given: &Given) -> String {
         let own = match self.recorded.first() {
             None => "those of the store were taken as they were in their files".to_owned(),
@@ -180,7 +180,7 @@ impl StoreFrame {
         )
     }
 
-    /// The option that takes positions as they are, in the unit of the store.
+    /// The advice to import positions unchanged, in the unit of the store.
     fn as_they_are(&self) -> String {
         let mut space = self.axes.iter().filter(|axis| axis.is_space());
         let first = space.next().and_then(|axis| axis.unit.as_deref());
@@ -192,7 +192,7 @@ impl StoreFrame {
         }
     }
 
-    /// Checks that the frame of a tractogram is that of the store.
+    /// Checks that a tractogram has the frame of the store.
     ///
     /// # Errors
     /// Misuse: the header of the store does not state its frame.

@@ -15,12 +15,12 @@ use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of the points of each format.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
-/// Bytes of an extended record that are read, at most.
+/// Most bytes that are read of an extended record.
 const LONGEST: u64 = 16 << 20;
-/// Who defined a record, and its number: compression, and extra bytes.
+/// User id and record id of the records about compression and extra bytes.
 pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
-/// Who defined the records of the CRS.
+/// User id of the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
 /// Bit of the point format: points are compressed.
 pub(super) const COMPRESSED: u8 = 0x80;
@@ -295,7 +295,7 @@ fn take<T: FromBytes + zerocopy::IntoBytes>(
     T::read_from_bytes(&bytes).map_err(|_| short(file, path, what))
 }
 
-/// So many bytes; memory for those that exist.
+/// Reads `length` bytes; memory is reserved as they arrive.
 fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>, ConvertError> {
     let mut bytes = Vec::new();
     let read = file.by_ref().take(length).read_to_end(&mut bytes);

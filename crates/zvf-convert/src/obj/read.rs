@@ -37,7 +37,7 @@ pub(crate) struct Obj {
     width: usize,
 }
 
-/// One line that counts.
+/// A relevant line.
 #[derive(Debug)]
 enum Item<'a> {
     /// x, y, z, and the fields after them.
@@ -46,7 +46,7 @@ enum Item<'a> {
     Face(&'a [u64]),
 }
 
-/// What the first pass found.
+/// The result of the first pass.
 #[derive(Debug, Default)]
 struct Seen {
     passed: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! Which column of a table is what.
+//! The roles of the columns of a table.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,16 +26,16 @@ use crate::output::axis_names;
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// An error in a row: its number, found and expected.
+/// An error in a row: its number, and the found and expected texts.
 pub(crate) type Wrong = (usize, (String, String));
 
-/// Which column of a table is what.
+/// The roles of the columns of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
     pub(crate) axes: Vec<Axis>,
-    /// What the file states about its axes.
+    /// The statements of the file about its axes.
     pub(crate) stated: Stated,
     pub(crate) number: NumberType,
     pub(crate) object: Option<usize>,
@@ -180,7 +180,7 @@ impl Roles {
 /// The column of the tables that queries and exports write with the object of a row.
 const OBJECT_ID: &str = "object_id";
 
-/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no type yet.
+/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no types here.
 fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
     let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
     if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
@@ -326,7 +326,7 @@ impl Layout {
             let first = row.saturating_mul(width);
             column.is_null(row) || (first..first.saturating_add(width)).any(|at| items.is_null(at))
         };
-        // A coordinate that is NaN is none.
+        // A NaN coordinate counts as missing.
         let places: Vec<Vec<f64>> = self.columns(batch).map(|one| floats(one).values).collect();
         let lost = |list: &Vec<f64>, row: usize| {
             let width = list.len().checked_div(batch.num_rows()).unwrap_or(1);
@@ -388,7 +388,7 @@ impl Layout {
         columns.collect::<Vec<_>>().into_iter()
     }
 
-    /// The positions in the number type of the store; `checked` are those of the batch as float64.
+    /// The positions in the number type of the store; `checked` are the positions of the batch as float64.
     pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
         if self.number == NumberType::F64 {
             return Some(checked.into());
@@ -477,8 +477,8 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
     (!columns.is_empty()).then_some(columns)
 }
 
-/// The axes of those names, with the types and units that the table states for them by name, or in order where its names are others; and
-/// whether it states any.
+/// The axes of those names, with the types and units that the table states: matched by name, or by order if the names differ. Also
+/// returns what the table states.
 fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, Stated), ConvertError> {
     let stated = stated_axes(schema)?.filter(|stated| stated.len() == names.len());
     let Some(stated) = stated else {
@@ -536,7 +536,7 @@ fn axes(
                 return bad(found, "numbers");
             }
         };
-        // Of several types: float64, which is checked to hold them.
+        // Mixed types become float64; values that it cannot represent are errors.
         number = match number {
             Some(number) if number != own => Some(NumberType::F64),
             _ => Some(own),

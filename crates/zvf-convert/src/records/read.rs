@@ -1,4 +1,4 @@
-//! Vertices as typed columns on their way into a store: the second reading of the files.
+//! The second pass over files of vertices: passes typed columns to a sink.
 
 use std::path::{Path, PathBuf};
 
@@ -43,14 +43,14 @@ pub(crate) struct Records {
 #[derive(Debug)]
 pub(super) enum Owners {
     None,
-    /// The one of its file.
+    /// To the object of its file.
     Files(Vec<i64>),
-    /// The one that its column says.
+    /// To the object in its column.
     Column,
 }
 
 impl Records {
-    /// Whether a column says to which object a vertex belongs.
+    /// Whether a column has the object of each vertex.
     pub(crate) fn has_object_column(&self) -> bool {
         matches!(self.owners, Owners::Column)
     }
@@ -175,7 +175,7 @@ impl Records {
         Ok(sink.batch(&out)?)
     }
 
-    /// Hands links over, counted through all files.
+    /// Passes links on, with vertices counted through all files.
     fn links(
         &self,
         source: &dyn Source,
@@ -221,7 +221,7 @@ impl Records {
         Ok(())
     }
 
-    /// A batch of no vertex, with all attributes.
+    /// A batch without vertices, with all attributes.
     fn empty(&self) -> Batch<'static> {
         let none = Values::of_bytes(self.layout.number, &[]);
         let mut batch = Batch::new(none).with_object_runs(Vec::new());
