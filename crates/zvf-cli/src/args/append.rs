@@ -1,6 +1,6 @@
 //! `zvf append`.
 
-/// What the help of `zvf append` says after its options.
+/// The text after the options in the help of `zvf append`.
 pub(crate) const APPEND: &str = "\
 FILE is of any format that `zvf import` reads, the directory that `zvf query -o DIR` writes, or another store of the same kind and axes, which is
 read into memory as a whole. New objects are added with all their vertices and links, or points to a store of points; all of it at once or

@@ -25,7 +25,7 @@ pub(crate) struct InfoArgs {
     pub(crate) sizes: bool,
 }
 
-/// What the help of `zvf objects` says after its options.
+/// The text after the options in the help of `zvf objects`.
 pub(crate) const OBJECTS: &str = "\
 Conditions are on attributes of objects, object_id, count(), length(), start.x and end.x. Sorted objects have to fit --memory-budget; with --limit N about \
 2 N of them.

@@ -54,7 +54,7 @@ pub(crate) struct SchemaArgs {
     pub(crate) job: Option<String>,
 }
 
-/// What the help of `zvf vacuum` says after its options.
+/// The text after the options in the help of `zvf vacuum`.
 pub(crate) const VACUUM: &str = "\
 Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
 for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit whose writer is dead is
@@ -64,7 +64,7 @@ Examples:
   zvf vacuum brain.zarrvectors
   zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers";
 
-/// What the help of `zvf create` says after its options.
+/// The text after the options in the help of `zvf create`.
 pub(crate) const CREATE: &str = "\
 The store has one level, no vertex and no object. What cannot be changed later is said now: kind, axes, bounds, chunks and types.
 NAME:TYPE is an attribute: int8 to int64, uint8 to uint64, float16 to float64, bool, or category (texts out of few; for objects: text).
@@ -76,7 +76,7 @@ Examples:
       --attribute fa:float32 --attribute color:uint8:r,g,b --object-attribute bundle:text
   zvf create plane.zarrvectors --kind graph --axes y,x --chunk-shape 64,64 --bounds 0,0:512,512 --dtype float64 --codec none";
 
-/// What the help of `zvf copy` says after its options.
+/// The text after the options in the help of `zvf copy`.
 pub(crate) const COPY: &str = "\
 Every file of the store is copied byte for byte, from any place to any other one: folders, buckets; a web server only if it lists files. Several \
 are on their way at once (--concurrency). Until the copy is whole it has no zarr.json, so that no reader takes it for a store. After an \
@@ -90,7 +90,7 @@ Examples:
   zvf copy s3://bucket/brain.zarrvectors brain.zarrvectors --anonymous --verify
   zvf copy brain.zarrvectors /backup/brain.zarrvectors --json | jq .bytes";
 
-/// What the help of `zvf resample` says after its options.
+/// The text after the options in the help of `zvf resample`.
 pub(crate) const RESAMPLE: &str = "\
 DST gets the objects of level 0 of SRC with other points along the same lines: --points N at equal arc length, or --step S from the first point on; then the \
 last segment may be shorter. Arc length is in the units of the axes and counts every axis. End points are kept exactly. SRC has polylines, streamlines or skeletons. Skeletons \
@@ -106,7 +106,7 @@ Examples:
   zvf resample tracts.zarrvectors tracts1mm.zarrvectors --step 1
   zvf resample neurons.zarrvectors s3://bucket/even.zarrvectors --step 0.5 --json | jq '.length / .length_before'";
 
-/// What the help of `zvf simplify` says after its options.
+/// The text after the options in the help of `zvf simplify`.
 pub(crate) const SIMPLIFY: &str = "\
 DST gets the objects of level 0 of SRC with fewer vertices (algorithm of Ramer, Douglas and Peucker): each vertex that is left out is at most T from the segment between its kept neighbours. \
 The ends of a line are kept; in skeletons the roots, branching points and tips. SRC has polylines, streamlines or skeletons. Distances are in the units of the axes and count every axis.
@@ -118,7 +118,7 @@ Examples:
   zvf simplify tracts.zarrvectors small.zarrvectors --tolerance 0.1
   zvf simplify neurons.zarrvectors s3://bucket/small.zarrvectors --tolerance 50 --json | jq '.vertices / .vertices_before'";
 
-/// What the help of `zvf doctor` says after its options.
+/// The text after the options in the help of `zvf doctor`.
 pub(crate) const DOCTOR: &str = "\
 A finding states a value measured on this store, the value after a change, and the command for the change; replace NEW in it by the address of the copy. doctor itself changes nothing.
 
@@ -136,7 +136,7 @@ Examples:
   zvf doctor brain.zarrvectors
   zvf doctor s3://bucket/brain.zarrvectors --json | jq -r '.advice[].command'";
 
-/// What the help of `zvf migrate` says after its options.
+/// The text after the options in the help of `zvf migrate`.
 pub(crate) const MIGRATE: &str = "\
 Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
 and unknown members. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
@@ -153,7 +153,7 @@ Examples:
   zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses";
 
-/// What the help of `zvf rechunk` says after its options.
+/// The text after the options in the help of `zvf rechunk`.
 pub(crate) const RECHUNK: &str = "\
 What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
 level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
@@ -165,7 +165,7 @@ Examples:
   zvf rechunk points.zarrvectors binned.zarrvectors --bin-shape 12.5,12.5,12.5
   zvf rechunk brain.zarrvectors s3://bucket/brain.zarrvectors --shard-shape 8,8,8 --codec zstd";
 
-/// What the help of `zvf pyramid` says after its options.
+/// The text after the options in the help of `zvf pyramid`.
 pub(crate) const PYRAMID: &str = "\
 Without --factors levels are chosen by the data: each 4 to 8 times smaller than the finer one, until about 10000 vertices are
 left (--levels-until says others). Points and lines: every so many-th along a curve that fills space, so that a level is as

@@ -1,6 +1,6 @@
 //! `zvf measure`
 
-/// What the help of `zvf measure` says after its options.
+/// The text after the options in the help of `zvf measure`.
 pub(crate) const MEASURE: &str = "\
 Whole objects are measured, those with a vertex in the selection. Columns are object_id and points, and
   lines, polylines, streamlines   length, tortuosity (length / distance of the ends)

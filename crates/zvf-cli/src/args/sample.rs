@@ -1,6 +1,6 @@
 //! `zvf sample`.
 
-/// What the help of `zvf sample` says after its options.
+/// The text after the options in the help of `zvf sample`.
 pub(crate) const SAMPLE: &str = "\
 VOLUME is a .tet file, a Caterva or b2nd frame, a Zarr array or OME-Zarr image, or a NIfTI or FreeSurfer file (see
 `zvf volume --help`). Element i of an axis is the centre of a voxel. Where elements are in the world of the store is stated by --affine (from element indices, in the order of the

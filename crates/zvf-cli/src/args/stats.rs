@@ -1,6 +1,6 @@
 //! `zvf stats`
 
-/// What the help of `zvf stats` says after its options.
+/// The text after the options in the help of `zvf stats`.
 pub(crate) const STATS: &str = "\
 Of every axis, vertex attribute and object attribute: values that are present, missing or NaN, least and greatest value, mean, standard
 deviation (of a sample), quantiles; of texts and categories, how often each occurs. Integers and their sums are exact. Quantiles are

@@ -105,7 +105,7 @@ pub(crate) fn each_object(args: &ExportArgs, context: &mut Context<'_>) -> Resul
     written.print(&args.store, context)
 }
 
-/// What `--by` says.
+/// Parses `--by`.
 fn by(words: &[String]) -> Result<SplitBy> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     Ok(match words.as_slice() {
