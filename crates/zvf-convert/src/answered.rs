@@ -58,9 +58,9 @@ impl Whole {
             let rows: u64 = plans.iter().map(LevelPlan::rows).sum();
             let held = held_by_edit(store.kind(), &level, rows, bytes);
             if held > budget.saturating_mul(2) {
-                let found = format!("{rows} vertices, of which an edit holds some {held} bytes");
+                let found = format!("{rows} vertices, for which an edit needs about {held} bytes of memory");
                 let expected = format!(
-                    "{} at most: `zvf merge` writes a new store of both within the budget, --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
+                    "at most {}: `zvf merge` writes a new store of both within the budget, --memory-budget {} is enough for all vertices, or `zvf query {} --objects .. -o DIR` selects some objects",
                     budget.saturating_mul(2),
                     held.div_ceil(2),
                     store.url()
@@ -88,7 +88,7 @@ impl Whole {
                 if orphans > 0 {
                     let found = format!("{orphans} vertices that belong to no object");
                     let expected = format!(
-                        "objects: `zvf query {} --select objects -o DIR` leaves the others out, and `zvf append` takes DIR",
+                        "objects only: `zvf query {} --select objects -o DIR` leaves out the others, and `zvf append` reads DIR",
                         store.url()
                     );
                     return Err(ConvertError::usage(store.url(), found, expected));
@@ -117,7 +117,7 @@ impl Whole {
                     .filter(|more| *more > 0)
             {
                 notes.push(format!(
-                    "{more} vertices are appended again, once for each of the objects that share them"
+                    "vertices that objects share are appended once for each of the objects: {more} more in all"
                 ));
             }
             let groups = groups_of(store, 0, None).await?;
@@ -297,7 +297,7 @@ pub fn in_chains(
             continue;
         };
         if after.is_some() || *joined || ids.value(from) != ids.value(to) {
-            let found = format!("a link from row {from} to row {to}, one of which has another");
+            let found = format!("a link from row {from} to row {to}, one of which has another link on this side, or another object");
             return Err(wrong(
                 found,
                 "chains: at most one link before and after a row",

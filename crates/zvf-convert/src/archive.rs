@@ -63,7 +63,7 @@ impl Archive {
         if archive.has_duplicate_names() {
             return Err(bad(
                 "a name again".to_owned(),
-                "a name of its own for each member",
+                "members with different names",
             ));
         }
         if archive.len() > MOST {
@@ -150,7 +150,7 @@ impl Read for Checked {
         self.sum.update(part.get(..got).unwrap_or_default());
         self.left = self.left.saturating_sub(got as u64);
         if self.left == 0 && self.sum.sum() != self.wanted {
-            let what = "another checksum than that of the archive's directory";
+            let what = "a checksum that differs from the one in the archive's directory";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(got)

@@ -116,7 +116,7 @@ impl Format {
             Some(format) => Err(ConvertError::usage(
                 path.display().to_string(),
                 format!("{}, packed by gzip", format.name()),
-                "a file that is not packed: only those of separated values are read so",
+                "an uncompressed file: only tables of separated values are read compressed",
             )),
             None => {
                 let known: Vec<String> = Self::endings().map(|name| format!(".{name}")).collect();

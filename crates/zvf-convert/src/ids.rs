@@ -30,7 +30,7 @@ pub enum ObjectIds {
 }
 
 /// The advice if two files contain the same id.
-pub(crate) const WAYS_OUT: &str = "ids of its own in each file: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
+pub(crate) const WAYS_OUT: &str = "different ids in all files: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
      --id-from-file makes each file one object by the number in its name, --new-ids numbers all objects anew";
 
 /// Assigns ids to the objects of files, and detects ids that two files share.
@@ -114,7 +114,7 @@ impl IdMap {
                     .map_or(Path::new(""), PathBuf::as_path);
                 let found = match self.rule {
                     ObjectIds::Kept => {
-                        format!("object {id}, which {} has as well", other.display())
+                        format!("object {id}, which {} also has", other.display())
                     }
                     _ => format!(
                         "object {id}, which would get the id {number} of object {own} of {}",
@@ -244,7 +244,7 @@ mod tests {
             (Ok(7), Ok(7), Ok(8))
         );
         let (found, expected) = kept.id(1, 7).unwrap_err();
-        assert_eq!(found, "object 7, which a/o3.csv has as well");
+        assert_eq!(found, "object 7, which a/o3.csv also has");
         for way in ["--id-offset", "--id-from-file", "--new-ids"] {
             assert!(expected.contains(way), "{expected}");
         }

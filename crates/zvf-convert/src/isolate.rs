@@ -66,7 +66,7 @@ pub(crate) fn stream<T: Send>(
 
 #[cold]
 fn wrong(path: &Path, found: &str) -> ConvertError {
-    let found = format!("what its decoder cannot take apart ({found})");
+    let found = format!("data that the decoder cannot read ({found})");
     ConvertError::malformed(path, Place::Whole, found, "an undamaged file")
 }
 
@@ -83,7 +83,7 @@ mod tests {
         .unwrap_err()
         .to_string();
         assert!(
-            error.starts_with("a.parquet: found what its decoder cannot"),
+            error.starts_with("a.parquet: found data that the decoder cannot"),
             "{error}"
         );
         assert_eq!(isolate(path, || Ok(3)).unwrap(), 3);

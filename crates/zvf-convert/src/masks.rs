@@ -124,7 +124,7 @@ pub fn mask_of_runs<'a>(
         let picked = VolumePlacement::in_order(world, shape.len());
         if picked.len() != shape.len() {
             let found = format!("an array of {} axes", shape.len());
-            let expected = format!("one of as many as the store has: {}", world.len());
+            let expected = format!("as many as the store has: {}", world.len());
             return Err(ConvertError::usage("mask", found, expected));
         }
         let to_world = in_frame(store, to_world, &picked, &mut Vec::new()).await?;

@@ -258,7 +258,7 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
         return Err(ConvertError::usage(
             "edges or faces",
             found,
-            "one, whose rows they name",
+            "one: edges and faces name its rows",
         ));
     }
     if options.links().is_some() && options.node_id.is_none() && options.nulls == Nulls::DropRow {

@@ -58,14 +58,14 @@ impl StoreFrame {
                     format!("{}: {APPLIED}", recorded.place),
                     why,
                     format!(
-                        "an affine; {} takes positions as they are",
+                        "an affine; {} imports positions unchanged",
                         self.as_they_are()
                     ),
                 )
             })?;
             source = recorded.format;
             remarks.push(format!(
-                "positions were {}, as those that the store was made from ({}); {} takes them as they are",
+                "positions were {}, as in the import that made the store ({}); {} imports them unchanged",
                 described(&map),
                 recorded.place,
                 self.as_they_are()
@@ -145,7 +145,7 @@ impl StoreFrame {
         let own = missing(&self.axes, from);
         if !own.is_empty() {
             remarks.push(format!(
-                "the store states no unit of {}: positions in {} are taken as they are",
+                "the store states no unit of {}: positions in {} are stored unchanged",
                 own.join(", "),
                 units(from)
             ));
@@ -153,7 +153,7 @@ impl StoreFrame {
         let theirs = missing(from, &self.axes);
         if !theirs.is_empty() && !explicit {
             remarks.push(format!(
-                "the files state no unit of {}: positions are taken to be in {}, as those of the store",
+                "the files state no unit of {}: {} is assumed, the unit of the store",
                 theirs.join(", "),
                 units(&self.axes)
             ));
@@ -164,14 +164,14 @@ impl StoreFrame {
     /// A text that compares the map of these files with the map of the store.
     fn compare(&self, given: &Given) -> String {
         let own = match self.recorded.first() {
-            None => "those of the store were taken as they were in their files".to_owned(),
+            None => "those of the store were imported unchanged".to_owned(),
             Some(Recorded { map, place, .. }) => match map {
                 Ok(map) => format!("those of the store were {} ({place})", described(map)),
                 Err(why) => format!("the store records {why} ({place})"),
             },
         };
         let theirs = match &given.map {
-            None => Cow::Borrowed("taken as they are"),
+            None => Cow::Borrowed("imported unchanged"),
             Some(map) => Cow::Owned(described(map)),
         };
         format!(

@@ -96,7 +96,7 @@ impl StoreFrame {
             Some(other) => Err(ConvertError::usage(
                 "the map of the store",
                 format!("one in {} and another in {}", first.place, other.place),
-                "one; --unit, --scale or --affine give that of the files",
+                "a single one; --unit, --scale or --affine state the map of the files",
             )),
         }
     }

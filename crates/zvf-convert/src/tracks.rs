@@ -96,7 +96,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
         match self.next == end {
             true => Ok(()),
             false => {
-                let expected = "those of when the file was looked at";
+                let expected = "those of the first pass: the file changed while it was read";
                 Err(ConvertError::malformed(
                     file,
                     Place::Whole,

@@ -115,7 +115,7 @@ const TIE: f64 = 1e-6;
 
 /// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.
 fn axes(map: &Affine, stated: &[Axis; 3]) -> Result<[Axis; 3], String> {
-    let flat = || "an affine whose axes lie in one plane".to_owned();
+    let flat = || "an affine without an inverse: its axes lie in one plane".to_owned();
     let mut turn = rotation(map).ok_or_else(flat)?;
     let column = |turn: &[[f64; 3]; 3], at: usize| {
         [0, 1, 2].map(|row: usize| {

@@ -104,7 +104,7 @@ impl Transform {
                 .push("positions were transformed; attributes are those of the file".to_owned()),
         }
         if mesh && self.map.determinant() < 0.0 {
-            notes.push("the affine mirrors: the corners of faces keep their order, so that faces turn their other side".to_owned());
+            notes.push("the affine mirrors: faces keep the order of their corners and so face the other way".to_owned());
         }
         notes
     }

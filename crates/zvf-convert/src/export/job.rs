@@ -131,7 +131,7 @@ impl<'a> Job<'a> {
         }
         if self.options.keep_frame {
             if frame.space() != Some(Space::Rasmm) {
-                self.note("positions are as they are stored: programs that read the file take them for those of the scanner");
+                self.note("positions are written as they are stored, but programs that read the file interpret them as scanner millimetres");
             }
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl<'a> Job<'a> {
     pub(crate) fn owners_lost(&mut self, objects: u64) {
         if objects > 1 {
             self.note(format!(
-                "which of the {objects} objects a vertex belongs to is not kept"
+                "the object of each vertex is not kept ({objects} objects)"
             ));
         }
     }

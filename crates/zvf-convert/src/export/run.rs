@@ -48,7 +48,7 @@ pub fn export<'a>(
             Format::Trx => trx::write::write(&mut job).await?,
             Format::Xyz => {
                 let what = path.display().to_string();
-                let expected = "another format: those of separated values and PLY hold points with their names";
+                let expected = "another format: CSV, TSV and PLY hold named columns";
                 return Err(ConvertError::usage(what, "XYZ", expected));
             }
             Format::Ndjson => {

@@ -191,7 +191,7 @@ impl Header {
         let extra = length - own;
         let described: usize = header.extra.iter().map(ExtraBytes::size).sum();
         if described > extra {
-            let found = format!("{extra} bytes behind those of point format {format}");
+            let found = format!("{extra} bytes after those of point format {format}");
             let expected = format!("{described}, as the record of extra bytes describes");
             return Err(bad(offset_of!(Head, length), found, &expected));
         }

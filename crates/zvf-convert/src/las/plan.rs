@@ -256,7 +256,7 @@ impl<'a> Survey<'a> {
                     axis.low, axis.high, self.element
                 );
                 let expected = format!(
-                    "a range that whole numbers of 32 bits hold to within {bound}: a part of the store (--bbox), or another format, such as PLY or Parquet"
+                    "a range that 32-bit integers represent to within {bound}: export a part of the store (--bbox), or to another format, such as PLY or Parquet"
                 );
                 Err(ConvertError::usage(name(at), found, expected))
             }

@@ -64,7 +64,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if survey.ownerless > 0 {
         let count = survey.ownerless;
         job.note(format!(
-            "which object a vertex belongs to is not kept: {count} belong to none"
+            "the object of each vertex is not kept: {count} vertices belong to none"
         ));
     }
     if !is_known {
@@ -267,7 +267,7 @@ impl<'a> Points<'a> {
                 let Some(number) = steps.number(*coordinate) else {
                     let row = self.rows.saturating_add(row as u64);
                     let found = format!("{coordinate} in row {row}");
-                    let expected = "the coordinates of before: the store changed";
+                    let expected = "the coordinates of the first pass: the store changed during the export";
                     return Err(ConvertError::usage(name(at), found, expected));
                 };
                 *place = number.to_le_bytes();

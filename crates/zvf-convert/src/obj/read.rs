@@ -209,7 +209,7 @@ impl Obj {
                         file,
                         place,
                         found,
-                        "one, as when the file was looked at",
+                        "one, as in the first pass: the file changed while it was read",
                     ));
                 }
                 held.1.extend_from_slice(more);
@@ -269,7 +269,7 @@ impl Obj {
                         file,
                         place,
                         found,
-                        "4, as when the file was looked at",
+                        "4, as in the first pass: the file changed while it was read",
                     ));
                 }
                 for pair in rest.windows(2) {

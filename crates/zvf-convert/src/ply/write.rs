@@ -85,7 +85,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         job.not_kept("attributes of objects", schemas.object_attributes());
     }
     if several && !told {
-        job.note("which object a vertex belongs to is not kept: ids beyond 32 bits");
+        job.note("the object of each vertex is not kept: ids are longer than 32 bits");
     }
     Ok(())
 }

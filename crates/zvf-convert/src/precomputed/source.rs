@@ -227,7 +227,7 @@ impl Shard {
             let start = start.checked_add(list_bytes);
             let (Some(size), Some(start)) = (size, start) else {
                 let found = format!("a minishard index from {start:?} to {end}");
-                let expected = "a range of the file that nothing else has";
+                let expected = "a range of the file that no other part uses";
                 return Err(ConvertError::malformed(
                     &self.path,
                     Place::Byte(place),
@@ -275,7 +275,7 @@ impl Shard {
             let fits = start.is_some_and(|start| start <= self.length) && *size <= *left;
             let Some(start) = start.filter(|_| fits) else {
                 let found = format!("object {key} of {size} bytes behind a gap of {gap}");
-                let expected = "a range of the file that nothing else has".to_owned();
+                let expected = "a range of the file that no other part uses".to_owned();
                 return Err(index.bad(0, found, expected));
             };
             *left = left.saturating_sub(*size);

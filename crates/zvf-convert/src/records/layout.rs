@@ -63,7 +63,7 @@ impl Roles {
     ) -> Result<Self, ConvertError> {
         let names = names_of(header);
         check_exclude(file, &names, options)?;
-        let expected = "columns x and y (and z), or others that are named as the position";
+        let expected = "columns x and y (and z), or other columns named with --position";
         let usual = coordinates(&names).or_else(|| numbered(&names));
         let usual = usual.ok_or_else(|| (names.join(", "), expected));
         Self::find(file, Place::Line(1), header, options, usual)
@@ -131,7 +131,7 @@ impl Roles {
         let object = object.map(|name| find("object column", name)).transpose()?;
         let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
-            let expected = "another column than those of the position";
+            let expected = "a column that is not part of the position";
             return Err(ConvertError::usage(
                 "object column",
                 shown(name(at)),
@@ -211,7 +211,7 @@ impl Layout {
     ) -> Result<Self, ConvertError> {
         let names = names_of(schema);
         let expected =
-            "a column position, or x and y (and z), or others that are named as the position";
+            "a column position, or x and y (and z), or other columns named with --position";
         let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
         let roles = Roles::find(file, Place::Whole, schema, options, usual)?;
         Self::new(file, schema, roles, options)
@@ -230,7 +230,7 @@ impl Layout {
         if let Some(field) = roles.object.and_then(|at| schema.fields().get(at))
             && !field.data_type().is_integer()
         {
-            let expected = "a column of whole numbers that is none of the position";
+            let expected = "a column of whole numbers that is not part of the position";
             return Err(ConvertError::usage(
                 "object column",
                 shown(field.name()),
@@ -245,7 +245,7 @@ impl Layout {
             let Some(attribute) = Attribute::of(field, at) else {
                 let found = format!("column {} of {}", shown(field.name()), field.data_type());
                 let expected = format!(
-                    "numbers, truth values, texts or moments: leave it out with --exclude {}",
+                    "numbers, truth values, texts, dates or times: leave it out with --exclude {}",
                     field.name()
                 );
                 let what = file.display().to_string();
@@ -291,7 +291,7 @@ impl Layout {
             let found = format!("axes {}", described(&own.axes));
             return Err(ConvertError::malformed(file, Place::Whole, found, expected));
         }
-        let expected = "those of the first file, or of when it was looked at";
+        let expected = "those of the first file, and of the first pass through this one";
         Err(ConvertError::malformed(
             file,
             Place::Whole,

@@ -329,7 +329,7 @@ impl LinkTable {
 
     #[cold]
     fn changed(&self) -> ConvertError {
-        let expected = "what was there when the file was looked at";
+        let expected = "the content of the first pass: the file changed while it was read";
         ConvertError::malformed(&self.path, Place::Whole, "other links", expected)
     }
 
@@ -480,9 +480,9 @@ pub fn link_ends(
     };
     found.ok_or_else(|| {
         let expected = if faces {
-            "columns vertices_0 to vertices_2 (or vertices_3), or a to c (or d), or others that are named as the link columns"
+            "columns vertices_0 to vertices_2 (or vertices_3), or a to c (or d), or other columns named with --link-columns"
         } else {
-            "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or others that are named as the link columns"
+            "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
         ConvertError::malformed(path, Place::Whole, shown(&names.join(", ")), expected)
     })

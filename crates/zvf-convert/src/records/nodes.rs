@@ -373,7 +373,7 @@ impl NodeIds {
         Err(ConvertError::usage(
             "node id",
             found,
-            "an id of its own for each vertex",
+            "different ids for all vertices",
         ))
     }
 
@@ -527,7 +527,7 @@ mod tests {
         let error = NodeIds::of("id", &again, 1 << 20).unwrap_err().to_string();
         assert_eq!(
             error,
-            "node id: found 1 rows with an id of another row in column \"id\": \"a\", expected an id of its own for each vertex"
+            "node id: found 1 rows with an id of another row in column \"id\": \"a\", expected different ids for all vertices"
         );
         assert!(NodeIds::of("id", &texts, 100).is_err());
     }

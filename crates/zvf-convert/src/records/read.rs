@@ -128,7 +128,7 @@ impl Records {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let changed = || "what was there when the file was looked at".to_owned();
+        let changed = || "the content of the first pass: the file changed while it was read".to_owned();
         // Checked again: the file may have changed.
         let checked = self.layout.positions(batch);
         let checked = checked.map_err(|(row, what)| rows.bad(row, what))?;
@@ -193,7 +193,7 @@ impl Records {
         source.links(&mut |link, place| {
             if link.iter().any(|end| *end >= vertices) {
                 let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
-                let expected = "vertices of the file, as when it was looked at";
+                let expected = "vertices of the file: it changed while it was read";
                 return Err(ConvertError::malformed(file, place, "other ends", expected));
             }
             let number = |end: &u64| first.saturating_add(*end);
@@ -202,7 +202,7 @@ impl Records {
             } else if self.width != 3 {
                 let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
                 let found = format!("a link of {} ends", link.len());
-                let expected = format!("{}, as when the file was looked at", self.width);
+                let expected = format!("{}, as in the first pass: the file changed while it was read", self.width);
                 return Err(ConvertError::malformed(file, place, found, expected));
             } else if let Some((corner, rest)) = link.split_first() {
                 for pair in rest.windows(2) {

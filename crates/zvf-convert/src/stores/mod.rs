@@ -190,7 +190,7 @@ async fn beside(
         left("attributes of fragments");
     }
     if level.doc().chunk_attribute_name.is_some() {
-        left("the cut of chunks by an attribute");
+        left("the division of chunks by an attribute");
     }
     Ok(())
 }

@@ -196,7 +196,7 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
         }
         Kind::Graph => {
             let expected = format!(
-                "{wanted}: which way the links of a graph go on is not defined; of trees `zvf export SRC -o '{{id}}.swc'` and `zvf import` make skeletons"
+                "{wanted}: the links of a graph have no order along a line; of trees `zvf export SRC -o '{{id}}.swc'` and `zvf import` make skeletons"
             );
             return refused("a graph".to_owned(), &expected);
         }
@@ -216,7 +216,7 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
         return refused("explicit links of lines".to_owned(), expected);
     }
     let skeletons = || {
-        let expected = "a step: their ways between branching points have different lengths";
+        let expected = "a step: paths between branching points have different lengths";
         ("points", "skeletons".to_owned(), expected)
     };
     let counted = kind == Kind::Skeleton && matches!(spacing, NewPoints::Count(_));

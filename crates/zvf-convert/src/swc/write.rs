@@ -205,7 +205,7 @@ impl Nodes<'_> {
     fn changed(&self, found: usize) -> ConvertError {
         let found = format!("{found} nodes, or other ids");
         let expected = format!(
-            "the {} nodes that were there before: did the store change?",
+            "the {} nodes of the first pass: the store changed during the export",
             self.places.len()
         );
         ConvertError::malformed(self.path, Place::Whole, found, expected)

@@ -109,7 +109,7 @@ async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), Con
             .collect();
         job.not_kept("attributes of vertices", vertices.into_iter());
         if level.object_index().is_some() {
-            job.note("which object a vertex belongs to is not kept");
+            job.note("the object of each vertex is not kept");
         }
     }
     if !links && !chained(job.kind) && job.kind != Kind::PointCloud {

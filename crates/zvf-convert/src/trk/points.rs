@@ -122,7 +122,7 @@ impl<'a> Points<'a> {
                 self.path,
                 Place::Byte(at.saturating_add(12)),
                 format!("{:?}", [x, y, z]),
-                "a point that float32 holds behind the affine",
+                "a point that float32 holds after the affine is applied",
             )),
         }
     }

@@ -126,7 +126,7 @@ impl Trk {
             let header = parse(file, self.space, &mut chains)?;
             chains.check(file, ids.end)?;
             if header.scalars != self.scalars || header.properties != self.properties {
-                let expected = "those of when the file was looked at";
+                let expected = "those of the first pass: the file changed while it was read";
                 return Err(ConvertError::malformed(
                     file,
                     Place::Whole,
@@ -185,7 +185,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
     loop {
         if header.count == Some(done) {
             if bytes.maybe::<1>("nothing")?.is_some() {
-                let found = format!("more bytes behind the last of {done} streamlines");
+                let found = format!("more bytes after the last of {done} streamlines");
                 return Err(bytes.bad(found, "the end of the file"));
             }
             break;

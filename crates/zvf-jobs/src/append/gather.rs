@@ -153,7 +153,7 @@ impl Gathered {
             batch = batch.with_object_ids(ids);
         } else if !spec.has_objects() && tables.vertices.has_objects() {
             notes.push(
-                "left out: which object a vertex belongs to, since the store has no objects"
+                "left out: the object of each vertex, since the store has no objects"
                     .to_owned(),
             );
         }

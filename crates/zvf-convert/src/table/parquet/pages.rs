@@ -133,7 +133,7 @@ impl Pages {
         self.file.seek(SeekFrom::Start(start))?;
         let part = (&mut self.file).take(head.packed.saturating_sub(head.plain));
         if unpacks_to_more(self.packed, part, head.unpacked) {
-            return Err(wrong("a page that unpacks to more than it says"));
+            return Err(wrong("a page whose data are longer than its header states"));
         }
         self.left = left.ok_or_else(|| wrong("a page that is longer than its column"))?;
         self.at = self.at.saturating_add(size);

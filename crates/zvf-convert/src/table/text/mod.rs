@@ -537,7 +537,7 @@ impl Source for TextTable {
                 if !column.take(value, &fields) {
                     let found = shown(value.unwrap_or_default());
                     let found = format!("{found} in column {}", shown(self.name(at)));
-                    let expected = "what was there when the file was looked at";
+                    let expected = "the content of the first pass: the file changed while it was read";
                     return Err(bad(rows.as_ref(), found, expected));
                 }
             }
@@ -551,7 +551,7 @@ impl Source for TextTable {
             flush(&mut columns, held)?;
         }
         if !names_of(&self.schema).iter().eq(rows.columns()) {
-            let expected = "those of when the file was looked at";
+            let expected = "those of the first pass: the file changed while it was read";
             return Err(bad(rows.as_ref(), "other columns", expected));
         }
         Ok(())
