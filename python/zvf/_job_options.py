@@ -176,11 +176,11 @@ class ImportOptions(JobOptions, total=False):
 
 
 class VacuumOptions(JobOptions, total=False):
-    """The options of the job `vacuum`: Drops the rows of deleted objects and removes what no reader asks for."""
+    """The options of the job `vacuum`: Removes the rows of deleted objects, and files that no reader uses."""
 
 
 class ValidateOptions(Options, total=False):
-    """The options of the job `validate`: Looks whether a store can be trusted: structure, documents, cells, meaning, levels."""
+    """The options of the job `validate`: Checks a store for errors: structure, documents, cells, meaning, levels."""
 
     depth: int
     """The deepest level of checks. Default: 3."""

@@ -118,7 +118,7 @@ pub(super) async fn follow(
                 let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
                     Some(None) => {
                         let found = format!("a count of links below {gone}");
-                        let expected = "a right count: zvf repair counts again";
+                        let expected = "a correct count: `zvf repair` counts again";
                         Err(WriteError::unsupported(path.clone(), found, expected))
                     }
                     left => Ok(left.flatten()),

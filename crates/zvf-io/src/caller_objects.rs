@@ -193,7 +193,7 @@ impl Object {
             return Err(IoError::backend(
                 key,
                 format!(
-                    "{} bytes from {} on of {} came, asked for were {} to {}",
+                    "received {} bytes from byte {} of {}, requested bytes {} to {}",
                     self.bytes.len(),
                     self.start,
                     self.size,

@@ -348,7 +348,7 @@ impl Remote {
         if *part != Part::State && result.range != range {
             let found = &result.range;
             return Err(Failure::passing(format!(
-                "bytes {} to {} of {} came, asked for were {} to {}",
+                "received bytes {} to {} of {}, requested {} to {}",
                 found.start, found.end, state.size, range.start, range.end
             )));
         }

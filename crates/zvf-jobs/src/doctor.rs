@@ -423,7 +423,7 @@ impl Doctor<'_> {
         let why = match self.level.owner_column() {
             OwnerColumn::Current(_) => return Ok(()),
             OwnerColumn::Stale(_) => "another writer changed objects since it was made",
-            OwnerColumn::None if is_there => "its writer does not say what it was made of",
+            OwnerColumn::None if is_there => "its writer did not record the object index that it was made from",
             OwnerColumn::None => "there is none",
         };
         let Some(index) = self.store.raw().usage("0/object_index").await? else {
@@ -432,8 +432,7 @@ impl Doctor<'_> {
         self.report.advice.push(Advice {
             about: "owners",
             measured: format!(
-                "bytes of the object index that a box reads to find its objects, since the column of owners cannot be used ({why}); with it a box reads \
-                 none of them, but the column in its chunks"
+                "bytes of the object index that a box query reads, because the owner column cannot be used ({why}); with it, a box query reads the column of its chunks instead"
             ),
             before: index.bytes,
             after: 0,
@@ -474,7 +473,7 @@ impl Doctor<'_> {
         }
         if !keeping.is_empty() {
             self.report.notes.push(format!(
-                "deleted objects that the object index still has a row of: {deleted}, and files that no reader asks for: {files}; `zvf vacuum` removes them only without the \
+                "deleted objects that the object index still has a row of: {deleted}, and files that no reader uses: {files}; `zvf vacuum` removes them only without the \
                  coarse levels that keep these rows ({}): `zvf pyramid {} --remove`",
                 keeping.join(", "),
                 self.address
@@ -488,7 +487,7 @@ impl Doctor<'_> {
                 deleted,
                 "objects",
             ),
-            ("leftovers", "files that no reader asks for", files, "files"),
+            ("leftovers", "files that no reader uses", files, "files"),
         ] {
             if before > 0 {
                 self.report.advice.push(Advice {

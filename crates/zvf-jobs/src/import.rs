@@ -286,7 +286,7 @@ impl ImportJob {
         if !writer.is_caught_up() {
             let found = format!("{} vertices", writer.vertices());
             let expected =
-                "the files end before it does, so they are not those that it was begun with";
+                "the journal has more, so it was begun with other files";
             let expected = format!("{}: {expected}", import.vertices());
             return Err(JobError::option("journal", found, &expected));
         }

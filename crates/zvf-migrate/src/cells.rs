@@ -168,14 +168,14 @@ impl Sink<'_> {
         }
         let Some(absent) = column.absent_row() else {
             let what = if bytes.is_empty() {
-                "chunks have no values, and the type has none for absence: released readers return a shorter column"
+                "chunks have no values, and the type has no value that means missing: released readers return a shorter column"
             } else {
-                "chunks have values of their first rows only, and the type has none for absence"
+                "chunks have values of their first rows only, and the type has no value that means missing"
             };
             self.notes.lost(path, what);
             return Ok(bytes);
         };
-        let what = "rows without a value got the one that means absence";
+        let what = "rows without a value got the value that means missing";
         self.notes.repaired(path, what, missing);
         for _ in 0..missing {
             bytes.extend_from_slice(&absent);

@@ -183,7 +183,7 @@ pub(super) fn root(
     let early = version.rules().members == Members::Early;
     if early && store.root().world_offset().is_some() {
         // Readers that know the member, such as this workspace, still use it.
-        let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";
+        let what = "coordinate_offset is not known to readers of 0.8.1: they interpret stored positions as world coordinates";
         notes.lost("zarr.json", what);
     }
     block.manifest_layout = None;

@@ -83,7 +83,7 @@ pub(super) fn copy(
         if !copy.tree(&path, 0)? {
             notes.lost(
                 path,
-                "holds no Zarr node, so that its files cannot be told: not copied",
+                "holds no Zarr node, so that its files are unknown: not copied",
             );
         }
     }

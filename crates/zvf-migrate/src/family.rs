@@ -143,7 +143,7 @@ impl Job {
             placer.push(&ends, record.values)
         })?;
         // Trap T5.
-        let what = "pairs from parent to child were turned around";
+        let what = "pairs from parent to child were reversed";
         self.notes.repaired(&path, what, turned);
         if let Some(stated) = links.stated_links().filter(|&stated| counted < stated) {
             let what = format!("num_links is {stated}, but there are {counted} links");
@@ -284,7 +284,7 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
         return;
     }
     // The encoder refuses them if the type has no value for absence.
-    let what = "links without a value got the value that means absence";
+    let what = "links without a value got the value that means missing";
     notes.repaired(&path, what, wide(missing));
 }
 

@@ -687,7 +687,7 @@ fn joined<'r>(
         if absent.is_none() {
             return Err(no_absence(path, column.dtype()));
         }
-        let what = "rows without a value got the one that means absence";
+        let what = "rows without a value got the value that means missing";
         notes.repaired(path, what, wide(missing));
     }
     let mut values = Vec::with_capacity(cell.len() * column.row_bytes());
@@ -702,7 +702,7 @@ fn joined<'r>(
 fn no_absence(path: &str, dtype: DType) -> WriteError {
     let found = "some without a value, in one chunk of the copy with others";
     let expected = format!(
-        "a value for each: {dtype} has none for absence; `zvf edit STORE set-attribute` sets values"
+        "a value for each: {dtype} has no value that means missing; `zvf edit STORE set-attribute` sets values"
     );
     WriteError::data(path, found, expected)
 }

@@ -206,7 +206,7 @@ impl Notes {
             .losses
             .sort_by(|a, b| (&a.place, &a.what).cmp(&(&b.place, &b.what)));
         if inner.more > 0 {
-            let what = format!("{} more of what is told above", inner.more);
+            let what = format!("{} more of the same kinds", inner.more);
             let place = String::from("the store");
             report.losses.push(Loss { place, what });
         }

@@ -129,7 +129,7 @@ impl Job {
             return Some(old);
         }
         self.notes.note(format!(
-            "bins of {old:?} are no whole part of the new chunk: there are none"
+            "bins of {old:?} do not divide the new chunk: the copy has no bins"
         ));
         None
     }
@@ -182,7 +182,7 @@ impl Job {
         };
         let chunk = self.base_shape();
         if !divides(bins, &chunk) {
-            let expected = format!("a whole part of the chunk's {chunk:?}");
+            let expected = format!("sizes that divide the chunk's {chunk:?}");
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         let of_objects = self
@@ -191,7 +191,7 @@ impl Job {
             .any(|level| level.number() == 0 && level.object_index().is_some());
         if self.store.kind() == Kind::PointCloud && of_objects {
             // Released readers take fragment numbers for bin numbers (trap T1).
-            let expected = "none where points have objects, which are their fragments then";
+            let expected = "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         Ok(())

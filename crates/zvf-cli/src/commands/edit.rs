@@ -116,7 +116,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
                 if scope != Scope::Vertex {
                     let file = table.name();
                     let message = format!(
-                        "{file}: has values of points, which vertices have, not {}",
+                        "{file}: has values of vertices, expected values of {}",
                         scope.plural()
                     );
                     return Err(CliError::usage(message));
@@ -230,11 +230,11 @@ fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
     let (word, line) = match found {
         Resumed::Finished => (
             "finished",
-            "the interrupted edit counts, and is carried out now",
+            "the interrupted edit was committed and is completed now",
         ),
         Resumed::TakenBack => (
             "taken back",
-            "the interrupted edit did not count, and is taken back",
+            "the interrupted edit was not committed and is undone",
         ),
         _ => ("nothing", "no edit was interrupted"),
     };
@@ -262,7 +262,7 @@ pub(super) fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
 
 /// The error for a store that another program changes.
 pub(super) fn busy(error: &WriteError) -> CliError {
-    let hint = "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
+    let hint = "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit";
     CliError::new(Class::Busy, format!("{error}; {hint}"))
 }
 

@@ -167,7 +167,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
                 say(&format!("{} ({reason})", import::shape(spec)));
             }
             JobEvent::Resumed { batches, vertices } => say(&format!(
-                "going on behind {} and {} of the journal",
+                "continuing after {} and {} of the journal",
                 counted(*batches, "batch"),
                 counted(*vertices, "vertex")
             )),
@@ -202,7 +202,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
         Job::Import(options) => made(store, job.name(), options.journal.is_some()),
         Job::Pyramid(_) => {
             let remedy = format!(
-                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or finishes what counts already"
+                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or completes levels that are committed"
             );
             Some((store, remedy))
         }

@@ -130,7 +130,7 @@ fn changed(text: &mut String, applied: &Applied) {
             let documents = counted(applied.documents, "document");
             let _ = writeln!(
                 text,
-                "\nchanged {documents}; as they were they are kept at {backup}"
+                "\nchanged {documents}; the old ones are kept at {backup}"
             );
         }
     }

@@ -56,13 +56,13 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
                 let made = context.wait_at(&address, made)?;
                 written.notes(&made.notes, context);
                 match made.vertices {
-                    0 => context.remark(&format!("{}: nothing is in it: no part", part.of)),
+                    0 => context.remark(&format!("{}: has no objects or vertices: no part", part.of)),
                     _ => written.add(&path, part, made.vertices, made.objects, false),
                 }
             }
             _ => {
                 context.remark(&format!(
-                    "{}: is there already, left as it is",
+                    "{}: exists already, left unchanged",
                     path.display()
                 ));
                 written.add(&path, part, 0, 0, true);

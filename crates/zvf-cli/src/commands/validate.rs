@@ -1,4 +1,4 @@
-//! `zvf validate`: whether a store can be trusted.
+//! `zvf validate`: checks a store for errors.
 
 use std::fmt::Write as _;
 use std::path::Path;

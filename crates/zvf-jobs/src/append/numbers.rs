@@ -105,7 +105,7 @@ impl Numbers {
         let distinct: BTreeSet<i64> = all.copied().collect();
         if distinct.len() < count {
             return Err(JobError::usage(format!(
-                "objects: found {count} in the files, expected an id of its own for each; objects without an id in their file get \
+                "objects: found {count} in the files, expected different ids; objects without an id in their file get \
                  one above {}, and ids have 64 bits: --new-ids gives all of them new ids",
                 self.taken.last().copied().unwrap_or_default(),
             )));

@@ -11,8 +11,7 @@ use super::{ImportJob, ImportReport};
 use crate::{Context, JobError, JobEvent};
 
 /// The end of a message: how to give objects of different parts different ids.
-const NUMBERED: &str = "objects of files that name none are numbered from 0 in each part, and no two parts can have the same: a column \
-    object_id (--object-column), files named by numbers, --id-from-file or --id-offset with another number in each part keep them apart";
+const NUMBERED: &str = "objects without ids in the files are numbered from 0 in each part, but ids of parts must differ: use a column object_id (--object-column), files named by numbers, --id-from-file, or another --id-offset in each part";
 
 /// Most parts that may be declared.
 const MOST: usize = 1_000_000;

@@ -638,7 +638,7 @@ mod tests {
             ),
             (
                 json!({ "plane": "xy", "sphere": "1,2,3" }),
-                "plane: found it without a polygon",
+                "plane: found a plane, but no polygon",
             ),
             (
                 json!({ "inside": true, "touching": true, "sphere": "1,2,3" }),

@@ -125,8 +125,8 @@ impl QuerySpec {
         let open = self.region.as_ref().is_some_and(Region::has_open_plane)
             || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane);
         if self.plane.is_some() && !open {
-            let found = "it without a polygon that states no plane itself";
-            return Err(wrong("plane", found, "polygon beside it"));
+            let found = "a plane, but no polygon that needs one";
+            return Err(wrong("plane", found, "a polygon that states no axes itself"));
         }
         if self.passing.is_some() && self.select == Select::Chunks {
             let found = "it with select chunks";
