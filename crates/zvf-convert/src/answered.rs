@@ -58,7 +58,9 @@ impl Whole {
             let rows: u64 = plans.iter().map(LevelPlan::rows).sum();
             let held = held_by_edit(store.kind(), &level, rows, bytes);
             if held > budget.saturating_mul(2) {
-                let found = format!("{rows} vertices, for which an edit needs about {held} bytes of memory");
+                let found = format!(
+                    "{rows} vertices, for which an edit needs about {held} bytes of memory"
+                );
                 let expected = format!(
                     "at most {}: `zvf merge` writes a new store of both within the budget, --memory-budget {} is enough for all vertices, or `zvf query {} --objects .. -o DIR` selects some objects",
                     budget.saturating_mul(2),
@@ -297,7 +299,9 @@ pub fn in_chains(
             continue;
         };
         if after.is_some() || *joined || ids.value(from) != ids.value(to) {
-            let found = format!("a link from row {from} to row {to}, one of which has another link on this side, or another object");
+            let found = format!(
+                "a link from row {from} to row {to}, one of which has another link on this side, or another object"
+            );
             return Err(wrong(
                 found,
                 "chains: at most one link before and after a row",

@@ -62,7 +62,10 @@ impl Parts {
         for at in 0..count {
             let mut bytes = bytes()?;
             if Header::read(&mut bytes)? != *known {
-                return Err(bytes.bad("another header", "that of the first pass: the file changed while it was read"));
+                return Err(bytes.bad(
+                    "another header",
+                    "that of the first pass: the file changed while it was read",
+                ));
             }
             let before = column.and_then(|size| size.checked_mul(at as u64));
             let before =

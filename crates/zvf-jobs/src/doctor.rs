@@ -423,7 +423,9 @@ impl Doctor<'_> {
         let why = match self.level.owner_column() {
             OwnerColumn::Current(_) => return Ok(()),
             OwnerColumn::Stale(_) => "another writer changed objects since it was made",
-            OwnerColumn::None if is_there => "its writer did not record the object index that it was made from",
+            OwnerColumn::None if is_there => {
+                "its writer did not record the object index that it was made from"
+            }
             OwnerColumn::None => "there is none",
         };
         let Some(index) = self.store.raw().usage("0/object_index").await? else {

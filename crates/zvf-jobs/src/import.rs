@@ -285,8 +285,7 @@ impl ImportJob {
         read?;
         if !writer.is_caught_up() {
             let found = format!("{} vertices", writer.vertices());
-            let expected =
-                "the journal has more, so it was begun with other files";
+            let expected = "the journal has more, so it was begun with other files";
             let expected = format!("{}: {expected}", import.vertices());
             return Err(JobError::option("journal", found, &expected));
         }

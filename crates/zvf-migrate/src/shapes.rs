@@ -191,7 +191,8 @@ impl Job {
             .any(|level| level.number() == 0 && level.object_index().is_some());
         if self.store.kind() == Kind::PointCloud && of_objects {
             // Released readers take fragment numbers for bin numbers (trap T1).
-            let expected = "none: points with objects have a fragment for each object instead of bins";
+            let expected =
+                "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         Ok(())

@@ -87,7 +87,8 @@ fn write_table(
         Absence::Distinct(fill) => {
             if candidates.first() != Some(&fill) {
                 // Trap T24.
-                let what = "a value equalled the one that means missing: another one means missing now";
+                let what =
+                    "a value equalled the one that means missing: another one means missing now";
                 notes.repaired(path, what, missing);
             }
             (fill, true)

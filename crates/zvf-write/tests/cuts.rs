@@ -531,7 +531,10 @@ async fn linked_levels_are_refused_where_chunks_are_cut_by_an_attribute() {
         )
         .await
         .unwrap_err();
-        assert!(error.to_string().contains("divided by an attribute"), "{error}");
+        assert!(
+            error.to_string().contains("divided by an attribute"),
+            "{error}"
+        );
     }
     assert_eq!(memory.files().await, before);
 }

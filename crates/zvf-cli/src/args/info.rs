@@ -39,8 +39,8 @@ Examples:
 /// `zvf links`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A record is shown in the order the application gave its endpoints, each as chunk:row. Edges that the geometry implies are
-not stored and not listed; `zvf query` gives those.
+The endpoints of a record have the order that the application gave them, each as chunk:row. Edges that follow from the geometry are
+not stored and not listed; `zvf query` returns them.
 
 Examples:
   zvf links brain.zarrvectors

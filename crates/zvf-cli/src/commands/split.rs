@@ -56,7 +56,9 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
                 let made = context.wait_at(&address, made)?;
                 written.notes(&made.notes, context);
                 match made.vertices {
-                    0 => context.remark(&format!("{}: has no objects or vertices: no part", part.of)),
+                    0 => {
+                        context.remark(&format!("{}: has no objects or vertices: no part", part.of))
+                    }
                     _ => written.add(&path, part, made.vertices, made.objects, false),
                 }
             }

@@ -267,7 +267,8 @@ impl<'a> Points<'a> {
                 let Some(number) = steps.number(*coordinate) else {
                     let row = self.rows.saturating_add(row as u64);
                     let found = format!("{coordinate} in row {row}");
-                    let expected = "the coordinates of the first pass: the store changed during the export";
+                    let expected =
+                        "the coordinates of the first pass: the store changed during the export";
                     return Err(ConvertError::usage(name(at), found, expected));
                 };
                 *place = number.to_le_bytes();

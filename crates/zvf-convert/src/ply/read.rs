@@ -295,7 +295,10 @@ impl Ply {
     ) -> Result<(), ConvertError> {
         let mut bytes = Bytes::open(&self.path)?;
         if header(&mut bytes, self.limits.line)? != self.header {
-            return Err(bytes.bad("another header", "that of the first pass: the file changed while it was read"));
+            return Err(bytes.bad(
+                "another header",
+                "that of the first pass: the file changed while it was read",
+            ));
         }
         let mut numbers = Numbers {
             bytes: &mut bytes,

@@ -128,7 +128,8 @@ impl Records {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let changed = || "the content of the first pass: the file changed while it was read".to_owned();
+        let changed =
+            || "the content of the first pass: the file changed while it was read".to_owned();
         // Checked again: the file may have changed.
         let checked = self.layout.positions(batch);
         let checked = checked.map_err(|(row, what)| rows.bad(row, what))?;
@@ -202,7 +203,10 @@ impl Records {
             } else if self.width != 3 {
                 let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
                 let found = format!("a link of {} ends", link.len());
-                let expected = format!("{}, as in the first pass: the file changed while it was read", self.width);
+                let expected = format!(
+                    "{}, as in the first pass: the file changed while it was read",
+                    self.width
+                );
                 return Err(ConvertError::malformed(file, place, found, expected));
             } else if let Some((corner, rest)) = link.split_first() {
                 for pair in rest.windows(2) {

@@ -153,8 +153,7 @@ impl Gathered {
             batch = batch.with_object_ids(ids);
         } else if !spec.has_objects() && tables.vertices.has_objects() {
             notes.push(
-                "left out: the object of each vertex, since the store has no objects"
-                    .to_owned(),
+                "left out: the object of each vertex, since the store has no objects".to_owned(),
             );
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());

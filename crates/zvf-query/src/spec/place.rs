@@ -126,7 +126,11 @@ impl QuerySpec {
             || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane);
         if self.plane.is_some() && !open {
             let found = "a plane, but no polygon that needs one";
-            return Err(wrong("plane", found, "a polygon that states no axes itself"));
+            return Err(wrong(
+                "plane",
+                found,
+                "a polygon that states no axes itself",
+            ));
         }
         if self.passing.is_some() && self.select == Select::Chunks {
             let found = "it with select chunks";

@@ -537,7 +537,8 @@ impl Source for TextTable {
                 if !column.take(value, &fields) {
                     let found = shown(value.unwrap_or_default());
                     let found = format!("{found} in column {}", shown(self.name(at)));
-                    let expected = "the content of the first pass: the file changed while it was read";
+                    let expected =
+                        "the content of the first pass: the file changed while it was read";
                     return Err(bad(rows.as_ref(), found, expected));
                 }
             }

@@ -126,7 +126,10 @@ impl Collected {
                 Entry::Occupied(_) => true,
             };
             if before {
-                self.note(format!("{} is not kept: a member of the same name was read before it", what()));
+                self.note(format!(
+                    "{} is not kept: a member of the same name was read before it",
+                    what()
+                ));
             }
         }
         Ok(())

@@ -42,7 +42,8 @@ impl StoreSpec {
         sizes("bin_shape", bins)?;
         if self.kind == Kind::PointCloud && self.objects {
             // The released readers take fragment numbers for bin numbers (trap T1): boxes would lose points.
-            let expected = "none: points with objects have a fragment for each object instead of bins";
+            let expected =
+                "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         for (axis, (chunk, bin)) in self.chunk_shape.iter().zip(bins).enumerate() {
