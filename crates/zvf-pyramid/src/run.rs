@@ -57,7 +57,7 @@ pub struct PyramidReport {
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
-    /// Most bytes of vertices and links that the density method held at one time, without those of the query and the encoder.
+    /// Peak memory of the density method for vertices and links, in bytes, without the query and the encoder.
     pub held: u64,
 }
 
