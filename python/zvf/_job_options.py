@@ -34,14 +34,14 @@ class AppendOptions(JobOptions, total=False):
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
     """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, in columns whose other values are not texts]."""
+    NA, NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
-    name rows, from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
+    from 0]."""
     links_by_row: bool
     """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
     link_columns: Sequence[str] | None
@@ -66,7 +66,7 @@ class AppendOptions(JobOptions, total=False):
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     space: Literal["rasmm", "voxelmm", "file"] | None
-    """Tractograms: the frame in which positions are stored [default: that of the store]."""
+    """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
     fill: Mapping[str, str | float | bool]
     """Value of the attribute NAME for new vertices without one in the files; repeatable. Default: {}."""
 
@@ -90,7 +90,7 @@ class ImportOptions(JobOptions, total=False):
     attributes: Sequence[str] | None
     """Tables: the columns that become attributes, of all others: all, none or names [default: all]."""
     exclude: Sequence[str]
-    """Tables: columns that are left out, and never looked at. Default: []."""
+    """Tables: columns that are ignored. Default: []."""
     nulls: Literal["keep", "error", "drop-row"] | int
     """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values the texts true and
     false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing. Default: "keep"."""
@@ -105,14 +105,14 @@ class ImportOptions(JobOptions, total=False):
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
     """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, in columns whose other values are not texts]."""
+    NA, NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
-    name rows, from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
+    from 0]."""
     links_by_row: bool
     """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
     link_columns: Sequence[str] | None
@@ -136,7 +136,7 @@ class ImportOptions(JobOptions, total=False):
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     chunk_shape: Sequence[float] | None
-    """Size of a chunk on each axis [default: chosen from the data, and said]."""
+    """Size of a chunk on each axis [default: chosen from the data and printed]."""
     bin_shape: Sequence[float] | None
     """Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]."""
     codec: str | Sequence[str | Mapping[str, Any]]
@@ -156,31 +156,31 @@ class ImportOptions(JobOptions, total=False):
     clear_leftovers: bool
     """Removes what an interrupted import left at STORE; a finished store or finished parts are never touched. Default: False."""
     begin: bool
-    """One store by several programs: begins it. Then each program writes a `part`, and at the end one runs `commit`, all with the same options;
-    the columns of FILE define the attributes of the store. Repeating it is success. Default: False."""
+    """Begins a store that several programs write: each writes a `part`, then one runs `commit`, all with the same options. The columns of FILE
+    define the attributes of the store. Can be repeated. Default: False."""
     parts: Sequence[str] | None
-    """With `begin`: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other part is taken, and
-    `commit` refuses while one is missing. Default: None."""
+    """With `begin`: the expected parts, as their number (20 is 0 to 19), names, or a file of names, one a line. Other parts are refused, and so is
+    `commit` while a part is missing. Default: None."""
     part: str | None
-    """Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a part that is
-    finished is success, and nothing is written. Default: None."""
+    """Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a finished part is not
+    written again. Default: None."""
     redo: bool
-    """With `part`: writes the part once more, in the place of the one that is finished. Default: False."""
+    """With `part`: replaces the part if it is finished already. Default: False."""
     commit: bool
-    """Puts the parts together: the store is there after that. Again, if it was interrupted. Default: False."""
+    """Completes the store from its parts. Can be repeated after an interruption. Default: False."""
     allow_missing: bool
-    """With `commit`: also without parts that were declared or begun and are not finished; the store names these in its root, as
-    `zvf_absent_parts`. Default: False."""
+    """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. Default:
+    False."""
     bounds: str | None
-    """The corners that all parts keep to. Default: None."""
+    """Lowest and highest corner of the positions of all parts. Default: None."""
 
 
 class VacuumOptions(JobOptions, total=False):
-    """The options of the job `vacuum`: Drops the rows of deleted objects and removes what no reader asks for."""
+    """The options of the job `vacuum`: Removes the rows of deleted objects, and files that no reader uses."""
 
 
 class ValidateOptions(Options, total=False):
-    """The options of the job `validate`: Looks whether a store can be trusted: structure, documents, cells, meaning, levels."""
+    """The options of the job `validate`: Checks a store for errors: structure, documents, cells, meaning, levels."""
 
     depth: int
     """The deepest level of checks. Default: 3."""
@@ -207,7 +207,7 @@ class PyramidOptions(JobOptions, total=False):
     """The options of the job `pyramid`: Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes."""
 
     factors: Sequence[float]
-    """How many times as large bins become from level to level, one number a level [default: levels that fit the data]."""
+    """Factor by which bins grow from level to level, one number for each new level [default: levels that fit the data]."""
     add: bool
     """Adds further levels above the existing ones, by their method and with their links between levels. Default: False."""
     replace: bool
@@ -229,14 +229,14 @@ class PyramidOptions(JobOptions, total=False):
     """Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without `factors`: how many vertices
     are left about in the last level [default: 10000 without `factors`]."""
     chunk_scale: Sequence[int | Sequence[int]]
-    """Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have about as many vertices as those
-    of level 0; 1 for the reference method]."""
+    """Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have about as many vertices as
+    chunks of level 0; 1 for the reference method]."""
     cross_links: Literal["none", "implicit", "explicit"] | None
     """Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the reference method, none else]."""
     cross_depth: int
-    """Over how many levels these links go; -1: over all. Default: 1."""
+    """How many levels these links span; -1: all. Default: 1."""
     clear_leftovers: bool
-    """Removes what an interrupted run left, or finishes what counts already. Default: False."""
+    """Removes the files of an interrupted run, or finishes the run if it was committed. Default: False."""
 
 
 class RechunkOptions(JobOptions, total=False):
@@ -251,12 +251,12 @@ class RechunkOptions(JobOptions, total=False):
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
     auto if the codecs of SRC were chosen]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk is a file of
-    its own [default: as in SRC]."""
+    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    of its own [default: as in SRC]."""
     strict: bool
-    """Fails where anything cannot be carried, instead of listing it. Default: False."""
+    """Fails if anything cannot be carried over, instead of listing it. Default: False."""
     journal: Path | None
-    """Keeps what is copied in FILE until DST is there: the same command resumes after an interruption. Default: None."""
+    """Records the progress in FILE until DST is complete: the same command continues after an interruption. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
 
@@ -271,12 +271,12 @@ class MigrateOptions(JobOptions, total=False):
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
     auto if the codecs of SRC were chosen]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk is a file of
-    its own [default: as in SRC]."""
+    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    of its own [default: as in SRC]."""
     strict: bool
-    """Fails where anything cannot be carried, instead of listing it. Default: False."""
+    """Fails if anything cannot be carried over, instead of listing it. Default: False."""
     journal: Path | None
-    """Keeps what is copied in FILE until DST is there: the same command resumes after an interruption. Default: None."""
+    """Records the progress in FILE until DST is complete: the same command continues after an interruption. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
 
@@ -326,17 +326,17 @@ class RepairOptions(Options, total=False):
     """The options of the job `repair`: Corrects the documents of a store that follow from its cells."""
 
     apply: bool
-    """Does it, and looks at the store again. Default: False."""
+    """Makes the changes, and validates the store again. Default: False."""
     only: Sequence[str] | None
-    """Settles findings of these checks only, by code or name. Default: None."""
+    """Repairs findings of these checks only, by code or name. Default: None."""
     depth: int
     """The deepest level of checks. Default: 5."""
     accept_loss: bool
     """Removes lost cells from their lists although other arrays name their chunks: their content is given up and reads as missing. Default: False."""
     backup: str | None
-    """Where documents are kept as they were [default: beside the store]."""
+    """Folder for copies of the old documents [default: beside the store]."""
     undo: str | None
-    """Puts back the documents that were kept there. Default: None."""
+    """Restores the old documents from this folder. Default: None."""
     force: bool
     """Restores documents also if they changed after the repair. Default: False."""
 
@@ -349,7 +349,7 @@ class CreateOptions(JobOptions, total=False):
     axes: Sequence[str] | None
     """Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]."""
     unit: str | None
-    """Unit of all axes of space, e.g. micrometer, um, nm; t=second is that of one axis. Default: None."""
+    """Unit of all axes of space, e.g. micrometer, um, nm; t=second sets the unit of one axis. Default: None."""
     dtype: str
     """Number type of positions. Default: "float32"."""
     with_objects: bool
@@ -381,7 +381,7 @@ class SampleOptions(JobOptions, total=False):
     affine: ArrayLike | Path | None
     """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
     keep_frame: bool
-    """Positions of a tractogram are used as they are stored, in whatever frame that is. Default: False."""
+    """Uses positions of a tractogram as they are stored, in any frame. Default: False."""
     order: Literal["nearest", "linear"] | None
     """How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]."""
     outside: float | str | None
@@ -509,7 +509,7 @@ class MeasureOptions(Options, total=False):
     own_level_only: bool
     """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
     mean: Sequence[str]
-    """Vertex attributes whose means are wanted. Default: []."""
+    """Adds the mean of these vertex attributes. Default: []."""
     attributes: Sequence[str]
     """Writes these measures as attributes of the objects, each under its name or another one. Default: []."""
     limit: int | None

@@ -236,7 +236,7 @@ def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dic
 
 
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
-    """Looks whether a store can be trusted, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
+    """Checks a store for errors, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
     `progress` is called with numbers of cells that were looked at.
     """
@@ -252,7 +252,7 @@ def diff(first: Path, second: Path, *, progress: Progress | None = None, **optio
 
 
 def vacuum(url: Path, **options: Unpack[VacuumOptions]) -> dict[str, Any]:
-    """Drops the rows of deleted objects, and removes what no reader asks for. No other writer may run meanwhile."""
+    """Removes the rows of deleted objects, and files that no reader uses. No other writer may run meanwhile."""
     return _run("vacuum", {"store": url, **options}, None)
 
 

@@ -37,7 +37,7 @@ impl Progress {
         display
     }
 
-    /// Begins a display of bytes, with those that are left and the time for them.
+    /// Begins a display of bytes, with the remaining bytes and time.
     pub(crate) fn of_bytes(wanted: bool) -> Self {
         let display = Self::new("", wanted);
         let style = ProgressStyle::with_template(
@@ -49,14 +49,14 @@ impl Progress {
         display
     }
 
-    /// Says how much there is.
+    /// Sets the total.
     pub(crate) fn total(&self, total: u64) {
         if let Some(bar) = &self.0 {
             bar.set_length(total);
         }
     }
 
-    /// Says how far a step is.
+    /// Shows the progress of a step.
     pub(crate) fn step(&self, progress: zvf_write::Progress) {
         if let Some(bar) = &self.0 {
             bar.set_message(step_name(progress.step));
@@ -72,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// Says that `n` more are done.
+    /// Adds `n` to the count.
     pub(crate) fn add(&self, n: u64) {
         if let Some(bar) = &self.0 {
             bar.inc(n);
@@ -80,7 +80,7 @@ impl Progress {
     }
 }
 
-/// What a step is called, and counts.
+/// The name of a step, and of its unit.
 fn step_name(step: Step) -> &'static str {
     match step {
         Step::Vertices => "writing chunks, vertices:",

@@ -314,7 +314,7 @@ fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
     let ran = home.zvf(&again)?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("going on behind 1 batch"),
+        ran.stderr.contains("continuing after 1 batch"),
         "{}",
         ran.stderr
     );

@@ -184,7 +184,7 @@ fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
         let ran = again.output()?;
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         ensure!(ran.status.success(), "{said}");
-        ensure!(said.contains("zvf: going on behind "), "{said}");
+        ensure!(said.contains("zvf: continuing after "), "{said}");
         ensure!(!journal.exists());
         resumed = true;
         break;

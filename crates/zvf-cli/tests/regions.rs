@@ -233,7 +233,7 @@ fn regions_that_cannot_be_are_usage() -> Result<()> {
             "region, at byte 0: expected sphere",
         ),
         (&["--region", "polygon(@none.wkt)"], "none.wkt"),
-        (&["--plane", "xy"], "plane: found it without a polygon"),
+        (&["--plane", "xy"], "plane: found a plane, but no polygon"),
         (&["--inside"], "inside: found neither a box nor a region"),
         (
             &["--near", "x=0,1", "--inside", "--ending"],

@@ -84,7 +84,7 @@ fn check_streams(header: &Header, block: usize, bytes: &[u8]) -> Result<(), Code
 pub(crate) struct Blocks {
     header: Header,
     pipeline: Option<Pipeline>,
-    /// As from [`extents`]; empty if the frame stores plain bytes.
+    /// The result of [`extents`]; empty if the frame stores plain bytes.
     extents: Vec<Range<usize>>,
     /// Number and decoded bytes of the block that was decoded last.
     last: Option<(usize, Vec<u8>)>,
@@ -206,8 +206,8 @@ impl Blocks {
     }
 }
 
-/// Most bytes of a block that is decoded for the sake of the first bytes of a frame, whatever the limit: C-Blosc makes them as large as
-/// the cache of a core.
+/// Most bytes of a block that is decoded to get the first bytes of a frame, regardless of the limit: C-Blosc makes blocks of the size of a core's
+/// cache.
 const MOST_BLOCK: u64 = 2 << 20;
 
 /// The first `keep` of `whole` bytes; all blocks are decompressed. Where blocks are larger than the limit and than usual,
@@ -281,7 +281,7 @@ fn parse_header(head: &[u8], stored: u64, limit: u64) -> Result<Header, CodecErr
     Ok(header)
 }
 
-/// What is too large is said to be that, whatever else is wrong with it.
+/// Reports a size over the limit before other defects.
 fn check_claim(frame: &[u8], limit: u64) -> Result<(), CodecError> {
     match frame.get(4..8).and_then(<[u8]>::first_chunk) {
         Some(claimed) => check(u64::from(u32::from_le_bytes(*claimed)), limit),

@@ -1,6 +1,6 @@
 //! Lists of codecs, decoded last to first.
 //!
-//! Every step checks how many bytes will come out before it makes room for them.
+//! Every step checks the decoded size before it allocates memory.
 
 use zvf_meta::Codec;
 
@@ -139,7 +139,7 @@ impl Chain {
         let Some(first) = first.filter(|_| whole <= MOST_STREAMED) else {
             return self.decode(data, limit);
         };
-        // Stored bytes are in memory already, whatever the limit on decoded ones.
+        // Stored bytes are already in memory, so the limit on decoded bytes does not apply to them.
         let data = match before.is_empty() {
             true => data,
             false => Self(before.to_vec()).decode(data, limit)?,
@@ -167,7 +167,7 @@ impl Chain {
 /// Decodes the first `keep` of the `whole` bytes of a stream; within a limit if all of them have to be decoded.
 type DecodeFirst = fn(&[u8], usize, u64, u64) -> Result<Vec<u8>, CodecError>;
 
-/// Most bytes of a chunk that are decoded for the sake of the first of them: bounds the time that a hostile chunk takes.
+/// Most bytes of a chunk that are decoded to get its first bytes; bounds the time for a hostile chunk.
 const MOST_STREAMED: u64 = 1 << 30;
 
 /// Compares the last four bytes with the CRC-32C of the rest, and removes them.

@@ -23,10 +23,10 @@ const SAMPLE: usize = 128 << 10;
 const LONGEST: usize = LARGE_BLOCK as usize;
 /// Cells of a sample.
 const MOST_CELLS: usize = 16;
-/// Bytes of a sample from which "incompressible" is believed; a smaller array may still grow.
+/// Smallest sample that can show that data is incompressible; a smaller array may still grow.
 const EVIDENCE: usize = 64 << 10;
 
-/// How much longer the document of an array with frames is, in bytes.
+/// Additional bytes in the document of an array with frames.
 const DOCUMENT: usize = 128;
 
 /// Bytes of the header of a frame.
@@ -111,7 +111,7 @@ impl CodecSample {
             return Ok(Compression::Zstd);
         }
         let zstd = self.compressed(&Compression::Zstd)?;
-        // Frames of nothing but heads are not that much smaller.
+        // Frames with little more than a header cannot be much smaller.
         if zstd <= DOCUMENT + HEAD * self.cells.len() {
             return Ok(Compression::Zstd);
         }
@@ -133,7 +133,7 @@ impl CodecSample {
         });
         let small = self.by_size(small)?.into_iter().next();
         let fast = fast.into_iter().next();
-        // Cells of one block are the same in larger ones.
+        // Larger blocks make no difference for cells of one block.
         let blocks = self.cells.iter().any(|cell| cell.len() > BLOCK as usize);
         let large = small.filter(|_| blocks).map(|(_, frames)| BloscFrames {
             block: LARGE_BLOCK,

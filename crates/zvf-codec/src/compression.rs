@@ -1,4 +1,4 @@
-//! Bytes-to-bytes codecs: what is written in documents, and done to chunks.
+//! Bytes-to-bytes codecs: their documents, and the encoding of chunks.
 
 use std::cell::RefCell;
 use std::io::{Error, Write as _};
@@ -57,8 +57,8 @@ impl Compression {
     /// The compression of a list of codecs as the documents of arrays have it, without its first one, which makes bytes
     /// of an array (`vlen-bytes` or `bytes`): such as `[{"name": "numcodecs.zlib", "configuration": {"level": 5}}, "crc32c"]`.
     ///
-    /// Codecs that this crate has itself are taken for what they are; a [`Pipeline`](Self::Pipeline) comes of the rest.
-    /// Each one is made and tried on some bytes.
+    /// Codecs that this crate implements become their own variant, others a [`Pipeline`](Self::Pipeline), whose codecs are made and tested on some
+    /// bytes.
     ///
     /// # Errors
     /// Misuse: something else than a list of codecs; a codec that this build does not have, does not take the
@@ -68,7 +68,7 @@ impl Compression {
     pub fn from_codecs(codecs: Value) -> Result<Self, CodecError> {
         let mut codecs = Codec::list(codecs)
             .map_err(|error| CodecError::specification(error.to_string(), "codecs"))?;
-        // zarr-python wants a configuration of all others, if it is an empty one.
+        // zarr-python requires a configuration for all others, even an empty one.
         for codec in codecs.iter_mut().filter(|codec| codec.name != "crc32c") {
             if codec.configuration.is_null() {
                 codec.configuration = json!({});
@@ -192,7 +192,7 @@ impl Compression {
             None => None,
         };
         let one = match last.name.as_str() {
-            // A checksum inside of frames is not written here.
+            // Frames with an internal checksum are not written here.
             "zstd" if last.configuration.get("checksum") != Some(&json!(true)) => match level {
                 None | Some(0) => Self::Zstd,
                 Some(level) => Self::ZstdLevel(i32::try_from(level).ok()?),

@@ -1,4 +1,4 @@
-//! Bytes on their way through codecs, and reading of them within limits.
+//! Bytes between codecs, and bounded reading of them.
 
 use bytes::Bytes;
 
@@ -108,7 +108,7 @@ pub(crate) fn read_first(
     use crate::isolate::isolate;
 
     let wrong = |what: String| CodecError::malformed(format!("{codec}: {what}"));
-    // One byte more than there should be shows that there are more.
+    // Reads one byte more than expected, to detect superfluous bytes.
     let mut reader = reader.take(whole.saturating_add(1));
     let read = isolate(|| {
         let mut bytes = Vec::new();

@@ -18,7 +18,7 @@ pub enum CodecError {
     /// The bytes are legal, but this build does not decode them.
     #[error("{0} is not supported")]
     Unsupported(String),
-    /// The library failed, whatever the bytes are.
+    /// The library failed, regardless of the bytes.
     #[error("{0}")]
     Library(#[from] std::io::Error),
     /// An invalid compression.

@@ -1,7 +1,7 @@
-//! Codecs that the `zarrs` crate undoes, one at a time: those that never make more bytes than they are given.
+//! Codecs that the `zarrs` crate decodes, one at a time. Their output is never larger than their input.
 //!
-//! Going through a whole array of `zarrs` is no way for them: its partial decoders fail on the checksum of cells inside
-//! shards (0.23.14), and cells that are arrays of their own are no array of its.
+//! Arrays of `zarrs` cannot be used for them: its partial decoders fail on the checksum of cells inside shards (0.23.14), and do not support cells
+//! that are arrays of their own.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Foreign {
         })
     }
 
-    /// Undoes the codec.
+    /// Decodes the codec.
     pub(crate) fn decode(&self, data: &[u8]) -> Result<Vec<u8>, CodecError> {
         let told = |why: &dyn std::fmt::Display| {
             CodecError::malformed(format!("{}: {why}", self.codec.name))
@@ -62,10 +62,10 @@ impl Foreign {
     }
 }
 
-/// Makes a codec of the `zarrs` crate that makes bytes of bytes.
+/// Makes a bytes-to-bytes codec of the `zarrs` crate.
 ///
 /// # Errors
-/// The name of the codec, and why it cannot be.
+/// The name of the codec, and why it cannot be made.
 pub(crate) fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{}: {why}", codec.name);
     let metadata: MetadataV3 =

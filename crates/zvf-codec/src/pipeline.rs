@@ -26,7 +26,7 @@ enum Made {
     Blosc(Settings),
     /// One of `zarrs`.
     Zarrs(Arc<dyn BytesToBytesCodecTraits>),
-    /// Its sum of `zarrs` 0.23.14 is wrong for an odd number of bytes.
+    /// Implemented here, because `zarrs` 0.23.14 computes a wrong checksum for an odd number of bytes.
     Fletcher32,
 }
 
@@ -85,10 +85,10 @@ impl Pipeline {
     }
 }
 
-/// Tries the codecs on some bytes: some of them take any configuration, and fail when they are used.
+/// Tests the codecs on some bytes, because some of them accept any configuration and fail only when they are used.
 ///
 /// # Errors
-/// The codec that cannot be, and why.
+/// The codec that fails, and why.
 pub(crate) fn check(codecs: &[Codec]) -> Result<(), String> {
     // Divisible by many sizes of elements.
     const SOME: u16 = 55_440;

@@ -44,7 +44,7 @@ impl<'d> Frames<'d> {
             .saturating_add(1)
             .saturating_mul(BLOCK_OUT);
         let mut decoder = FrameDecoder::new();
-        // A larger window than the data stand for, or than may come out of them, is of no use.
+        // A window beyond the possible size of the decoded data, or beyond the limit, is never needed.
         decoder.set_max_window_size(WINDOW.max(most.min(limit)));
         let mut frames = Self {
             rest: data,

@@ -1,13 +1,13 @@
-//! Ranges of the decoded bytes of one chunk, without the rest of it.
+//! Decodes ranges of one chunk without the rest of it.
 //!
-//! A chunk without codecs is its own bytes, and a Blosc frame is a table of blocks that decode alone: [`RangeDecoder`] decodes the blocks
-//! that hold a range, and reads no others where the stored bytes come from a [`StoredBytes::Source`]. Every other chunk is decoded whole.
+//! The blocks of a Blosc frame can be decoded separately: [`RangeDecoder`] decodes only the blocks of a range, and reads only these from a
+//! [`StoredBytes::Source`]. Chunks without codecs need no decoding. All other chunks are decoded whole.
 //!
 //! # Checks
-//! A checksum behind the codec covers all stored bytes, so a chunk that has one is read as a whole and checked before any range of it is
-//! decoded. Without one, ranges are protected by what the frame itself states: the limits of its header, block starts that are all
-//! different, streams of a block that end where the next block begins, and a block that decodes to exactly its length. A block start
-//! that is damaged breaks at least one of them, so that no other block takes the place of the one that is wanted.
+//! A checksum after the codec covers all stored bytes, so a chunk with a checksum is read as a whole and checked before a range is decoded. Without a
+//! checksum, the frame itself is checked: the limits in its header, that all block starts differ, that the streams of a block end where the next
+//! block begins, and that a block decodes to exactly its length. A damaged block start violates at least one of these rules, so that never another
+//! block is returned.
 
 use std::ops::Range;
 

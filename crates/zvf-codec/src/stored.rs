@@ -13,7 +13,7 @@ pub type ReadStored = Box<dyn Fn(Range<u64>) -> Result<Bytes, CodecError> + Send
 pub enum StoredBytes {
     /// In memory.
     Memory(Bytes),
-    /// Somewhere else: their number, and what reads ranges of them.
+    /// Elsewhere: their number, and a function that reads ranges.
     Source(u64, ReadStored),
 }
 

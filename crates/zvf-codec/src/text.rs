@@ -33,7 +33,7 @@ impl FromStr for Compression {
             ("zstd", None) => Self::Zstd,
             ("zstd", Some(level)) => Self::ZstdLevel(level),
             ("gzip", level) => Self::Gzip(u32::try_from(level.unwrap_or(6)).map_err(|_| bad())?),
-            // Positions are of four bytes in most stores; other arrays say their own.
+            // Positions have four bytes in most stores; writers replace it by the size of each array's items.
             ("blosc", None) => Self::Blosc(4),
             _ => return Err(bad()),
         };

@@ -8,7 +8,7 @@ use zvf_meta::{Affine, ImageHeader, StatedAffine};
 
 use crate::error::{ConvertError, Place, shown};
 
-/// Bytes of a text with an affine; a file of more is none.
+/// Largest text file with an affine, in bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads an affine of `rank` axes. The file is either text (numbers in row order, separated by blanks or commas, with or without a last
@@ -36,7 +36,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         _ => Box::new(file),
     };
     let mut bytes = Vec::new();
-    // No more than the larger header is read of an image.
+    // Of an image, only the bytes of the larger header are read.
     let first = ImageHeader::LENGTH as u64;
     reader
         .by_ref()
@@ -89,7 +89,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
 /// An affine of `rank` axes as numbers by rows.
 ///
 /// # Errors
-/// What is there instead.
+/// The text that was found instead.
 pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
     let lines = text
         .lines()
@@ -107,10 +107,10 @@ pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
     Affine::from_rows(&numbers?, rank).map_err(|error| error.what)
 }
 
-/// An affine of `rank` axes as numbers by rows, or that of a file: see [`parse_affine`] and [`read_affine`].
+/// An affine of `rank` axes, from a text of numbers by rows or from a file: see [`parse_affine`] and [`read_affine`].
 ///
 /// # Errors
-/// Misuse: neither; those of [`read_affine`].
+/// Misuse: neither numbers nor a file; the errors of [`read_affine`].
 pub fn stated_affine(text: &str, rank: usize) -> Result<StatedAffine, ConvertError> {
     let path = Path::new(text);
     if path.exists() {

@@ -16,7 +16,7 @@ use zvf_write::{Groups, Kind, StoreSpec, Values};
 use crate::error::{ConvertError, Place, shown};
 use crate::table::arrow;
 
-/// All of level 0 of a store: the tables that [`zvf_query::query`] returns, of everything.
+/// Level 0 of a store as the tables that [`zvf_query::query`] returns.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Whole {
@@ -28,7 +28,7 @@ pub struct Whole {
     pub objects: Option<RecordBatch>,
     /// The groups; `None` if the store has no groups.
     pub groups: Option<Groups<'static>>,
-    /// Remarks: data that is left out or repeated.
+    /// Notes about data that is left out or repeated.
     pub notes: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Whole {
     /// Reads the level once or twice and holds its tables in memory. Fails if an append of it would need more than twice the budget.
     ///
     /// # Errors
-    /// Misuse: vertices that belong to no object beside others that do; more than the budget allows. As the query.
+    /// Misuse: some vertices belong to an object and others to none; more than the budget allows. The errors of the query.
     pub fn read(store: &Store, budget: u64) -> BoxFuture<'_, Result<Self, ConvertError>> {
         Box::pin(async move {
             let mut notes = Vec::new();
@@ -58,9 +58,11 @@ impl Whole {
             let rows: u64 = plans.iter().map(LevelPlan::rows).sum();
             let held = held_by_edit(store.kind(), &level, rows, bytes);
             if held > budget.saturating_mul(2) {
-                let found = format!("{rows} vertices, of which an edit holds some {held} bytes");
+                let found = format!(
+                    "{rows} vertices, for which an edit needs about {held} bytes of memory"
+                );
                 let expected = format!(
-                    "{} at most: `zvf merge` writes a new store of both within the budget, --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
+                    "at most {}: `zvf merge` writes a new store of both within the budget, --memory-budget {} is enough for all vertices, or `zvf query {} --objects .. -o DIR` selects some objects",
                     budget.saturating_mul(2),
                     held.div_ceil(2),
                     store.url()
@@ -88,7 +90,7 @@ impl Whole {
                 if orphans > 0 {
                     let found = format!("{orphans} vertices that belong to no object");
                     let expected = format!(
-                        "objects: `zvf query {} --select objects -o DIR` leaves the others out, and `zvf append` takes DIR",
+                        "objects only: `zvf query {} --select objects -o DIR` leaves out the others, and `zvf append` reads DIR",
                         store.url()
                     );
                     return Err(ConvertError::usage(store.url(), found, expected));
@@ -117,7 +119,7 @@ impl Whole {
                     .filter(|more| *more > 0)
             {
                 notes.push(format!(
-                    "{more} vertices are appended again, once for each of the objects that share them"
+                    "vertices that objects share are appended once for each of the objects: {more} more in all"
                 ));
             }
             let groups = groups_of(store, 0, None).await?;
@@ -136,7 +138,7 @@ impl Whole {
     }
 }
 
-/// The bytes that an append of a whole level holds at most: its tables, the rows that are made of them, and what is written. Measured.
+/// Memory of an append of a whole level, in bytes: its tables, the rows made from them, and the encoded data. The factors are measured.
 fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
     let texts = level.vertex_attributes().iter();
     let texts = texts.filter(|one| one.categories.is_some()).count() as u64;
@@ -156,14 +158,14 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 /// Groups, and remarks on attributes of groups that are left out.
 pub type GroupsFound = (Groups<'static>, Vec<String>);
 
-/// The groups of a level (level 0 if the level has none) with those members that are among `members`; with all members if that is `None`.
-/// Groups that lose all their members are left out. The remarks name attributes that are left out.
+/// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
+/// Groups without remaining members are left out. The notes name attributes that are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes.
 ///
 /// # Errors
-/// As the store says.
+/// The errors of the store.
 pub fn groups_of<'a>(
     store: &'a Store,
     level: u32,
@@ -261,10 +263,10 @@ pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
     arrow::whole(path)
 }
 
-/// The rows of chains, such as polylines: objects one after another, each in the order of its links, which name the rows of the table.
+/// Reorders the rows of chains, such as polylines: object by object, each in the order of its links, which refer to rows of the table.
 ///
 /// # Errors
-/// Malformed data: the links of an object do not join its rows to one chain.
+/// Malformed data: the links of an object do not connect its rows to one chain.
 pub fn in_chains(
     path: &Path,
     vertices: &RecordBatch,
@@ -297,7 +299,9 @@ pub fn in_chains(
             continue;
         };
         if after.is_some() || *joined || ids.value(from) != ids.value(to) {
-            let found = format!("a link from row {from} to row {to}, one of which has another");
+            let found = format!(
+                "a link from row {from} to row {to}, one of which has another link on this side, or another object"
+            );
             return Err(wrong(
                 found,
                 "chains: at most one link before and after a row",
@@ -346,7 +350,7 @@ pub fn in_chains(
         .map_err(|error| wrong(error.to_string(), "rows of one table"))
 }
 
-/// The schema of a table says of its rows that they are in the order of chunks.
+/// Whether the schema of a table declares its rows to be in chunk order.
 pub(crate) fn is_in_chunk_order(schema: &arrow_schema::Schema) -> bool {
     schema
         .metadata()

@@ -1,7 +1,7 @@
 //! Zip files by the crate `zip`: members that are stored or deflated; and files of stored members.
 //!
-//! The crate reads the directory and finds each member. Members are unpacked here, because its readers borrow the archive, and the
-//! columns of a table are read side by side.
+//! The crate reads the directory and finds each member. Members are unpacked here, because the crate's readers borrow the archive, and
+//! several columns of a table are read at the same time.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl Archive {
         if archive.has_duplicate_names() {
             return Err(bad(
                 "a name again".to_owned(),
-                "a name of its own for each member",
+                "members with different names",
             ));
         }
         if archive.len() > MOST {
@@ -109,7 +109,7 @@ impl Archive {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// The bytes of a member, unpacked, forwards.
+    /// A reader of the unpacked bytes of a member.
     pub(crate) fn read(&self, member: &Member) -> Result<Bytes, ConvertError> {
         let io = |error| ConvertError::io(&self.path, error);
         let mut file = zvf_store::open_file(&self.path).map_err(io)?;
@@ -130,7 +130,7 @@ impl Archive {
     }
 }
 
-/// Bytes whose checksum is compared at their end. Reads no more than the stated size.
+/// Reads up to the stated size and compares the checksum at the end.
 struct Checked {
     bytes: Box<dyn Read>,
     left: u64,
@@ -150,14 +150,14 @@ impl Read for Checked {
         self.sum.update(part.get(..got).unwrap_or_default());
         self.left = self.left.saturating_sub(got as u64);
         if self.left == 0 && self.sum.sum() != self.wanted {
-            let what = "another checksum than that of the archive's directory";
+            let what = "a checksum that differs from the one in the archive's directory";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(got)
     }
 }
 
-/// Writes an archive of stored members. They have the first date that there is, so that the same members are the same bytes.
+/// Writes an archive of uncompressed members. All have the earliest date, so that equal members make equal bytes.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter<W: Write + Seek>(ZipWriter<W>);
 
@@ -168,7 +168,7 @@ impl<W: Write + Seek> ArchiveWriter<W> {
 
     /// Adds a member: all that can be read.
     pub(crate) fn add(&mut self, name: &str, content: &mut dyn Read) -> io::Result<()> {
-        // How long it is shows at its end, so there is room for 64 bits.
+        // The size is known only at the end, so 64-bit fields are reserved.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default())
@@ -183,7 +183,7 @@ impl<W: Write + Seek> ArchiveWriter<W> {
     }
 }
 
-/// The I/O error inside one of an archive, or that as one.
+/// The I/O error inside an archive error, or the archive error as an I/O error.
 fn plain<T>(done: ZipResult<T>) -> io::Result<T> {
     done.map_err(|error| match error {
         ZipError::Io(source) => source,

@@ -9,13 +9,13 @@ use crate::Options;
 use crate::error::shown;
 use crate::transform::axis_units;
 
-/// Types that an axis may be given.
+/// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
 /// Sets the types of axes that the caller named.
 ///
 /// # Errors
-/// Misuse: an axis or a type that there is not.
+/// Misuse: an unknown axis or type.
 pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result<(), ConvertError> {
     for (name, kind) in types {
         if !TYPES.contains(&kind.as_str()) {
@@ -36,10 +36,10 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
     Ok(())
 }
 
-/// Sets the units of axes as [`Options::unit`] has them; the number before each.
+/// Sets the units of axes from the text of [`Options::unit`]; returns the factor of each axis.
 ///
 /// # Errors
-/// Misuse: a unit that is none, or of an axis that there is not.
+/// Misuse: an unknown unit or axis.
 pub fn set_units(axes: &mut [Axis], text: &str) -> Result<Vec<f64>, ConvertError> {
     let units = axis_units(Some(text), axes)?;
     for (axis, unit) in axes.iter_mut().zip(&units) {
@@ -59,10 +59,10 @@ pub(crate) fn order(from: &[Axis], to: &[Axis]) -> Option<Affine> {
     (!map.is_identity()).then_some(map)
 }
 
-/// Checks the axes: the format needs two or more of space, before those of time and channels.
+/// Checks the axes: the format needs two or more axes of space, before the axes of time and channels.
 ///
 /// # Errors
-/// Misuse, with what helps.
+/// Misuse, with advice.
 pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
     let first_space = axes.iter().position(Axis::is_space).unwrap_or(axes.len());
     let late = axes.iter().enumerate().find(|(at, axis)| {

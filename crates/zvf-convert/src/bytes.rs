@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ConvertError, Place};
 
-/// Most bytes that are reserved because a file says that they follow.
+/// Most bytes that are reserved because of a length stated in a file.
 const RESERVED: usize = 1 << 20;
 
 /// A binary file, or a part of one, read forwards.
@@ -131,7 +131,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// A failure to read: bytes that cannot be unpacked are the file's fault.
+    /// The error for a failed read: I/O, or malformed if the bytes cannot be unpacked.
     #[cold]
     fn failed(&self, error: std::io::Error) -> ConvertError {
         match error.kind() {

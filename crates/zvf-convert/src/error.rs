@@ -43,7 +43,7 @@ pub enum ConvertError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file violates its format, or holds what a store cannot hold.
+    /// The file violates its format, or has data that a store cannot represent.
     #[error("{}{place}: found {found}, expected {expected}", path.display())]
     Malformed {
         /// The file.

@@ -38,7 +38,7 @@ pub enum Format {
     /// Points of laser scanners: LAS 1.0 to 1.4, point formats 0 to 10. Files are read as their header says, also LAZ and COPC with the
     /// feature `laz`.
     Las,
-    /// The same, compressed; with the feature `laz`. COPC is read only.
+    /// LAS, compressed; with the feature `laz`. COPC is read only.
     Laz,
     /// Tables as Arrow IPC files.
     Arrow,
@@ -49,7 +49,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats with headers of their own: LAZ has that of LAS.
+    /// All formats with a header of their own; LAZ shares the header of LAS.
     pub(crate) const ALL: [Self; 15] = [
         Self::Swc,
         Self::Csv,
@@ -102,7 +102,7 @@ impl Format {
     /// The format of a file, by its ending; of a folder, by the document `info` in it.
     ///
     /// # Errors
-    /// Misuse: an ending that none has.
+    /// Misuse: an unknown ending.
     pub fn of(path: &Path) -> Result<Self, ConvertError> {
         if path.is_dir() && path.join("info").is_file() {
             return Ok(Self::Precomputed);
@@ -116,7 +116,7 @@ impl Format {
             Some(format) => Err(ConvertError::usage(
                 path.display().to_string(),
                 format!("{}, packed by gzip", format.name()),
-                "a file that is not packed: only those of separated values are read so",
+                "an uncompressed file: only tables of separated values are read compressed",
             )),
             None => {
                 let known: Vec<String> = Self::endings().map(|name| format!(".{name}")).collect();
@@ -166,12 +166,12 @@ impl Format {
         }
     }
 
-    /// The name of the header that a store keeps of files of this format.
+    /// The name of the header that a store keeps for files of this format.
     pub(crate) fn header(self) -> String {
         self.as_read().name().to_lowercase()
     }
 
-    /// The format as which files are read: whether the points of LAS are compressed is in their header.
+    /// The format whose reader is used: LAZ is read as LAS, whose header states the compression.
     pub(crate) const fn as_read(self) -> Self {
         match self {
             Self::Laz => Self::Las,
@@ -233,7 +233,7 @@ impl Format {
     }
 }
 
-/// The name of a file that is packed by gzip, without `.gz`.
+/// The name of a gzip-compressed file without `.gz`.
 pub(crate) fn unpacked(path: &Path) -> Option<&Path> {
     let packed = path.extension()?.eq_ignore_ascii_case("gz");
     packed.then(|| path.file_stem().map(Path::new))?

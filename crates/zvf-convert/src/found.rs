@@ -18,7 +18,7 @@ pub(crate) struct Found {
     pub(crate) notes: Vec<String>,
 }
 
-/// What files say about the axes of their positions.
+/// The statements of files about the axes of their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stated {
     /// Nothing: the axes of the specification are in the order of the coordinates, whatever their names.

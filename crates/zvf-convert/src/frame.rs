@@ -12,23 +12,23 @@ use crate::{ConvertError, Format};
 /// The advice for a header that does not place positions.
 const KEEP: &str = "positions are used as they are stored with `--keep-frame`";
 
-/// The formats whose headers are stored.
+/// The formats with a header that stores keep.
 const FORMATS: [(Format, &str); 3] = [
     (Format::Trk, "trk"),
     (Format::Tck, "tck"),
     (Format::Trx, "trx"),
 ];
 
-/// Members that other programs put into a header of TRK, and no import of ours: their positions may be in any frame.
+/// Members of a TRK header that other programs write and imports of this crate do not: the positions may be in any frame.
 const FOREIGN: [&str; 4] = ["magic", "magic_number", "hdr_size", "nb_streamlines"];
 
-/// Members that imports of ours write beside `space`. Those before did not record the frame of TRK, and had none of them.
+/// Members that imports write beside `space`. Older imports wrote none of them and did not record the frame of TRK.
 const MAPS: [&str; 2] = ["voxelmm_to_rasmm", "rasmm_to_voxelmm"];
 
-/// By how much of their size the numbers of two maps that say the same may differ.
+/// Relative difference up to which the numbers of two maps count as equal.
 const ROUNDING: f64 = 1e-6;
 
-/// The remark on positions that are stored as voxelmm.
+/// The note about positions that are stored as voxelmm.
 pub(crate) const NOT_SCANNER: &str =
     "positions are millimetres from the corner of the first voxel, not of the scanner";
 
@@ -85,13 +85,13 @@ impl Frame {
     /// One request a format, at once.
     ///
     /// # Errors
-    /// As the store.
+    /// The errors of the store.
     pub async fn of_store(store: &Store) -> Result<Option<Self>, ConvertError> {
         let frame = Self::of(store, Format::Trk).await?;
         Ok(frame.filter(Self::is_tractogram))
     }
 
-    /// The header that a store keeps: of the format itself, else of another one, else what an import of before wrote as `crs`.
+    /// The header in a store: of the format itself, else of another format, else the `crs` that older imports wrote.
     pub(crate) async fn of(store: &Store, format: Format) -> Result<Option<Self>, ConvertError> {
         let names = FORMATS.map(|(_, name)| name);
         let headers = store.headers(&names).await?;
@@ -109,7 +109,7 @@ impl Frame {
         let agreed = spaces
             .windows(2)
             .all(|pair| matches!(pair, [a, b] if a == b));
-        // Names in order of preference, with that of the format first.
+        // Names in order of preference; the name for this format is the first.
         let wanted = own.map(|(_, name)| *name).into_iter().chain(names);
         let at = wanted
             .into_iter()
@@ -170,8 +170,8 @@ impl Frame {
         MAPS.iter().any(|name| self.members.contains_key(*name))
     }
 
-    /// Why positions cannot be placed by the header: it leaves the frame open, or its maps contradict each other, so that some of its
-    /// members are not those that were written.
+    /// Why the header does not determine the positions: it does not state the frame, or its maps contradict each other, because members
+    /// were changed after the import.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if !self.is_tractogram() {
@@ -260,7 +260,7 @@ impl Frame {
         }
     }
 
-    /// What `zvf info` shows: the frame, the voxel grid, and the maps as 4x4 matrices.
+    /// The document that `zvf info` shows: the frame, the voxel grid, and the maps as 4x4 matrices.
     #[must_use]
     pub fn document(&self) -> Value {
         let map = self.voxelmm_to_rasmm().ok();
@@ -323,7 +323,7 @@ impl Frame {
     }
 }
 
-/// Whether two maps of three axes are the same but for rounding.
+/// Whether two maps of three axes are equal except for rounding.
 fn same(a: &Affine, b: &Affine) -> bool {
     let (a, b) = (a.rows(), b.rows());
     let mut pairs = a.iter().flatten().zip(b.iter().flatten());
@@ -340,7 +340,7 @@ pub(crate) fn numbers(rows: &Value) -> Option<Vec<f64>> {
 /// The voxel grid of a header of TRK or TRX.
 ///
 /// # Errors
-/// What is missing or wrong.
+/// A text about the missing or wrong member.
 pub(crate) fn grid(source: &str, members: &JsonObject) -> Result<Grid, String> {
     let get = |key: &str| members.get(key).filter(|value| !value.is_null());
     let three = |key: &str| -> Result<[f64; 3], String> {

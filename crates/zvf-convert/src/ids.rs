@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{ConvertError, shown};
 use crate::format::stem;
 
-/// How the objects of files get their ids. Files never share an object: an id that two of them have is an error, unless one of the other
-/// rules keeps the two apart.
+/// How the objects of files get their ids. Files never share an object: an id that occurs in two files is an error, unless the rule makes
+/// the two ids different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObjectIds {
     /// Ids from the files: a column, or object names that are numbers. Without them, objects are numbered from 0 through all files.
@@ -22,7 +22,7 @@ pub enum ObjectIds {
     /// Ids from the files (objects without ids are numbered from 0 in each file), plus `step * (first + k)` for file
     /// k, counted from 0.
     Offset {
-        /// What is added from one file to the next.
+        /// The difference between the offsets of two consecutive files.
         step: i64,
         /// The factor for the first file: 0 for a new store, 1 if the store already has objects.
         first: i64,
@@ -30,27 +30,27 @@ pub enum ObjectIds {
 }
 
 /// The advice if two files contain the same id.
-pub(crate) const WAYS_OUT: &str = "ids of its own in each file: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
+pub(crate) const WAYS_OUT: &str = "different ids in all files: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
      --id-from-file makes each file one object by the number in its name, --new-ids numbers all objects anew";
 
-/// Gives the objects of files their ids, and finds those that two files have.
+/// Assigns ids to the objects of files, and detects ids that two files share.
 #[derive(Debug)]
 pub struct IdMap {
     rule: ObjectIds,
     files: Vec<PathBuf>,
-    /// Of [`ObjectIds::FromFile`]: the ids of the files.
+    /// For [`ObjectIds::FromFile`]: the ids of the files.
     of_files: Vec<i64>,
-    /// The file and the id there, by the id that was given.
+    /// The file and the id in it, by assigned id.
     given: HashMap<i64, (usize, i64)>,
-    /// Of [`ObjectIds::New`]: by file and the id there.
+    /// For [`ObjectIds::New`]: the assigned id, by file and id in it.
     new: HashMap<(usize, i64), i64>,
 }
 
 impl IdMap {
-    /// No id yet of the objects of some files.
+    /// A map without ids.
     ///
     /// # Errors
-    /// Misuse: files whose names cannot be ids of objects.
+    /// Misuse: names of files that cannot be ids of objects.
     pub fn new(rule: ObjectIds, files: &[PathBuf]) -> Result<Self, ConvertError> {
         Ok(Self {
             rule,
@@ -67,7 +67,7 @@ impl IdMap {
     /// The id that object `id` of file number `file` gets.
     ///
     /// # Cost
-    /// About 50 bytes are kept for each object; nothing for the ids of one file, which stay as they are.
+    /// About 50 bytes for each object; nothing for a single file, whose ids are unchanged.
     ///
     /// # Errors
     /// The found and expected texts, if two objects would get one id or no id is left.
@@ -114,7 +114,7 @@ impl IdMap {
                     .map_or(Path::new(""), PathBuf::as_path);
                 let found = match self.rule {
                     ObjectIds::Kept => {
-                        format!("object {id}, which {} has as well", other.display())
+                        format!("object {id}, which {} also has", other.display())
                     }
                     _ => format!(
                         "object {id}, which would get the id {number} of object {own} of {}",
@@ -168,10 +168,10 @@ fn number_in(name: &str) -> Option<i64> {
     runs.next().is_none().then(|| run.parse().ok())?
 }
 
-/// The ids of the objects of each file, where files only number them: `counts` says how many each has.
+/// The ids of the objects of each file, for formats without ids. `counts` are the objects of each file.
 ///
 /// # Errors
-/// Misuse: two files would share ids; ids do not fit in 64 bits; a file whose name is the id contains several objects.
+/// Misuse: two files would share ids; ids exceed 64 bits; ids from file names, but a file with several objects.
 pub(crate) fn ranges(
     rule: ObjectIds,
     files: &[PathBuf],
@@ -206,7 +206,7 @@ pub(crate) fn ranges(
             let found = format!("no ids for {}", name(at));
             return Err(ConvertError::usage("object ids", found, "ids of 64 bits"));
         };
-        // Steps are equal, so that a range can only meet the one before it.
+        // All steps are equal, so a range can only overlap the previous one.
         if let Some(before) = ranges
             .last()
             .filter(|before| before.start < end && start < before.end)
@@ -244,7 +244,7 @@ mod tests {
             (Ok(7), Ok(7), Ok(8))
         );
         let (found, expected) = kept.id(1, 7).unwrap_err();
-        assert_eq!(found, "object 7, which a/o3.csv has as well");
+        assert_eq!(found, "object 7, which a/o3.csv also has");
         for way in ["--id-offset", "--id-from-file", "--new-ids"] {
             assert!(expected.contains(way), "{expected}");
         }

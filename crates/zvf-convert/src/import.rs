@@ -1,4 +1,4 @@
-//! Files of one format on their way into a store.
+//! Imports files of one format.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,6 @@ enum Reader {
 }
 
 impl Reader {
-    /// Reads the files again, into a sink.
     fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         match self {
             Reader::Swc(reader) => reader.read(sink),
@@ -46,7 +45,7 @@ impl Reader {
     }
 }
 
-/// Files that were looked at and can be read.
+/// Files that were read once and can be imported.
 #[derive(Debug)]
 pub struct Import {
     reader: Reader,
@@ -161,7 +160,7 @@ impl Import {
             }
         };
         if format == Format::Las && transform.is_some() {
-            // Scale and offset are those of the positions of the file.
+            // Its scale and offset describe the positions of the file, not the mapped ones.
             found.frame = None;
         }
         if let Some(crs) = &options.crs {
@@ -236,7 +235,7 @@ impl Import {
     /// Reads the files again, into a sink. The same files and options always give the same batches and tables, in the same order.
     ///
     /// # Cost
-    /// As [`open`](Self::open); meshes are read twice, vertices first.
+    /// As for [`open`](Self::open); meshes are read twice, vertices first.
     ///
     /// # Errors
     /// As [`open`](Self::open), also if a file changed in between; and the errors of the sink.
@@ -277,13 +276,13 @@ impl Import {
         self.named
     }
 
-    /// Links that the files state: edges and faces. Implied links of streamlines are not counted.
+    /// Edges and faces of the files. Implied links of streamlines are not counted.
     #[must_use]
     pub fn links(&self) -> u64 {
         self.links
     }
 
-    /// Lowest and highest corner of the positions, as the store is to have them.
+    /// Lowest and highest corner of the positions in the store.
     #[must_use]
     pub fn corners(&self) -> (&[f64], &[f64]) {
         (&self.corners.0, &self.corners.1)
@@ -307,7 +306,7 @@ impl Import {
         &self.placement
     }
 
-    /// Remarks on data that the store will not hold, and on decisions that the import took.
+    /// Notes about data that will not be stored, and about automatic choices.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

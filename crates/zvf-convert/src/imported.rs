@@ -7,7 +7,7 @@ use crate::error::ConvertError;
 use crate::import::Import;
 use crate::sink::Sink;
 
-/// A part of the data of files, as tables like those of queries; see [`zvf_write::arrow`].
+/// A part of the data of files, as tables in the form that queries return; see [`zvf_write::arrow`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Imported {
     /// Vertices, and their links if the kind stores links. Either table may be empty.
@@ -18,13 +18,13 @@ pub enum Imported {
     Groups(RecordBatch),
 }
 
-/// Hands record batches over.
+/// A sink that passes record batches to a caller.
 struct Recorded<'a, T, E> {
     spec: &'a StoreSpec,
     /// Vertices so far.
     first: u64,
     take: T,
-    /// Why the caller takes no more.
+    /// The error of the caller, which ends the reading.
     refused: Option<E>,
 }
 
@@ -61,7 +61,7 @@ impl Import {
     /// in the same order, with the types, names and units of [`spec`](Self::spec). All tables of one sort have one schema. Links name
     /// vertices by their numbers, counted from 0 through all batches.
     ///
-    /// A writer takes them back by [`Batch::from_records`] and its like, and makes the same store of them.
+    /// [`Batch::from_records`] and its counterparts convert them back for a writer, which makes the same store from them.
     ///
     /// ```
     /// use zvf_convert::{ConvertError, Import, Imported, Options};
@@ -89,7 +89,7 @@ impl Import {
     /// As [`read`](Self::read): the memory of one batch, and of its record batches.
     ///
     /// # Errors
-    /// As [`read`](Self::read); as `take` says: reading ends there.
+    /// As [`read`](Self::read); the errors of `take`, which end the reading.
     pub fn record_batches<E: From<ConvertError>>(
         &self,
         take: impl FnMut(Imported) -> Result<(), E>,

@@ -1,7 +1,8 @@
-//! Decoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_codec::isolate`]): what
-//! panics in a decoder is a malformed file here, by its name.
+//! Runs third-party decoders on their own threads, with a large stack and reading ahead. They are isolated ([`zvf_codec::isolate`]): a panic of
+//! a decoder becomes an error about a malformed file.
 //!
-//! What `arrow-ipc`, `parquet` and `draco-core` may reserve is bounded before they see a file; see `table/arrow_check.rs` and `table/parquet`.
+//! The allocations of `arrow-ipc`, `parquet` and `draco-core` are bounded by checks of the file before; see `table/arrow_check.rs` and
+//! `table/parquet`.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -56,7 +57,7 @@ pub(crate) fn stream<T: Send>(
             .spawn_scoped(scope, move || caught(|| work(&out)))
             .map_err(|error| ConvertError::io(path, error))?;
         let taken = items.iter().try_for_each(take);
-        // A decoder that waits with another item finds that nothing takes it.
+        // Closes the channel, which ends a decoder that waits to send.
         drop(items);
         let done = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         taken.and(done.unwrap_or_else(|panic| Err(wrong(path, &panic))))
@@ -65,7 +66,7 @@ pub(crate) fn stream<T: Send>(
 
 #[cold]
 fn wrong(path: &Path, found: &str) -> ConvertError {
-    let found = format!("what its decoder cannot take apart ({found})");
+    let found = format!("data that the decoder cannot read ({found})");
     ConvertError::malformed(path, Place::Whole, found, "an undamaged file")
 }
 
@@ -82,7 +83,7 @@ mod tests {
         .unwrap_err()
         .to_string();
         assert!(
-            error.starts_with("a.parquet: found what its decoder cannot"),
+            error.starts_with("a.parquet: found data that the decoder cannot"),
             "{error}"
         );
         assert_eq!(isolate(path, || Ok(3)).unwrap(), 3);

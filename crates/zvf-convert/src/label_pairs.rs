@@ -16,18 +16,18 @@ use zvf_write::{Groups, NumberType, Values, WriteError};
 use crate::ConvertError;
 use crate::masks::PlacedVolume;
 
-/// Lines whose ends are looked up in the volume together.
+/// The ends of so many lines are looked up in the volume at a time.
 const TOGETHER: usize = 1 << 17;
 
-/// The largest number of pairs of labels: a volume with more is probably not one of labels.
+/// The largest number of pairs of labels: a volume with more probably does not hold labels.
 const MOST_PAIRS: usize = 1 << 17;
 
-/// The volume of labels, and what is summed up of the lines of each pair.
+/// The volume of labels, and the attributes to average for each pair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EndLabels {
     /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
     pub volume: String,
-    /// From indices of elements to the axes of the store, instead of what the volume states: see [`stated_affine`](crate::stated_affine).
+    /// Replaces the map of the volume from indices of elements to the axes of the store: see [`stated_affine`](crate::stated_affine).
     pub affine: Option<String>,
     /// Vertex attributes to average.
     pub means: Vec<String>,
@@ -65,19 +65,19 @@ pub struct LabelPair {
 
 /// Finds the labels of a volume at the first and the last vertex of each line, polyline or streamline of level 0.
 ///
-/// An end has the label of the element that contains it, as samples of order nearest; 0 and NaN are background, and so is everything outside of the volume. The order of the
-/// two ends does not count.
+/// An end has the label of the element that contains it, as in samples of order nearest. 0, NaN and everything outside of the volume are
+/// background. The order of the two ends does not matter.
 ///
 /// # Units
 /// The volume is placed as by [`mask_region`](crate::mask_region); lengths are in world units, as in [`Measures`].
 ///
 /// # Cost
-/// One scan of the vertices, and for each 131,072 lines one of the part of the volume around their ends. Memory: that part (in pieces of 256 MiB), the budget of the query,
-/// the table of objects, and 8 bytes for each line of a pair.
+/// One scan of the vertices, and for each 131,072 lines one read of the part of the volume around their ends. Memory: that part (in pieces of
+/// 256 MiB), the budget of the query, the table of objects, and 8 bytes for each line of a pair.
 ///
 /// # Errors
-/// Misuse: a store of another kind, a volume whose elements at ends are no whole numbers, or with more than 131,072 pairs of them, axes, units or a frame that
-/// do not fit, an unknown attribute. As the query and the volume.
+/// Misuse: a store of another kind; elements at ends that are not whole numbers; more than 131,072 pairs of labels; axes, units or a frame
+/// that do not fit; an unknown attribute. The errors of the query and the volume.
 pub fn label_pairs<'a>(
     store: &'a Store,
     source: &'a EndLabels,
@@ -139,7 +139,7 @@ fn floats(batch: &RecordBatch, name: &str) -> Result<Vec<f64>, WriteError> {
     Ok(column.iter().map(|one| one.unwrap_or(f64::NAN)).collect())
 }
 
-/// Adds the places of both ends of each line; NaN for one without vertices, which is outside.
+/// Adds the positions of both ends of each line; NaN, which is outside of the volume, for lines without vertices.
 fn ends(batch: &RecordBatch, axes: &[&str], places: &mut Vec<f64>) -> Result<(), WriteError> {
     let columns = |word: &str| -> Result<Vec<Vec<f64>>, WriteError> {
         let names = axes.iter().map(|axis| format!("{word}_{axis}"));
@@ -165,7 +165,7 @@ fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, Con
     let number = number.ok_or_else(|| wrong(format!("elements of {dtype}")))?;
     let mut values = Values::of_bytes(number, bytes);
     if number.is_float() {
-        // As of masks, NaN is no label.
+        // NaN is background, as in masks.
         let known = |one: f64| if one.is_nan() || one == 0.0 { 0.0 } else { one };
         let list = values.to_f64().into_iter().map(known);
         values = list.collect::<Vec<f64>>().into();
@@ -241,8 +241,8 @@ impl LabelPairs {
         Groups::new(members).with_names(names)
     }
 
-    /// A row for each pair of labels: `label_a`, `label_b` (int64), `count` of lines (uint64), `mean_length`, and for each attribute `mean_NAME`, the mean over the
-    /// lines of the means of their vertices, missing if no vertex has a value (float64).
+    /// A row for each pair of labels: `label_a`, `label_b` (int64), `count` of lines (uint64), `mean_length`, and for each attribute
+    /// `mean_NAME` (float64): the mean over all lines of the means of their vertices, missing if no vertex has a value.
     ///
     /// # Errors
     /// Bug.
@@ -275,7 +275,7 @@ impl LabelPairs {
     }
 }
 
-/// A mean; `None` of no values.
+/// The mean; `None` without values.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of objects are far below 2^53"

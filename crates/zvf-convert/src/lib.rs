@@ -67,8 +67,8 @@
 //!
 //! # Errors
 //!
-//! An error names the first line (or byte) that violates the format, and what was expected. Invalid data is never skipped or read as
-//! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
+//! An error names the first line (or byte) that violates the format, with the value found and the value expected. Invalid data is never
+//! skipped or replaced by a default. [`Import::notes`] lists data that a store cannot represent. No input causes a panic.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod affine;

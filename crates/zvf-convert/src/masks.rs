@@ -9,17 +9,18 @@ use zvf_volume::{AxisUse, Volume, VolumePlacement};
 use crate::regions::{MaskSource, refused};
 use crate::{ConvertError, Frame, stated_affine};
 
-/// The voxels of a volume as a region of one store, with remarks for the user. A position belongs to the element that samples of order nearest take: the volume is
-/// placed by the same rules, units are converted, and positions that are stored as voxel millimetres of TrackVis are those of the scanner.
+/// The voxels of a volume as a region of one store, with notes for the user. As in samples of order nearest, a position belongs to the
+/// element that contains it; the volume is placed by the same rules, units are converted, and positions that are stored in TrackVis voxel
+/// millimetres are converted to scanner millimetres.
 ///
 /// # Cost
 ///
-/// The volume is read once, 64 MiB at a time; the region is as large as [`Region::mask`] says.
+/// The volume is read once, 64 MiB at a time; for the memory of the region see [`Region::mask`].
 ///
 /// # Errors
 ///
-/// Misuse: a volume of more than three axes in space, or of several times or channels; labels that no element has, no element but zeros; axes, units or a frame that
-/// do not fit. Limit: more runs than a mask has. I/O and malformed volumes.
+/// Misuse: a volume of more than three axes in space, or of several times or channels; labels that do not occur; a volume of zeros; axes,
+/// units or a frame that do not fit. Limit: more runs than a mask can have. I/O and malformed volumes.
 pub fn mask_region<'a>(
     store: &'a Store,
     source: &'a MaskSource,
@@ -63,7 +64,7 @@ pub fn mask_region<'a>(
     })
 }
 
-/// A volume among the positions of a store.
+/// A volume, placed in the coordinates of a store.
 pub(crate) struct PlacedVolume {
     pub(crate) volume: Volume,
     pub(crate) uses: Vec<AxisUse>,
@@ -105,12 +106,13 @@ impl PlacedVolume {
     }
 }
 
-/// Some elements of an array as a region of one store, as [`mask_region`]: `to_world` leads from indices to the axes of space of the store, in order and in its units,
-/// for tractograms to scanner millimetres; `runs` are the first element and the count of neighbouring ones, the last axis being the fastest.
+/// Some elements of an array as a region of one store, as [`mask_region`]. `to_world` maps indices to the axes of space of the store, in
+/// their order and units (for tractograms to scanner millimetres); `runs` are the first element and the count of consecutive elements, with
+/// the last axis fastest.
 ///
 /// # Errors
 ///
-/// Misuse: other numbers of axes; those of [`Region::mask`]; a frame that does not fit.
+/// Misuse: another number of axes; a frame that does not fit; the errors of [`Region::mask`].
 pub fn mask_of_runs<'a>(
     store: &'a Store,
     shape: &'a [u64],
@@ -122,7 +124,7 @@ pub fn mask_of_runs<'a>(
         let picked = VolumePlacement::in_order(world, shape.len());
         if picked.len() != shape.len() {
             let found = format!("an array of {} axes", shape.len());
-            let expected = format!("one of as many as the store has: {}", world.len());
+            let expected = format!("as many as the store has: {}", world.len());
             return Err(ConvertError::usage("mask", found, expected));
         }
         let to_world = in_frame(store, to_world, &picked, &mut Vec::new()).await?;

@@ -1,4 +1,4 @@
-//! Objects that are files: their ids and names.
+//! Ids and names of objects, if each file is one.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use crate::error::ConvertError;
 use crate::format::stem;
 use crate::ids::{IdMap, ObjectIds};
 
-/// The object that a file is, with its name.
+/// The table of the object of a file, with its name.
 pub(crate) fn object(id: i64, file: &Path) -> ObjectTable<'static> {
     ObjectTable::new(vec![id]).with_attribute("name", Values::texts([stem(file)]))
 }
 
-/// An id for every file that is an object, and whether it is from the file's name. As the files are: the numbers that they are named
-/// by, if all are and all differ; else 0, 1, …
+/// An id for every file that is an object, and whether ids are from file names. [`ObjectIds::Kept`] uses the numbers in the names if all
+/// names are different numbers, else 0, 1, …
 ///
 /// # Errors
 /// Misuse: a rule by which two files would share an object, or one has no id.
@@ -53,7 +53,7 @@ fn number(text: &str) -> Option<i64> {
     (number.to_string() == text).then_some(number)
 }
 
-/// Says where ids come from, for people.
+/// The note about the source of ids.
 pub(crate) fn note(ids: &[i64], by_name: bool) -> String {
     match (ids, by_name) {
         ([id], true) => format!("the file is object {id}, by its name"),

@@ -19,12 +19,12 @@ use crate::records::source::{AXES, Source, TakeBatch};
 
 /// Bytes of an array that are held at once.
 const BATCH: usize = 64 << 20;
-/// A header that is longer is none.
+/// Longest header.
 const LONGEST: usize = 1 << 20;
 /// Characters of an array of texts.
 const MOST_CHARACTERS: usize = 1 << 16;
 
-/// What an array is, as its header says.
+/// The header of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Header {
     element: DataType,
@@ -41,7 +41,7 @@ pub(crate) struct Header {
 /// Columns of an array in Fortran order, which are read side by side.
 const MOST_COLUMNS: usize = 256;
 
-/// The rows of an open array, forwards: from one place, or from where each column is.
+/// Reads the rows of an array in order: with one reader, or with one for each column in Fortran order.
 pub(crate) struct Parts {
     header: Header,
     parts: Vec<Bytes>,
@@ -62,7 +62,10 @@ impl Parts {
         for at in 0..count {
             let mut bytes = bytes()?;
             if Header::read(&mut bytes)? != *known {
-                return Err(bytes.bad("another header", "that of when the file was looked at"));
+                return Err(bytes.bad(
+                    "another header",
+                    "that of the first pass: the file changed while it was read",
+                ));
             }
             let before = column.and_then(|size| size.checked_mul(at as u64));
             let before =
@@ -188,7 +191,7 @@ impl Header {
         size.checked_mul(self.width)
     }
 
-    /// So many rows, or as many as [`BATCH`] bytes hold: a packed array may claim rows of any width.
+    /// `rows`, or as many as fit into [`BATCH`] bytes: a compressed array may claim rows of any width.
     pub(crate) fn at_most(&self, rows: usize) -> usize {
         let row = self.row_bytes().unwrap_or(usize::MAX).max(1);
         rows.min(BATCH / row).max(1)
@@ -254,7 +257,7 @@ fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
     })
 }
 
-/// Reads an array of texts of one axis, as NumPy has them: `<U8`, characters of four bytes, zeros behind the last one.
+/// Reads a one-dimensional array of NumPy texts (`<U8`): characters of four bytes, padded with zeros.
 ///
 /// # Errors
 /// As [`Header::read`]; an array of another type or shape, or a large one.
@@ -345,7 +348,7 @@ fn parse(text: &str) -> Option<Header> {
         ">" => true,
         _ => return None,
     };
-    // One axis, or one column, has one order.
+    // For one axis or one column both orders are the same.
     let columns = columns && width > 1;
     let most = if columns { MOST_COLUMNS } else { 1 << 16 };
     (width > 0 && width <= most).then_some(Header {

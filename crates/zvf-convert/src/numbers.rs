@@ -86,7 +86,7 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
 ///
 /// # Errors
 ///
-/// Bug: the batch is none of vertices as queries return them.
+/// Bug: the batch is not a table of vertices.
 pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     let column = batch.column_by_name("position");
     Ok(floats(column.or_bug("vertices without positions")?))
@@ -99,7 +99,7 @@ pub(crate) fn single(schema: &Schema, column: &str) -> bool {
     matches!(element, Some((_, DataType::Float16 | DataType::Float32)))
 }
 
-/// Whether a float32 is a whole number of more digits than it has of its own, which is not written with an exponent.
+/// Whether a float32 is a whole number from 2^24 on, for which all digits are written.
 pub(crate) fn is_long(value: f64) -> bool {
     (16_777_216.0..1e16).contains(&value.abs())
 }

@@ -10,13 +10,13 @@ use crate::ids::ObjectIds;
 use crate::store_frame::StoreFrame;
 use crate::{ConvertError, Format};
 
-/// How much a file may hold. What is more is an error of class limit, before it is held.
+/// Limits of files. More is an error of the class limit, before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// Vertices, over all files. Default 2^40.
     pub vertices: u64,
-    /// Nodes of one SWC file, vertices of one STL file or precomputed object, corners of one face: what is held at once. Default 50 million.
+    /// Items in memory at once: nodes of one SWC file, vertices of one STL file or precomputed object, corners of one face. Default 50 million.
     pub held: u64,
     /// Bytes of a line of text, or of a record of a table. Default 16 MiB.
     pub line: u64,
@@ -41,18 +41,17 @@ impl Default for Limits {
     }
 }
 
-/// What becomes of missing values of a table's columns. Missing floats are NaN and missing texts stay missing, whatever is chosen, but
-/// for [`Error`](Self::Error) and [`DropRow`](Self::DropRow); missing moments are the lowest number, which the description of
-/// the attribute says.
+/// The treatment of missing values in tables. Unless [`Error`](Self::Error) or [`DropRow`](Self::DropRow) is chosen, missing floats are NaN,
+/// missing texts stay missing, and missing times are the lowest number, which the description of the attribute states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Nulls {
-    /// Nothing is lost: whole numbers with gaps become float64 with NaN, where float64 holds all of them, else they are refused;
-    /// truth values with gaps become texts, `true` and `false`.
+    /// Lossless: whole numbers with missing values become float64 with NaN, or are refused if float64 cannot represent all of them; truth
+    /// values with missing ones become the texts `true` and `false`.
     #[default]
     Keep,
     /// A missing value is an error.
     Error,
-    /// Rows with a missing value are left out, and counted in a remark.
+    /// Rows with a missing value are left out, and counted in a note.
     DropRow,
     /// Missing whole numbers become this one, which no row may have.
     Value(i64),
@@ -74,7 +73,7 @@ impl std::str::FromStr for Nulls {
     }
 }
 
-/// How files are read. The default finds everything in the files.
+/// How files are read. By default everything is determined from the files.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
@@ -86,9 +85,9 @@ pub struct Options {
     pub object_column: Option<String>,
     /// Tables: the columns that become attributes. Default: all others.
     pub attributes: Option<Vec<String>>,
-    /// Tables: columns that are left out, and never looked at.
+    /// Tables: columns that are ignored.
     pub exclude: Vec<String>,
-    /// Tables: what becomes of missing values.
+    /// Tables: the treatment of missing values.
     pub nulls: Nulls,
     /// Tables of text: words that mark a missing value, in every column. Default: `NA`, `NaN` and `null`, in columns without
     /// other texts. An empty field is always missing.
@@ -105,48 +104,48 @@ pub struct Options {
     pub ids: ObjectIds,
     /// The format of the files. Default: by their endings.
     pub format: Option<Format>,
-    /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
+    /// Tables: the byte between columns. Default: a comma, a tab in files that end in `.tsv`.
     pub delimiter: Option<u8>,
     /// Tables: another table with the edges, by rows of the vertex table from 0: a graph, or a skeleton.
     pub edges: Option<PathBuf>,
     /// Tables: another table with the faces: a mesh.
     pub faces: Option<PathBuf>,
-    /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
+    /// The columns of that table which refer to vertices, in the order of a link. Default: a column `vertices` of lists, or one for each end:
     /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, if it exists, `d`.
     pub link_columns: Option<Vec<String>>,
-    /// The column of the vertex table whose values the links use to name vertices: unique integers or texts. Default: links use row numbers
-    /// of the vertex table, from 0; refused if a column has the name of an id column and does not count the rows.
+    /// The column of the vertex table by which links refer to vertices: unique integers or texts. Default: links use row numbers of the
+    /// vertex table, from 0; refused if a column is named like an id column and its values are not the row numbers.
     pub node_id: Option<String>,
-    /// Whether links name rows, whatever columns the vertex table has.
+    /// Whether links refer to rows even if the vertex table has a column of ids.
     pub links_by_row: bool,
     /// Units of the axes, separated by commas: a length applies to all axes of space; `AXIS=UNIT` to one axis, with a time for an axis of
     /// time (`um,t=second`). A unit is given by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`).
     /// Default: the unit of the format, of the table (`zvf.axes`) or of the image of [`affine`](Self::affine), if one is stated.
     pub unit: Option<String>,
-    /// Types of axes by name: `space`, `time` or `channel`. Default: those that a table states (`zvf.axes`), else `time` for `t`, `time`
+    /// Types of axes by name: `space`, `time` or `channel`. Default: the types in the table (`zvf.axes`), else `time` for `t`, `time`
     /// and `frame`, and `space` for all others.
     pub axis_types: Vec<(String, String)>,
     /// Tractograms: the frame in which positions are stored. Default: [`Space::Rasmm`].
     pub space: Option<Space>,
-    /// All formats except tractograms: the file with the affine from positions of the files to those of the store, see
+    /// All formats except tractograms: the file with the affine from positions of the files to positions in the store, see
     /// [`read_affine`](crate::read_affine).
     pub affine: Option<PathBuf>,
     /// All but tractograms: factors of the positions, one for all axes of space or one an axis; before the affine.
     pub scale: Option<Vec<f64>>,
-    /// The coordinate reference system of the positions, such as `EPSG:25832` or WKT. Default: that of the files (LAS), or none.
+    /// The coordinate reference system of the positions, such as `EPSG:25832` or WKT. Default: from the files (LAS), or none.
     pub crs: Option<String>,
     /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the files. Of a COPC file only the chunks that meet it are read.
     pub bbox: Option<BBox>,
     /// COPC: only the points of the coarsest levels, down to the first one whose spacing is at most this number, in units of the file.
     pub resolution: Option<f64>,
-    /// The frame of a store that exists, into which positions are brought. [`unit`](Self::unit), [`scale`](Self::scale) and
+    /// The frame of an existing store, to which positions are converted. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
-    /// How much a file may hold.
+    /// Limits of files.
     pub limits: Limits,
-    /// Whether columns of types that a store does not hold are left out, instead of refused.
+    /// Whether columns of unsupported types are left out instead of refused.
     pub(crate) loose: bool,
 }
 
@@ -195,7 +194,7 @@ impl Options {
         faces.or(self.edges.as_deref().map(|path| (path, false)))
     }
 
-    /// The kinds that a table of links makes, the usual one first.
+    /// The kinds that a table of links can make, the default first.
     pub(crate) fn linked(&self) -> Option<&'static [Kind]> {
         Some(match self.links()? {
             (_, true) => &[Kind::Mesh],
@@ -277,7 +276,7 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
         return Err(ConvertError::usage(
             "edges or faces",
             found,
-            "one, whose rows they name",
+            "one: edges and faces name its rows",
         ));
     }
     if options.links().is_some() && options.node_id.is_none() && options.nulls == Nulls::DropRow {

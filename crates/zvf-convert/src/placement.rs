@@ -1,4 +1,4 @@
-//! Where positions of files belong in a store that exists: the map with which it was made, its axes and their units.
+//! Maps positions of files into an existing store: by the map with which it was made, its axes and their units.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl StoreFrame {
         self.place(Format::Arrow, &given, stated.as_deref())
     }
 
-    /// Axes reordered like those of the store if the names are the same, else unchanged.
+    /// The axes in the order of the store's axes if the names are the same, else unchanged.
     pub(crate) fn in_order(&self, axes: Vec<Axis>) -> Vec<Axis> {
         let by_name = |axis: &Axis| axes.iter().find(|one| one.name == axis.name).cloned();
         let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
@@ -58,14 +58,14 @@ impl StoreFrame {
                     format!("{}: {APPLIED}", recorded.place),
                     why,
                     format!(
-                        "an affine; {} takes positions as they are",
+                        "an affine; {} imports positions unchanged",
                         self.as_they_are()
                     ),
                 )
             })?;
             source = recorded.format;
             remarks.push(format!(
-                "positions were {}, as those that the store was made from ({}); {} takes them as they are",
+                "positions were {}, as in the import that made the store ({}); {} imports them unchanged",
                 described(&map),
                 recorded.place,
                 self.as_they_are()
@@ -79,7 +79,7 @@ impl StoreFrame {
             let unit = given.units.get(at).cloned().flatten();
             let own = stated.and_then(|stated| stated.get(at));
             axis.unit = match given.explicit {
-                // What an explicit map leads to has the unit of the store unless one is given.
+                // The result of an explicit map is in the unit of the store unless another unit is given.
                 true if given.map.is_some() => unit,
                 true => unit.or_else(|| own.and_then(|one| one.unit.clone())),
                 false => own.and_then(|one| one.unit.clone()),
@@ -145,7 +145,7 @@ impl StoreFrame {
         let own = missing(&self.axes, from);
         if !own.is_empty() {
             remarks.push(format!(
-                "the store states no unit of {}: positions in {} are taken as they are",
+                "the store states no unit of {}: positions in {} are stored unchanged",
                 own.join(", "),
                 units(from)
             ));
@@ -153,7 +153,7 @@ impl StoreFrame {
         let theirs = missing(from, &self.axes);
         if !theirs.is_empty() && !explicit {
             remarks.push(format!(
-                "the files state no unit of {}: positions are taken to be in {}, as those of the store",
+                "the files state no unit of {}: {} is assumed, the unit of the store",
                 theirs.join(", "),
                 units(&self.axes)
             ));
@@ -161,17 +161,17 @@ impl StoreFrame {
         Ok(None)
     }
 
-    /// Names the options that apply to these files only, beside those that made the store.
+    /// A text that compares the map of these files with the map of the store.
     fn compare(&self, given: &Given) -> String {
         let own = match self.recorded.first() {
-            None => "those of the store were taken as they were in their files".to_owned(),
+            None => "those of the store were imported unchanged".to_owned(),
             Some(Recorded { map, place, .. }) => match map {
                 Ok(map) => format!("those of the store were {} ({place})", described(map)),
                 Err(why) => format!("the store records {why} ({place})"),
             },
         };
         let theirs = match &given.map {
-            None => Cow::Borrowed("taken as they are"),
+            None => Cow::Borrowed("imported unchanged"),
             Some(map) => Cow::Owned(described(map)),
         };
         format!(
@@ -180,7 +180,7 @@ impl StoreFrame {
         )
     }
 
-    /// The option that takes positions as they are, in the unit of the store.
+    /// The advice to import positions unchanged, in the unit of the store.
     fn as_they_are(&self) -> String {
         let mut space = self.axes.iter().filter(|axis| axis.is_space());
         let first = space.next().and_then(|axis| axis.unit.as_deref());
@@ -192,7 +192,7 @@ impl StoreFrame {
         }
     }
 
-    /// Checks that the frame of a tractogram is that of the store.
+    /// Checks that a tractogram has the frame of the store.
     ///
     /// # Errors
     /// Misuse: the header of the store does not state its frame.

@@ -16,14 +16,14 @@ use crate::{ConvertError, Import, Imported, Options};
 /// Largest file of polygons.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The volume of a mask, and which of its voxels are meant.
+/// The volume of a mask, and the labels that belong to the region.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MaskSource {
     /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
     pub volume: String,
-    /// The values of the elements that belong; none: all but 0 and NaN.
+    /// The labels that belong to the region; empty: all except 0 and NaN.
     pub labels: Vec<i64>,
-    /// From indices of elements to the axes of the store, instead of what the volume states: see [`stated_affine`](crate::stated_affine).
+    /// Replaces the map of the volume from indices of elements to the axes of the store: see [`stated_affine`](crate::stated_affine).
     pub affine: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct MaskSource {
 ///
 /// # Errors
 ///
-/// Those of [`Region::parse`]; of the files as [`polygon_region`], [`mesh_region`] and [`hull_region`], and as `mask` says.
+/// The errors of [`Region::parse`], [`polygon_region`], [`mesh_region`], [`hull_region`] and `mask`.
 pub fn region<E: From<ConvertError> + Display>(
     text: &str,
     mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
@@ -89,7 +89,7 @@ fn with_files<T, E: From<ConvertError> + Display>(
 ///
 /// # Errors
 ///
-/// Those of [`Region::polygon`]; I/O; usage: a file above 64 MiB.
+/// The errors of [`Region::polygon`]; I/O; usage: a file above 64 MiB.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -121,7 +121,7 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
     Region::polygon(&content).map_err(|error| refused(text, &error))
 }
 
-/// An error of what a file holds.
+/// The error for the contents of a file.
 pub(crate) fn refused(file: &str, error: &QueryError) -> ConvertError {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or("");
@@ -146,7 +146,7 @@ pub(crate) fn refused(file: &str, error: &QueryError) -> ConvertError {
 ///
 /// # Errors
 ///
-/// Usage: a file that is no mesh, a mesh that is not closed (with the number of its open edges) or too large. Those of [`Import`].
+/// Usage: a file without a mesh, a mesh that is not closed (with the number of its open edges) or too large. The errors of [`Import`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,7 +172,7 @@ pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
 ///
 /// # Errors
 ///
-/// Usage: a file that is no mesh, or whose vertices are in one plane. Those of [`Import`].
+/// Usage: a file without a mesh, or with all vertices in one plane. The errors of [`Import`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 use zvf_write::Axis;
 
-/// Vertices that a chunk shall hold on average: small enough to read one for a small box, large enough that a store has few files.
+/// Intended mean of vertices in a chunk: few enough to read one for a small box, many enough that a store has few files.
 const WANTED: f64 = 10_000.0;
-/// Chunks from which on their number grows with the square root of the vertices: documents list the chunks of a level.
+/// From so many chunks on, their number grows with the square root of the vertices, because documents list the chunks of a level.
 const MANY: f64 = 10_000.0;
-/// Points of a bin.
+/// Intended mean of points in a bin.
 const WANTED_IN_BIN: f64 = 500.0;
-/// Positions that are remembered.
+/// Most positions of the sample.
 const SAMPLE: usize = 1 << 16;
-/// Below so many remembered positions a chunk their number says nothing about occupied chunks.
+/// With fewer sampled positions in a chunk, the number of occupied chunks cannot be estimated from the sample.
 const TRUSTED: f64 = 8.0;
 /// Ten steps from 1 to 10, each about a quarter more than the one before.
 const STEPS: [&str; 10] = ["1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8"];
@@ -27,7 +27,7 @@ pub(crate) struct Extent {
     count: u64,
     sample: Vec<f64>,
     every: u64,
-    /// The number of the vertex that the sample takes next.
+    /// The number of the next vertex for the sample.
     next: u64,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Chosen {
 struct Time {
     axis: usize,
     span: f64,
-    /// The factor that makes its span comparable with that of space.
+    /// The factor that makes its span comparable with the spans of space.
     factor: f64,
     /// Whether all times are whole numbers, such as numbers of frames.
     whole: bool,
 }
 
 impl Time {
-    /// The size of a chunk that is nearly this one: whole, or of few digits.
+    /// A rounded size of a chunk: a whole number, or one of few digits.
     fn size(&self, about: f64) -> f64 {
         if self.whole && about.is_finite() {
             return about.ceil().max(1.0);
@@ -79,7 +79,7 @@ impl Extent {
     pub(crate) fn add_all<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
         let mut rest = positions;
         loop {
-            // All before the next one that the sample takes widen the corners only.
+            // Vertices before the next one of the sample only widen the corners.
             let before =
                 usize::try_from(self.next.saturating_sub(self.count)).unwrap_or(usize::MAX);
             let before = before.min(rest.len().checked_div(self.dims).unwrap_or(0));
@@ -142,13 +142,13 @@ impl Extent {
         (self.count > 0).then(|| (self.low.clone(), self.high.clone()))
     }
 
-    /// Vertices that a chunk shall hold: [`WANTED`] up to [`MANY`] chunks; four times as many vertices are then in twice as many chunks.
+    /// Intended mean of vertices in a chunk: [`WANTED`] up to [`MANY`] chunks; above, four times as many vertices make twice as many chunks.
     fn wanted(&self) -> f64 {
         WANTED * (float(self.count) / WANTED / MANY).sqrt().max(1.0)
     }
 
-    /// A cube in space: the step whose occupied chunks hold nearest to [`wanted`](Self::wanted) vertices each. Along an axis of time
-    /// chunks have a size of their own, so that there are as many along it as along the longest axis of space.
+    /// Chooses a cube in space: the size for which the mean of vertices in an occupied chunk is nearest to [`wanted`](Self::wanted). The size
+    /// along an axis of time is chosen so that there are as many chunks along it as along the longest axis of space.
     pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> Chosen {
         let times = self.times(axes);
         let even = match times.is_empty() {
@@ -195,8 +195,7 @@ impl Extent {
         Chosen { chunk, bin, reason }
     }
 
-    /// Into how many bins a chunk is cut along each axis, for so many in all. Bins do not mix whole-numbered times before they are small
-    /// enough in space.
+    /// The number of bins along each axis of a chunk, for `wanted` bins in all. An axis of whole-numbered times is divided first.
     fn parts(&self, chunk: &[f64], wanted: f64, times: &[Time]) -> Vec<f64> {
         let root = |value: f64, axes: usize| power_of_two(value.powf(1.0 / float(axes as u64)));
         let mut parts = vec![root(wanted, self.dims); chunk.len()];
@@ -206,7 +205,7 @@ impl Extent {
                 continue;
             };
             if time.whole {
-                // Sizes of whole times are whole.
+                // Bins of whole-numbered times have whole sizes.
                 let most = size.min(wanted.max(1.0)).min(64.0);
                 let mut divisors = (1..=64_u32).rev().map(f64::from);
                 let largest = divisors.find(|one| *one <= most && (size / one).fract() == 0.0);
@@ -254,7 +253,7 @@ impl Extent {
             .collect()
     }
 
-    /// The same with times that span as much as space does.
+    /// The distribution with times scaled to the span of space.
     fn stretched(&self, times: &[Time]) -> Self {
         let mut even = self.clone();
         for time in times {
@@ -286,12 +285,12 @@ impl Extent {
                 _ => float(self.count) / occupied,
             };
             if let Some(before) = before {
-                // No geometry fills space faster than all of it, none slower than a line does.
+                // Bounded by the growth of a full volume and of a line.
                 shrinks = (before / mean).clamp(1.2, 20.0);
             }
             before = Some(mean);
             let away = |mean: f64| (mean / wanted).ln().abs();
-            // Of two equally good sizes the smaller one.
+            // Of two equally good sizes, the smaller one is chosen.
             if best.is_none_or(|(_, found)| away(mean) <= away(found)) {
                 best = Some((side, mean));
             }
@@ -314,7 +313,7 @@ impl Extent {
         let positions = self.sample.chunks(self.dims).map(chunk);
         let (low, high) = (chunk(&self.low), chunk(&self.high));
         let found = match marks(low, high) {
-            // A mark for each chunk of the box: much cheaper than a set, and this is done for a dozen sides.
+            // A flag for each chunk of the box is much cheaper than a set, and this is repeated for a dozen sides.
             Some((sizes, mut marks)) => {
                 for chunk in positions {
                     let axes = chunk.iter().zip(low).zip(sizes);

@@ -1,8 +1,8 @@
-//! Where readers hand over what they read.
+//! The receiver of data from readers.
 
 use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError};
 
-/// What takes batches: a [`StoreWriter`], or anything else.
+/// A receiver of batches, such as a [`StoreWriter`].
 pub trait Sink {
     /// Takes vertices.
     ///

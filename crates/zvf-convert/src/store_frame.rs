@@ -1,4 +1,4 @@
-//! The frame of a store that exists: its axes, and the map with which it was made.
+//! The frame of an existing store: its axes, and the map with which it was made.
 
 use serde_json::Value;
 use zvf_meta::{Affine, Axis};
@@ -10,20 +10,20 @@ use crate::{ConvertError, Format};
 
 /// Member of a header: the map that an import applied to positions of files that state no frame.
 pub(crate) const APPLIED: &str = "applied_affine";
-/// Member of a header, beside the map that was applied in all: the part of it that a user gave, of a format that has a map of its own.
+/// Member of a header, for formats with a map of their own: the part of the applied map that the user gave.
 pub(crate) const GIVEN: &str = "given_affine";
 
 /// The map with which a store was made.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Recorded {
     pub(crate) format: Format,
-    /// Where in the store it is.
+    /// Its path in the store.
     pub(crate) place: String,
-    /// The map, or why it is none.
+    /// The map, or why it cannot be used.
     pub(crate) map: Result<Affine, String>,
 }
 
-/// The frame of the positions of a store that exists, into which files are brought.
+/// The frame of the positions of an existing store, to which positions of files are converted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreFrame {
     pub(crate) kind: Kind,
@@ -34,11 +34,11 @@ pub struct StoreFrame {
     pub(crate) crs: Option<Value>,
 }
 
-/// How positions of files are brought into a store.
+/// The conversion of positions of files for a store.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Placed {
-    /// From the positions of the files to those of the store; `None` for the identity.
+    /// The map from positions of the files to positions of the store; `None` for the identity.
     pub map: Option<Affine>,
     /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
     pub lengths: Option<f64>,
@@ -53,7 +53,7 @@ impl StoreFrame {
     /// One request for each format that may have a header, at once.
     ///
     /// # Errors
-    /// As the store.
+    /// The errors of the store.
     pub async fn of_store(store: &Store) -> Result<Self, ConvertError> {
         let formats = Format::ALL.iter().filter(|one| !one.is_tractogram());
         let names: Vec<(Format, String)> = formats.map(|one| (*one, one.header())).collect();
@@ -96,12 +96,12 @@ impl StoreFrame {
             Some(other) => Err(ConvertError::usage(
                 "the map of the store",
                 format!("one in {} and another in {}", first.place, other.place),
-                "one; --unit, --scale or --affine give that of the files",
+                "a single one; --unit, --scale or --affine state the map of the files",
             )),
         }
     }
 
-    /// The map from scanner millimetres to the positions of a store of voxel millimetres; `None` for other stores.
+    /// The map from scanner millimetres to the positions of a store with voxel millimetres; `None` for other stores.
     ///
     /// # Errors
     /// Misuse: a header without a usable map.
@@ -119,7 +119,7 @@ impl StoreFrame {
     }
 }
 
-/// The map that a header states: that which a user gave, without the one that its format has.
+/// The map of the user in a header, without the map of the format.
 fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<Affine, String>> {
     let value = match (header.get(GIVEN), format) {
         (Some(given), _) => given,

@@ -1,4 +1,4 @@
-//! Lines and numbers of text files.
+//! Reads lines and numbers of text files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -80,7 +80,7 @@ impl Lines {
         }
     }
 
-    /// The line without a mark of the byte order.
+    /// The line without a byte order mark.
     pub(crate) fn marked(&self) -> &[u8] {
         let bytes = self.bytes.as_slice();
         match self.line {
@@ -107,7 +107,7 @@ impl Lines {
             .and_then(|end| self.bytes.get(..end))
             .unwrap_or(&self.bytes);
         match std::str::from_utf8(bytes) {
-            // A mark of the byte order, as some editors write it.
+            // A byte order mark, which some editors write.
             Ok(text) if self.line == 1 => Ok(text.trim_start_matches('\u{feff}').trim()),
             Ok(text) => Ok(text.trim()),
             Err(_) => Err(self.bad("bytes that are no UTF-8", "text")),
@@ -136,15 +136,15 @@ impl Lines {
     }
 }
 
-/// A number that is finite and that float64 has: neither `1e400` nor `1e-400`, which would be infinite and 0, nor
-/// 9007199254740993, which would be another whole number.
+/// A finite number that float64 represents: neither `1e400` (infinite) nor `1e-400` (0), nor 9007199254740993, which would be rounded to another
+/// whole number.
 pub(crate) fn finite(text: &str) -> Option<f64> {
     let value = text.parse::<f64>().ok()?;
     let other = out_of_range(text, value) || rounds(text, value);
     (value.is_finite() && !other).then_some(value)
 }
 
-/// Whether float32 keeps a number with all the decimals that its text has.
+/// Whether float32 preserves a number with all decimals of its text.
 ///
 /// `20648.06445312` is a float32 that was written with eight decimals, and `0.959` needs no more; `16777217` and
 /// `1234567.89` do.
@@ -171,7 +171,7 @@ pub(crate) fn single_holds(text: &str, value: f64) -> bool {
         return false;
     };
     let half = 0.5 * 10.0_f64.powi(exponent.saturating_sub(decimals));
-    // The value of the text is rounded itself.
+    // Tolerates the rounding of `value` itself.
     off <= half + (value.abs() * f64::EPSILON).min(half / 64.0)
 }
 

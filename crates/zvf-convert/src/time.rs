@@ -1,4 +1,4 @@
-//! Moments, dates, times of day and durations: whole numbers of 64 bits in a store, with a unit that says what they count.
+//! Timestamps, dates, times of day and durations: 64-bit integers in a store, with a unit that defines their meaning.
 //!
 //! | unit | Arrow type |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `microseconds since midnight` | `Time64(µs)`; `Time32` for seconds and milliseconds |
 //! | `microseconds of duration` | `Duration(µs)` |
 //!
-//! The first five are as in the CF conventions except for the zone. The lowest number marks a missing value, as in NumPy.
+//! The first five follow the CF conventions except for the zone. The lowest number marks a missing value, as in NumPy.
 
 use std::sync::Arc;
 
@@ -45,13 +45,13 @@ pub(crate) fn word(unit: TimeUnit) -> &'static str {
     found.map_or("", |(_, word, _)| word)
 }
 
-/// How many of a unit a second has.
+/// The number of units in a second.
 pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     let found = UNITS.iter().find(|(one, ..)| *one == unit);
     found.map_or(1, |(.., count)| *count)
 }
 
-/// The unit that a store has for a type; `None` for what is no moment, date, time or duration.
+/// The unit in a store for a type; `None` for types other than timestamp, date, time and duration.
 pub(crate) fn unit(column: &DataType) -> Option<String> {
     Some(match column {
         DataType::Timestamp(unit, None) => format!("{} since {EPOCH}", word(*unit)),
@@ -198,7 +198,7 @@ pub(crate) struct Moment {
 impl Moment {
     /// Reads `2024-03-01`, `2024-03-01T12:30:05.25+02:00` and the like.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        // Most texts of other columns end here.
+        // Most texts that are not timestamps fail here.
         let date = text
             .get(..10)
             .filter(|date| date.as_bytes().get(4) == Some(&b'-'))?;
@@ -335,8 +335,8 @@ pub(crate) fn rescaled(number: i64, from: TimeUnit, to: TimeUnit) -> Option<i64>
 }
 
 /// Parses a text for an attribute of this unit: a timestamp or date in ISO 8601, a time of day, a duration with its
-/// own unit (`5 milliseconds`), or the number itself. `None` if it is none of these, or if the unit is too coarse; an error if
-/// the unit is not one of time.
+/// own unit (`5 milliseconds`), or the number itself. `None` if the unit is not a unit of time; `Some(None)` if the text is none of these, or
+/// if the unit is too coarse for it.
 #[must_use]
 pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
     let to = of_unit(unit)?;

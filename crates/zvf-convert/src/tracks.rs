@@ -1,4 +1,4 @@
-//! What streamline files have in common: chains that become batches.
+//! Shared code for streamline files: collects chains into batches.
 
 use std::path::Path;
 
@@ -40,14 +40,14 @@ impl Coordinate for f64 {
 
 /// Receives the points of a file in their order.
 pub(crate) trait Visit<T> {
-    /// Points of the chain that is open: three coordinates of each, and all scalars of each.
+    /// Points of the current chain: three coordinates of each, and all scalars of each.
     fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
 
-    /// The chain ends; it may have had no point.
+    /// Ends the chain, which may be empty.
     fn end(&mut self, properties: &[f32]) -> Result<(), ConvertError>;
 }
 
-/// Chains on their way into a sink.
+/// Passes chains to a sink, in batches.
 pub(crate) struct Chains<'s, T> {
     sink: &'s mut dyn Sink,
     rows: usize,
@@ -96,7 +96,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
         match self.next == end {
             true => Ok(()),
             false => {
-                let expected = "those of when the file was looked at";
+                let expected = "those of the first pass: the file changed while it was read";
                 Err(ConvertError::malformed(
                     file,
                     Place::Whole,
@@ -107,7 +107,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
         }
     }
 
-    /// Hands over what is held.
+    /// Passes the collected batch on.
     pub(crate) fn flush(&mut self) -> Result<(), ConvertError> {
         if self.open > 0 {
             self.runs.push((self.next, self.open));
@@ -141,7 +141,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
     }
 }
 
-/// Deals the numbers of rows out to the attributes.
+/// Distributes the numbers of rows to the attributes.
 fn deal(columns: &mut [(Columns, Vec<f32>)], rows: &[f32]) {
     if let [(_, values)] = columns {
         values.extend_from_slice(rows);
@@ -194,7 +194,7 @@ impl<T: Coordinate> Visit<T> for Chains<'_, T> {
     }
 }
 
-/// Counts of a first reading.
+/// Counts of the first pass.
 #[derive(Debug)]
 pub(crate) struct Census<'a> {
     pub(crate) extent: &'a mut crate::shape::Extent,
@@ -204,7 +204,7 @@ pub(crate) struct Census<'a> {
 }
 
 impl<'a> Census<'a> {
-    /// Nothing counted yet of the file at `path`; `limit` is on the vertices of all files.
+    /// An empty count for the file at `path`; `limit` applies to the vertices of all files.
     pub(crate) fn of(path: &'a Path, extent: &'a mut crate::shape::Extent, limit: u64) -> Self {
         Self {
             extent,

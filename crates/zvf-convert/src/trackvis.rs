@@ -1,9 +1,9 @@
-//! TrackVis millimetres: from the corner of the first voxel, along the axes of the image, to scanner RAS+ millimetres, as nibabel maps
-//! them.
+//! The map from TrackVis millimetres (from the corner of the first voxel, along the axes of the image) to scanner RAS+ millimetres, as in
+//! nibabel.
 
 use zvf_meta::Affine;
 
-/// An axis of a voxel grid: the axis of the scanner (right, front, top) along which it goes most, and its sign.
+/// An axis of a voxel grid: the scanner axis (right, front, top) nearest to it, and its sign.
 type Axis = (usize, f64);
 
 /// The voxel grid that a header states.
@@ -42,7 +42,7 @@ impl Grid {
         }
         let voxel_to_rasmm = Affine::from_rows(&self.affine.concat(), 3)
             .map_err(|error| format!("the affine from voxels to millimetres: {error}"))?;
-        // Voxels count from the middle of the first one.
+        // Voxel coordinates have their origin in the centre of the first voxel.
         let mut numbers = Affine::of_scale(&self.sizes.map(|size| 1.0 / size))
             .rows()
             .concat();
@@ -58,7 +58,7 @@ impl Grid {
         let meant = axes(&voxel_to_rasmm, &stated)?;
         let turned = turn(&stated, &meant, &self.dimensions);
         let all = voxel_to_rasmm.after(&turned.after(&to_voxel));
-        // Numbers that overflow have no inverse either.
+        // Also fails if numbers overflow.
         all.inverse().map_err(|error| error.to_string())?;
         Ok(all)
     }
@@ -110,12 +110,12 @@ fn axes_of_order(order: &str) -> Result<[Axis; 3], String> {
     }
 }
 
-/// How near to each other two shares of an axis are the same: the order that a header states decides then.
+/// Components of an axis that differ by less are equal; then the order in the header decides.
 const TIE: f64 = 1e-6;
 
 /// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.
 fn axes(map: &Affine, stated: &[Axis; 3]) -> Result<[Axis; 3], String> {
-    let flat = || "an affine whose axes lie in one plane".to_owned();
+    let flat = || "an affine without an inverse: its axes lie in one plane".to_owned();
     let mut turn = rotation(map).ok_or_else(flat)?;
     let column = |turn: &[[f64; 3]; 3], at: usize| {
         [0, 1, 2].map(|row: usize| {
@@ -125,7 +125,7 @@ fn axes(map: &Affine, stated: &[Axis; 3]) -> Result<[Axis; 3], String> {
                 .unwrap_or(0.0)
         })
     };
-    // The axis that is clearest first.
+    // The axis with the largest component first.
     let mut order = [0, 1, 2];
     let largest = |at: usize| {
         column(&turn, at)

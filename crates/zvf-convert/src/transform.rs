@@ -1,4 +1,4 @@
-//! Positions of all readers on their way to a store: scaled, mapped by an affine, in float64, and rounded once.
+//! Maps the positions of all readers: scales and affines in float64, with one rounding at the end.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// The map for positions that would otherwise be stored as `spec` states; `own` is that of the format, applied before `given`.
+    /// A map for positions that `spec` would store unchanged; `own` is the map of the format, applied before `given`.
     pub(crate) fn new(
         given: Option<Affine>,
         own: Option<Affine>,
@@ -58,7 +58,7 @@ impl Transform {
         })
     }
 
-    /// A map of files into an existing store, whose types determine how positions are stored.
+    /// A map of files into an existing store, with the number type of its positions.
     pub(crate) fn into_store(
         placed: Placed,
         own: Option<Affine>,
@@ -104,7 +104,7 @@ impl Transform {
                 .push("positions were transformed; attributes are those of the file".to_owned()),
         }
         if mesh && self.map.determinant() < 0.0 {
-            notes.push("the affine mirrors: the corners of faces keep their order, so that faces turn their other side".to_owned());
+            notes.push("the affine mirrors: faces keep the order of their corners and so face the other way".to_owned());
         }
         notes
     }
@@ -113,7 +113,7 @@ impl Transform {
         batch.mapped(&self.map, self.positions, self.radius)
     }
 
-    /// Where mapped positions are. A coordinate that is no number any more is an error.
+    /// Determines the bounds of the mapped positions. A coordinate that becomes NaN or infinite is an error.
     pub(crate) fn survey(
         &self,
         read: impl FnOnce(&mut dyn Sink) -> Result<(), ConvertError>,
@@ -147,7 +147,7 @@ pub(crate) struct Given {
     pub(crate) units: Vec<Option<String>>,
     /// Whether a unit, a scale or an affine is given.
     pub(crate) explicit: bool,
-    /// The options, for people.
+    /// The options as text for messages.
     pub(crate) text: String,
     /// Remarks for the user.
     pub(crate) notes: Vec<String>,
@@ -176,7 +176,7 @@ pub(crate) fn of_tractogram(
         let expected = "millimeter, or none: the format fixes the unit of its positions";
         return Err(ConvertError::usage("unit", found, expected));
     }
-    // TRK is mapped by its reader, and TCK has no voxels.
+    // The reader of TRK applies the map itself, and TCK has no voxels.
     let space = options.space.unwrap_or_default();
     let frame = found.frame.as_ref().and_then(frame::split);
     match (format, space, frame) {
@@ -319,7 +319,7 @@ pub(crate) fn given(
     })
 }
 
-/// Refuses a unit of positions that state another one.
+/// Refuses a unit that contradicts the stated one.
 fn check_stated(
     units: &[AxisUnit],
     axes: &[Axis],
@@ -343,14 +343,14 @@ fn check_stated(
     Ok(())
 }
 
-/// The unit of an axis that is given, with the number before it.
+/// A unit from the options, with the number before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AxisUnit {
     pub(crate) factor: f64,
     pub(crate) name: Option<&'static str>,
 }
 
-/// The units that are given, by axis.
+/// The units from the options, by axis.
 pub(crate) fn axis_units(
     given: Option<&str>,
     axes: &[Axis],
@@ -447,7 +447,7 @@ impl Sink for Moved<'_> {
     }
 }
 
-/// Where positions are.
+/// Bounds of positions.
 struct Places {
     extent: Extent,
     finite: bool,

@@ -132,7 +132,7 @@ fn lines_of_csv() {
     wrong(
         "a.csv",
         "x,b\n1,2\n",
-        "a.csv, line 1: found x, b, expected columns x and y (and z), or others that are named as the position",
+        "a.csv, line 1: found x, b, expected columns x and y (and z), or other columns named with --position",
     );
     wrong(
         "a.csv",
@@ -200,7 +200,7 @@ fn bytes_of_streamlines() {
         "a.trk",
         [&whole[..], b"x"].concat(),
         &format!(
-            "a.trk, byte {}: found more bytes behind the last of 3 streamlines, expected the end of the file",
+            "a.trk, byte {}: found more bytes after the last of 3 streamlines, expected the end of the file",
             whole.len() + 1
         ),
     );

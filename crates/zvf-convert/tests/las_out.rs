@@ -357,13 +357,13 @@ fn coordinates_are_within_a_stated_bound_or_refused() {
             [0.0, 4_294_967_296.0],
             true,
             Err(
-                "x: found coordinates from 0 to 4294967296 of Int64, expected a range that whole numbers of 32 bits hold to within 0: ",
+                "x: found coordinates from 0 to 4294967296 of Int64, expected a range that 32-bit integers represent to within 0: ",
             ),
         ),
         (
             [0.123_456_789, 9_000_000.0],
             false,
-            Err("to within 0.0005: a part of the store (--bbox), or another format"),
+            Err("to within 0.0005: export a part of the store (--bbox), or to another format"),
         ),
     ] {
         let folder = Folder::new();

@@ -473,7 +473,7 @@ fn ids_that_do_not_fit_are_refused() {
     let (_, text) = refused(&[nodes(["0", "1", "1"])], &options);
     assert_eq!(
         text,
-        "node id: found 1 rows with an id of another row in column \"node_id\": 1, expected an id of its own for each vertex"
+        "node id: found 1 rows with an id of another row in column \"node_id\": 1, expected different ids for all vertices"
     );
     let (_, text) = refused(&[nodes(["0", "1", "7"])], &options);
     assert!(

@@ -572,7 +572,7 @@ fn what_is_wrong_is_named_by_file_and_byte() {
     let beyond = said(&shards, "0.shard", &beyond);
     assert_eq!(
         beyond,
-        "s/0.shard, byte 16: found a minishard index from Some(32) to 900, expected a range of the file that nothing else has"
+        "s/0.shard, byte 16: found a minishard index from Some(32) to 900, expected a range of the file that no other part uses"
     );
     let mut options = Options::default();
     options.unit = Some("8nm".into());

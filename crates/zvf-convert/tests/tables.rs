@@ -287,7 +287,7 @@ fn a_column_has_one_use() {
     );
     check(
         &|options| options.object_column = Some("x".into()),
-        "object column: found \"x\", expected another column than those of the position",
+        "object column: found \"x\", expected a column that is not part of the position",
     );
     check(
         &|options| options.position = Some(vec!["x".into(), "x".into()]),

@@ -147,7 +147,7 @@ fn groups_follow_their_streamlines() {
     let import = open(&[file, other], &small());
     let notes = import.notes().join("\n");
     for said in [
-        "dpg \"mean\" of group \"left\" is not kept: it came before",
+        "dpg \"mean\" of group \"left\" is not kept: a member of the same name was read before it",
         "dpg \"count\" is not kept: 1 of 4 groups have it",
         "dpg \"mean\" of group \"nobody\" is not kept: there is no such group",
     ] {

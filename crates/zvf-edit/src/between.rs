@@ -1,4 +1,4 @@
-//! Links between levels: those that name a row of level 0 follow it, or go with it.
+//! Updates links between levels: links to a row of level 0 are renumbered when it moves, and removed when it is deleted.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use zvf_encode::error::OrBug;
 use zvf_encode::records::row_of;
 use zvf_format::int::wide;
 
-/// What of links between levels changes.
+/// The changes of links between levels.
 #[derive(Debug, Default)]
 pub(super) struct Between {
     pub(super) arrays: BTreeMap<String, GridEdit>,
@@ -39,7 +39,7 @@ pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
     Ok(levels)
 }
 
-/// Which end of a record is in level 0; `None` if neither is.
+/// The end of a record in level 0; `None` if neither end is.
 fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
     let number = i64::from(level.number());
     let delta = i64::from(family.delta());
@@ -63,7 +63,7 @@ impl Side {
     }
 }
 
-/// Refuses families that are stored in another way than by offsets.
+/// Refuses families that are not stored with offsets.
 pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
     for level in levels {
         for family in level
@@ -87,8 +87,8 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Renumbers the rows of level 0 in all links between levels. A link is removed if its vertex was deleted, left its chunk, or was cut
-/// again with its object.
+/// Renumbers the rows of level 0 in all links between levels. A link is removed if its vertex was deleted, moved to another chunk, or belongs to an
+/// object whose fragments were made anew.
 pub(super) async fn follow(
     state: &mut State,
     levels: &[Level],
@@ -118,7 +118,7 @@ pub(super) async fn follow(
                 let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
                     Some(None) => {
                         let found = format!("a count of links below {gone}");
-                        let expected = "a right count: zvf repair counts again";
+                        let expected = "a correct count: `zvf repair` counts again";
                         Err(WriteError::unsupported(path.clone(), found, expected))
                     }
                     left => Ok(left.flatten()),
@@ -135,7 +135,7 @@ pub(super) async fn follow(
     Ok(between)
 }
 
-/// Returns how many records went.
+/// Returns the number of removed records.
 async fn of_array(
     state: &mut State,
     level: &Level,
@@ -210,7 +210,7 @@ async fn of_array(
                     let place = state.place(places, vertex)?;
                     (place.0 == slot).then_some(i64::from(place.1))
                 };
-                // Where the vertex of an end is gone, the link goes.
+                // If the vertex of an end was removed, the link is removed.
                 new.extend(if side.holds(end.which) {
                     place()
                 } else {

@@ -321,10 +321,10 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
         return Err(WriteError::input(what(), "texts", "numbers"));
     };
     if edit.is_key(&spec.name) {
-        let expected = "another name: vertices of another value lie in other chunks";
+        let expected = "another name: the values of this attribute are stored in chunk keys";
         return Err(WriteError::input(
             what(),
-            "what chunks are cut by",
+            "the attribute by which chunks are divided",
             expected,
         ));
     }
@@ -336,7 +336,7 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
         return Err(WriteError::input(
             what(),
             "one that is there",
-            "a new name, or leave to replace it",
+            "a new name, or permission to replace it",
         ));
     }
     let mut checked = edit.state.spec.clone();

@@ -120,8 +120,8 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             .iter()
             .any(|one| one.path().starts_with(&path))
         {
-            let found = "no links behind this edit, which adds it";
-            let expected = "links: an attribute without any is not stored";
+            let found = "no links in the store after this edit";
+            let expected = "links: an attribute without links is not stored";
             return Err(WriteError::input(
                 format!("link attribute {name}"),
                 found,

@@ -18,7 +18,7 @@ pub(crate) fn recount(
         .and_then(|rest| rest.checked_add(added))
         .ok_or_else(|| {
             let expected = format!(
-                "a count from which an edit can take {gone} and to which it can add {added}; zvf repair corrects it"
+                "a count from which an edit can take {gone} and to which it can add {added}; `zvf repair` corrects it"
             );
             WriteError::data(path, format!("{name} {stated}"), expected)
         })

@@ -46,7 +46,11 @@ impl Edit {
                     .and_then(|value| chunk_at(value, *size));
                 chunk.push(at.ok_or_else(|| {
                     let what = format!("positions, row {row}");
-                    WriteError::input(what, value.to_string(), "a number that lies in a chunk")
+                    WriteError::input(
+                        what,
+                        value.to_string(),
+                        "a finite number whose chunk coordinate fits 64 bits",
+                    )
                 })?);
             }
             chunks.push(self.state.slot(&chunk)?);

@@ -147,13 +147,13 @@ fn read_key(
         (None, None) if rank == level.dims() => return Ok(None),
         (Some(name), Some(values)) if rank == level.dims() + 1 => (name, values),
         _ => {
-            let found = "chunks by something that is no attribute of vertices";
-            let expected = "chunks by space, or by space and an attribute";
+            let found = "chunks divided by something that is no vertex attribute";
+            let expected = "chunks divided by space, or by space and an attribute";
             return Err(refused(path, found, expected));
         }
     };
     if spec.bin_shape.is_some() {
-        let expected = "none where chunks are cut by an attribute";
+        let expected = "none in a store whose chunks are divided by an attribute";
         return Err(refused("zarr.json", "bins", expected));
     }
     let beside = spec.vertex_attributes.iter().find(|one| one.name == *name);
@@ -175,7 +175,7 @@ fn read_key(
     })?;
     let stored = beside.is_some();
     if beside.is_some_and(|array| array.values != attribute.values || array.channels != 1) {
-        let found = "another type than that of the values that chunks are cut by";
+        let found = "a type other than that of the values by which chunks are divided";
         let path = format!("0/vertex_attributes/{name}");
         return Err(refused(&path, found, "the same attribute"));
     }

@@ -233,7 +233,7 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
-    /// Beside a missing value that is filled, and in columns side by side, whose values are written one by one.
+    /// Also beside a missing value that is filled, and for a value in several columns.
     #[test]
     fn values_that_the_type_does_not_hold_are_refused() {
         let seven = Values::from(vec![7_u8]);

@@ -34,8 +34,8 @@ pub struct VacuumSummary {
     pub edit: EditSummary,
 }
 
-/// Drops the rows of deleted objects, and removes objects that no reader asks for: cells beyond the presence list of
-/// their array, chunks beyond a table, folders of edits and temporary files of writers that are gone.
+/// Removes the rows of deleted objects, and objects that no reader uses: cells beyond the presence list of
+/// their array, chunks beyond a table, folders of edits and temporary files of writers that have ended.
 ///
 /// No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
 ///
@@ -88,7 +88,7 @@ pub fn vacuum<'a>(
 
 /// Keys of the objects that [`vacuum`] would remove besides the rows of deleted objects. Nothing is changed.
 ///
-/// Those of a writer that works meanwhile are among them.
+/// Includes objects of a writer that is at work.
 ///
 /// # Cost
 /// One listing of the whole store.
@@ -102,7 +102,7 @@ pub fn find_leftovers(
     Box::pin(async move {
         let place = store.url().to_owned();
         let target = blocking(move || Target::new(&place, &options.open, options.durable)).await?;
-        // Files of an edit that is committed are read, until the next writer puts them where they belong.
+        // Readers use the files of a committed edit until the next writer moves them to their final keys.
         let named = Redo::named(&store.root().extra)?;
         let own = named.map_or_else(String::new, |id| Redo::folder_of(&id));
         leftovers(store, &Arc::new(target), &own).await
@@ -261,8 +261,9 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         let level = store.level(number, &Need::nothing()).await?;
         if level.doc().preserves_object_ids {
             let path = format!("{number}/object_index");
-            let found = "rows that are those of level 0";
-            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
+            let found = "a coarse level whose object rows equal those of level 0";
+            let expected =
+                "none while rows are removed: `zvf pyramid STORE --remove` removes coarse levels";
             return Err(WriteError::unsupported(path, found, expected));
         }
     }

@@ -152,7 +152,7 @@ pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteE
     };
     let whole = || match holes {
         true => {
-            let expected = "a value in every row, as this type has no word for a missing one";
+            let expected = "a value in every row: this type has no value that means missing";
             Err(WriteError::data(name, "rows without a value", expected))
         }
         false => Ok(()),

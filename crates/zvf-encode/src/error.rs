@@ -126,7 +126,9 @@ pub enum WriteError {
     },
     /// An edit is committed, but not all of its objects are in place: readers of this workspace see the new store,
     /// others see a mixture until it is resumed.
-    #[error("{store}: the edit counts, but carrying it out failed; resume it: {source}")]
+    #[error(
+        "{store}: the edit is committed, but applying it failed; `zvf edit STORE resume` completes it: {source}"
+    )]
     Pending {
         /// The address.
         store: String,

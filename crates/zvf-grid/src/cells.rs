@@ -3,7 +3,7 @@
 use crate::dims::same_rank;
 use crate::{Axis, Dims, GridError, MAX_RANK, Run, Selection};
 
-/// The elements of one cell that one axis of a selection takes.
+/// The elements of one cell that a selection has on one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// The cell's place in the grid on this axis.
@@ -12,7 +12,7 @@ pub struct Part {
     pub run: Run,
 }
 
-/// The [`Part`]s of one axis, in order. Cells that a step jumps over do not appear.
+/// The [`Part`]s of one axis, in order. Cells without a selected element are skipped.
 #[derive(Debug, Clone, Copy)]
 pub struct AxisParts {
     range: Axis,
@@ -60,7 +60,7 @@ impl Iterator for AxisParts {
     }
 }
 
-/// The elements of one cell that a selection takes: a [`Run`] for each axis.
+/// The elements of one cell that are in a selection: a [`Run`] for each axis.
 #[derive(Debug, Clone, Copy)]
 pub struct CellPart {
     coord: Dims,
@@ -80,8 +80,8 @@ impl CellPart {
         self.runs.get(..self.coord.len()).unwrap_or(&[])
     }
 
-    /// The elements in the cell's own coordinates, for the blocks inside a chunk. The result of that selection is copied to
-    /// `dst` of [`Self::runs`] in the result of the first one.
+    /// The elements as a selection in the cell's own coordinates, for the blocks inside a chunk. Its result is copied to `dst` of [`Self::runs`] in
+    /// the result of the first selection.
     #[must_use]
     pub fn inner(&self) -> Selection {
         let axes = self.runs().iter().map(|run| {
@@ -96,7 +96,7 @@ impl CellPart {
         Selection::of(axes, self.coord)
     }
 
-    /// The runs of a cell inside this one (see [`Self::inner`]), moved to their place in the whole result.
+    /// The runs of a cell inside this one (see [`Self::inner`]), offset to their place in the whole result.
     #[must_use]
     pub fn nested(&self, inside: &Self) -> [Run; MAX_RANK] {
         let mut runs = inside.runs;
@@ -167,7 +167,7 @@ impl CellPart {
     }
 }
 
-/// All cells that a selection intersects, in C order; an odometer of [`AxisParts`].
+/// All cells that a selection intersects, in C order.
 #[derive(Debug, Clone)]
 pub struct Cells {
     cell: Dims,
@@ -234,7 +234,7 @@ impl Cells {
             })
     }
 
-    /// Advances `next` by one: the last axis that has another part takes it, later axes start again.
+    /// Advances `next` to the next cell, like an odometer: the last axis with another part advances, later axes start again.
     fn advance(&mut self, mut current: CellPart) -> Option<CellPart> {
         for axis in (0..self.selection.rank()).rev() {
             let slot = self.axes.get_mut(axis)?;
@@ -270,7 +270,7 @@ impl Iterator for Cells {
     }
 }
 
-/// Number of cells of extent `cell` (at least 1) that a range (not empty) intersects.
+/// Number of cells of extent `cell` (at least 1) that a non-empty range intersects.
 fn cells_of_axis(range: &Axis, cell: u64) -> u64 {
     if cell == 0 || range.is_empty() {
         return 0;

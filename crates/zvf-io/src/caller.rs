@@ -1,7 +1,7 @@
-//! Objects that the program fetches itself: reading without a runtime, without threads, and without a client of this crate.
+//! Stores whose objects the calling program fetches: reading without a runtime, threads, or a client of this crate.
 //!
-//! The readers of this workspace are futures. Here a future is polled on the thread of its caller until it waits for objects; the caller
-//! fetches them by any means and goes on. All requests of one round are handed out together.
+//! The readers of this workspace are futures. [`CallerRun`] polls a future on the thread of its caller until it needs objects. The caller fetches
+//! them by any means, and continues. All requests of one round are returned together.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -41,16 +41,16 @@ pub struct CallerStore(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     tasks: Arc<Tasks>,
-    /// Whether a run has begun and not ended.
+    /// Whether a run is active.
     busy: AtomicBool,
     wanted: Mutex<Wanted>,
 }
 
-/// What the caller was asked for, and will be.
+/// The requests to the caller.
 #[derive(Debug, Default)]
 struct Wanted {
     next: u64,
-    /// Requests that were not handed out yet.
+    /// Requests that were not returned to the caller yet.
     new: Vec<u64>,
     waiting: BTreeMap<u64, (ObjectFetch, oneshot::Sender<Fetched>)>,
 }
@@ -61,22 +61,22 @@ pub(crate) type Fetched = Result<Option<Object>, IoError>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectFetch {
-    /// Names this request in [`CallerRun::answer`].
+    /// The id of this request for [`CallerRun::answer`].
     pub id: u64,
     /// The object, relative to the root of the store.
     pub key: String,
-    /// The part of it. The whole object is a correct answer, too.
+    /// The requested part. The whole object is a valid answer, too.
     pub ask: Ask,
-    /// Most bytes that are accepted of this part: larger ones need not be fetched.
+    /// Most bytes that are accepted for this part.
     pub most: u64,
-    /// The dependent round of requests that it belongs to, from 1.
+    /// The round of dependent requests that it belongs to, from 1.
     pub round: u32,
 }
 
 /// The state of a [`CallerRun`].
 #[derive(Debug)]
 pub enum CallerStep<T> {
-    /// These objects are needed, in any order. Each is handed out once; the list is empty if earlier ones have to be answered first.
+    /// Objects that are needed, in any order. Each is returned once; the list is empty if earlier requests must be answered first.
     Fetch(Vec<ObjectFetch>),
     /// The result.
     Done(T),
@@ -97,10 +97,10 @@ impl<T> std::fmt::Debug for CallerRun<'_, T> {
 
 impl<T> Drop for CallerRun<'_, T> {
     fn drop(&mut self) {
-        // What the future started is dropped with it.
+        // Drops the work that the future started.
         self.future = None;
         self.store.0.tasks.reap();
-        // What a stream reads ahead is asked for again when it goes on.
+        // Requests of streams that read ahead are issued again when the stream is polled again.
         let mut wanted = self.store.wanted();
         wanted.new = wanted.waiting.keys().copied().collect();
         drop(wanted);
@@ -109,7 +109,7 @@ impl<T> Drop for CallerRun<'_, T> {
 }
 
 impl CallerStore {
-    /// A store of which nothing was requested.
+    /// A store without requests.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -134,7 +134,7 @@ impl CallerStore {
         })
     }
 
-    /// Runs a future to its end; `fetch` returns the objects that it needs, and `None` for one that does not exist.
+    /// Runs a future to its end; `fetch` returns the requested objects, and `None` for objects that do not exist.
     ///
     /// # Errors
     /// As [`run`](Self::run) and [`CallerRun::step`]. An error of `fetch` is the answer to that request.
@@ -160,7 +160,7 @@ impl CallerStore {
         self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a request to the caller and waits for the answer.
+    /// Passes a request to the caller and waits for the answer.
     pub(crate) async fn fetch(&self, key: &str, ask: &Ask, cap: Cap, round: u32) -> Fetched {
         let runs = Tasks::current().is_some_and(|now| Arc::ptr_eq(&now, &self.0.tasks));
         if !runs {
@@ -175,7 +175,7 @@ impl CallerStore {
         })?
     }
 
-    /// Notes a request for the next step; returns its id and the answer on its way.
+    /// Adds a request for the next step; returns its id and the receiver of the answer.
     fn want(
         &self,
         key: &str,
@@ -200,7 +200,7 @@ impl CallerStore {
     }
 }
 
-/// Takes a request back when nobody waits for it any more.
+/// Removes a request when its future is dropped.
 struct Pending<'s> {
     store: &'s CallerStore,
     id: u64,
@@ -218,7 +218,7 @@ impl<T> CallerRun<'_, T> {
     /// Runs until the future ends or waits for objects.
     ///
     /// # Errors
-    /// Misuse: the future waits for something else than objects of this store, or it ended before.
+    /// Misuse: the future waits for something other than objects of this store, or has already ended.
     pub fn step(&mut self) -> Result<CallerStep<T>, IoError> {
         let Some(future) = &mut self.future else {
             return Err(IoError::misuse("the run ended before"));
@@ -255,7 +255,7 @@ impl<T> CallerRun<'_, T> {
             return Err(IoError::misuse(format!("no request has the id {id}")));
         }
         if let Some((_, to)) = wanted.waiting.remove(&id) {
-            // Nobody waits for it any more, if it is not received.
+            // Fails if the future was dropped; the answer is not needed then.
             let _ = to.send(object);
         }
         Ok(())

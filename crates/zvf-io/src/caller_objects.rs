@@ -28,7 +28,7 @@ impl CallerObjects {
         }
     }
 
-    /// The same store under an overlay. Objects that were requested without it are requested again.
+    /// The same store under an overlay. Objects that were requested before are requested again.
     pub(crate) fn under(&self, overlay: Overlay) -> Self {
         Self {
             overlay: Some(Arc::new(overlay)),
@@ -41,7 +41,7 @@ impl CallerObjects {
         self.overlay.as_deref()
     }
 
-    /// Reads an object or part of it, once for all who ask for the same at one time.
+    /// Reads an object or part of it; identical concurrent requests are sent once.
     pub(crate) async fn get(
         &self,
         context: &Context,
@@ -62,7 +62,7 @@ impl CallerObjects {
         self.flights.share(id, work).await
     }
 
-    /// Has one request answered by the caller, and checks the answer.
+    /// Sends one request to the caller, and checks the answer.
     async fn send(
         &self,
         context: &Context,
@@ -119,7 +119,7 @@ impl CallerObjects {
         reply.map(Reply::Document)
     }
 
-    /// Reads one document again, which was in the state `first` or absent.
+    /// Reads one document again and compares it with its earlier state `first` (or absence).
     pub(crate) async fn look(
         &self,
         context: &Context,
@@ -193,7 +193,7 @@ impl Object {
             return Err(IoError::backend(
                 key,
                 format!(
-                    "{} bytes from {} on of {} came, asked for were {} to {}",
+                    "received {} bytes from byte {} of {}, requested bytes {} to {}",
                     self.bytes.len(),
                     self.start,
                     self.size,

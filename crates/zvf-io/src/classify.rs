@@ -1,4 +1,4 @@
-//! Sorting a backend's errors: absent, denied, not supported, passing, final.
+//! Classifies the errors of a backend: absent, denied, not supported, transient, final.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,9 +13,9 @@ type Boxed = Box<dyn StdError + Send + Sync>;
 /// The reason why an attempt failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Another try would fail too.
+    /// A retry would fail, too.
     Final(IoError),
-    /// Another try may not.
+    /// A retry may succeed.
     Passing(Boxed),
 }
 
@@ -84,17 +84,17 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     }
     match status(&text) {
         Some(401 | 403) => return denied(key, Box::new(error)),
-        // The server does not know the method, the header or the range: another way of asking may work.
+        // The server does not support the method, the header or the range; another form of the request may work.
         Some(405 | 416 | 501 | 505) => return unsupported(key, error.to_string()),
         Some(408 | 425 | 429 | 500..) => return Failure::passing(error),
         Some(300..) => return Failure::Final(IoError::backend(key, error)),
         _ => {}
     }
-    // The last text is of a backend without a server, for the status 416 of others: the object ends before the range begins.
+    // The last text is from a local backend; it corresponds to the status 416: the object ends before the range begins.
     const NO_RANGE: [&str; 4] = [
         "Received non-partial response",
         "Content-Range header not present",
-        // A range of an object whose size was not sent.
+        // An answer with a range, but without the size of the object.
         "Failed to parse value for CONTENT_RANGE header",
         "Wanted range starting at",
     ];
@@ -116,7 +116,7 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     Failure::passing(error)
 }
 
-/// An error and all it comes from, as text.
+/// An error and its sources, as text.
 fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = StdError::source(error);
@@ -128,7 +128,7 @@ fn chain(error: &Error) -> String {
     text
 }
 
-/// The status of an answer, out of a text that says "… status code: 503 …".
+/// The status of an answer, parsed from a text such as "… status code: 503 …".
 fn status(text: &str) -> Option<u16> {
     let (_, behind) = text.split_once("status code: ")?;
     behind.get(..3)?.parse().ok()

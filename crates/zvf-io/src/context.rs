@@ -1,4 +1,4 @@
-//! What all requests to one opened address share: limits on what is in flight, the trace, the versions that were read.
+//! The state that all requests to an opened address share: limits on requests and bytes in flight, the trace, the observed versions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::versions::Versions;
 use crate::{IoError, IoOptions, IoTrace, Limits, Merge, Method, Stop};
 
-/// The surroundings of a request, and the number of its round. Cheap to clone.
+/// The shared state of the requests to an address, with the number of the current round. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
     shared: Arc<Shared>,
@@ -72,7 +72,7 @@ impl Context {
         }
     }
 
-    /// The dependent round that the trace shows for requests, from 1.
+    /// The round of dependent requests that is recorded in the trace, from 1.
     pub fn round(&self) -> u32 {
         self.round
     }
@@ -112,7 +112,7 @@ impl Context {
         trace.record_try(start, self.round, method, key, range, outcome);
     }
 
-    /// When neighbouring ranges become one request.
+    /// When neighbouring ranges are merged into one request.
     pub fn merge(&self) -> Merge {
         self.shared.merge
     }

@@ -1,4 +1,4 @@
-//! What readers and writers of stores expect of a backend, as a suite for the tests of whoever wrote one.
+//! A test suite for authors of backends: the behaviour that readers and writers of stores rely on.
 //!
 //! ```
 //! # use object_store::{memory::InMemory, path::Path};
@@ -22,30 +22,30 @@ use object_store::{
     PutPayload, UpdateVersion,
 };
 
-/// What of this workspace needs something of a backend.
+/// The parts of this workspace that depend on a feature of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
     /// Reading a store.
     Read,
-    /// Listing: sizes, vacuums, copies and stores of versions before 0.9. Readers of 0.9 do without.
+    /// Listing: sizes, vacuums, copies, and stores of versions before 0.9. Readers of 0.9 need no listings.
     List,
     /// Writing a new store.
     Write,
-    /// Edits, coarse levels and parts, of which several programs may try one at the same time.
+    /// Edits, coarse levels and parts, which several programs may attempt at the same time.
     Edit,
 }
 
-/// Something that a backend does otherwise than expected.
+/// A deviation of a backend from the expected behaviour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Breach {
-    /// What does not work with this backend.
+    /// The ability that the backend lacks.
     pub ability: Ability,
-    /// What was tried.
+    /// The attempted operation.
     pub tried: &'static str,
-    /// What came of it.
+    /// The result.
     pub found: String,
-    /// What should have.
+    /// The expected result.
     pub expected: &'static str,
 }
 
@@ -64,13 +64,13 @@ impl fmt::Display for Breach {
     }
 }
 
-/// How many programs try the same at once.
+/// Number of concurrent attempts.
 const RIVALS: u8 = 12;
 
 /// The content of the object that is read in parts.
 const CONTENT: &[u8] = b"0123456789";
 
-/// Tries a backend, and returns what it does otherwise than expected. Objects are written below `below`, which should be empty, and removed at the end.
+/// Tests a backend, and returns its deviations. Objects are written below `below`, which should be empty, and removed at the end.
 ///
 /// # Cost
 /// About 120 requests, up to 12 at the same time. Objects have a few bytes.
@@ -98,7 +98,7 @@ struct Suite<'s> {
     written: BTreeSet<String>,
 }
 
-/// An error, shortly.
+/// The name of an error's kind.
 fn kind(error: &Error) -> String {
     match error {
         Error::NotFound { .. } => "NotFound".to_owned(),
@@ -109,7 +109,7 @@ fn kind(error: &Error) -> String {
     }
 }
 
-/// A result, shortly.
+/// A short text of a result.
 fn shown<T: fmt::Debug>(result: &Result<T, Error>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
@@ -236,7 +236,7 @@ impl Suite<'_> {
         }
     }
 
-    /// A changed object is noticed by its ETag, or its time and size.
+    /// A changed object is detected by its ETag, or by its time and size.
     async fn replacing(&mut self) {
         if !self.put("replaced", b"before").await {
             return;
@@ -273,7 +273,7 @@ impl Suite<'_> {
         }
     }
 
-    /// Keys of stores: chunks below zero, names of attributes.
+    /// Keys of stores: negative chunk coordinates, names of attributes.
     async fn names(&mut self) {
         for key in [
             "0/vertices/c/-1/12",
@@ -352,7 +352,7 @@ impl Suite<'_> {
         }
     }
 
-    /// Of several programs that create one object, one does.
+    /// If several programs create the same object, exactly one succeeds.
     async fn creating(&mut self) {
         self.written.insert("created".to_owned());
         let path = self.path("created");
@@ -399,7 +399,7 @@ impl Suite<'_> {
         }
     }
 
-    /// Of several programs that replace what they saw, one does.
+    /// If several programs replace the state that they read, exactly one succeeds.
     async fn updating(&mut self) {
         if !self.put("updated", b"first").await {
             return;

@@ -1,14 +1,14 @@
-//! Why an address could not answer.
+//! Errors of requests to an address.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an error comes from. Copies of an error, for several callers that waited for the same work, share it.
+/// The source of an error. Shared by the copies of an error that several waiting callers get.
 pub type Source = Arc<dyn StdError + Send + Sync + 'static>;
 
-/// The classes of failure a caller can act on.
+/// The classes of failure that a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The bytes are absent, access is denied, or the backend failed. A retry may help.
@@ -19,13 +19,13 @@ pub enum Class {
     Misuse,
     /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
     Limit,
-    /// Another program locks the object or changed it meanwhile. Nothing was done; a retry helps.
+    /// Another program locks the object or changed it meanwhile. The call had no effect; a retry helps.
     Busy,
-    /// An internal invariant of this library is broken: please report it. The call had no effect.
+    /// An internal invariant of this library is broken. Please report it. The call had no effect.
     Bug,
 }
 
-/// Why an address could not answer. Retrying helps only where [`is_transient`](Self::is_transient) is true.
+/// The error of a request to an address. Retrying helps only if [`is_transient`](Self::is_transient) is true.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum IoError {
@@ -44,33 +44,33 @@ pub enum IoError {
         source: Source,
         /// The number of attempts; see [`Retry`](crate::Retry).
         tries: u32,
-        /// How long all tries and the pauses between them took.
+        /// The time of all attempts and the pauses between them.
         elapsed: Duration,
-        /// Whether the failure is of the kind that may pass.
+        /// Whether the failure may be transient.
         transient: bool,
     },
-    /// The backend has no such operation, or it was compiled out.
+    /// The backend does not support the operation, or was not compiled in.
     NotSupported {
         /// The object, prefix or address.
         key: String,
         /// The operation that is missing.
         what: String,
     },
-    /// A folder, a pipe or a device is where an object was expected, or folders are nested too deep.
+    /// A folder, a pipe or a device instead of an object, or folders that are nested too deep.
     NotAnObject {
         /// The object.
         key: String,
-        /// What is there.
+        /// The kind of the thing found.
         what: String,
     },
-    /// The address is not one this crate can open.
+    /// The address cannot be opened by this crate.
     Address {
         /// The address as given.
         url: String,
         /// The defect.
         what: String,
     },
-    /// The call cannot be answered as it was made.
+    /// The call is invalid.
     Misuse {
         /// The invalid argument, and the expected one.
         what: String,
@@ -81,12 +81,12 @@ pub enum IoError {
         key: String,
         /// What is counted; the field of [`Limits`](crate::Limits).
         what: &'static str,
-        /// How many there are, as far as known.
+        /// The count, as far as known.
         found: u64,
         /// How many are allowed.
         limit: u64,
     },
-    /// What is read changed meanwhile: opened again, it can be read as it is now.
+    /// The store or file changed while it was read. Open it again to read its present state.
     SourceChanged {
         /// The object.
         key: String,
@@ -97,9 +97,9 @@ pub enum IoError {
     },
     /// The work was cancelled: see [`Stop`](crate::Stop).
     Stopped,
-    /// This library broke a rule of its own.
+    /// An internal invariant of this library is broken.
     Bug {
-        /// Which rule.
+        /// The invariant.
         what: &'static str,
     },
 }
@@ -127,12 +127,12 @@ impl IoError {
         matches!(self, Self::Denied { .. })
     }
 
-    /// Whether what is read changed meanwhile: opened again, it can be read as it is now.
+    /// Whether the store or file changed while it was read. Open it again to read its present state.
     pub fn is_changed(&self) -> bool {
         matches!(self, Self::SourceChanged { .. })
     }
 
-    /// Whether the same call may succeed later. It was tried as often as [`Retry`](crate::Retry) says by then.
+    /// Whether the same call may succeed later. All attempts of [`Retry`](crate::Retry) have failed by then.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -161,7 +161,7 @@ impl IoError {
         }
     }
 
-    /// A call that cannot be answered as it was made.
+    /// The error for an invalid call.
     #[cold]
     pub fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse { what: what.into() }
@@ -178,7 +178,7 @@ impl IoError {
         }
     }
 
-    /// A failure that another try would not change.
+    /// A failure for which retries do not help.
     #[cold]
     pub fn backend(
         key: impl Into<String>,

@@ -1,9 +1,8 @@
-//! A folder of the local disk, held open.
+//! A folder of the local disk, kept open by a handle.
 //!
-//! Where the system has it, every file is looked up from a handle of the folder, not from its path: a folder that
-//! is moved away, and another one put in its place, while it is read, is read to its end. A path that is looked up
-//! again for every file would give some files of the one and some of the other, also when they are exchanged and
-//! exchanged back, which no look at the end can tell.
+//! If the system supports it, every file is opened relative to the handle of the folder. So a store that is moved away and replaced while it is
+//! read is read to its end. Resolving the path for every file would mix files of both stores, and a check at the end would not detect it if the
+//! first one is moved back.
 
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
@@ -27,7 +26,7 @@ pub(crate) enum Entry {
 type VisitEntry<'v, X> =
     dyn FnMut(String, Entry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
 
-/// A folder by its path, and its handle once it was opened.
+/// A folder, by its path and, once it is open, by its handle.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -37,7 +36,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder that is opened when the first file is looked for. When it is not there, neither is what is looked for.
+    /// A folder, which is opened at the first access. If it does not exist, its files do not exist either.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -98,10 +97,10 @@ impl Folder {
             .visit(&self.path, key, &mut |name, kind, _| visit(name, kind))
     }
 
-    /// As [`visit`](Self::visit), with the bytes of each entry that is no folder; links are not followed.
+    /// As [`visit`](Self::visit), with the size of each entry except folders; symbolic links are not followed.
     ///
     /// # Cost
-    /// One `stat` an entry, relative to its folder.
+    /// One `stat` for each entry, relative to its folder.
     ///
     /// # Errors
     /// I/O, and the errors of `visit`.
@@ -133,16 +132,16 @@ mod at {
     use super::{Entry, VisitEntry};
     use zvf_sys::regular_file;
 
-    /// A handle for looking up names, which needs no permission to read, if the system has such handles.
+    /// Flags of a handle for looking up names; on systems that have them, it needs no permission to read.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-    /// A handle for looking up names. Opening does not block if the path is not a file.
+    /// Flags of a handle for looking up names. Opening does not block if the path is not a folder.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const LOOK: OFlags = OFlags::RDONLY
         .union(OFlags::NONBLOCK)
         .union(OFlags::CLOEXEC);
 
-    /// What is no file must not be waited for.
+    /// Flags for reading. Opening does not block if the path is not a file.
     const READ: OFlags = OFlags::RDONLY
         .union(OFlags::NONBLOCK)
         .union(OFlags::NOCTTY)

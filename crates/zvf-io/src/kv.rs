@@ -1,6 +1,6 @@
 //! Objects by key below one address: on the local disk, in an object store, or fetched by the calling program.
 //!
-//! One limit on requests in flight and one on bytes in flight hold for everything that clones of a handle do.
+//! All clones of a handle share one limit on requests in flight and one on bytes in flight.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -22,10 +22,10 @@ use crate::versions::Role;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
 use zvf_grid::int::wide;
 
-/// Folders of the local disk that are added up at one time.
+/// Folders of the local disk whose sizes are summed concurrently.
 const FOLDERS: usize = 4;
 
-/// Where objects are.
+/// The storage of an address.
 #[derive(Debug, Clone)]
 pub enum Backend {
     /// Files below a folder of the local disk.
@@ -44,7 +44,7 @@ pub enum Backend {
 pub struct Kv {
     backend: Backend,
     context: Context,
-    /// Objects that are read instead of stored ones.
+    /// Objects that replace stored ones.
     drafts: Arc<BTreeMap<String, Bytes>>,
 }
 
@@ -72,7 +72,7 @@ impl Kv {
         Ok(Self::at(Location::resolve(address, options)?, options))
     }
 
-    /// The keys of a place.
+    /// A view of a location.
     pub(crate) fn at(location: Location, options: &IoOptions) -> Self {
         let (backend, merge) = match location {
             Location::Local(root) => (Backend::Local(Arc::new(Folder::new(root))), Merge::DISK),
@@ -97,7 +97,7 @@ impl Kv {
         }
     }
 
-    /// The same place, for requests that the trace shows in another round.
+    /// The same address, with another round for the requests in the trace.
     #[must_use]
     pub fn in_round(&self, round: u32) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Kv {
         }
     }
 
-    /// The same place under an overlay, with no version observed yet.
+    /// The same address under an overlay, with no version observed yet.
     #[must_use]
     pub fn under(mut self, overlay: Overlay, verify: bool) -> Self {
         self.backend = match &self.backend {
@@ -119,14 +119,14 @@ impl Kv {
         self.without_versions(verify)
     }
 
-    /// The same place with no version observed yet; changes are looked for if `verify`.
+    /// The same address with no version observed yet; changes are detected if `verify`.
     #[must_use]
     pub fn without_versions(mut self, verify: bool) -> Self {
         self.context = self.context.without_versions(verify);
         self
     }
 
-    /// Where objects are.
+    /// The storage of the address.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -202,7 +202,7 @@ impl Kv {
         Box::pin(driven(async move { kv.get_polled(&key, ask, limit).await }))
     }
 
-    /// As [`get`](Self::get), for callers that are polled until they are done: see [`driven`].
+    /// As [`get`](Self::get), for callers that are always polled until they are done: see [`driven`].
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -266,7 +266,7 @@ impl Kv {
         })
     }
 
-    /// As [`usage`](Self::usage), with the folders of the prefix listed concurrently: those of a level are arrays of thousands of files.
+    /// As [`usage`](Self::usage). Lists the folders of the prefix concurrently, since each may be an array of thousands of files.
     async fn local_usage(&self, root: &Arc<Folder>, prefix: &str) -> Result<Usage, IoError> {
         let cap = Cap::cells(self.limits());
         let (folder, key) = (Arc::clone(root), prefix.to_owned());
@@ -286,7 +286,7 @@ impl Kv {
     /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
     ///
     /// # Errors
-    /// I/O: the work was cancelled. What went wrong with one question is in its reply.
+    /// I/O: the work was cancelled. The error of a single question is in its reply.
     pub fn ask_all(
         &self,
         questions: Vec<Question>,

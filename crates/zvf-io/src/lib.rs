@@ -36,26 +36,27 @@
 //! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
-//! | what is expected of a backend, as a suite for its tests (feature `contract`) | `contract.rs` |
+//! | test suite for authors of backends (feature `contract`) | `contract.rs` |
 //! | read objects as if others replaced them | `overlay.rs`, [`IoOptions::drafts`] |
 //!
 //! # Requests
 //!
-//! This crate, and no layer below it, retries requests whose failure may be transient ([`Retry`]). An attempt
+//! Requests with a transient failure are retried ([`Retry`]) by this crate, and by no layer below it. An attempt
 //! without progress is abandoned ([`IoOptions::request_timeout`]); every attempt is in the trace. One limit bounds the number of requests in
 //! flight, another their bytes. A backend's missing features are detected by its first refusal: suffix ranges (replaced by a HEAD request and a
 //! range), any ranges (replaced by the whole object), listings.
 //!
-//! A snapshot is consistent: if an object that was read has another ETag, time or size later, or an object is newer than the snapshot,
-//! the error is [`IoError::SourceChanged`]. [`Kv::verify`] reads the state of documents again at the end of an answer.
+//! Snapshots are consistent: reading an object again with another ETag, time or size, or an object newer than the snapshot, is the error
+//! [`IoError::SourceChanged`]. [`Kv::verify`] checks the documents again at the end of an answer.
 //!
 //! # Features
 //!
-//! `backends` (default): every backend of `object_store`, the runtime of tokio, uploads. `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`:
-//! those, S3, Google Cloud Storage and Azure. `contract`: the module of this name, which whoever wrote a backend runs in their tests.
+//! `backends` (default): every backend of `object_store`, the runtime of tokio, uploads. `http`: web servers, with TLS by rustls and ring
+//! (`use_ring`); `cloud`: web servers, S3, Google Cloud Storage and Azure. `contract`: the module of this name, a test suite for authors of
+//! backends.
 //!
-//! Without `backends` there is neither `object_store` nor a runtime: objects are fetched by the calling program ([`CallerStore`]), also on
-//! `wasm32-unknown-unknown`, or read from local files. Of tokio the module `sync` remains: semaphores and cells that are set once, in plain Rust.
+//! Without `backends` there is neither `object_store` nor a runtime: the calling program fetches objects ([`CallerStore`]), also on
+//! `wasm32-unknown-unknown`, or they are read from local files. Only the module `sync` of tokio is used then, which needs no operating system.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod caller;

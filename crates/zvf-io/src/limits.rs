@@ -11,11 +11,11 @@ pub struct Limits {
     pub cell_bytes: u64,
     /// Bytes of one `zarr.json`. Default 512 MiB: presence lists of millions of chunks are legal.
     pub document_bytes: u64,
-    /// Bytes that may be on their way from a backend at one time. Default 256 MiB.
+    /// Bytes in flight from a backend. Default 256 MiB.
     pub in_flight_bytes: u64,
     /// Decoded bytes of one call of `zvf_store::Store::fetch_map`. Default 8 GiB.
     pub batch_bytes: u64,
-    /// Cells that one query may want. Default 16 Mi.
+    /// Cells of one query. Default 16 Mi.
     pub cells_per_query: u64,
     /// Bytes kept in each cache: manifests, shard indexes. Default 256 MiB.
     pub cache_bytes: u64,

@@ -151,7 +151,7 @@ impl Remote {
                     Ok(Err(error)) => break Err(sort(prefix, error)),
                     Err(silent) => break Err(silent),
                 };
-                // A long listing is no failure while pages keep coming: the time-out is for one page.
+                // The time-out applies to each page, not to the whole listing.
                 tries.restart();
                 found = found.saturating_add(1);
                 ordered = ordered && last.as_ref().is_none_or(|last| *last < meta.location);
@@ -173,7 +173,7 @@ impl Remote {
         Ok(false)
     }
 
-    /// Whether a failure shows that the backend cannot list. No listing is requested again then, or after access to the root's was denied.
+    /// Whether a failure shows that the backend cannot list. After that, or after access to the listing of the root was denied, none is requested.
     fn refuses(&self, prefix: &str, failure: &Failure) -> bool {
         let unsupported = matches!(failure, Failure::Final(IoError::NotSupported { .. }));
         let denied = matches!(failure, Failure::Final(IoError::Denied { .. }));

@@ -17,7 +17,7 @@ use zvf_sys::regular_file;
 /// Reads a file or part of it; `None` when it does not exist. Blocks.
 ///
 /// # Errors
-/// I/O; limit: more bytes than `cap`; malformed: no file.
+/// I/O; limit: more bytes than `cap`; malformed: not a file.
 pub fn read(
     root: &Folder,
     context: &Context,
@@ -81,7 +81,7 @@ fn read_file(
     Ok(Some((object, state)))
 }
 
-/// An open file and the path it is known by.
+/// An open file.
 #[derive(Debug)]
 pub struct OpenFile(File);
 
@@ -93,7 +93,7 @@ impl OpenFile {
     pub fn open(root: &Folder, key: &str) -> Result<Option<Self>, IoError> {
         match root.open(key) {
             Ok(file) => Ok(Some(Self(file))),
-            // A path through a file is as absent as a missing one.
+            // A path below a file counts as missing.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -197,7 +197,7 @@ fn state_of(meta: &Metadata) -> State {
     }
 }
 
-/// Asks for the state of a file; `None` when it does not exist.
+/// The state of a file; `None` if it does not exist.
 pub(crate) fn state(root: &Folder, context: &Context, key: &str) -> Result<Option<State>, IoError> {
     let trace = context.trace();
     let start = trace.start();
@@ -218,7 +218,7 @@ fn inode(meta: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(meta)
 }
 
-/// Distinguishes a file from another one with the same name: not on this system.
+/// Always 0: this system has no inodes.
 #[cfg(not(unix))]
 fn inode(_: &Metadata) -> u64 {
     0
@@ -231,9 +231,9 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Reads a whole file and hands its bytes to `use_bytes`, borrowed from a buffer of the thread or in one of their own; `Ok(None)` when it does not exist.
+/// Reads a whole file and passes its bytes to `use_bytes`; `Ok(None)` if it does not exist.
 ///
-/// Small files go through one buffer of the thread: no allocation and no `stat`.
+/// Small files are read into a buffer of the thread, without an allocation and a `stat`.
 ///
 /// # Errors
 /// I/O; limit: a file larger than `cap`; malformed: not a file; the errors of `use_bytes`.
@@ -363,7 +363,7 @@ impl From<IoError> for Stop {
 fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     let mut names = Vec::new();
     entries(root, key, &mut |name, kind| {
-        // A symbolic link to a file is a file; one that leads nowhere counts, so that its absence is noticed.
+        // A symbolic link to a file counts as a file. A broken link is listed like a folder, so that an error about it is reported later.
         let file = match kind {
             Entry::File => true,
             Entry::Folder => false,
@@ -419,7 +419,7 @@ pub(crate) fn folder_usage(
     Ok((usage, folders))
 }
 
-/// Adds up the files below the folder of `key`. A folder is closed before those in it are opened, so that one handle is open at a time.
+/// Adds up the files below the folder of `key`. A folder is closed before its subfolders are opened, so that one handle is open at a time.
 pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<Usage, IoError> {
     check_depth(key, depth)?;
     let (mut usage, folders) = folder_usage(root, key, cap)?;

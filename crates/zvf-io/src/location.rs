@@ -1,4 +1,4 @@
-//! From an address to a backend.
+//! Resolves addresses to backends.
 
 use std::path::PathBuf;
 #[cfg(feature = "backends")]
@@ -15,7 +15,7 @@ use url::Url;
 use crate::Merge;
 use crate::{IoError, IoOptions};
 
-/// Where objects are.
+/// A resolved address.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     /// A folder of the local disk, read with plain file calls.
@@ -35,9 +35,9 @@ pub(crate) enum Location {
 pub(crate) struct Backs {
     /// Delimiter listings.
     pub(crate) lists: bool,
-    /// "The last so many bytes."
+    /// Requests for the last bytes of an object.
     pub(crate) suffixes: bool,
-    /// When neighbouring ranges pay as one request.
+    /// When neighbouring ranges are cheaper as one request.
     pub(crate) merge: Merge,
 }
 
@@ -181,7 +181,7 @@ fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
     }
 }
 
-/// None: requests are sent again by one layer, which counts and records them (`retry.rs`).
+/// No retries by the client: requests are retried, counted and recorded by `retry.rs`.
 #[cfg(feature = "http")]
 fn retries() -> object_store::RetryConfig {
     object_store::RetryConfig {
@@ -205,7 +205,7 @@ mod cloud {
     pub(crate) use {s3 as azure, s3 as gcs};
 }
 
-/// A plain web server: it cannot list, unless the caller says that it speaks WebDAV (`webdav=true`).
+/// A plain web server: it cannot list, unless the option `webdav=true` declares that it supports WebDAV.
 #[cfg(feature = "http")]
 fn http(url: &Url, options: &IoOptions) -> Built {
     use object_store::http::HttpBuilder;

@@ -1,4 +1,4 @@
-//! One thing that is loaded once and shared.
+//! A value that is loaded once and shared.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ type Shared<T, E> = Arc<OnceCell<Result<T, E>>>;
 
 /// A value that the first caller loads while others wait for it.
 ///
-/// A failure is returned to every caller that waited: were each of them to try again after the other, a silent server would
-/// hold a query for as many time-outs as there are waiters. A later caller tries again.
+/// A failure is returned to all waiting callers: if each of them tried again in turn, a silent server would delay a query by one time-out for
+/// each waiter. A later caller tries again.
 #[derive(Debug)]
 pub struct Once<T, E>(Mutex<Shared<T, E>>);
 
@@ -30,7 +30,7 @@ impl<T: Clone, E: Clone> Once<T, E> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The value, when it is there already.
+    /// The value, if it is loaded.
     pub fn get(&self) -> Option<T> {
         match self.shared().get() {
             Some(Ok(thing)) => Some(thing.clone()),

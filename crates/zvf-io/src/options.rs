@@ -24,7 +24,7 @@ pub struct IoOptions {
     pub backend: Vec<(String, String)>,
     /// Where requests are recorded. Off by default.
     pub trace: IoTrace,
-    /// Objects that the calling program fetches, instead of those at the address, which is then a name in messages; see [`CallerStore`].
+    /// Has the calling program fetch the objects; the address is then only a name in messages. See [`CallerStore`].
     pub caller_store: Option<CallerStore>,
     /// The backend, instead of the one that the address names; the path of the address remains the prefix.
     #[cfg(feature = "backends")]
@@ -35,13 +35,13 @@ pub struct IoOptions {
     ///
     /// A whole body may take this time and additionally the time of its announced bytes at 256 KiB/s.
     pub request_timeout: Duration,
-    /// When neighbouring byte ranges become one request. The default depends on the kind of backend.
+    /// When neighbouring byte ranges are merged into one request. The default depends on the kind of backend.
     pub merge: Option<Merge>,
-    /// Whether changes and losses are detected: [`Kv::verify`](crate::Kv::verify) sends requests, and objects newer than the snapshot and missing cells of presence
-    /// lists are errors. Default true.
+    /// Whether changes and losses are detected: [`Kv::verify`](crate::Kv::verify) sends requests, and objects newer than the snapshot and
+    /// missing cells of presence lists are errors. Default true.
     ///
-    /// Turn it off for backends whose times or ETags differ between answers, and to read the rest of a damaged store: missing cells of presence lists are
-    /// then empty. Two reads of one object in different states are an error in any case.
+    /// Turn it off for backends with times or ETags that differ between answers, and to read the rest of a damaged store: missing cells of
+    /// presence lists are then empty. Two reads of one object in different states are always an error.
     pub verify: bool,
     /// Bytes that are read instead of stored objects, by key: a preview of a change. Listings do not include them, so every key must exist.
     /// Default none.
@@ -91,14 +91,14 @@ impl IoOptions {
         self
     }
 
-    /// Has the calling program fetch the objects.
+    /// Has the calling program fetch the objects, see [`caller_store`](Self::caller_store).
     #[must_use]
     pub fn with_caller_store(mut self, store: CallerStore) -> Self {
         self.caller_store = Some(store);
         self
     }
 
-    /// The store whose objects the caller fetches, if it is the only one.
+    /// [`caller_store`](Self::caller_store), if no other backend is set.
     ///
     /// # Errors
     /// Misuse: `object_store` is set, too.
@@ -144,28 +144,28 @@ impl IoOptions {
         self
     }
 
-    /// Replaces when and how often a request that failed is sent again.
+    /// Replaces [`retry`](Self::retry).
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Replaces how long one try may stay silent.
+    /// Replaces [`request_timeout`](Self::request_timeout).
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
     }
 
-    /// Replaces when neighbouring byte ranges become one request.
+    /// Replaces [`merge`](Self::merge).
     #[must_use]
     pub fn with_merge(mut self, merge: Merge) -> Self {
         self.merge = Some(merge);
         self
     }
 
-    /// Sets whether changes of the store are looked for.
+    /// Replaces [`verify`](Self::verify).
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
         self.verify = verify;
@@ -187,21 +187,20 @@ impl IoOptions {
     }
 }
 
-/// When and how often a request that failed is sent again.
+/// When and how often a failed request is retried.
 ///
-/// Only failures that may pass are tried again: answers of the classes 5xx and 429, connections that were refused,
-/// reset or cut, bodies that are shorter or longer than announced, and silence. Never another answer of the class
-/// 4xx. The pause before a try is a random part of what is allowed ("full jitter"), and that doubles from try to
-/// try.
+/// Only transient failures are retried: the status codes 5xx and 429, connections that were refused, reset or closed, bodies that are shorter or
+/// longer than announced, and time-outs; never another status of the class 4xx. The pause before an attempt is random up to a limit ("full
+/// jitter"), which doubles from attempt to attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often a request is sent at most, the first time included. Default 5; 1 = never again.
+    /// Most attempts of a request, including the first one. Default 5; 1: no retries.
     pub attempts: u32,
     /// Longest pause before the second try. Default 100 ms.
     pub first_pause: Duration,
     /// Longest pause before any try. Default 5 s.
     pub longest_pause: Duration,
-    /// The time that all attempts of a request and the pauses between them may take. Default 60 s.
+    /// Time limit for all attempts of a request and the pauses between them. Default 60 s.
     ///
     /// Waiting for a request slot of the store does not count, nor does the time of the announced bytes of a body at 256 KiB/s.
     pub deadline: Duration,
@@ -219,7 +218,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Every request is sent once.
+    /// No retries.
     pub fn never() -> Self {
         Self {
             attempts: 1,
@@ -248,7 +247,7 @@ impl Retry {
         self
     }
 
-    /// The longest pause after so many tries.
+    /// The longest pause after `tries` attempts.
     #[cfg(feature = "backends")]
     pub(crate) fn ceiling(&self, tries: u32) -> Duration {
         let factor = 1u32

@@ -1,4 +1,4 @@
-//! Objects of a committed change that are not at their final keys yet; they are read instead of the stored ones.
+//! Objects of a committed change that are not at their final keys yet; readers use them instead of the stored ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,19 +15,19 @@ pub struct Overlay {
     removed: BTreeSet<String>,
 }
 
-/// Where an object is, under an overlay.
+/// The location of an object under an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Placed {
-    /// Where its key says.
+    /// At its own key.
     Own,
     /// In the folder of staged objects.
     Staged(String),
-    /// Nowhere.
+    /// Removed.
     Gone,
 }
 
 impl Overlay {
-    /// An overlay; `id` and keys are segments and keys that the caller has checked.
+    /// An overlay. The caller has checked `id` and the keys.
     #[must_use]
     pub fn new(id: String, put: BTreeSet<String>, removed: BTreeSet<String>) -> Self {
         Self { id, put, removed }
@@ -57,7 +57,7 @@ impl Overlay {
         format!("{STAGING}{}/{key}", self.id)
     }
 
-    /// Where the object of a key is.
+    /// The location of the object of a key.
     fn place(&self, key: &str) -> Placed {
         if self.put.contains(key) {
             Placed::Staged(self.staged(key))
@@ -68,7 +68,7 @@ impl Overlay {
         }
     }
 
-    /// Corrects the list of folders below a prefix: adds those of new objects, removes those whose document is removed.
+    /// Corrects the list of folders below a prefix: adds folders of new objects, removes folders with a removed document.
     pub(crate) fn correct_folders(&self, prefix: &str, names: &mut Vec<String>) {
         let below = below(prefix);
         names.retain(|name| !self.removed.contains(&format!("{below}{name}/zarr.json")));

@@ -50,10 +50,10 @@ struct Can {
     range: AtomicBool,
 }
 
-/// What of an object one request asks for.
+/// The part of an object that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Nothing but its state.
+    /// Only its state.
     State,
     Bytes(Ask),
 }
@@ -78,7 +78,7 @@ impl Part {
         }
     }
 
-    /// The bytes that the answer has to hold, of an object of `size` bytes.
+    /// The bytes that the answer must contain, for an object of `size` bytes.
     pub(crate) fn of(&self, size: u64) -> Range<u64> {
         match self {
             Self::State => 0..0,
@@ -94,7 +94,7 @@ pub(crate) struct Got {
     pub(crate) state: State,
 }
 
-/// What an answer is for: the limit on it, its role in the snapshot.
+/// The purpose of an answer: its limit, and its role in the snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Use {
     pub(crate) cap: Cap,
@@ -127,7 +127,7 @@ impl Remote {
         }
     }
 
-    /// The same prefix under an overlay. Objects that were requested without it are requested again.
+    /// The same prefix under an overlay. Objects that were requested before are requested again.
     pub(crate) fn under(&self, overlay: Overlay) -> Self {
         let shared = Shared {
             can: Can {
@@ -161,7 +161,7 @@ impl Remote {
         self.shared.can.list.load(Ordering::Relaxed)
     }
 
-    /// Keeps in mind that listings are refused.
+    /// Records that listings are refused.
     pub(crate) fn cannot_list(&self) {
         self.shared.can.list.store(false, Ordering::Relaxed);
     }
@@ -180,7 +180,7 @@ impl Remote {
         full.map_err(|e| IoError::misuse(format!("{key:?} cannot be a key: {e}")))
     }
 
-    /// Reads an object or part of it, once for all who ask for the same at one time.
+    /// Reads an object or part of it; identical concurrent requests are sent once.
     pub(crate) async fn get(
         &self,
         context: &Context,
@@ -199,7 +199,7 @@ impl Remote {
         self.shared.objects.share(id, work).await
     }
 
-    /// Reads an object or part of it in a way that the backend takes.
+    /// Reads an object or part of it in a form that the backend supports.
     async fn get_alone(
         &self,
         context: &Context,
@@ -225,7 +225,7 @@ impl Remote {
             };
             let size = match head {
                 Ok(head) => head.map_or(0, |head| head.state.size),
-                // All tries are used up: asking for the object itself would take as long to fail.
+                // All attempts failed, and a request for the object would fail in the same way.
                 Err(error) if error.is_transient() => return Err(error),
                 // A server that does not answer HEAD may answer GET.
                 Err(_) => 0,
@@ -246,7 +246,7 @@ impl Remote {
         if matches!(ask, Ask::Range(_) | Ask::Prefix(_)) && can.range.load(Ordering::Relaxed) {
             let part = Part::Bytes(ask.clone());
             match self.send(context, key, part, purpose).await {
-                // Also an object that ends before the range begins: that shows in the whole.
+                // This may also be an object that ends before the range begins, which the whole object shows.
                 Err(IoError::NotSupported { .. }) => {}
                 other => return other.map(object),
             }
@@ -254,7 +254,7 @@ impl Remote {
         let got = self
             .send(context, key, Part::Bytes(Ask::Whole), purpose)
             .await?;
-        // A server without ranges answers whole: it will not do otherwise for the next range.
+        // The object could only be read as a whole, so ranges are not requested again, unless it is just too short for this range.
         let short = got.as_ref().is_some_and(|got| match ask {
             Ask::Range(range) => range.start >= got.state.size,
             _ => got.state.size == 0,
@@ -265,7 +265,7 @@ impl Remote {
         Ok(object(got).map(|object| object.part(ask)))
     }
 
-    /// Sends one request, as often as it takes. `None` = there is no such object.
+    /// Sends one request, with retries. `None` if the object does not exist.
     pub(crate) async fn send(
         &self,
         context: &Context,
@@ -277,7 +277,7 @@ impl Remote {
             return Ok(None);
         };
         let mut tries = self.tries();
-        // The slot is held between attempts: behind thousands of failing requests the last attempt would come too late.
+        // The slot is kept between attempts; queueing again among thousands of failing requests would exceed the deadline.
         let _slot = context.slot().await?;
         loop {
             tries.made = tries.made.saturating_add(1);
@@ -305,7 +305,7 @@ impl Remote {
         }
     }
 
-    /// Sends one request once.
+    /// Makes one attempt of a request.
     async fn once(
         &self,
         context: &Context,
@@ -348,7 +348,7 @@ impl Remote {
         if *part != Part::State && result.range != range {
             let found = &result.range;
             return Err(Failure::passing(format!(
-                "bytes {} to {} of {} came, asked for were {} to {}",
+                "received bytes {} to {} of {}, requested {} to {}",
                 found.start, found.end, state.size, range.start, range.end
             )));
         }
@@ -449,14 +449,14 @@ async fn unannounced(
     let GetResultPayload::Stream(stream) = result.payload else {
         return result.bytes().await.map_err(|e| sort(key, e));
     };
-    // How much it will be shows at its end.
+    // The length is known only at the end.
     let _room = context.room(cap.most.min(RESERVED)).await?;
     let silence = tries.silence();
     let work = collect(stream, None, cap, key, silence);
     tries.step(cap.most, work).await?
 }
 
-/// Reads a body of `length` bytes: neither fewer nor more, and no pause longer than `silence`.
+/// Reads a body of exactly `length` bytes, without a pause longer than `silence`.
 async fn body(
     result: GetResult,
     length: u64,
@@ -471,7 +471,7 @@ async fn body(
             };
             collect(stream, Some(length), cap, key, silence).await?
         }
-        // Only the local file backend answers so, and only when a caller injects it.
+        // Only the local file backend returns files, and only if a caller injects it.
         _ => result.bytes().await.map_err(|e| sort(key, e))?,
     };
     let found = wide(bytes.len());

@@ -7,21 +7,21 @@ use bytes::Bytes;
 use crate::error::CELL_BYTES;
 use crate::{IoError, Limits};
 
-/// Which part of an object is wanted.
+/// The requested part of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ask {
     /// All of it.
     Whole,
-    /// The first so many bytes, or more where more comes along.
+    /// At least this many bytes from the start.
     Prefix(u64),
-    /// The last so many bytes, or more where more comes along, or all of it when it is shorter.
+    /// At least this many bytes from the end; the whole object if it is shorter.
     Suffix(u64),
     /// Exactly these bytes.
     Range(Range<u64>),
 }
 
 impl Ask {
-    /// The bytes that are wanted of an object of `size` bytes.
+    /// The requested bytes of an object of `size` bytes.
     pub fn of(&self, size: u64) -> Range<u64> {
         match self {
             Self::Whole => 0..size,
@@ -105,7 +105,7 @@ pub enum Reply {
     Names(Option<Vec<String>>),
 }
 
-/// How much is stored below a prefix.
+/// The number and size of objects below a prefix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Objects.
@@ -128,7 +128,7 @@ impl Usage {
     }
 }
 
-/// One of the [`Limits`]: most of what is counted, and the name of its field for the message.
+/// One of the [`Limits`], with the name of its field for messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Cap {
     /// The field of [`Limits`].
@@ -184,14 +184,14 @@ impl Cap {
         }
     }
 
-    /// The error for more than is allowed.
+    /// The error for a count over the limit.
     #[cold]
     pub fn exceeded(self, key: &str, found: u64) -> IoError {
         IoError::limit(key, self.what, found, self.most)
     }
 }
 
-/// Whether `name` can be one segment of a key: it names something inside its parent and nothing else.
+/// Whether `name` can be one segment of a key: not empty, no separator, and not a reference to a parent.
 pub fn is_segment(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }

@@ -1,4 +1,4 @@
-//! Sending a request again: when, how often, and for how long.
+//! Retries of requests: when, how often, and for how long.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::classify::{Failure, sort};
 use crate::{IoError, IoOptions, Retry};
 use zvf_grid::int::wide;
 
-/// Bytes that a body brings in a second at the least.
+/// Slowest accepted transfer of a body, in bytes per second.
 const SLOWEST: u64 = 256 << 10;
 
 /// The additional time for a body of announced length.
@@ -22,7 +22,7 @@ pub(crate) fn transfer(bytes: u64) -> Duration {
     Duration::from_millis(bytes.saturating_mul(1000) / SLOWEST)
 }
 
-/// The tries of one request, and the time they took.
+/// The attempts of one request, and their time.
 #[derive(Debug)]
 pub(crate) struct Tries {
     retry: Retry,
@@ -41,13 +41,13 @@ impl Tries {
         }
     }
 
-    /// How long an answer may stay silent.
+    /// Longest time without progress.
     pub(crate) fn silence(&self) -> Duration {
         self.silence
             .min(self.retry.deadline.saturating_sub(self.spent))
     }
 
-    /// Waits for a step of a try: the answer's head, or a body of announced `bytes`.
+    /// Waits for a step of an attempt: the head of the answer, or a body of announced `bytes`.
     pub(crate) async fn step<T>(
         &mut self,
         bytes: u64,
@@ -63,7 +63,7 @@ impl Tries {
         result.map_err(|_| Failure::passing(format!("no complete answer within {limit:.1?}")))
     }
 
-    /// Waits before the next try, or gives the error when there is none.
+    /// Waits before the next attempt, or fails if there is none.
     pub(crate) async fn after(&mut self, key: &str, failure: Failure) -> Result<(), IoError> {
         let source = match failure {
             Failure::Final(error) => return Err(error),
@@ -85,7 +85,7 @@ impl Tries {
         Ok(())
     }
 
-    /// Counts again from here, because something was achieved.
+    /// Restarts the count and the time, after progress was made.
     pub(crate) fn restart(&mut self) {
         self.made = 0;
         self.spent = Duration::ZERO;
@@ -104,7 +104,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// With the patience that a store is opened with.
+    /// Requests with the limits and retries of these options.
     #[must_use]
     pub fn new(options: &IoOptions) -> Self {
         Self {
@@ -113,11 +113,11 @@ impl Requests {
         }
     }
 
-    /// Sends a request with a body of `bytes` bytes until it is answered. A request that failed may have been carried out
-    /// all the same: `send` is given the number of the try, counted from 1.
+    /// Sends a request with a body of `bytes` bytes, with retries. `send` gets the number of the attempt, from 1, because a failed attempt may
+    /// have been carried out.
     ///
     /// # Errors
-    /// As [`IoError`] has them for readers: denied, not supported, failed as often as [`Retry`] says.
+    /// The same as for readers: denied, not supported, or all attempts of [`Retry`] failed.
     pub async fn send<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
@@ -138,7 +138,7 @@ impl Requests {
         }
     }
 
-    /// Reads a whole object and its state; `None` if it is not there.
+    /// Reads a whole object and its state; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -189,7 +189,7 @@ impl Requests {
                         Ok(Ok(Some(meta))) => {
                             found.push(meta);
                             if ordered {
-                                // A long listing is no failure while pages keep coming: the time-out is for one page.
+                                // The time-out applies to each page, not to the whole listing.
                                 tries.restart();
                             }
                         }

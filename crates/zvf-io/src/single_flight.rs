@@ -1,4 +1,4 @@
-//! Requests in flight, shared: a caller that asks for what is being fetched already waits for it.
+//! Shares requests in flight: a caller with the same request waits for the pending answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,7 +24,7 @@ impl<Id, T> Default for SingleFlight<Id, T> {
 impl<Id: Hash + Eq + Clone, T: Clone> SingleFlight<Id, T> {
     /// Runs the request, or waits for an identical one in flight. If the caller that runs it is cancelled, a waiter takes over.
     ///
-    /// All who wait have to be polled until they are done, see [`driven`](crate::driven).
+    /// All waiting callers must be polled until they are done, see [`driven`](crate::driven).
     pub(crate) async fn share(
         &self,
         id: Id,
@@ -34,14 +34,14 @@ impl<Id: Hash + Eq + Clone, T: Clone> SingleFlight<Id, T> {
         seat.flight.get_or_load(work).await
     }
 
-    /// How many are on their way.
+    /// The number of requests in flight.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.flights.lock().unwrap().len()
     }
 }
 
-/// A place in a flight; the last one to leave takes the flight off the list.
+/// A waiter's share in a request in flight; the last one that is dropped removes the request from the list.
 struct Seat<'a, Id: Hash + Eq, T: Clone> {
     flights: &'a SingleFlight<Id, T>,
     id: Id,

@@ -20,7 +20,7 @@ use crate::task::{driven, runtime};
 use crate::versions::{State, changed};
 use crate::{Ask, Cap, IoError, IoOptions};
 
-/// Bytes of the first request for an object, and those at its end that are worth reading along.
+/// Bytes of the first request for an object, and bytes that are read at its end.
 const AHEAD: u64 = 64 << 10;
 
 /// One file: on the local disk, or an object.
@@ -79,7 +79,7 @@ impl FileLocation {
     }
 }
 
-/// The place of an object, or of a folder of objects. Cheap to clone; clones share limits and the trace.
+/// The location of an object, or of a folder of objects. Cheap to clone; clones share limits and the trace.
 #[derive(Debug, Clone)]
 pub struct ObjectLocation {
     kv: Kv,
@@ -88,7 +88,7 @@ pub struct ObjectLocation {
 }
 
 impl ObjectLocation {
-    /// An object below this place.
+    /// An object below this location.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl ObjectLocation {
         })
     }
 
-    /// The objects below this place, which are opened when they are read.
+    /// The objects below this location, which are opened when they are read.
     ///
     /// # Errors
     /// Misuse: no tokio runtime is running.
@@ -135,7 +135,7 @@ impl ObjectLocation {
     }
 }
 
-/// Objects below a common place, by name. Made by [`ObjectLocation::folder`].
+/// Objects below a common location, by name. Made by [`ObjectLocation::folder`].
 #[derive(Debug)]
 pub struct ObjectFolder {
     place: ObjectLocation,
@@ -148,9 +148,9 @@ impl ReadFolder for ObjectFolder {
     }
 }
 
-/// One version of one object, for readers that wait for their bytes. Made by [`ObjectLocation::open`].
+/// One version of one object, for blocking readers. Made by [`ObjectLocation::open`].
 ///
-/// The version is that of the first answer; later answers of another one are [`IoError::SourceChanged`]. Errors of
+/// The first answer determines the version; a later answer of another version is [`IoError::SourceChanged`]. Errors of
 /// [`ReadAt`] are [`io::Error`] around an [`IoError`].
 ///
 /// # Blocking
@@ -185,7 +185,7 @@ impl Version {
         }
     }
 
-    /// A range, if it is in the first bytes.
+    /// A range, if it is within the first bytes.
     fn kept(&self, range: &Range<u64>) -> Option<&[u8]> {
         let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
         self.front.as_deref()?.get(start.ok()?..end.ok()?)
@@ -199,7 +199,7 @@ impl Inner {
             return Ok(Some(version));
         }
         let got = match self.send(Part::Bytes(Ask::Range(0..AHEAD))).await {
-            // The server sends no ranges, or none of an empty object.
+            // The server does not support ranges, or the object is empty.
             Err(IoError::NotSupported { .. }) => self.send(Part::Bytes(Ask::Whole)).await?,
             answer => answer?,
         };
@@ -224,17 +224,17 @@ impl Inner {
         remote.send(kv, key, part, purpose).await
     }
 
-    /// One range, which has to be in the object.
+    /// One range, which must be inside the object.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, IoError> {
         let key = &self.place.key;
         let got = match self.send(Part::Bytes(Ask::Range(range.clone()))).await {
-            // No range was answered yet: perhaps none ever is.
+            // No range was answered so far, so the server may not support them.
             Err(IoError::NotSupported { .. }) if self.version.get().is_none() => {
                 let version = self.first().await?.ok_or_else(|| self.missing())?;
                 let kept = version.kept(&range).map(Bytes::copy_from_slice);
                 return kept.ok_or_else(|| changed(key, &version.state, &"shorter"));
             }
-            // The range is inside the version that is read, so another one is there, which ends before it.
+            // The range is inside the known version, so the object was replaced by a shorter one.
             Err(IoError::NotSupported { .. }) => None,
             answer => answer?,
         };
@@ -259,13 +259,13 @@ impl Inner {
 }
 
 impl ObjectFile {
-    /// Waits for requests that the runtime sends.
+    /// Blocks until the runtime has sent the requests.
     fn wait<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, IoError>> + Send + 'static,
     ) -> io::Result<T> {
         let (to, answer) = std::sync::mpsc::sync_channel(1);
-        // If nobody waits any more, the answer is dropped.
+        // The answer is dropped if the caller does not wait any more.
         self.runtime.spawn(async move { drop(to.send(work.await)) });
         let stopped = || IoError::misuse("the runtime was shut down while the object was read");
         let answer = answer.recv().unwrap_or_else(|_| Err(stopped()));

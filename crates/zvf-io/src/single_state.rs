@@ -1,4 +1,4 @@
-//! Single objects as they are stored, for programs that pass a store on to others.
+//! States, ranges and listings of single objects, for programs that serve or copy a store.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub struct ObjectState {
 }
 
 impl ObjectState {
-    /// A state of which only the size is known.
+    /// A state with only a size.
     #[must_use]
     pub fn of_size(size: u64) -> Self {
         Self { size, etag: None }
@@ -61,7 +61,7 @@ pub struct Listing {
 }
 
 impl Kv {
-    /// The state of one object; `None` when it does not exist or leads out of a local folder.
+    /// The state of one object; `None` if it does not exist or is a link out of the local folder.
     ///
     /// # Errors
     /// I/O.
@@ -86,7 +86,7 @@ impl Kv {
                     self.on_disk(root, look).await?
                 }
                 Backend::Caller(_) => {
-                    // The size comes with any part.
+                    // An answer with any part states the size.
                     let first = Ask::Range(0..1);
                     let object = self.get(key, first, Cap::cell(self.limits())).await?;
                     Ok(object.map(|object| ObjectState {
@@ -141,7 +141,7 @@ impl Kv {
         })
     }
 
-    /// All objects of the place with their states, in ascending order of their keys; `None` when the backend cannot list. Names that
+    /// All objects of the address with their states, in ascending order of their keys; `None` when the backend cannot list. Names that
     /// are not UTF-8 are left out.
     ///
     /// # Cost
@@ -255,7 +255,7 @@ impl Remote {
     }
 }
 
-/// Whether a key is a regular file whose real path is below the real path of the folder: symbolic links out of a store are not followed.
+/// Whether a key is a regular file inside the real path of the folder: symbolic links out of a store are not followed.
 fn is_file_within(root: &Folder, key: &str) -> Result<bool, IoError> {
     kind_within(root, key).map(|kind| kind == Some(Entry::File))
 }

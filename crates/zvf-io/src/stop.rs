@@ -16,24 +16,24 @@ use crate::IoError;
 #[cfg(feature = "backends")]
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// A request to stop: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any
-/// other failure. Clones share the state.
+/// A token that stops work: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any other
+/// failure. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks everybody to end.
+    /// Requests the stop.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the token was cancelled.
+    /// Whether the stop was requested.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits for a future, which is dropped when the token is cancelled.
+    /// Waits for a future, which is dropped when the stop is requested.
     ///
     /// # Errors
     /// [`IoError::Stopped`].
@@ -50,7 +50,7 @@ impl Stop {
         }
     }
 
-    /// Fails when the token was cancelled.
+    /// Fails if the stop was requested.
     ///
     /// # Errors
     /// [`IoError::Stopped`].

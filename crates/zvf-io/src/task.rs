@@ -1,5 +1,5 @@
-//! Tasks: futures that the runtime polls, and closures on its blocking threads. Under a [`CallerRun`](crate::CallerRun) its caller polls them, and
-//! closures run at once.
+//! Spawns futures on the runtime, and closures on its blocking threads. Under a [`CallerRun`](crate::CallerRun) futures are polled by its caller,
+//! and closures run immediately.
 //!
 //! Both are boxed first. The runtime is generic over its tasks, so its code would otherwise be compiled for each of some hundred closures, in
 //! every crate that reads stores.
@@ -24,7 +24,7 @@ impl<T> Handover<T> {
         (Self(Arc::clone(&slot)), Self(slot))
     }
 
-    /// Leaves the result.
+    /// Stores the result.
     pub fn put(&self, value: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
@@ -32,7 +32,7 @@ impl<T> Handover<T> {
     /// The result of a task that ended.
     ///
     /// # Errors
-    /// Bug: the task left none.
+    /// Bug: the task stored none.
     pub fn take(&self) -> Result<T, IoError> {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         value.ok_or(IoError::Bug {
@@ -62,11 +62,11 @@ impl Drop for Task {
     }
 }
 
-/// Runs a future as a task, so that the runtime polls it even while its caller is not polled. Dropping the caller cancels
+/// Runs a future as a task, so that it is polled even while its caller is not polled. Dropping the caller cancels
 /// the task.
 ///
-/// Requests queue for slots. A future that holds a slot and is not polled, such as one in a buffered stream whose owner waits for another future,
-/// would block all later requests; with few slots, forever.
+/// Requests queue for slots. A future that has a slot and is not polled would block all later requests, with few slots forever. This happens in
+/// a buffered stream if its owner waits for another future.
 ///
 /// # Errors
 /// The errors of `work`; misuse: there is no runtime, or it was shut down.
@@ -118,7 +118,7 @@ fn block(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoErro
     })
 }
 
-/// The error for a future that nothing of this crate polls.
+/// The error without a runtime and without a [`CallerRun`](crate::CallerRun).
 #[cfg(not(feature = "backends"))]
 #[cold]
 fn no_run() -> IoError {

@@ -1,6 +1,6 @@
-//! Futures that are polled on the thread of their caller: what a runtime does, without one.
+//! Polls futures and their tasks on the thread of the caller, as a replacement for a runtime.
 //!
-//! Tasks belong to a set that outlives single calls, so that work that a stream has started continues with its next step.
+//! Tasks belong to a set that outlives single calls, so that work that a stream started continues when the stream is polled again.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use crate::IoError;
 
 thread_local! {
-    /// The set whose futures this thread polls at the moment.
+    /// The set that this thread polls.
     static CURRENT: RefCell<Option<Arc<Tasks>>> = const { RefCell::new(None) };
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Tasks {
     running: Mutex<FuturesUnordered<Task>>,
 }
 
-/// A task, which its handle may drop.
+/// A task, shared with its handle, which may cancel it.
 #[derive(Debug, Clone, Default)]
 struct Task(Arc<Mutex<Work>>);
 
@@ -62,12 +62,12 @@ impl Future for Task {
     }
 }
 
-/// Drops a task with its caller.
+/// Cancels a task when its caller is dropped.
 struct Handle(Task);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // A task that is being polled at this moment ends by itself.
+        // The task is being polled by this thread and ends by itself.
         let Ok(mut work) = self.0.0.try_lock() else {
             return;
         };
@@ -88,7 +88,7 @@ pub fn is_caller_run() -> bool {
 }
 
 impl Tasks {
-    /// The set whose futures this thread polls.
+    /// The set that this thread polls.
     pub(crate) fn current() -> Option<Arc<Self>> {
         CURRENT.with_borrow(Clone::clone)
     }
@@ -102,7 +102,7 @@ impl Tasks {
         let task = Task::default();
         locked(&task.0).future = Some(Box::pin(async move {
             work.await;
-            // The caller was dropped meanwhile, if nobody receives it.
+            // Fails if the caller was dropped meanwhile.
             let _ = to.send(());
         }));
         locked(&self.new).push(task.clone());
@@ -130,7 +130,7 @@ impl Tasks {
             }
             Poll::Ready(None)
         });
-        // Inside a task of tokio, its semaphores would make futures wait for the next turn of that task.
+        // Inside a task of tokio, the cooperative budget would suspend its semaphores until the next poll of that task.
         #[cfg(feature = "backends")]
         let turns = tokio::task::unconstrained(turns);
         match pin!(turns).poll(&mut context) {
@@ -151,7 +151,7 @@ impl Tasks {
         }
     }
 
-    /// Removes what remains of tasks that were dropped.
+    /// Removes cancelled tasks.
     pub(crate) fn reap(self: &Arc<Self>) {
         let _ = self.poll::<()>(pin!(std::future::pending()));
     }
@@ -172,7 +172,7 @@ impl Drop for Entered {
     }
 }
 
-/// Whether anything can make progress.
+/// A waker that records that something can make progress.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {

@@ -5,9 +5,9 @@ use reqwest as _;
 
 /// Makes ring the process's provider of cryptography for rustls, unless the program has installed another one.
 ///
-/// The features `http` and `cloud` build the client of `object_store` without a provider of its own, and
-/// such a client cannot be made before there is one. Stores that are opened by address see to that themselves; a program
-/// that makes clients of `object_store` itself calls this first. Calling it again does nothing.
+/// The features `http` and `cloud` build the client of `object_store` without a provider, so that making a client fails until a provider is
+/// installed. Opening a store by its address installs one; programs that make clients of `object_store` themselves call this function first.
+/// Calling it again does nothing.
 ///
 /// ```
 /// # #[cfg(feature = "http")]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Whether clocks can be read: on `wasm32-unknown-unknown` the standard library has none, and asking for the time panics.
+/// Whether the system has a clock. On `wasm32-unknown-unknown`, `Instant::now` panics.
 pub(crate) const HAS_CLOCK: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The kind of a request.
@@ -34,12 +34,12 @@ impl fmt::Display for Method {
     }
 }
 
-/// One request: each try of one that failed and was sent again.
+/// One attempt of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Which dependent round it belongs to, from 1.
+    /// The round of dependent requests that it belongs to, from 1.
     pub round: u32,
-    /// What was asked.
+    /// The kind of request.
     pub method: Method,
     /// The object or prefix, relative to the store's root.
     pub key: String,
@@ -49,9 +49,9 @@ pub struct Request {
     pub length: Option<u64>,
     /// The number of received bytes; for listings the number of names. `None` if the object does not exist or the attempt failed.
     pub bytes: Option<u64>,
-    /// Which try it was, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Why the try failed.
+    /// Why the attempt failed.
     pub failed: Option<String>,
     /// How long it took, in microseconds; 0 on systems without a clock (`wasm32-unknown-unknown`).
     pub micros: u64,

@@ -1,4 +1,4 @@
-//! Where writers put objects, and uploads of whole files: addresses mean the same to readers and writers.
+//! Resolves addresses for writers as for readers, and uploads whole files.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
 use crate::location::Location;
 use crate::{Answer, IoError, IoOptions, Requests};
 
-/// Where the objects of a store go.
+/// The location to which a store is written.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// A folder of the local disk.
@@ -20,7 +20,7 @@ pub enum Place {
     Prefix {
         /// The backend.
         store: Arc<dyn ObjectStore>,
-        /// What every key begins with; may be empty.
+        /// The prefix of every key; may be empty.
         prefix: String,
     },
 }
@@ -29,7 +29,7 @@ impl Place {
     /// Resolves an address, as [`Kv::open`](crate::Kv::open) does. Sends nothing.
     ///
     /// # Errors
-    /// Misuse: an address that is none, or of a backend that is not compiled in.
+    /// Misuse: an invalid address, or one of a backend that is not compiled in.
     pub fn of(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         Ok(match Location::resolve(address, options)? {
             Location::Local(folder) => Self::Folder(folder),
@@ -45,9 +45,8 @@ const PART: usize = 32 << 20;
 /// compiled in.
 ///
 /// # Cost
-/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. A request that fails in a way that
-/// may pass is sent again, as often as [`IoOptions::retry`] says; a multipart upload is started over. Readers see the file only
-/// when it is complete.
+/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. Transient failures are retried by
+/// [`IoOptions::retry`]; a multipart upload is started over. Readers see the file only when it is complete.
 ///
 /// # Errors
 /// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend

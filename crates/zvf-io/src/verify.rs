@@ -1,4 +1,4 @@
-//! Looking again: whether the documents of a snapshot are what they were.
+//! Checks again at the end of an answer that the documents of a snapshot are unchanged.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{Ask, Cap};
 use crate::{IoError, local};
 
 impl Kv {
-    /// Looks again at the documents that answers came from; at files of the local disk on the calling thread if `here`.
+    /// Checks the documents that answers depend on; for a local store on the calling thread if `here`.
     ///
     /// # Errors
     /// I/O: a document or listing changed ([`IoError::SourceChanged`]), or cannot be read.
@@ -91,7 +91,7 @@ impl Kv {
 
 #[cfg(feature = "backends")]
 impl Remote {
-    /// Checks one document again, which was in the state `first` or absent.
+    /// Compares one document with its earlier state `first` (or absence).
     ///
     /// If HEAD reports another state, the document is requested, because some servers answer HEAD wrongly or not at all. Servers that deny listings
     /// answer "denied" for missing documents.

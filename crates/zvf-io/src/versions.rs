@@ -1,8 +1,7 @@
-//! What was read, and in which state: how a store that changes under its reader is noticed.
+//! Records the states of objects that were read, to detect a store that changes while it is read.
 //!
-//! Three nets. An object that is read twice has to be in the state it had the first time. An object that was written
-//! after the snapshot was taken does not belong to it. And the documents that an answer came from have to be, at its
-//! end, what they were at its beginning: that is `verify`, the only one of the three that costs requests.
+//! Three checks: an object that is read twice must be in the same state; an object must not be newer than the snapshot; and the documents of an
+//! answer must be unchanged at its end. Only the last one, `verify`, costs requests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -20,14 +19,14 @@ use crate::{IoError, STAGING};
 pub(crate) struct State {
     /// The ETag; on a local disk inode and time of the last write.
     pub(crate) etag: Option<String>,
-    /// When it was written last, in microseconds since 1970; 0 = the backend does not say.
+    /// Time of the last write, in microseconds since 1970; 0 if the backend does not state it.
     pub(crate) modified: i64,
     /// Bytes of the whole object.
     pub(crate) size: u64,
 }
 
 impl State {
-    /// Whether the backend says anything that changes with the content.
+    /// Whether the state has a value that changes with the content.
     pub(crate) fn is_telling(&self) -> bool {
         self.etag.is_some() || self.modified != 0
     }
@@ -59,12 +58,12 @@ fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
     f.write_str(&time.to_rfc3339_opts(precision, true))
 }
 
-/// What role an object plays in the snapshot.
+/// The role of an object in the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// One of the documents that the snapshot is.
+    /// A document of the snapshot.
     Document,
-    /// Something the documents speak of: a cell, a shard, a chunk of a table.
+    /// An object that documents refer to: a cell, a shard, a chunk of a table.
     Content,
 }
 
@@ -91,12 +90,12 @@ impl fmt::Display for Listed {
     }
 }
 
-/// What to look at again at the end of an answer.
+/// The documents and listings to check at the end of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    /// How many objects had been read then.
+    /// The number of objects that had been read then.
     pub(crate) reads: u64,
-    /// Documents by key, as they were read; `None` = there was none.
+    /// Documents by key, as they were read; `None` if absent.
     pub(crate) documents: Vec<(String, Option<Pinned>)>,
     /// Listings by prefix.
     #[cfg_attr(
@@ -109,7 +108,7 @@ pub(crate) struct Looks {
 /// The states of all objects that were read.
 #[derive(Debug)]
 pub struct Versions {
-    /// Whether changes are looked for beyond what comes along anyway.
+    /// Whether changes are detected by further checks than of repeated reads.
     on: bool,
     opened: i64,
     inner: Mutex<Inner>,
@@ -119,30 +118,30 @@ pub struct Versions {
 struct Inner {
     /// By path of the node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
-    /// Nodes whose document was requested together with the root and does not exist.
+    /// Nodes without a document, which was requested together with the root.
     absent: BTreeSet<String>,
     /// Listings that were requested together with the root, by prefix.
     listed: BTreeMap<String, Listed>,
-    /// Documents of arrays whose cells were read, and of all nodes above them.
+    /// Documents of arrays with cells that were read, and of all nodes above them.
     used: BTreeSet<String>,
     /// The levels of answers, as written in keys.
     levels: BTreeSet<String>,
     /// By two hashes of the key, since there may be millions: ETag (hashed), time, size.
     content: HashMap<(u64, u64), (Option<u64>, i64, u64)>,
     hashes: (RandomState, RandomState),
-    /// What is written later than this does not belong to the snapshot. `None` while the snapshot is taken.
+    /// Objects that were written later do not belong to the snapshot. `None` while the snapshot is taken.
     horizon: Option<i64>,
     /// Objects read so far.
     reads: u64,
-    /// How many had been read when the documents were last found unchanged.
+    /// The number of reads when the documents were last found unchanged.
     verified: Option<u64>,
 }
 
-/// How old a root has to be, in microseconds, for listings of the opening to be trusted: clocks may differ by as much.
-/// Signed requests that differ by more are refused by buckets.
+/// The age of a root, in microseconds, from which on listings that were requested with it need no check. It allows for the difference of clocks:
+/// buckets refuse signed requests with a larger one.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
-/// How many objects that are no documents are remembered; those beyond are not compared when they are read again.
+/// Most objects other than documents whose states are recorded; further ones are not compared when they are read again.
 const MOST_CONTENT: usize = 1 << 18;
 
 /// Microseconds since 1970, if there is a clock: WebAssembly has none of its own.
@@ -164,7 +163,7 @@ impl Versions {
         }
     }
 
-    /// Whether changes are looked for.
+    /// Whether changes are detected.
     pub fn is_on(&self) -> bool {
         self.on
     }
@@ -173,17 +172,17 @@ impl Versions {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The snapshot is taken: what is written from now on does not belong to it.
+    /// Completes the snapshot: objects that are written later do not belong to it.
     pub fn settle(&self) {
         let mut inner = self.inner();
         let told = inner.documents.values().map(|p| p.state.modified).max();
         inner.horizon = Some(told.unwrap_or(0).max(self.opened));
     }
 
-    /// Notes the state that an object was read in.
+    /// Records the state of an object that was read.
     ///
     /// # Errors
-    /// [`IoError::SourceChanged`], when it was read before in another state, or was written after the snapshot.
+    /// [`IoError::SourceChanged`] if it was read in another state before, or was written after the snapshot.
     pub(crate) fn note(
         &self,
         key: &str,
@@ -203,7 +202,7 @@ impl Versions {
                 &Told("the object was written", state.modified),
             ));
         }
-        // Blobs that come with the documents, such as the records of links, are content all the same.
+        // Blobs that are requested with the documents, such as the records of links, are content.
         let role = if key.ends_with("zarr.json") {
             role
         } else {
@@ -260,7 +259,7 @@ impl Versions {
     /// Records that a requested document does not exist.
     ///
     /// # Errors
-    /// [`IoError::SourceChanged`], when it was read before.
+    /// [`IoError::SourceChanged`] if it was read before.
     pub(crate) fn note_absent(&self, key: &str) -> Result<(), IoError> {
         let mut inner = self.inner();
         let path = node_of(key);
@@ -296,12 +295,12 @@ impl Versions {
         }
     }
 
-    /// What to look at again: all documents, or those that the answer came from. The root alone, if nothing was read since
-    /// they were last found unchanged: an answer from caches is as old as they are. `None` = changes are not looked for.
+    /// The documents and listings to check: all, or those on which the answer depends. If nothing was read since the last check, the root is
+    /// enough, because cached data is not newer than that. `None`: changes are not detected.
     ///
-    /// Objects that are requested after the root was read belong to the same state of the store as long as the root is unchanged. Objects that are requested
-    /// together with the root may be older: if the store is replaced at that moment, an old document, or none, is combined with a new root. So these,
-    /// including absent ones, are verified too, and the listings if the root was written so recently that this may have happened.
+    /// Objects that were requested after the root was read belong to the same state of the store, as long as the root is unchanged. Objects that
+    /// were requested together with the root may be older: if the store was replaced at that moment, an old document, or none, is combined with the
+    /// new root. So these documents, also absent ones, are checked; and the listings, if the root is so new that this may have happened.
     pub(crate) fn to_verify(&self, all: bool) -> Option<Looks> {
         let inner = self.inner();
         if !self.on {
@@ -336,13 +335,13 @@ impl Versions {
         })
     }
 
-    /// The documents were unchanged after so many reads.
+    /// Records that the documents were unchanged after `reads` reads.
     pub(crate) fn verified(&self, reads: u64) {
         let mut inner = self.inner();
         inner.verified = inner.verified.max(Some(reads));
     }
 
-    /// Whether the bytes equal those of a document whose hash was recorded.
+    /// Whether bytes have the recorded hash of a document.
     pub(crate) fn same_bytes(&self, pinned: &Pinned, bytes: &[u8]) -> bool {
         pinned
             .digest
@@ -370,7 +369,7 @@ impl Inner {
 /// The state of a missing document, in messages.
 pub(crate) const ABSENT: &str = "absent";
 
-/// A state in words.
+/// A state as text.
 pub(crate) fn told(state: Option<&State>) -> &dyn fmt::Display {
     match state {
         Some(state) => state,

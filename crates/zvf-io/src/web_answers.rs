@@ -1,4 +1,4 @@
-//! Legal answers of web servers without headers that the client requires.
+//! Adds headers that the client requires to valid answers of web servers that lack them.
 
 use object_store::ClientOptions;
 use object_store::HeaderValue;
@@ -12,10 +12,10 @@ use crate::xml_answers;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unannounced;
 
-/// A date that says nothing; stores without dates are given it, too.
+/// A placeholder date, as for stores without dates.
 const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT");
 
-/// Makes clients that put up with such answers.
+/// Makes clients that accept such answers.
 #[derive(Debug, Default)]
 pub(crate) struct Connector(xml_answers::Connector);
 
@@ -40,9 +40,9 @@ impl HttpService for Lenient {
     }
 }
 
-/// Chunked bodies and those of HTTP/1.0 have no length, and some servers write dates as they like.
+/// Adds missing headers: chunked bodies and bodies of HTTP/1.0 have no length, and some servers write dates in other formats.
 fn mend(response: &mut HttpResponse) {
-    // The length of a part is in its range.
+    // The length of a part follows from its range.
     let partial = response.status().as_u16() == 206;
     if !response.headers().contains_key("content-length") {
         let none = HeaderValue::from_static("0");

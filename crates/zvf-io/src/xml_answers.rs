@@ -1,4 +1,4 @@
-//! The client of every network backend, which checks answers in XML before the backend parses them.
+//! The client of all network backends. It checks answers in XML before the backend parses them.
 //!
 //! Every member of a listing is optional, so a page of a proxy, an error or half of a document would be parsed as an empty listing, and as
 //! complete success in answer to a request that removes objects. An answer that is not the expected, complete document therefore is a failed request,
@@ -11,7 +11,7 @@ use object_store::client::{
     ReqwestConnector,
 };
 
-/// Makes clients that look at answers.
+/// Makes clients that check answers.
 #[derive(Debug, Default)]
 pub(crate) struct Connector(ReqwestConnector);
 
@@ -63,7 +63,7 @@ fn expected(method: &str, query: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether these bytes are one XML document, as a whole, with this root element.
+/// Checks that these bytes are one complete XML document with this root element.
 fn check(root: &str, bytes: &[u8]) -> Result<(), String> {
     let wrong = |found: &str| Err(format!("the answer is {found}, expected <{root}>"));
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use zvf_encode::WriteOptions;
 use zvf_store::{Limits, OpenOptions, Retry};
 
-/// How storage is reached, and with how much memory: what every command and every call takes, and no job records.
+/// How storage is accessed, and with how much memory. Every command and call takes these options; they are not part of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
     /// No credentials are sent.
@@ -16,9 +16,9 @@ pub struct Access {
     pub retries: Option<u32>,
     /// How long one request may take with all its retries.
     pub timeout: Option<Duration>,
-    /// Whether it is checked at the end that the store did not change meanwhile.
+    /// Whether a read fails if the store changed while it was read.
     pub verify: bool,
-    /// Bytes of decoded data on their way at once.
+    /// Bytes of decoded data in memory at once.
     pub memory_budget: Option<u64>,
     /// Options of the backend.
     pub store_options: Vec<(String, String)>,
@@ -29,7 +29,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// What was expected.
+    /// The text of what was expected.
     pub fn seconds(seconds: f64) -> Result<Duration, &'static str> {
         match (0.001..=86_400.0).contains(&seconds) {
             true => Ok(Duration::from_secs_f64(seconds)),
@@ -69,7 +69,7 @@ impl Access {
         options
     }
 
-    /// Options that write a store which is opened so.
+    /// Options that write a store, with these options for access.
     #[must_use]
     pub fn write(&self, open: OpenOptions) -> WriteOptions {
         let write = WriteOptions::new().with_open(open);

@@ -21,12 +21,12 @@ use given::Given;
 use numbers::{Numbers, listed};
 pub use options::AppendJob;
 
-/// Ids that objects got, and remarks.
+/// The ids of the new objects, and the notes.
 type IdsAndNotes = (Vec<i64>, Vec<String>);
 
 impl AppendJob {
     pub(crate) async fn run(&self, context: &Context) -> Result<AppendReport> {
-        // Files that cannot be read must not leave a store marked as being changed: they are read first.
+        // The files are read first, so that a file that cannot be read does not leave the store marked as being changed.
         let given = self.given(context).await?;
         let edit = Edit::open(&self.store, context.writing(false)).await;
         let edit = edit.map_err(JobError::write(&self.store))?;
@@ -57,7 +57,7 @@ impl AppendJob {
         })
     }
 
-    /// Puts what is given into an edit, or gives it up. Returns the edit, ids of objects and remarks.
+    /// Adds the input to an edit; abandons the edit on an error. Returns the edit, the new ids of objects and the notes.
     async fn append(&self, mut edit: Edit, given: Given) -> Result<(Edit, IdsAndNotes)> {
         let begun = self.begin(&mut edit, &given).await;
         let (edit, (numbers, known)) = or_abandon(edit, begun).await?;
@@ -80,11 +80,11 @@ impl AppendJob {
         or_abandon(edit, put).await
     }
 
-    /// The ids that objects will get, and the attributes of the objects of the store.
+    /// The ids that the new objects get, and the object attributes of the store.
     async fn begin(&self, edit: &mut Edit, given: &Given) -> Result<(Numbers, Vec<AttributeSpec>)> {
         set_fills(edit, &self.fill)?;
         let numbers = match given {
-            // The reader kept the objects of several files apart.
+            // The reader already gave objects of different files different ids.
             Given::Import(import) => {
                 let mut numbers = Numbers::of(edit, ObjectIds::Kept, &[])?;
                 numbers.keep = import.names_objects() && !self.ids.new_ids;
@@ -100,7 +100,7 @@ impl AppendJob {
     }
 }
 
-/// The edit with the result of a step; an edit that failed is given up.
+/// The edit with the result of a step; the edit is abandoned if the step failed.
 pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
     match done {
         Ok(done) => Ok((edit, done)),
@@ -111,7 +111,7 @@ pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, 
     }
 }
 
-/// Puts what was gathered into an edit. Returns ids of objects and remarks.
+/// Adds the collected tables to an edit. Returns the ids of the new objects and the notes.
 async fn put(
     edit: &mut Edit,
     mut numbers: Numbers,
@@ -169,12 +169,12 @@ pub struct AppendReport {
     pub put: u64,
     /// Objects of the storage that the edit removed.
     pub removed: u64,
-    /// Remarks on what the store does not hold, and on decisions.
+    /// Notes about data that was not stored, and about automatic choices.
     pub notes: Vec<String>,
 }
 
 impl AppendReport {
-    /// The ids for people: runs as `3-9`, not too many.
+    /// The ids as text for users: runs as `3-9`, cut after some.
     #[must_use]
     pub fn listed_ids(&self) -> String {
         listed(&self.ids)

@@ -42,7 +42,7 @@ pub(crate) fn numbers(
     }
 }
 
-/// Refuses two of some options together. Each is a member, and whether it is given.
+/// Refuses more than one of some options. Each is a member, and whether it is given.
 pub(crate) fn one_of(options: &[(&str, bool)]) -> Result<(), JobError> {
     let mut given = options.iter().filter(|(_, given)| *given);
     match (given.next(), given.next()) {
@@ -84,7 +84,7 @@ pub fn check_outside(path: &Path) -> Result<(), JobError> {
     }
 }
 
-/// Refuses a file to write to inside of a store, where it would replace a cell or a document.
+/// Refuses an output file inside a store, which could replace a cell or a document.
 pub(crate) fn outside(member: &str, path: Option<&Path>) -> Result<(), JobError> {
     match path.and_then(|path| Some((path, store_at_or_around(path)?))) {
         Some((path, store)) => {

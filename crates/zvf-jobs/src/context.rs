@@ -1,4 +1,4 @@
-//! What a job runs with that is no part of it.
+//! The surroundings of a job: storage, limits, progress and warnings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
 /// Called with a warning while a job runs.
 pub type JobLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a job decides or begins while it runs.
+/// A decision or a step of a running job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'e> {
-    /// A remark for the user on the result: something that the store will not hold, or a choice that options can change. The report has it, too.
+    /// A note for the user about the result: data that is not stored, or an automatic choice that an option can change. Also in the report.
     Note(&'e str),
     /// Chunks were chosen by the data.
     ChunksChosen {
@@ -28,23 +28,23 @@ pub enum JobEvent<'e> {
         /// The reason.
         reason: &'e str,
     },
-    /// Data of a journal need not be read again.
+    /// The job continues an interrupted one from its journal.
     Resumed {
         /// Batches of the journal.
         batches: u64,
         /// Vertices in them.
         vertices: u64,
     },
-    /// The number of units of the whole job, of which [`JobProgress`] reports those done. It may be reported several times.
+    /// The total of the units that [`JobProgress`] counts. It may be reported several times.
     Total(u64),
     /// From now on [`WriteOptions::with_progress`] reports the progress, not [`JobProgress`].
     Writing,
 }
 
-/// Called with what a job decides or begins.
+/// Called with the decisions and steps of a job.
 pub type JobEvents = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
-/// What a job runs with that is no part of it: how storage is reached, limits, and where progress and warnings go.
+/// How a job reaches storage, its limits, and where its progress and warnings go.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Context {
@@ -52,7 +52,7 @@ pub struct Context {
     /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
-    /// Decoded bytes of a query that are in memory at once, and bytes of the ids by which links of tables name vertices. Default:
+    /// Decoded bytes of a query in memory at once, and bytes of the ids by which links of tables name vertices. Default:
     /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::Limits::ids`].
     pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
@@ -103,7 +103,7 @@ impl Context {
         self
     }
 
-    /// Reports what the job decides and begins. Remarks are in the report, too.
+    /// Reports the decisions and steps of the job. Notes are also in the report.
     #[must_use]
     pub fn with_events(mut self, events: JobEvents) -> Self {
         self.events = Some(events);

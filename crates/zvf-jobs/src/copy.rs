@@ -24,14 +24,14 @@ macro_rules! copy {
                 /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
                 #[arg(long, value_name = "CODEC")]
                 codec: Option<CodecChoice>,
-                /// Chunks of a shard along each axis; `auto`: as few files as can be edited, where a level has many chunks; `none`: every chunk
+                /// Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk
                 /// is a file of its own [default: as in SRC]
                 #[arg(long, value_name = "X,Y,..|auto|none")]
                 shard_shape: Option<ShardChoice>,
-                /// Fails where anything cannot be carried, instead of listing it
+                /// Fails if anything cannot be carried over, instead of listing it
                 #[arg(long)]
                 strict: bool,
-                /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
+                /// Records the progress in FILE until DST is complete: the same command continues after an interruption
                 #[arg(long, value_name = "FILE")]
                 #[schemars(extend("format" = "path"))]
                 journal: Option<PathBuf>,
@@ -114,7 +114,7 @@ impl RechunkJob {
     }
 }
 
-/// Copies.
+/// Runs a copy.
 async fn copied(
     source: &str,
     target: &str,
@@ -124,7 +124,7 @@ async fn copied(
     let store = context.open(source, 0, Need::all()).await?;
     let done = zvf_migrate::migrate(&store, target, options).await;
     let report = done.map_err(|error| {
-        // Only the comparison reads the copy; any other malformed data is in the source.
+        // Only the comparison reads the copy, so all other malformed data is in the source.
         let compared = matches!(error, WriteError::Differs { .. });
         let read = !compared && error.class() == Class::Malformed;
         JobError::write(if read { source } else { target })(error)
@@ -144,7 +144,7 @@ pub struct CopyReport {
     pub source: String,
     /// The new store.
     pub store: String,
-    /// Levels, repairs, losses, and what was compared.
+    /// Levels, repairs, losses, and the result of the comparison.
     #[serde(flatten)]
     pub report: zvf_migrate::Report,
 }

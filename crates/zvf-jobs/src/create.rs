@@ -31,7 +31,7 @@ options! {
         /// Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         axes: Option<Vec<String>>,
-        /// Unit of all axes of space, e.g. micrometer, um, nm; t=second is that of one axis
+        /// Unit of all axes of space, e.g. micrometer, um, nm; t=second sets the unit of one axis
         #[arg(long, value_name = "UNIT,..")]
         unit: Option<String>,
         /// Number type of positions
@@ -138,7 +138,7 @@ impl CreateJob {
     }
 }
 
-/// What `create` made.
+/// The store that `create` made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CreateReport {

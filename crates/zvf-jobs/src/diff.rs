@@ -50,7 +50,7 @@ impl DiffJob {
     }
 }
 
-/// What `diff` found. Serialized as [`Comparison::to_json`], with a member `stores`.
+/// The result of `diff`. Serialized as [`Comparison::to_json`], with a member `stores`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffReport {

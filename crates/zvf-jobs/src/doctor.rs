@@ -1,4 +1,4 @@
-//! The job `doctor`: what would make a store smaller or faster, measured on it.
+//! The job `doctor`: measures which changes would make a store smaller or faster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,45 +15,45 @@ use zvf_store::{
 
 use crate::{Context, JobError};
 
-/// Bytes of a cell that are encoded again, at most.
+/// At most so many bytes of a cell are encoded again.
 const PART: usize = 1 << 20;
 
-/// Cells of an array that are encoded again.
+/// At most so many cells of an array are encoded again.
 const CELLS: usize = 16;
 
-/// Chunks whose vertices are counted.
+/// At most so many chunks are read to count their vertices.
 const CHUNKS: usize = 256;
 
-/// Vertices that a chunk shall have, as imports choose it, and below how many the median is reported.
+/// Vertices that imports aim at for a chunk, and the median below which a larger chunk is advised.
 const WANTED: u64 = 10_000;
 const FEW: u64 = 1_000;
 
-/// Chunks from which on their size matters.
+/// With fewer chunks, their size is not judged.
 const SEVERAL: usize = 16;
 
-/// Percent and bytes that another codec has to save.
+/// Another codec is advised if it saves at least this percentage and this many bytes.
 const LEAST_PERCENT: u64 = 5;
 const LEAST_BYTES: u64 = 16 << 10;
 
-/// What is measured of a store: what it is, and what it would be.
+/// A recommended change: a number of the store as measured, the number after the change, and the command that makes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
-    /// What it is about: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers`, `deleted`.
+    /// The subject: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers`, `deleted`.
     pub about: &'static str,
-    /// What was measured, in words.
+    /// The measurement as a sentence.
     pub measured: String,
-    /// The number as it is.
+    /// The number now.
     pub before: u64,
-    /// The number as it would be.
+    /// The expected number after the change.
     pub after: u64,
-    /// What the numbers count: `bytes`, `files`, `vertices`, `chunks`, `objects`.
+    /// The unit of the two numbers: `bytes`, `files`, `vertices`, `chunks`, `objects`.
     pub unit: &'static str,
-    /// The command that changes it; `NEW` is to be replaced by the address of the copy.
+    /// The command that makes the change; replace `NEW` by the address of the copy.
     pub command: String,
 }
 
-/// What would make a store smaller or faster.
+/// The report of `doctor`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DoctorReport {
@@ -63,9 +63,9 @@ pub struct DoctorReport {
     pub files: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,
-    /// What would help.
+    /// Changes that would make the store smaller or faster.
     pub advice: Vec<Advice>,
-    /// What was not judged, and why.
+    /// Subjects that were not judged, with the reason.
     pub notes: Vec<String>,
 }
 
@@ -86,8 +86,8 @@ impl DoctorJob {
     ///
     /// # Cost
     ///
-    /// Two listings of the store; up to 16 cells of each array of level 0, of which 1 MiB each is encoded again, one array at a time; the positions of up to 256 chunks,
-    /// eight at a time; up to 30 passes over the list of chunks.
+    /// Two listings of the store; up to 16 cells of each array of level 0, of which the first 1 MiB is encoded again, one array at a
+    /// time; the positions of up to 256 chunks, eight at a time; up to 30 passes over the list of chunks.
     pub(crate) async fn run(&self, context: &Context) -> Result<DoctorReport, JobError> {
         let store = context.open(&self.store, 0, Need::all()).await?;
         let mut report = DoctorReport {
@@ -152,20 +152,20 @@ struct Doctor<'d> {
     report: &'d mut DoctorReport,
 }
 
-/// Some of so many items, spread evenly.
+/// At most `most` indices below `count`, spread evenly.
 fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let taken = count.min(most);
     (0..taken).map(move |at| at * count / taken.max(1))
 }
 
-/// The sum over an array that is encoded again.
+/// Bytes of the cells of an array with their present codec and with the chosen one.
 struct Encoded {
     stored: u64,
     again: u64,
 }
 
 impl Doctor<'_> {
-    /// The numbers of an array have so many bytes.
+    /// Bytes of one number of an array.
     fn items(array: &GridArray) -> usize {
         array.dtype().size()
     }
@@ -196,7 +196,7 @@ impl Doctor<'_> {
         Ok(cells)
     }
 
-    /// Encodes cells by what they are stored with and by what would be chosen.
+    /// Encodes cells with their present codec and with the codec that `auto` would choose.
     ///
     /// # Errors
     ///
@@ -273,7 +273,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Files with and without shards.
+    /// Compares the number of files with and without shards.
     async fn shards(&mut self, all: Option<Usage>) -> Result<(), StoreError> {
         let (level, root) = (self.level, self.store.root());
         let vertices = level.vertices();
@@ -329,7 +329,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// The vertices of chunks.
+    /// Checks the number of vertices in a chunk.
     async fn chunks(&mut self) -> Result<(), StoreError> {
         let vertices = self.level.vertices();
         let presence = vertices.presence();
@@ -386,7 +386,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// How many times as long chunks are enough for the wanted number of vertices, by counting which chunks come together, and the mean of vertices then.
+    /// The smallest power of two by which chunks must grow along each axis to reach the wanted number of vertices, and the mean then.
     fn larger(&self, rows: u64) -> Option<(u32, u64)> {
         let dims = self.level.chunk_shape().len();
         let presence = self.level.vertices().presence();
@@ -395,7 +395,7 @@ impl Doctor<'_> {
             let merged: BTreeSet<Vec<i64>> = presence
                 .iter()
                 .map(|chunk| {
-                    // An attribute in front of the axes stays apart.
+                    // Chunks with different values of the dividing attribute (leading axis) are not merged.
                     let front = chunk.len().saturating_sub(dims);
                     let parts = chunk.iter().enumerate();
                     let parts = parts.map(|(at, part)| match at < front {
@@ -414,7 +414,7 @@ impl Doctor<'_> {
         found
     }
 
-    /// The owner column, without which a box reads manifests.
+    /// Checks for the owner column; without it, box queries read manifests.
     async fn owners(&mut self) -> Result<(), StoreError> {
         if self.level.object_index().is_none() || self.level.vertices().doc().is_none() {
             return Ok(());
@@ -423,7 +423,9 @@ impl Doctor<'_> {
         let why = match self.level.owner_column() {
             OwnerColumn::Current(_) => return Ok(()),
             OwnerColumn::Stale(_) => "another writer changed objects since it was made",
-            OwnerColumn::None if is_there => "its writer does not say what it was made of",
+            OwnerColumn::None if is_there => {
+                "its writer did not record the object index that it was made from"
+            }
             OwnerColumn::None => "there is none",
         };
         let Some(index) = self.store.raw().usage("0/object_index").await? else {
@@ -432,8 +434,7 @@ impl Doctor<'_> {
         self.report.advice.push(Advice {
             about: "owners",
             measured: format!(
-                "bytes of the object index that a box reads to find its objects, since the column of owners cannot be used ({why}); with it a box reads \
-                 none of them, but the column in its chunks"
+                "bytes of the object index that a box query reads, because the owner column cannot be used ({why}); with it, a box query reads the column of its chunks instead"
             ),
             before: index.bytes,
             after: 0,
@@ -443,7 +444,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Coarse levels that edits left behind.
+    /// Checks for coarse levels that are older than the last edit.
     fn stale(&mut self) {
         let stale = self.store.root().extra.get(STALE);
         let Some(stale) = stale.filter(|_| self.store.levels().len() > 1) else {
@@ -461,7 +462,7 @@ impl Doctor<'_> {
         });
     }
 
-    /// What a vacuum removes: rows of deleted objects, and so many files.
+    /// Checks for what a vacuum would remove: rows of deleted objects, and `files` stale files.
     async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
         let index = self.level.object_index();
         let deleted = index.map_or(0, |index| index.deleted().len()) as u64;
@@ -474,7 +475,7 @@ impl Doctor<'_> {
         }
         if !keeping.is_empty() {
             self.report.notes.push(format!(
-                "deleted objects that the object index still has a row of: {deleted}, and files that no reader asks for: {files}; `zvf vacuum` removes them only without the \
+                "deleted objects that the object index still has a row of: {deleted}, and files that no reader uses: {files}; `zvf vacuum` removes them only without the \
                  coarse levels that keep these rows ({}): `zvf pyramid {} --remove`",
                 keeping.join(", "),
                 self.address
@@ -488,7 +489,7 @@ impl Doctor<'_> {
                 deleted,
                 "objects",
             ),
-            ("leftovers", "files that no reader asks for", files, "files"),
+            ("leftovers", "files that no reader uses", files, "files"),
         ] {
             if before > 0 {
                 self.report.advice.push(Advice {

@@ -1,4 +1,4 @@
-//! Why a job did not run, or did not end.
+//! Errors of jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,6 @@ use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
 use zvf_validate::repair::RepairError;
 
-/// What functions of this crate return.
 pub(crate) type Result<T> = std::result::Result<T, JobError>;
 
 /// The reason why a job has no report.
@@ -20,7 +19,7 @@ pub enum JobError {
     /// A member of a job is wrong.
     #[error("{path}: {what}")]
     Option {
-        /// The path of the member, such as `factors[1]`, behind the place of the job in a list: `[2].factors[1]`.
+        /// The path of the member, such as `factors[1]`; in a list of jobs it begins with the index of the job: `[2].factors[1]`.
         path: String,
         /// What was found and expected. Other members are between backquotes.
         what: String,
@@ -55,7 +54,7 @@ pub enum JobError {
     /// A file could not be read or written.
     #[error("{what} {}: {source}", path.display())]
     File {
-        /// What was tried, such as `write`.
+        /// The failed operation, such as `write`.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -70,7 +69,7 @@ pub enum JobError {
         /// The reason.
         source: Box<QueryError>,
     },
-    /// A store that is changed does not take what was read, or another step at a place failed.
+    /// Input could not be added to the store that is edited, or another step failed at `place`.
     #[error("{source}")]
     Change {
         /// The address of the store or file.
@@ -122,7 +121,7 @@ impl JobError {
         Self::Table { what, class }
     }
 
-    /// A table with a value that is none of its column.
+    /// A table with a value that does not fit the type of its column.
     #[cold]
     pub(crate) fn malformed(what: impl Into<String>) -> Self {
         let (what, class) = (what.into(), Class::Malformed);
@@ -165,7 +164,7 @@ impl JobError {
         }
     }
 
-    /// The error, of a place.
+    /// Adds the address at which the error occurred.
     pub(crate) fn at(self, place: &str) -> Self {
         Self::Change {
             place: place.to_owned(),
@@ -173,7 +172,7 @@ impl JobError {
         }
     }
 
-    /// The same error of a job in a list.
+    /// The error of job number `at` of a list.
     pub(crate) fn of_item(mut self, at: usize) -> Self {
         if let Self::Option { path, .. } = &mut self {
             let dot = if path.is_empty() { "" } else { "." };

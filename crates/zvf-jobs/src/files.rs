@@ -23,7 +23,7 @@ options! {
         #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
         columns_in: Option<Vec<String>>,
         /// Tables of text: the words for missing values, in every column; an empty field is always missing, with --na '' only an empty one
-        /// [default: NA, NaN and null, in columns whose other values are not texts]
+        /// [default: NA, NaN and null, except in columns of texts]
         #[arg(long, value_name = "WORD,..", value_delimiter = ',', allow_hyphen_values = true)]
         na: Option<Vec<String>>,
         /// Tables: another name for a column; all other options use the new one
@@ -73,7 +73,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         table: TableOptions,
-        /// Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once
+        /// Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once
         /// [default: links name rows, from 0]
         #[arg(long, value_name = "COLUMN", conflicts_with = "links_by_row")]
         node_id: Option<String>,
@@ -130,7 +130,7 @@ impl IdOptions {
         ])
     }
 
-    /// The rule, where so many stores or files were there before the first file.
+    /// The rule for the ids. `first` is the number of the first file, by which offsets are multiplied.
     #[must_use]
     pub fn rule(&self, first: i64) -> ObjectIds {
         match (self.id_offset, self.id_from_file, self.new_ids) {
@@ -206,7 +206,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         map: MapOptions,
-        /// Tractograms: the frame in which positions are stored [default: that of the store]
+        /// Tractograms: the frame in which positions are stored [default: the frame of the store]
         #[arg(long, value_enum, value_name = "FRAME")]
         space: Option<SpaceName>,
     }

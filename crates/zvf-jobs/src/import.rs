@@ -1,4 +1,4 @@
-//! The job `import`: a new store from files, at once, or in parts of several programs.
+//! The job `import`: makes a new store from files, in one run or in parts by several programs.
 
 mod parts;
 mod report;
@@ -26,7 +26,7 @@ options! {
         /// Files of one format, or one folder with `info`
         #[arg(skip)]
         files: Vec<PathBuf>,
-        /// Path or URL of the new store, where nothing may be yet
+        /// Path or URL of the new store; it must not exist
         #[arg(skip)]
         store: String,
         /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
@@ -45,7 +45,7 @@ options! {
         /// Tables: the columns that become attributes, of all others: all, none or names [default: all]
         #[arg(long, value_name = "all|none|NAME,..", value_delimiter = ',')]
         attributes: Option<Vec<String>>,
-        /// Tables: columns that are left out, and never looked at
+        /// Tables: columns that are ignored
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         exclude: Vec<String>,
         /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
@@ -90,7 +90,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         points: PartOptions,
-        /// Size of a chunk on each axis [default: chosen from the data, and said]
+        /// Size of a chunk on each axis [default: chosen from the data and printed]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
         /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
@@ -120,29 +120,29 @@ options! {
         /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
         #[arg(long)]
         clear_leftovers: bool,
-        /// One store by several programs: begins it. Then each program writes a --part, and at the end one runs --commit, all with
-        /// the same options; the columns of FILE define the attributes of the store. Repeating it is success
+        /// Begins a store that several programs write: each writes a --part, then one runs --commit, all with the same options. The
+        /// columns of FILE define the attributes of the store. Can be repeated
         #[arg(long)]
         begin: bool,
-        /// With --begin: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other
-        /// part is taken, and --commit refuses while one is missing
+        /// With --begin: the expected parts, as their number (20 is 0 to 19), names, or a file of names, one a line. Other parts are
+        /// refused, and so is --commit while a part is missing
         #[arg(long, value_name = "N|NAME,..|@FILE", value_delimiter = ',')]
         parts: Option<Vec<String>>,
-        /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a
-        /// part that is finished is success, and nothing is written
+        /// Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a
+        /// finished part is not written again
         #[arg(long, value_name = "NAME")]
         part: Option<String>,
-        /// With --part: writes the part once more, in the place of the one that is finished
+        /// With --part: replaces the part if it is finished already
         #[arg(long)]
         redo: bool,
-        /// Puts the parts together: the store is there after that. Again, if it was interrupted
+        /// Completes the store from its parts. Can be repeated after an interruption
         #[arg(long)]
         commit: bool,
-        /// With --commit: also without parts that were declared or begun and are not finished; the store names these in its root, as
+        /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as
         /// `zvf_absent_parts`
         #[arg(long)]
         allow_missing: bool,
-        /// The corners that all parts keep to
+        /// Lowest and highest corner of the positions of all parts
         #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
         bounds: Option<Corners>,
     }
@@ -203,7 +203,7 @@ impl ImportJob {
             names => names.map(<[_]>::to_vec),
         };
         options.exclude.clone_from(&self.exclude);
-        // As files that are appended, parts are not the first ones.
+        // Parts count their files from 1, as `append` does.
         options.ids = self.ids.rule(i64::from(self.part.is_some()));
         options.nulls = *self.nulls.value();
         options.format = self.format.as_ref().map(|format| *format.value());
@@ -233,7 +233,7 @@ impl ImportJob {
                 return Err(JobError::option("chunk_shape", found, &expected));
             }
             spec.chunk_shape.clone_from(shape);
-            // The bins were chosen for another chunk.
+            // The bins were chosen for the chunk shape that the option replaces.
             spec.bin_shape = None;
         }
         if self.bin_shape.is_some() {
@@ -291,8 +291,7 @@ impl ImportJob {
         read?;
         if !writer.is_caught_up() {
             let found = format!("{} vertices", writer.vertices());
-            let expected =
-                "the files end before it does, so they are not those that it was begun with";
+            let expected = "the journal has more, so it was begun with other files";
             let expected = format!("{}: {expected}", import.vertices());
             return Err(JobError::option("journal", found, &expected));
         }
@@ -300,7 +299,7 @@ impl ImportJob {
         let summary = match writer.finish().await {
             Ok(summary) => Some(summary),
             Err(error) if error.is_committed() => {
-                // The store is complete; only its chunks are not counted.
+                // The store is complete; only the numbers of its chunks and links are unknown.
                 context.warn(&error.to_string());
                 None
             }
@@ -311,7 +310,7 @@ impl ImportJob {
         Ok(ImportReport::Store(Box::new(report)))
     }
 
-    /// Reads the files into a writer, after the data that it took from a journal. Returns both, and how it ended.
+    /// Reads the files into a writer, which skips the data that its journal holds. Returns both, and the result.
     async fn read(
         &self,
         import: Import,
@@ -332,7 +331,7 @@ impl ImportJob {
     }
 }
 
-/// A writer that reports its progress, and ends when it is asked to.
+/// Passes data on to a writer; reports progress, and fails once the caller stops the job.
 struct Counted<'w> {
     writing: &'w mut StoreWriter,
     progress: JobProgress,

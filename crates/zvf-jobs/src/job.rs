@@ -120,9 +120,9 @@ jobs! {
     Append(AppendJob) -> Append: "append", ["store", "files"], "";
     /// Makes a new store from files.
     Import(ImportJob) -> Import: "import", ["files", "store"], "vertices";
-    /// Drops the rows of deleted objects and removes what no reader asks for.
+    /// Removes the rows of deleted objects, and files that no reader uses.
     Vacuum(VacuumJob) -> Vacuum: "vacuum", ["store"], "";
-    /// Looks whether a store can be trusted.
+    /// Checks a store for errors.
     Validate(ValidateJob) -> Validate: "validate", ["store"], "cells";
     /// Adds, replaces, refreshes or removes coarse levels.
     Pyramid(PyramidJob) -> Pyramid: "pyramid", ["store"], "vertices coarsened";

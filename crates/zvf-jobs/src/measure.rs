@@ -1,4 +1,4 @@
-//! The job `measure`: into a table, or into attributes of the objects.
+//! The job `measure`: measures of objects as a table, or stored as their attributes.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         at: LevelOptions,
-        /// Vertex attributes whose means are wanted
+        /// Adds the mean of these vertex attributes
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         mean: Vec<String>,
         /// Writes these measures as attributes of the objects, each under its name or another one
@@ -114,7 +114,7 @@ impl MeasureJob {
 
     /// Writes measures as attributes of the objects.
     async fn write(&self, context: &Context) -> Result<MeasuredAttributes> {
-        // No other writer changes the store between the query and the edit: the edit begins first.
+        // The edit is opened before the query runs, so that no other writer changes the store between the two.
         let edit = Edit::open(&self.store, context.writing(false)).await;
         let edit = edit.map_err(JobError::write(&self.store))?;
         let (mut edit, (store, measures)) = or_abandon(edit, self.start(context).await).await?;
@@ -134,11 +134,11 @@ impl MeasureJob {
     }
 }
 
-/// Sets attributes of objects to measures, under the names of these. Returns the number of objects; `progress` gets numbers of them.
+/// Stores measures as object attributes under their own names. Returns the number of objects; `progress` gets the number of each step.
 ///
 /// # Errors
 ///
-/// Misuse: an attribute that is there with another type. As the query and the edit say.
+/// Misuse: an attribute that exists with another type. The errors of the query and the edit.
 pub async fn set_measures(
     edit: &mut Edit,
     mut measures: Measures,
@@ -157,7 +157,7 @@ pub async fn set_measures(
     Ok(objects)
 }
 
-/// What `measure` found, or wrote.
+/// The report of `measure`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Reads the options of a job from its members. `required` have to be there; every other one has a default.
+/// Reads the options of a job from its members. Those in `required` must be present; all others have a default.
 pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
     members: Map<String, Value>,
     required: &[&str],
@@ -37,7 +37,7 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
             return Err(JobError::option(name, "nothing", expected));
         }
     }
-    // Here and not by serde, which knows no unknown members where options are flattened.
+    // Checked here, since serde cannot detect unknown members of flattened structs.
     let known = properties::<T>();
     if let Some(name) = members.keys().find(|name| !known.contains_key(*name)) {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
@@ -60,14 +60,14 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
     })
 }
 
-/// The path of what is wrong in a member, its value, and the message of the decoder; `None` if the member is right.
+/// The path of the wrong value in a member, the value, and the message of the decoder; `None` if the member is right.
 fn wrong_member<T: DeserializeOwned>(name: &str, value: &Value) -> Option<(String, Value, String)> {
     let said = |value: Value| {
         let read = T::deserialize(json!({name: value}));
         read.err().map(|error| error.to_string())
     };
     let whole = said(value.clone())?;
-    // Only of a member that is a list or an object, an item or a member of it can be wrong.
+    // If the empty list or object is accepted, one of the items is wrong.
     let inner = match value {
         Value::Array(items) if said(json!([])).is_none() => {
             items.iter().enumerate().find_map(|(at, item)| {
@@ -88,7 +88,7 @@ fn wrong_member<T: DeserializeOwned>(name: &str, value: &Value) -> Option<(Strin
     Some(inner.unwrap_or_else(|| (name.to_owned(), value.clone(), whole)))
 }
 
-/// What was expected, in the message of a decoder.
+/// The expectation in a message of serde, in plain words.
 fn expected(said: &str) -> String {
     let (_, expected) = said.rsplit_once("expected ").unwrap_or(("", said));
     match expected {
@@ -103,7 +103,7 @@ fn expected(said: &str) -> String {
     }
 }
 
-/// The schema of options without names in it.
+/// The schema of options, without references to named schemas.
 fn inline<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|all| {
         all.inline_subschemas = true;

@@ -1,4 +1,4 @@
-//! The job `merge`: several stores as one.
+//! The job `merge`: makes one store of several.
 
 use serde::Serialize;
 use zvf_convert::MergeOptions;
@@ -63,13 +63,13 @@ impl MergeJob {
     }
 }
 
-/// What `merge` made.
+/// The report of `merge`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {
     /// The new store.
     pub store: String,
-    /// What each store had.
+    /// Counts of each source.
     pub stores: Vec<StoreMerged>,
     /// Vertices of the new store.
     pub vertices: u64,
@@ -77,11 +77,11 @@ pub struct MergeReport {
     pub objects: u64,
     /// Groups of the new store.
     pub groups: u64,
-    /// Remarks on what is not carried, and on conversions.
+    /// Notes about data that was not carried over, and about conversions.
     pub notes: Vec<String>,
 }
 
-/// What one of several stores had.
+/// Counts of one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoreMerged {

@@ -76,7 +76,7 @@ impl ObjectsJob {
     ///
     /// # Errors
     ///
-    /// Misuse: wrong options, no object index. Limit: more objects to sort than the memory budget holds. As the store and the output say.
+    /// Misuse: wrong options, no object index. Limit: more objects to sort than fit the memory budget. The errors of the store and the output.
     pub async fn of_store(&self, store: &Store, context: &Context) -> Result<ObjectsReport> {
         let failed = || JobError::query(store.url());
         let mut listing = self.listing()?;
@@ -105,7 +105,7 @@ impl ObjectsJob {
     }
 }
 
-/// What `objects` listed.
+/// The report of `objects`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ObjectsReport {
@@ -119,7 +119,7 @@ pub struct ObjectsReport {
     pub total: u64,
     /// Whether the limit left some out.
     pub truncated: bool,
-    /// The objects, unless a file has them: `object_id`, `vertices`, `chunks`, `fragments`, and their attributes.
+    /// The objects, unless they were written to a file: `object_id`, `vertices`, `chunks`, `fragments`, and their attributes.
     pub objects: Option<TableRows>,
     /// The file that was written.
     pub files: Vec<String>,

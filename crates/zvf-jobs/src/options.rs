@@ -1,6 +1,6 @@
 //! How the options of jobs are declared.
 
-/// Declares a struct of options: its members with their documentation, how a command line has them, and defaults other than those of their types.
+/// Declares a struct of options: members with their documentation, their form on the command line, and defaults that differ from the type's.
 macro_rules! options {
     ($(#[doc = $about:tt])* $name:ident {
         $(
@@ -38,7 +38,7 @@ macro_rules! options {
     (@ $default:expr) => { $default };
 }
 
-/// Declares the options of a job that makes a store of another one: its own, and those that all such jobs have.
+/// Declares the options of a job that makes a store from another one: its own and the shared ones.
 macro_rules! new_store {
     ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
         options! {

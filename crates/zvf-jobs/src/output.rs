@@ -1,5 +1,5 @@
-//! Where results go: files that are there as a whole or not at all, under a path or a URL. A device or a pipe is written to directly: a rename
-//! would put a file in its place.
+//! Output files at a path or a URL. They appear under their names only when they are complete. Devices and pipes are written to directly,
+//! since a rename would replace them.
 
 mod staged;
 mod upload;
@@ -56,7 +56,7 @@ impl TableFormat {
     ///
     /// # Errors
     ///
-    /// Misuse: an ending that is none of a table.
+    /// Misuse: an ending that is not the ending of a table format.
     pub fn of_table(path: &Path) -> Result<Self> {
         #[cfg(feature = "parquet")]
         if path
@@ -75,14 +75,14 @@ impl TableFormat {
     }
 }
 
-/// Whether a name says that the file is packed by gzip.
+/// Whether a file is compressed with gzip, by its name.
 #[must_use]
 pub fn is_packed(path: &Path) -> bool {
     path.extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
 }
 
-/// One table on its way into a file.
+/// Writes one table to a file.
 pub struct TableFile {
     // Closed before the file is renamed or removed.
     writer: Box<dyn TableWriter + Send>,
@@ -168,7 +168,7 @@ impl TableFile {
     }
 }
 
-/// A writer of the formats that need no rewinding.
+/// A writer for the formats that do not seek.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ options! {
     PyramidJob {
         /// Path or URL of the store
         store: String,
-        /// How many times as large bins become from level to level, one number a level [default: levels that fit the data]
+        /// Factor by which bins grow from level to level, one number for each new level [default: levels that fit the data]
         #[arg(long, value_name = "F,F,..", value_delimiter = ',')]
         factors: Vec<f64>,
         /// Adds further levels above the existing ones, by their method and with their links between levels
@@ -48,17 +48,17 @@ options! {
         #[arg(long = "levels-until", value_name = "N")]
         until: Option<u64>,
         /// Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have
-        /// about as many vertices as those of level 0; 1 for the reference method]
+        /// about as many vertices as chunks of level 0; 1 for the reference method]
         #[arg(long, value_name = "K,..", value_delimiter = ',')]
         chunk_scale: Vec<ChunkScale>,
         /// Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the
         /// reference method, none else]
         #[arg(long, value_enum, value_name = "STORED")]
         cross_links: Option<StoredCrossLinks>,
-        /// Over how many levels these links go; -1: over all
+        /// How many levels these links span; -1: all
         #[arg(long, value_name = "N", default_value_t = PyramidJob::default().cross_depth, allow_hyphen_values = true)]
         cross_depth: i64 = PyramidSpec::new([]).depth,
-        /// Removes what an interrupted run left, or finishes what counts already
+        /// Removes the files of an interrupted run, or finishes the run if it was committed
         #[arg(long)]
         clear_leftovers: bool,
     }
@@ -164,9 +164,9 @@ impl PyramidJob {
         }
     }
 
-    /// The levels, in a store of so many axes.
+    /// The specification of the levels for a store with `dims` axes.
     fn spec(&self, dims: usize) -> PyramidSpec {
-        // One number is for all levels.
+        // A single number applies to all levels.
         let of_level = |at: usize, found: usize| if found == 1 { 0 } else { at };
         let steps = self.factors.iter().enumerate().map(|(at, &factor)| {
             let mut step = LevelStep::new(factor);
@@ -245,12 +245,12 @@ impl PyramidJob {
     }
 }
 
-/// Memory of a job beside twice its budget.
+/// Memory of a job in addition to twice its budget.
 const BESIDE: u64 = 64_000_000;
 
 /// The warning that the work may take more memory than twice the budget and 64 MB.
 async fn memory(store: &str, write: &WriteOptions) -> Option<String> {
-    // What cannot be read is an error of the work itself.
+    // A read error is reported by the job itself.
     let held = zvf_pyramid::pyramid_memory(store, write).await.unwrap_or(0);
     let budget = zvf_store::format::int::wide(write.memory_budget);
     let most = budget.saturating_mul(2).saturating_add(BESIDE);
@@ -265,7 +265,7 @@ async fn memory(store: &str, write: &WriteOptions) -> Option<String> {
     })
 }
 
-/// What `pyramid` made. Serialized as [`zvf_pyramid::PyramidReport::to_json`], with the seed where levels were made by it.
+/// The report of `pyramid`. Serialized as [`zvf_pyramid::PyramidReport::to_json`], with the seed if levels were made with it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PyramidJobReport {

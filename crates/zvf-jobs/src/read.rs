@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::{Job, JobError};
 
-/// JSON whose objects have no member twice: of two, serde_json takes the last one.
+/// JSON that was checked for repeated members; serde_json alone would use the last one silently.
 struct Unique(Value);
 
 struct UniqueVisitor;
@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
 ///
 /// # Errors
 ///
-/// Misuse: text that is no JSON; the first member that is wrong, by its path, with what was found and expected.
+/// Misuse: text that is not JSON; the first wrong member, with its path, the value found and the value expected.
 ///
 /// ```
 /// let wrong = zvf_jobs::parse(r#"[{"job": "vacuum", "store": "a.zv"}, {"job": "validate", "store": "a.zv", "depth": 9}]"#);
@@ -104,9 +104,9 @@ pub fn parse(text: &str) -> Result<Jobs, JobError> {
 /// The jobs of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Jobs {
-    /// A job by itself, whose result is one report.
+    /// A single job; the result is one report.
     One(Box<Job>),
-    /// A list, whose result is a list of reports. The jobs run one after the other; an error ends the list, findings of a validation do not.
+    /// A list of jobs, run one after the other; the result is a list of reports. An error ends the list, findings of a validation do not.
     List(Vec<Job>),
 }
 

@@ -18,10 +18,10 @@ options! {
     RepairJob {
         /// Path or URL of the store
         store: String,
-        /// Does it, and looks at the store again
+        /// Makes the changes, and validates the store again
         #[arg(long)]
         apply: bool,
-        /// Settles findings of these checks only, by code or name
+        /// Repairs findings of these checks only, by code or name
         #[arg(long, value_name = "CHECK,..", value_delimiter = ',')]
         only: Option<Vec<CheckName>>,
         /// The deepest level of checks
@@ -32,10 +32,10 @@ options! {
         /// reads as missing
         #[arg(long)]
         accept_loss: bool,
-        /// Where documents are kept as they were [default: beside the store]
+        /// Folder for copies of the old documents [default: beside the store]
         #[arg(long, value_name = "ADDRESS")]
         backup: Option<String>,
-        /// Puts back the documents that were kept there
+        /// Restores the old documents from this folder
         #[arg(long, value_name = "BACKUP")]
         undo: Option<String>,
         /// Restores documents also if they changed after the repair
@@ -98,23 +98,23 @@ impl RepairJob {
     }
 }
 
-/// What `repair` planned or did. A plan is serialized as [`zvf_validate::repair::document`].
+/// The report of `repair`. A plan is serialized as [`zvf_validate::repair::document`].
 #[derive(Debug, Clone)]
 pub enum RepairReport {
     /// A repair.
     Planned {
-        /// Changes, and what is left.
+        /// The changes, and the findings that remain.
         plan: Box<Plan>,
-        /// What was done; `None` if only the plan was asked for.
+        /// The changes that were made; `None` without `apply`.
         applied: Option<Box<Applied>>,
     },
     /// Documents were put back.
     Undone {
         /// The store.
         store: String,
-        /// Where they were kept.
+        /// The folder with the old documents.
         backup: String,
-        /// How many there are.
+        /// Number of restored documents.
         documents: usize,
     },
 }

@@ -88,7 +88,7 @@ async fn resampled(
     })
 }
 
-/// What `resample` or `simplify` made.
+/// The report of `resample` and `simplify`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ResampleReport {
@@ -96,7 +96,7 @@ pub struct ResampleReport {
     pub store: String,
     /// The old store.
     pub source: String,
-    /// Where its points are: the member `points`, `step` or `tolerance`.
+    /// How its points were chosen: the member `points`, `step` or `tolerance`.
     #[serde(flatten)]
     pub points: NewPoints,
     /// Vertices and lengths before and after.

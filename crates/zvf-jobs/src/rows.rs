@@ -15,8 +15,8 @@ use zvf_store::format::int;
 use crate::error::Result;
 use crate::{JobError, TableFile, TableFormat};
 
-/// The rows of a table. Serialized as a list of objects, which are made one after another: as values they take fifty times the memory of
-/// their columns.
+/// The rows of a table. Serialized as a list of objects, one at a time, because a `Value` for each row takes fifty times the memory of the
+/// columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableRows {
     /// The columns.
@@ -50,7 +50,7 @@ pub fn json_row(batch: &RecordBatch, row: usize) -> Map<String, Value> {
         .collect()
 }
 
-/// The first rows of a table on their way to a file or into memory.
+/// Collects the rows of a table up to a limit, in a file or in memory.
 #[derive(Debug)]
 pub struct RowSink {
     file: Option<TableFile>,
@@ -64,7 +64,7 @@ impl RowSink {
     ///
     /// # Errors
     ///
-    /// Misuse: an ending that is none of a table, a file in a store. I/O.
+    /// Misuse: an ending that is not the ending of a table format, a file in a store. I/O.
     pub fn new(output: Option<&Path>, schema: &SchemaRef, limit: Option<u64>) -> Result<Self> {
         let file = table_target(output)?;
         let file = file.map(|(path, format)| TableFile::create(path, format, schema));
@@ -107,7 +107,7 @@ impl RowSink {
         Ok(took)
     }
 
-    /// Completes the file. Returns the rows, unless they are in one, its name and the number of rows.
+    /// Completes the file. Returns the rows (`None` if they are in a file), the names of files and the number of rows.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl RowSink {
 ///
 /// # Errors
 ///
-/// Misuse: an ending that is none of a table.
+/// Misuse: an ending that is not the ending of a table format.
 pub fn table_target(output: Option<&Path>) -> Result<Option<(&Path, TableFormat)>> {
     let format = output.map(|path| TableFormat::of_table(path).map(|format| (path, format)));
     format.transpose()
@@ -152,8 +152,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Reads a table of an answer, to a file or to memory. `total` is the number of its rows if that is known: then nothing is read
-    /// past the limit; otherwise all rows are counted.
+    /// Reads a table of an answer, to a file or to memory. With a known number of rows (`total`) nothing is read past the limit;
+    /// otherwise all rows are counted.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Listing {
     }
 }
 
-/// Refuses an output that is no table.
+/// Refuses an output that is not a table.
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
     match output.map(|path| (path, TableFormat::of_table(path))) {
         Some((path, Err(_))) => {

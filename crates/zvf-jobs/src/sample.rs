@@ -29,7 +29,7 @@ options! {
         /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image
         #[arg(long, value_name = "NUMBERS|FILE", allow_hyphen_values = true)]
         affine: Option<String>,
-        /// Positions of a tractogram are used as they are stored, in whatever frame that is
+        /// Uses positions of a tractogram as they are stored, in any frame
         #[arg(long)]
         keep_frame: bool,
         /// How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]
@@ -205,7 +205,7 @@ struct Filled {
     counts: Counts,
 }
 
-/// How a place in the world follows from a stored position.
+/// Converts stored positions to world coordinates of the volume.
 struct Places {
     to_rasmm: Option<Affine>,
     /// The axes of the store that the volume has.
@@ -227,7 +227,7 @@ impl Places {
     }
 }
 
-/// What `sample` stored.
+/// The report of `sample`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SampleReport {
@@ -253,9 +253,9 @@ pub struct SampleReport {
     pub put: u64,
     /// Objects of the storage that the edit removed.
     pub removed: u64,
-    /// What was read of the volume.
+    /// Counts of the reads from the volume.
     pub read: Counts,
-    /// What may be wrong.
+    /// Possible mistakes in the input.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }

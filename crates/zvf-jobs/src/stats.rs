@@ -17,7 +17,7 @@ use crate::{
     Context, JobError, LevelOptions, SelectName, SelectionOptions, StatisticsUnit, TableRows,
 };
 
-/// Sections of objects that become one batch.
+/// Objects or groups whose statistics form one batch.
 const TOGETHER: usize = 1024;
 
 options! {
@@ -25,7 +25,7 @@ options! {
     StatsJob {
         /// Path or URL of the store
         store: String,
-        /// Which rows are meant
+        /// Which rows are used
         #[command(flatten)]
         #[serde(flatten)]
         terms: SelectionOptions,
@@ -126,7 +126,7 @@ impl StatsJob {
     }
 }
 
-/// What `stats` found.
+/// The report of `stats`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StatsReport {
@@ -140,10 +140,10 @@ pub struct StatsReport {
     pub levels: Vec<u32>,
     /// Rows of the vertex table.
     pub vertices: u64,
-    /// The statistics of all rows; `None` where each object or group has its own.
+    /// The statistics of all rows; `None` if they are computed for each object or group.
     #[serde(serialize_with = "as_json")]
     pub columns: Option<Vec<ColumnStatistics>>,
-    /// Those of each object or group, unless a file has them.
+    /// The statistics of each object or group, unless they were written to a file.
     pub rows: Option<TableRows>,
     /// The file that was written.
     pub files: Vec<String>,
@@ -152,13 +152,13 @@ pub struct StatsReport {
     /// Objects or groups.
     #[serde(skip)]
     pub sections: u64,
-    /// What was asked for.
+    /// The requested statistics.
     #[serde(skip)]
     pub spec: StatisticsSpec,
 }
 
 impl StatsReport {
-    /// What the file has, and how many of them.
+    /// The number of rows in the file, and their name.
     pub(crate) fn counted(&self) -> (u64, &'static str) {
         match self.spec.by {
             Some(StatisticsBy::Object) => (self.sections, "object"),

@@ -1,4 +1,4 @@
-//! Tables that edits take: read, brought to the columns and types of a store, and to its axes and units.
+//! Input tables of edits, converted to the columns, types, axes and units of a store.
 
 mod both;
 mod place;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{Context, JobError};
 
 options! {
-    /// Drops the rows of deleted objects and removes what no reader asks for
+    /// Removes the rows of deleted objects, and files that no reader uses
     VacuumJob {
         /// Path or URL of the store
         store: String,

@@ -10,7 +10,7 @@ use crate::checks::{needs, outside};
 use crate::{Context, JobError};
 
 options! {
-    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    /// Checks a store for errors: structure, documents, cells, meaning, levels
     ValidateJob {
         /// Path or URL of the store
         #[arg(skip)]

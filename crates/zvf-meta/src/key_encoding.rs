@@ -1,4 +1,4 @@
-//! Names of chunk objects.
+//! Chunk key encodings: the names of chunk objects.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub enum KeyScheme {
 }
 
 impl Default for KeyEncoding {
-    /// As the reference writes it: `default` with `/`.
+    /// `default` with `/`, as in the reference implementation.
     fn default() -> Self {
         Self {
             scheme: KeyScheme::Default,

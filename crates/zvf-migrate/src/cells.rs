@@ -1,4 +1,4 @@
-//! The cells of a level as they are: every chunk keeps its rows and fragments.
+//! Copies the cells of a level without changing chunks: every chunk keeps its rows and fragments.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use zvf_store::{ChunkColumn, ChunkCoord};
 /// The path of an array of cells below its level, and the bytes of its items.
 pub(super) type ArrayPath = (String, usize);
 
-/// A writer of cells: one level's.
+/// Writes the cells of one level.
 #[derive(Clone, Copy)]
 pub(super) struct Sink<'s> {
     pub(super) source: &'s Source,
@@ -43,7 +43,7 @@ pub(super) struct Sink<'s> {
 /// Rows with positions that are checked together.
 const ROWS: usize = 4096;
 
-/// Bytes, and chunks, that are read to choose compressions.
+/// Most bytes, and chunks, that are read to choose compressions.
 const SAMPLE: u64 = 1 << 20;
 const SAMPLE_CHUNKS: usize = 8;
 
@@ -91,7 +91,7 @@ impl Sink<'_> {
         } else {
             Vec::new()
         };
-        // Bytes that nothing else holds become the payload without a copy.
+        // Bytes without other references become the payload without a copy.
         let mut payloads = vec![Vec::from(chunk.positions), index];
         for (column, cell) in self.source.columns().iter().zip(chunk.attributes) {
             payloads.push(self.attribute(column, cell, chunk.rows)?);
@@ -112,13 +112,13 @@ impl Sink<'_> {
         Ok((payloads, done))
     }
 
-    /// Corners of the finite positions, and how many positions are outside the chunk in which they are stored.
+    /// Corners of the finite positions, and the number of positions outside their chunk.
     fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
         let number = self.source.position;
         let lead = coord.len().checked_sub(dims);
         let lead = lead.or_bug(format_args!("{coord:?} has fewer than {dims} components"))?;
-        // The place of the chunk and its size, axis by axis.
+        // The coordinate and the size of the chunk on each axis.
         let axes: Vec<(i64, f64)> = coord
             .iter()
             .copied()
@@ -128,7 +128,7 @@ impl Sink<'_> {
         internal!(axes.len() == dims, "{} sizes of {dims} axes", axes.len());
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
         let mut misplaced = 0_u64;
-        // A few rows at a time: as f64 all of them would take more than they do.
+        // A few rows at a time, because the conversion to f64 needs memory.
         let rows = number.size() * dims * ROWS;
         for some in chunk.positions.chunks(rows) {
             for position in number.to_f64(some).chunks_exact(dims) {
@@ -168,14 +168,14 @@ impl Sink<'_> {
         }
         let Some(absent) = column.absent_row() else {
             let what = if bytes.is_empty() {
-                "chunks have no values, and the type has none for absence: released readers return a shorter column"
+                "chunks have no values, and the type has no value that means missing: released readers return a shorter column"
             } else {
-                "chunks have values of their first rows only, and the type has none for absence"
+                "chunks have values of their first rows only, and the type has no value that means missing"
             };
             self.notes.lost(path, what);
             return Ok(bytes);
         };
-        let what = "rows without a value got the one that means absence";
+        let what = "rows without a value got the value that means missing";
         self.notes.repaired(path, what, missing);
         for _ in 0..missing {
             bytes.extend_from_slice(&absent);
@@ -183,7 +183,7 @@ impl Sink<'_> {
         Ok(bytes)
     }
 
-    /// The documents of the arrays of vertices, given which chunks each column has.
+    /// Writes the documents of the arrays of vertices; `done` states which chunks each column has.
     pub(super) fn docs(&self, new_level: &mut NewLevel, done: &[Done]) -> Result<(), WriteError> {
         let source = self.source;
         let chunks = new_level
@@ -235,7 +235,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Lists the lengths of the shards of an earlier run, so that the documents equal those of an uninterrupted copy.
+    /// Lists the lengths of the shards of an earlier run, so that the documents are the same as without an interruption.
     fn list_earlier(&self, chunks: &[ChunkCoord]) -> Result<(), WriteError> {
         if self.cells.shards.is_none() || !self.journal.is_some_and(Journal::goes_on) {
             return Ok(());
@@ -257,7 +257,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Chooses compressions from the payloads of some chunks, for arrays with a codec that follows the data.
+    /// Chooses compressions from the payloads of some chunks, for arrays with the codec `auto`.
     pub(super) fn choose(&self, columns: &[(&ArrayPath, Payloads<'_>)]) -> Result<(), WriteError> {
         let mut columns = columns.iter();
         columns.try_for_each(|((path, items), column)| {
@@ -265,7 +265,7 @@ impl Sink<'_> {
         })
     }
 
-    /// Chooses the compressions of all arrays by chunks that are read for that: a copy that is resumed does not read all chunks again.
+    /// Chooses the compressions of all arrays from chunks that are read for this purpose, because a resumed copy does not read all chunks.
     fn choose_by_sample(&self, paths: &[ArrayPath]) -> Result<(), WriteError> {
         if self.cells.compression != Compression::Auto {
             return Ok(());
@@ -321,7 +321,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
     let paths = sink.paths();
     let number = source.level.number();
     if sink.journal.is_some_and(Journal::goes_on) {
-        // The chunks that show the widths may be written already.
+        // A resumed copy may skip the chunks that determine the widths.
         source.read_widths()?;
     }
     // Chunks, and notes about those that were just written.
@@ -365,7 +365,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
         all.append(&mut done);
         Ok(())
     };
-    // Cells as they are read, as they are written, and compressed.
+    // Cells in memory three times: as read, as written, and compressed.
     let weigh = |job: Vec<u32>| (about.saturating_mul(3 * wide(job.len())), job);
     let jobs = pack(items).into_iter().map(weigh);
     parallel::each_within(threads, wide(budget), jobs, work, take)?;

@@ -1,26 +1,26 @@
-//! Where rows and fragments went, where chunks changed.
+//! The destinations of rows and fragments if chunks change.
 
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal};
 use zvf_encode::records::Places;
 use zvf_format::int::index;
 
-/// A part of an old fragment: the rows from one position on that went into one new fragment.
+/// A part of an old fragment: consecutive rows that moved to one new fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Part {
     /// Number of the old fragment among all.
     pub(crate) fragment: u64,
-    /// Position in it of the first row.
+    /// Position of the first row in it.
     pub(crate) position: u32,
     /// Number of the new chunk.
     pub(crate) chunk: u32,
     /// Number of the new fragment in it.
     pub(crate) into: u32,
-    /// The new fragment began with another old one: it is named there.
+    /// Whether the new fragment begins with another part, whose manifest entry refers to it.
     pub(crate) goes_on: bool,
 }
 
-/// Where rows and fragments went.
+/// The destinations of rows and fragments.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     /// Number of the first vertex of each old chunk, and the end.

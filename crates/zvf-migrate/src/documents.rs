@@ -1,4 +1,4 @@
-//! Documents of a new level and a new root, made from the old ones: what is not understood is kept.
+//! Documents of a new level and a new root, made from the old ones. Unknown members are preserved.
 
 use serde_json::json;
 use zvf_meta::rules::Severity;
@@ -31,7 +31,7 @@ const OF_CONTAINERS: &[&str] = &[
     CHECKSUM,
 ];
 
-/// What of an array's attributes holds in the new store, too.
+/// The attributes of an array that are also valid in the new store.
 pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
     let mut extra = attributes.extra.clone();
     OF_CONTAINERS.iter().for_each(|name| {
@@ -112,7 +112,7 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
     }
 }
 
-/// The convention that a kind can have: the one that is stated, if it is one of them.
+/// The convention for links of a kind: the stated one, if the kind allows it.
 fn convention(root: &RootDoc, kind: Kind) -> LinksConvention {
     use LinksConvention::{Explicit, ImplicitSequential, ImplicitSequentialWithBranches};
     let stated = root.zarr_vectors.links_convention.as_ref();
@@ -152,7 +152,7 @@ pub(super) fn root(
     ] {
         list.retain(|token| !drop.contains(&token.as_str()));
     }
-    // What levels have is said, whether the old root said it or not.
+    // Derived from the levels, whether or not the old root stated it.
     let shares = |(level, _): &(Level, Vec<f64>)| level.doc().shared_fragments;
     let between = |(level, _): &(Level, Vec<f64>)| {
         let mut families = level.link_families().iter();
@@ -182,8 +182,8 @@ pub(super) fn root(
     }
     let early = version.rules().members == Members::Early;
     if early && store.root().world_offset().is_some() {
-        // Readers that know the member, such as ours, still find it.
-        let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";
+        // Readers that know the member, such as this workspace, still use it.
+        let what = "coordinate_offset is not known to readers of 0.8.1: they interpret stored positions as world coordinates";
         notes.lost("zarr.json", what);
     }
     block.manifest_layout = None;
@@ -193,7 +193,7 @@ pub(super) fn root(
         grow(&mut block.bounds, &low, &high, notes);
     }
     block.base_bin_shape = bins;
-    // The chunk shape of level 0 is the root's, whatever a re-chunked store has.
+    // The chunk shape of the root is the shape of level 0, also after rechunking.
     if let Some((_, shape)) = levels.iter().find(|(level, _)| level.number() == 0) {
         block.chunk_shape.clone_from(shape);
     }
@@ -214,7 +214,7 @@ pub(super) fn root(
     Ok(root)
 }
 
-/// Words that no version knows are left out.
+/// Removes unknown values of enumerations.
 fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
     let known = |word: &Option<String>, is: fn(&str) -> bool| word.as_deref().is_none_or(is);
     let lost = |member: &str, word: &mut Option<String>| {
@@ -245,7 +245,7 @@ fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
     }
 }
 
-/// Bounds hold the data.
+/// Extends the bounds to contain the data.
 fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
     let before = bounds.clone();
     batches::grow((&mut bounds.0, &mut bounds.1), (low, high));
@@ -253,7 +253,7 @@ fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
     notes.repaired("zarr.json", what, u64::from(*bounds != before));
 }
 
-/// One entry a level, in order: scale and half a bin as the old store has them, else as its bins say.
+/// Writes one entry for each level, in order: scale and translation from the old store, else from its bins.
 fn multiscales(root: &mut RootDoc, store: &Store, levels: &[(Level, Vec<f64>)]) {
     let base = root
         .zarr_vectors

@@ -1,7 +1,7 @@
 //! Groups beside the levels: headers of source files, parametric objects, composite geometry, unknown folders.
 //!
-//! These are plain Zarr nodes since 0.8.1, and are copied as they are, object for object. Before, they were blobs below
-//! groups, which the new version has no place for: they are reported.
+//! Since 0.8.1 these are plain Zarr nodes, and each object is copied unchanged. Before, they were blobs below groups, which the new version
+//! does not support: they are reported.
 
 use tokio::runtime::Handle;
 use zvf_meta::{ArrayDoc, NodeKind, node_kind};
@@ -13,9 +13,9 @@ use zvf_encode::documents::plain_group;
 use zvf_encode::spec::VersionRules;
 use zvf_encode::target::{Target, node};
 
-/// Groups inside groups that are looked into.
+/// Deepest nesting of groups.
 const DEPTH: usize = 8;
-/// Objects of one array that are copied.
+/// Most objects of one array.
 const MOST: u64 = 1 << 20;
 
 struct Copy<'c> {
@@ -25,7 +25,7 @@ struct Copy<'c> {
     notes: &'c Notes,
 }
 
-/// Copies everything beside the levels that can be; returns the kinds of composite geometry that cannot.
+/// Copies everything beside the levels; returns the kinds of composite geometry that cannot be copied.
 pub(super) fn copy(
     store: &Store,
     handle: &Handle,
@@ -83,7 +83,7 @@ pub(super) fn copy(
         if !copy.tree(&path, 0)? {
             notes.lost(
                 path,
-                "holds no Zarr node, so that its files cannot be told: not copied",
+                "holds no Zarr node, so that its files are unknown: not copied",
             );
         }
     }
@@ -103,7 +103,7 @@ impl Copy<'_> {
         Ok(self.read(&format!("{path}/zarr.json"))?.is_some())
     }
 
-    /// Why composite geometry cannot be carried as it is stored.
+    /// Why composite geometry cannot be copied.
     fn refused(
         &self,
         vertices: &str,
@@ -113,7 +113,7 @@ impl Copy<'_> {
         let document = self.read(&format!("{vertices}/zarr.json"))?;
         let array = document.and_then(|bytes| ArrayDoc::parse(&bytes).ok());
         let Some(array) = array else {
-            // Blobs are what 0.8.1 has, but its links are no blobs (0.8 §11).
+            // 0.8.1 stores this geometry as blobs, but not its links (0.8 §11).
             let links = self.is_array(links)? || !self.exists(links)?;
             let carried = rules.takes_blobs() && links;
             return Ok((!carried)
@@ -156,7 +156,7 @@ impl Copy<'_> {
             any |= self.tree(&format!("{path}/{name}"), depth + 1)?;
         }
         if any && !named {
-            // Old writers leave groups between nodes out (0.7 §2.4).
+            // Old writers omit the documents of intermediate groups (0.7 §2.4).
             self.target.put(vec![node(path, plain_group())])?;
         }
         Ok(any)

@@ -1,4 +1,4 @@
-//! The links of a copy: which families there are, and where their ends went.
+//! Copies links: their families, with ends mapped to the new rows.
 
 use std::path::PathBuf;
 
@@ -143,7 +143,7 @@ impl Job {
             placer.push(&ends, record.values)
         })?;
         // Trap T5.
-        let what = "pairs from parent to child were turned around";
+        let what = "pairs from parent to child were reversed";
         self.notes.repaired(&path, what, turned);
         if let Some(stated) = links.stated_links().filter(|&stated| counted < stated) {
             let what = format!("num_links is {stated}, but there are {counted} links");
@@ -167,7 +167,7 @@ impl Job {
         Ok(Some(placer))
     }
 
-    /// The place in the list of the level that links of a family go to.
+    /// The index in `stages` of the level that a family of links refers to.
     fn other_level(&self, stages: &[Stage], at: usize, delta: i32) -> Option<usize> {
         let stage = stages.get(at)?;
         let number = i64::from(stage.source.level.number()).checked_add(i64::from(delta))?;
@@ -222,7 +222,7 @@ impl Job {
         Ok(self.placer_of(policy, columns))
     }
 
-    /// Ratios of the chunk shapes of two levels to those of the root, padded with ones to K (0.9 §13.6).
+    /// Ratios of the chunk shapes of two levels to the chunk shape of the root, padded with ones to K (0.9 §13.6).
     fn factors(
         &self,
         here: &Stage,
@@ -250,11 +250,11 @@ fn has_no_cells(links: &LinkFamily) -> bool {
     arrays.all(|one| one.array.presence().is_empty())
 }
 
-/// An attribute of links as it is written.
+/// The new column for an attribute of links.
 fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
     let array = attribute.arrays.iter().flatten().next();
     let old = array.map(|array| super::documents::carried(array.attributes()));
-    // Links without an array have no attributes of one.
+    // Links that are not an array have no array attributes.
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);
     let width = attribute.width;
@@ -284,11 +284,11 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
         return;
     }
     // The encoder refuses them if the type has no value for absence.
-    let what = "links without a value got the value that means absence";
+    let what = "links without a value got the value that means missing";
     notes.repaired(&path, what, wide(missing));
 }
 
-/// Records that the parent of an old row is stored: one bit a vertex, if rows move.
+/// Records that the parent of an old row is stored: one bit for each vertex, if rows move.
 fn note_child(
     children: &mut Vec<u64>,
     new_level: &NewLevel,
@@ -307,7 +307,7 @@ fn note_child(
     Ok(())
 }
 
-/// Stores edges that the order of rows implied and does not imply any more, except for children with a stored parent.
+/// Stores edges that were implied by the old order of rows and are not implied by the new one, except for children with a stored parent.
 pub(super) fn push_cut(
     cut: Cut,
     new_level: &mut NewLevel,
@@ -316,7 +316,7 @@ pub(super) fn push_cut(
 ) -> Result<(), WriteError> {
     let mut cut = cut.finish()?;
     while let Some([child, parent]) = cut.pop()? {
-        // Behind the last child that was noted there is none.
+        // The bits end with the last recorded child.
         let word = children.get(to_index("vertices", child / 64)?);
         if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
             continue;

@@ -6,8 +6,8 @@
 //! END     all objects are written: the document of the root, and the report
 //! ```
 //!
-//! Recorded chunks are neither read nor written again; if rows move they are only not written again, since the destinations
-//! of rows are computed by reading all of them. Objects, tables, links and documents are rebuilt: they depend on all chunks.
+//! Recorded chunks are not written again. They are not read again either, unless rows move: then all chunks are read to compute the
+//! destinations of rows. Objects, tables, links and documents depend on all chunks and are rebuilt.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ const END: u8 = 3;
 const OTHER_VERSION: &str = "the journal of another version of this library";
 const EXPECTED: &str = "the journal that this copy left when it was interrupted, or a new file";
 
-/// How long chunks may wait for their record where every record costs a sync of the file system.
+/// Longest delay of the record of a chunk, if every record costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The journal of a copy.
@@ -60,12 +60,12 @@ struct Inner {
     durable: bool,
 }
 
-/// Where a copy begins.
+/// The point at which a copy begins or resumes.
 #[derive(Debug)]
 pub(super) enum Begin {
-    /// Here: everything, or what earlier runs left, is to be done. The marker.
+    /// At the chunks: all, or those that earlier runs did not write. The marker.
     Fill(Vec<u8>),
-    /// At the end: everything is written, and the root, if `there`.
+    /// At the end: everything except the root is written; the root, too, if `there`.
     Commit {
         root: String,
         report: Report,
@@ -77,7 +77,7 @@ impl<'t> Journal<'t> {
     /// Opens a journal, or makes one.
     ///
     /// # Errors
-    /// Misuse: the journal of another copy, or of a store that was changed since; one that another copy has open. I/O, damage.
+    /// Misuse: the journal belongs to another copy or to a store that was changed since, or another copy has it open. I/O, damage.
     pub(super) fn open(
         path: &Path,
         job: &Job,
@@ -129,10 +129,9 @@ impl<'t> Journal<'t> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds where to go on, and marks the place where nothing was begun.
+    /// Determines where to resume, and writes the marker of a new copy.
     ///
-    /// An earlier run is resumed only while its marker is there; a place that was cleared is started again, and a
-    /// place that holds anything else is refused.
+    /// An earlier run is resumed only if its marker exists. An empty place starts a new copy; a place with anything else is refused.
     pub(super) fn begin(
         &mut self,
         address: &str,
@@ -150,7 +149,7 @@ impl<'t> Journal<'t> {
                 });
             }
         } else if self.target.exists(ROOT)? {
-            // Refused below, by the words of every writer.
+            // Refused below, with the message that all writers have.
         } else if let Some(mark) = self.mark.clone()
             && self.is_marked()?
         {
@@ -164,7 +163,7 @@ impl<'t> Journal<'t> {
         let record = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
         let mut inner = self.lock();
         inner.file.clear()?;
-        // Before the marker: a place with this marker is known to belong to this copy.
+        // Recorded before the marker is written, so that the marker is recognized as this copy's.
         inner.file.append(BEGIN, &record)?;
         drop(inner);
         new_store::begin_as(self.target, address, stale_files, &mark)?;
@@ -190,7 +189,7 @@ impl<'t> Journal<'t> {
         notes.absorb(&self.told);
     }
 
-    /// What is kept of some chunks, if all of them are written.
+    /// The summaries of some chunks, if all of them are written.
     pub(super) fn written(&self, level: u32, slots: &[u32]) -> Option<Vec<&Done>> {
         slots
             .iter()
@@ -217,7 +216,7 @@ impl<'t> Journal<'t> {
     }
 
     fn flush(&self, inner: &mut Inner) -> Result<(), WriteError> {
-        // A record speaks of chunks that a loss of power does not take away any more.
+        // Only durable chunks are recorded.
         self.target.barrier()?;
         let waiting = std::mem::take(&mut inner.waiting);
         inner.file.append_all(JOB, &waiting)?;
@@ -225,26 +224,26 @@ impl<'t> Journal<'t> {
         Ok(())
     }
 
-    /// Keeps that everything is written.
+    /// Records that everything is written.
     pub(super) fn end(&self, root: &str, report: &Report) -> Result<(), WriteError> {
         let mut inner = self.lock();
         self.flush(&mut inner)?;
         inner.file.append(END, &to_bytes(&(root, report))?)
     }
 
-    /// Removes the file: the copy cannot be resumed from it any more.
+    /// Removes the file; the copy cannot be resumed after that.
     pub(super) fn done(self) -> Result<(), WriteError> {
         let inner = self.inner.into_inner();
         inner.unwrap_or_else(PoisonError::into_inner).file.done()
     }
 }
 
-/// What is copied, by the documents that were read and their states, and how.
+/// Identifies the copy: the documents of the source with their states, and the options.
 fn identity(job: &Job) -> Value {
-    // Others may be read later, or through another handle of the store.
+    // Only these documents; others may be read later, or by other users of this handle.
     let mut keys = vec![ROOT.to_owned()];
     let mut digest = Sha256::new();
-    // Each part with its length in front, so that no two lists of parts are the same bytes.
+    // Each part is prefixed with its length, so that different lists never give the same bytes.
     let mut add = |part: &[u8]| {
         digest.update(wide(part.len()).to_le_bytes());
         digest.update(part);
@@ -277,7 +276,7 @@ fn identity(job: &Job) -> Value {
     })
 }
 
-/// How it is copied, as text: numbers that are read back from a document may be others by the last bit.
+/// The options as text, because numbers that are read back from JSON may differ in the last bit.
 fn describe(options: &super::MigrateOptions) -> String {
     let options = json!({
         "target": options.target.version(),

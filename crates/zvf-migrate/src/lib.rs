@@ -1,6 +1,6 @@
 //! Copies of stores: into another version, and into other chunks, bins and shards.
 //!
-//! [`migrate`] copies, [`MigrateOptions`] says into what, and a [`Report`] lists what was not carried over and the result of the comparison.
+//! [`migrate`] copies, [`MigrateOptions`] describe the new store, and a [`Report`] lists lost content and the result of the comparison.
 //!
 //! [`copy`] copies every object byte for byte instead, to any other place.
 //!
@@ -103,13 +103,13 @@ use zvf_format::int::wide;
 /// 8 a fragment if links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Resuming
-/// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or failed with an I/O error, resumes when it is called again with
-/// the same store, address and options: completed chunks are not copied again. A source that changed since is refused.
+/// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or failed with an I/O error, resumes when it
+/// is called again with the same store, address and options: completed chunks are not copied again. A source that changed since is refused.
 ///
 /// # Errors
-/// The errors of reading the old store; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile; misuse, if the new store's address is in use; [`WriteError::Data`] for data that no reader
-/// may guess, and with [`MigrateOptions::strict`] for everything that cannot be copied;
-/// [`WriteError::Differs`] if the verification finds a difference. There is no new store after an error, unless
+/// The errors of reading the old store; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile;
+/// misuse, if the new store's address is in use; [`WriteError::Data`] for invalid data, and with [`MigrateOptions::strict`] for everything that
+/// cannot be copied; [`WriteError::Differs`] if the verification finds a difference. There is no new store after an error, unless
 /// [`WriteError::is_committed`]; with a journal, an I/O error leaves the completed part for the next run.
 ///
 /// # Examples
@@ -144,16 +144,15 @@ pub fn migrate<'a>(
 
 /// Compares the contents of two stores: levels, vertices with their attributes, objects, links, tables and groups.
 ///
-/// Each store is summarised on its own: if the shapes of chunks are the same, by hashes of whole columns of chunks; else by hashes of
-/// rows, in any order of rows, each of which must be in the chunk of its position. `old` may have defects that [`migrate`] would
-/// repair.
+/// If the shapes of chunks are the same, hashes of whole columns of chunks are compared. Otherwise hashes of rows are compared, in any order, and
+/// each row must be in the chunk of its position. `old` may have defects that [`migrate`] would repair.
 ///
 /// # Cost
 /// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk of each; where shapes
 /// differ 16 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
 ///
 /// # Errors
-/// [`WriteError::Differs`] with the first difference: level, and object, column, chunk or family of links. As the stores say.
+/// [`WriteError::Differs`] with the first difference: level, and object, column, chunk or family of links. The errors of the stores.
 pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verified, WriteError>> {
     Box::pin(async move {
         let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
@@ -161,7 +160,7 @@ pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verif
     })
 }
 
-/// Removes a journal from which no copy may be resumed. The failure that led here is the one that is reported.
+/// Removes a journal after a failure that makes it useless. Its own errors are ignored in favour of that failure.
 fn forget(journal: Option<Journal<'_>>) {
     let _ = journal.map(Journal::done);
 }
@@ -176,19 +175,19 @@ struct Job {
     notes: Notes,
 }
 
-/// One level on its way.
+/// A level while it is copied.
 struct Stage {
     source: Source,
     cells: Cells,
     chunk_shape: Vec<f64>,
-    /// Rows go to other chunks or fragments.
+    /// Whether rows move to other chunks or fragments.
     moves: bool,
     /// The bins of fragments, if fragments are bins and rows move.
     bins: Option<Vec<f64>>,
 }
 
 impl Job {
-    /// What looks like damage, or like a copy that differs, in a source that changes meanwhile is the change.
+    /// Replaces an error about damage or a difference by the error about the source, if the source changed meanwhile.
     fn or_changed<T>(&self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
         match outcome {
             Err(error) if error.class() == Class::Malformed => match self.unchanged() {
@@ -201,7 +200,7 @@ impl Job {
         }
     }
 
-    /// Makes sure that no document of the source was changed since it was read.
+    /// Fails if a document of the source changed since it was read.
     fn unchanged(&self) -> Result<(), WriteError> {
         let round = self.levels.iter().map(Level::next_round).max();
         let verified = self.store.verify(round.unwrap_or(0));
@@ -220,7 +219,7 @@ impl Job {
         let begin = match journal.as_mut().map(|one| one.begin(address, stale_files)) {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
-                // Nothing was begun: no new file is left. After an I/O error a marker may be left.
+                // A new journal is removed if nothing was written. After an I/O error there may be a marker, which needs it.
                 let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
                 forget(journal.filter(new));
                 return Err(error);
@@ -383,7 +382,7 @@ impl Job {
             &name,
             &self.notes,
         )?;
-        // The first kind is that of the levels; readers would look for the geometry of further kinds, so those without one are removed.
+        // The levels hold the first kind. Further kinds without composite geometry are removed, because readers would look for it.
         let mut first = true;
         root.zarr_vectors
             .geometry_types
@@ -391,10 +390,10 @@ impl Job {
         Ok(root)
     }
 
-    /// Prepares a level: its chunks, its grid, how it is stored.
+    /// Prepares a level: its chunks, grid and storage.
     fn stage(&self, level: Level) -> Result<Stage, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
-        // An unknown storage is not imitated.
+        // An unknown way of storage is replaced by the default.
         let (stored, shards) = stored_as(&level).unwrap_or_default();
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
@@ -430,7 +429,7 @@ impl Job {
         })
     }
 
-    /// The differences that follow from the version of the new store.
+    /// The rules of the version of the new store.
     fn rules(&self) -> VersionRules {
         self.options.target.rules()
     }
@@ -456,8 +455,8 @@ impl Job {
         }
     }
 
-    /// Whether the links between the parts of chains are made from the manifests: those that are stored name no rows, or
-    /// the parts are others now.
+    /// Whether the links between the parts of chains are made from the manifests, because the rows of stored links are not reliable or the
+    /// parts change.
     fn makes_chains(&self, stage: &Stage) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
@@ -465,7 +464,7 @@ impl Job {
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 
-    /// Whether groups of links may follow the fragments of vertices: links inside chunks are stored, and none is implied.
+    /// Whether links may be grouped by the fragments of vertices: links inside chunks are stored, and none is implied.
     fn groups_links(&self) -> bool {
         let explicit = match self.store.kind() {
             Kind::Graph | Kind::Mesh => true,
@@ -475,7 +474,7 @@ impl Job {
         explicit && self.rules().members == Members::All
     }
 
-    /// The fragments of the chunks of a new level, where groups of links may follow them.
+    /// The fragments of the chunks of a new level, if links may be grouped by them.
     fn fragments(&self, level: &NewLevel) -> Result<Option<ChunkFragments>, WriteError> {
         if !level.tiles || !self.groups_links() {
             return Ok(None);
@@ -488,8 +487,7 @@ impl Job {
         Ok(Some(rows.seal()))
     }
 
-    /// Writes the other arrays of a level, and its documents. Returns whether the level claims that groups of links follow
-    /// fragments as well.
+    /// Writes the other arrays of a level, and its documents. Also returns whether the level declares that links are grouped by fragments.
     fn finish_level(
         &self,
         stages: &[Stage],

@@ -24,7 +24,7 @@ pub(super) struct Done {
     pub(super) tiles: bool,
     pub(super) extent: Option<Corners>,
     pub(super) misplaced: u64,
-    /// The columns that have a cell in this chunk, those of fragments last.
+    /// For each column, whether it has a cell in this chunk; columns of fragments are last.
     pub(super) present: Vec<bool>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct NewLevel {
 }
 
 impl NewLevel {
-    /// Puts the chunks that were written together; `done` is in their order afterwards.
+    /// Collects the summaries of all chunks; sorts `done` by chunk.
     pub(super) fn of(chunks: &[ChunkCoord], done: &mut [Done]) -> Self {
         done.sort_unstable_by_key(|done| done.slot);
         let mut new_level = Self {
@@ -74,7 +74,7 @@ impl NewLevel {
 
     /// Fragments of all chunks.
     pub(crate) fn all_fragments(&self) -> u64 {
-        // Nothing is known of a level without chunks.
+        // The list is empty for a level without chunks.
         self.starts.last().copied().unwrap_or(0)
     }
 
@@ -85,7 +85,7 @@ impl NewLevel {
         self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
     }
 
-    /// How many rows each fragment of a chunk has, in a level with fragments that tile.
+    /// The number of rows of each fragment of a chunk, if fragments tile it.
     pub(crate) fn fragment_rows(&self, slot: u32) -> Result<Vec<u32>, WriteError> {
         let count = narrow(
             "fragments of one chunk",
@@ -110,7 +110,7 @@ impl NewLevel {
         chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
-    /// Where a row of the old level is now.
+    /// The new chunk and row of an old row.
     pub(crate) fn place(&mut self, slot: u32, row: u32) -> Result<(u32, u32), WriteError> {
         match &mut self.moved {
             None => Ok((slot, row)),
@@ -126,7 +126,7 @@ impl NewLevel {
         }
     }
 
-    /// The fragments that hold the rows of an old one, in order.
+    /// The new fragments with the rows of an old one, in order.
     pub(crate) fn parts(
         &self,
         slot: u32,
@@ -142,7 +142,7 @@ impl NewLevel {
         }
     }
 
-    /// Adds what is known of one chunk; chunks come in order.
+    /// Adds the summary of the next chunk, in order.
     pub(crate) fn push_chunk(&mut self, rows: u32, ends: &[(u32, u32)], fragments: usize) {
         let before = self.all_fragments();
         if self.starts.is_empty() {
@@ -162,7 +162,7 @@ impl NewLevel {
     }
 }
 
-/// A grid that has room for chunks beside those that it was made for: old bounds may be too small.
+/// Extends a grid to contain all chunks, because old bounds may be too small.
 pub(crate) fn with_room<'c>(
     mut grid: Grid,
     chunks: impl Iterator<Item = &'c [i64]>,

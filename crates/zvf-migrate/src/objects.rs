@@ -1,4 +1,4 @@
-//! Objects: manifests whose fragments are those of the new level, ids, links between the parts of chains.
+//! Objects: manifests with the fragments of the new level, ids, links between the parts of chains.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use zvf_encode::spec::{IdsIn, MOST_ROWS};
 use zvf_encode::target::Below;
 use zvf_format::int::index;
 
-/// Where the parts of a level go that are no cells, and how.
+/// The target and the storage of the parts of a level other than cells.
 #[derive(Clone, Copy)]
 pub(super) struct Out<'o> {
     /// The id of an object.
@@ -44,8 +44,8 @@ pub(super) struct Objects {
 
 /// Writes the object index.
 ///
-/// `chain` takes, of every two neighbouring parts of an object that lie in different chunks, the last vertex of the one
-/// and the first of the other.
+/// For every two consecutive parts of an object in different chunks, `chain` receives the last vertex of the first part and the first vertex
+/// of the second one.
 pub(super) fn write(
     source: &Source,
     new_level: &NewLevel,
@@ -179,7 +179,7 @@ pub(super) fn write(
     Ok(Some(Objects { rows, nodes }))
 }
 
-/// Fragments that a chunk of the old level has.
+/// The number of fragments of a chunk of the old level.
 fn source_fragments(new_level: &NewLevel, slot: u32) -> Result<u64, WriteError> {
     match &new_level.moved {
         None => new_level.fragments(slot),

@@ -16,15 +16,15 @@ pub struct MigrateOptions {
     pub write: WriteOptions,
     /// Version of the new store. Default: the newest one.
     pub target: TargetVersion,
-    /// How chunks are compressed. Default: as level 0 of the old store, if that is known, else zstd.
+    /// How chunks are compressed. Default: as level 0 of the old store if its codec is known, else zstd.
     pub compression: Option<Compression>,
-    /// Which cells are stored together, by spatial axes; if that is chosen, for each level. Default: as each level of the old store.
+    /// Chunks of a shard along each spatial axis; an automatic choice is made for each level. Default: as each level of the old store.
     pub shard_shape: Option<ShardShape>,
-    /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: as it is.
+    /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: unchanged.
     pub chunk_shape: Option<Vec<f64>>,
-    /// World size of a bin of level 0: a whole part of the chunk. Default: that of the old store, if it divides the new chunk.
+    /// World size of a bin of level 0, which must divide the chunk. Default: as in the old store, if it divides the new chunk.
     pub bin_shape: Option<Vec<f64>>,
-    /// Whether anything that cannot be carried is an error.
+    /// Whether content that cannot be copied is an error.
     pub strict: bool,
     /// Whether the copy is not verified.
     pub unverified: bool,

@@ -1,11 +1,11 @@
-//! The order of fragments: as objects name them.
+//! The order of fragments by their occurrence in manifests.
 
 use super::source::Source;
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_format::int::{index, wide};
 
-/// No fragment was named so far.
+/// Marks fragments that no manifest has named so far.
 const NONE: u64 = u64::MAX;
 /// Fragments that no object names come after the others.
 pub(super) const UNNAMED: u64 = 1 << 62;
@@ -45,7 +45,7 @@ pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
     Ok(starts)
 }
 
-/// Fragments in the order in which objects name them. `by_number`: as they are numbered, for kinds in which the lowest
+/// Fragments in the order in which manifests name them; with `by_number` in the order of their numbers, for kinds in which the lowest
 /// fragment of a row has a meaning.
 pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
     let count = *starts.last().or_bug("no end of the fragments")?;
@@ -72,7 +72,7 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
             if *order == NONE {
                 *order = next;
             }
-            // A repeated fragment leaves a gap: the fragments before and after it are not neighbours.
+            // A repeated fragment leaves a gap, because the fragments before and after it are not consecutive.
             next += 1;
         }
         // A gap, so that the next object's first fragment does not follow this one's last.

@@ -1,4 +1,4 @@
-//! Chunks of another shape: rows go to other chunks, and fragments with them.
+//! Copies into chunks of another shape: rows and their fragments move to other chunks.
 //!
 //! ```text
 //! manifests ─▶ the order of fragments: as objects name them
@@ -35,7 +35,7 @@ use zvf_format::int::{index, wide};
 /// No vertex.
 const NONE: u64 = u64::MAX;
 
-/// Rows and memberships on their way into new chunks.
+/// Collects rows and memberships by new chunk.
 pub(super) struct Gathered {
     rows: Buckets<ChunkCoord>,
     members: Buckets<ChunkCoord>,
@@ -51,7 +51,7 @@ pub(super) struct Gathered {
 #[derive(Debug, Clone)]
 struct Layout {
     position: usize,
-    /// Bytes of a row of each column; a flag goes before it.
+    /// Bytes of a row of each column, without the flag before it.
     columns: Vec<usize>,
     fragment_columns: Vec<usize>,
 }
@@ -84,7 +84,7 @@ struct Member {
 }
 
 impl Member {
-    /// Whether a row continues this one.
+    /// Whether a row continues this run.
     fn goes_on(&self, position: u32, vertex: u64) -> bool {
         self.position.checked_add(self.rows) == Some(position)
             && self.vertex.checked_add(u64::from(self.rows)) == Some(vertex)
@@ -318,14 +318,14 @@ struct Kept {
     /// The old vertex of each row.
     vertices: Vec<u64>,
     parts: Vec<Part>,
-    /// Edges of trees that no order of rows implies any more: child and parent.
+    /// Edges of trees that the new order of rows does not imply: child and parent.
     cut: Vec<(u64, u64)>,
 }
 
-/// Edges of trees, as the old vertices of child and parent: sorted, so that copies do not depend on which chunk is done first.
+/// Edges of trees, as the old vertices of child and parent; sorted, so that copies do not depend on the order in which chunks are completed.
 pub(super) type Cut = Sorter<[u64; 2]>;
 
-/// Writes the new chunks. Also returns the edges of trees that were implied and are not any more, child and parent.
+/// Writes the new chunks. Also returns the edges of trees that were implied and are not any more.
 pub(super) fn write(
     sink: Sink<'_>,
     mut sorted: Sorted,
@@ -360,7 +360,7 @@ pub(super) fn write(
             let rows = rows.read(&sorted.row_file)?;
             let members = members.read(&sorted.member_file)?;
             let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
-            // The cells hold all that the records did.
+            // All data of the records is in the cells.
             drop((rows, members));
             (sink.progress)(u64::from(chunk.rows));
             let (payloads, done) = sink.payloads(coord, chunk)?;
@@ -373,7 +373,7 @@ pub(super) fn write(
                 cut,
             });
         }
-        // Of chunks that an earlier run wrote, too: so both choose the same.
+        // Includes chunks that an earlier run wrote, so that both runs choose the same.
         turn.take(|| sink.choose(&columns))?;
         if written.is_none() {
             sink.put(columns)?;
@@ -381,11 +381,11 @@ pub(super) fn write(
         Ok((kept, written.is_none()))
     };
     let (mut all, mut parts) = (Vec::new(), Vec::new());
-    // Chunks are done in any order.
+    // Chunks are completed in any order.
     let mut cut = Cut::new(budget / 16, folder);
     let take = |(kept, new): (Vec<Kept>, bool)| {
         if let Some(journal) = sink.journal.filter(|_| new) {
-            // Every run reports about them: all of them are rebuilt.
+            // Included in the report of every run, because all chunks are rebuilt.
             let done = kept.iter().map(|one| &one.done);
             journal.keep(number, done, &Notes::default())?;
         }
@@ -399,7 +399,7 @@ pub(super) fn write(
         }
         Ok(())
     };
-    // The records, the cells that are made of them, and those as they are written.
+    // Memory for the records, the cells, and the encoded cells.
     let weigh = |job: Vec<(u32, Bucket, Bucket)>| {
         let bytes = job
             .iter()
@@ -434,7 +434,7 @@ pub(super) fn write(
     Ok((new_level, cut))
 }
 
-/// A chunk, the old vertex of each row, where fragments went, and edges that were cut.
+/// A chunk, the old vertex of each row, the destinations of fragments, and edges that are not implied any more.
 type Built = (Chunk, Vec<u64>, Vec<Part>, Vec<(u64, u64)>);
 
 impl Sorted {
@@ -473,7 +473,7 @@ impl Sorted {
                     one.fragment == member.fragment
                         && one.position.checked_add(one.rows) == Some(member.position)
                 });
-                // Consecutive parts of one object that no other object has.
+                // Consecutive parts of an object are joined if no other object has them.
                 let joins = match before {
                     Some(one) => {
                         self.layout.fragment_columns.is_empty()
@@ -491,7 +491,7 @@ impl Sorted {
                     fragment_values.push(values);
                 }
                 for step in 0..member.rows {
-                    // Records are in the order of vertices, and all of these moved to this chunk.
+                    // Records are in the order of vertices, so consecutive vertices of a run are consecutive records.
                     let record = first + index(step);
                     let row = row_of.get_mut(record);
                     let row = row.or_bug(format_args!("no record {record}"))?;
@@ -522,7 +522,7 @@ impl Sorted {
                 before = Some(member);
             }
         }
-        // Rows that no fragment has.
+        // Rows in no fragment.
         for (record, row) in (0_u32..).zip(&row_of) {
             if self.bins.is_none() && *row == u32::MAX {
                 order.push(record);
@@ -572,7 +572,7 @@ impl Sorted {
         Ok((chunk, vertices, parts, cut))
     }
 
-    /// Rows by bin, and a fragment a bin, empty ones too (0.9 §10.2).
+    /// Sorts rows by bin, with one fragment for each bin, also for empty ones (0.9 §10.2).
     fn binned(
         &self,
         sink: &Sink<'_>,
@@ -624,7 +624,7 @@ fn read_member(mut record: &[u8]) -> Result<(Member, &[u8]), WriteError> {
     Ok((member, record))
 }
 
-/// The rows of a new chunk, in the order of their old vertices: as they came.
+/// The rows of a new chunk, in the order of their old vertices.
 struct Records<'r> {
     bytes: &'r [u8],
     size: usize,
@@ -665,10 +665,10 @@ impl<'r> Records<'r> {
     }
 }
 
-/// A cell of values. Where no row has one there is no cell; where some have, the others get the value that means absence.
+/// A cell of values; `None` if no row has a value. If only some rows have one, the others get the value that means absence.
 ///
 /// # Errors
-/// Malformed data: some rows have no value, and the type has none for absence.
+/// Malformed data: some rows have no value, and the type has no value for absence.
 fn joined<'r>(
     column: &ChunkColumn,
     cell: impl ExactSizeIterator<Item = Result<Option<&'r [u8]>, WriteError>> + Clone,
@@ -687,7 +687,7 @@ fn joined<'r>(
         if absent.is_none() {
             return Err(no_absence(path, column.dtype()));
         }
-        let what = "rows without a value got the one that means absence";
+        let what = "rows without a value got the value that means missing";
         notes.repaired(path, what, wide(missing));
     }
     let mut values = Vec::with_capacity(cell.len() * column.row_bytes());
@@ -698,11 +698,11 @@ fn joined<'r>(
     Ok(Some(values.into()))
 }
 
-/// Rows without a value that come into one cell with others.
+/// The error for rows without a value in a cell with others.
 fn no_absence(path: &str, dtype: DType) -> WriteError {
     let found = "some without a value, in one chunk of the copy with others";
     let expected = format!(
-        "a value for each: {dtype} has none for absence; `zvf edit STORE set-attribute` sets values"
+        "a value for each: {dtype} has no value that means missing; `zvf edit STORE set-attribute` sets values"
     );
     WriteError::data(path, found, expected)
 }

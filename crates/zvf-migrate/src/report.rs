@@ -35,11 +35,11 @@ pub struct Repair {
     pub place: String,
     /// The defect and its repair, in a few fixed words.
     pub what: Cow<'static, str>,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// Something that the new store does not have, or has as wrong as the old one.
+/// Content that the new store lacks, or a defect that it keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Loss {
@@ -67,7 +67,7 @@ pub struct Verified {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Version of the old store, as it says.
+    /// Version of the old store, as stated by its root.
     pub from: String,
     /// Version of the new one.
     pub to: String,
@@ -75,19 +75,19 @@ pub struct Report {
     pub levels: Vec<LevelCounts>,
     /// The repairs.
     pub repairs: Vec<Repair>,
-    /// What could not be carried.
+    /// The losses.
     pub losses: Vec<Loss>,
-    /// What is different without being wrong.
+    /// Differences that are no defects.
     pub notes: Vec<String>,
     /// The comparison afterwards; `None` if it was skipped.
     pub verified: Option<Verified>,
 }
 
 impl Report {
-    /// The report of a copy from `source` to `target` as JSON: what `zvf migrate --json` prints.
+    /// The report of a copy from `source` to `target` as JSON, in the form of `zvf migrate --json`.
     #[must_use]
     pub fn to_json(&self, source: &str, target: &str) -> Value {
-        // The names of the members are those that the program prints.
+        // The names of the members are part of the program's interface.
         json!({
             "source": source,
             "store": target,
@@ -105,7 +105,7 @@ impl Report {
 /// Losses of one kind that are reported one by one; more are counted.
 const MOST: usize = 100;
 
-/// Gathers from several threads.
+/// Collects repairs, losses and notes of several threads.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     inner: Mutex<Inner>,
@@ -136,7 +136,7 @@ impl Notes {
         }
     }
 
-    /// Tells what could not be carried.
+    /// Records a loss.
     pub(crate) fn lost(&self, place: impl Into<String>, what: impl Into<String>) {
         let mut inner = self.lock();
         if inner.losses.len() >= MOST {
@@ -152,7 +152,7 @@ impl Notes {
         }
     }
 
-    /// Tells what is different, once.
+    /// Records a note, once.
     pub(crate) fn note(&self, what: impl Into<String>) {
         let what = what.into();
         let mut inner = self.lock();
@@ -206,7 +206,7 @@ impl Notes {
             .losses
             .sort_by(|a, b| (&a.place, &a.what).cmp(&(&b.place, &b.what)));
         if inner.more > 0 {
-            let what = format!("{} more of what is told above", inner.more);
+            let what = format!("{} more of the same kinds", inner.more);
             let place = String::from("the store");
             report.losses.push(Loss { place, what });
         }

@@ -12,12 +12,12 @@ use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::spec::{ID_END, ID_IS_ROW};
 use zvf_format::int::wide;
 
-/// The rows of a new table, relative to those of the old one.
+/// The mapping between the rows of a new table and the rows of the old one.
 #[derive(Debug)]
 pub(super) struct Rows {
     /// Rows of the old table.
     pub(super) from: u64,
-    /// For each new row the old one; none: there is no such object. `None`: no row moved.
+    /// The old row of each new row, `None` for a row without an object. The list is `None` if no row moved.
     order: Option<Vec<Option<u64>>>,
 }
 
@@ -50,7 +50,7 @@ impl Rows {
             if order.len() <= at {
                 order.resize(at + 1, None);
             }
-            // Of two with one id readers know the first.
+            // Of two rows with the same id, readers use the first.
             order
                 .get_mut(at)
                 .or_bug("no row of an id")?
@@ -89,14 +89,14 @@ impl Rows {
     }
 }
 
-/// Manifests of an index, row for row in any order; a few stored chunks are kept.
+/// Reads manifests of an index by row, in any order; caches a few chunks.
 pub(super) struct Parts<'p> {
     source: &'p Source,
     index: &'p ObjectIndex,
     kept: Vec<(u64, Arc<ManifestChunk>)>,
 }
 
-/// Chunks of manifests that are kept: rows that were appended later are mostly few and near each other.
+/// Cached chunks of manifests: rows that were appended later are mostly few and close together.
 const KEPT: usize = 4;
 
 impl<'p> Parts<'p> {
@@ -108,7 +108,7 @@ impl<'p> Parts<'p> {
         }
     }
 
-    /// The manifest of a row; `None` of one beyond those that are stored.
+    /// The manifest of a row; `None` for a row after the last stored one.
     pub(super) fn blob(&mut self, row: u64) -> Result<Option<Bytes>, WriteError> {
         let number = self.index.chunk_of(row);
         if number >= self.index.manifest_chunks() {

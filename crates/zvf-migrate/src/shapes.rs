@@ -1,4 +1,4 @@
-//! The shapes of chunks and bins of a copy, and the check that they can be.
+//! The shapes of chunks and bins of a copy, and their checks.
 
 use zvf_meta::Kind;
 use zvf_meta::space::Grid;
@@ -12,7 +12,7 @@ use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
 
 impl Job {
-    /// The grid of a level over the store's bounds, with room for its chunks.
+    /// The grid of a level over the bounds of the store, extended to contain its chunks.
     pub(super) fn grid(
         &self,
         source: &Source,
@@ -28,7 +28,7 @@ impl Job {
         new_level::with_room(grid, chunks.iter().map(ChunkCoord::as_slice))
     }
 
-    /// The storage of the cells of a level with other chunks than when it was staged.
+    /// The storage of the cells of a level whose chunks changed after staging.
     pub(super) fn cells(
         &self,
         stage: &Stage,
@@ -47,7 +47,7 @@ impl Job {
         self.rules().cells(grid, shards, compression, chunks)
     }
 
-    /// How a level is compressed: as requested, or as the old one if the new one can be read so.
+    /// The compression of a level: as requested, or as in the old level if the version of the new store allows it.
     ///
     /// # Errors
     /// Misuse: requested codecs that the new store cannot have.
@@ -64,7 +64,7 @@ impl Job {
         Ok(stored.unwrap_or(Compression::Auto))
     }
 
-    /// The shards that are chosen for a level of so many axes with these chunks, by their mean size.
+    /// The automatic choice of shards for a level with `dims` axes and these chunks, by their mean size.
     pub(super) fn chosen_shards(
         &self,
         grid: &Grid,
@@ -75,13 +75,13 @@ impl Job {
         let all = source
             .chunk_bytes()
             .saturating_mul(wide(source.chunks.len()));
-        // Without chunks there is no mean, and no shard.
+        // Without chunks there are no shards.
         let bytes = all.checked_div(wide(chunks.len())).unwrap_or(0);
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
         self.rules().shards(&ShardShape::Auto, grid, dims, chunks)
     }
 
-    /// The shards of a level: the requested ones, or those of the old one if the new one can have them.
+    /// The shards of a level: as requested, or as in the old level if the version of the new store allows them.
     pub(super) fn shards(&self, source: &Source, shards: Option<Vec<u64>>) -> Option<Vec<u64>> {
         let mut chunks = source.chunks.iter().map(ChunkCoord::as_slice);
         if self.options.shard_shape.is_some() || self.rules().takes_shards(&mut chunks) {
@@ -106,7 +106,7 @@ impl Job {
             .unwrap_or_else(|| old.clone())
     }
 
-    /// World size of a chunk of a new level: as many of level 0 as before.
+    /// World size of a chunk of a new level: the same multiple of level 0 as before.
     pub(super) fn chunk_shape(&self, level: &Level) -> Vec<f64> {
         let old = &self.store.root().zarr_vectors.chunk_shape;
         match &self.options.chunk_shape {
@@ -129,7 +129,7 @@ impl Job {
             return Some(old);
         }
         self.notes.note(format!(
-            "bins of {old:?} are no whole part of the new chunk: there are none"
+            "bins of {old:?} do not divide the new chunk: the copy has no bins"
         ));
         None
     }
@@ -182,7 +182,7 @@ impl Job {
         };
         let chunk = self.base_shape();
         if !divides(bins, &chunk) {
-            let expected = format!("a whole part of the chunk's {chunk:?}");
+            let expected = format!("sizes that divide the chunk's {chunk:?}");
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         let of_objects = self
@@ -191,7 +191,8 @@ impl Job {
             .any(|level| level.number() == 0 && level.object_index().is_some());
         if self.store.kind() == Kind::PointCloud && of_objects {
             // Released readers take fragment numbers for bin numbers (trap T1).
-            let expected = "none where points have objects, which are their fragments then";
+            let expected =
+                "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         Ok(())
@@ -205,7 +206,7 @@ impl Job {
             .collect();
         let asked = self.options.chunk_shape.iter().flatten();
         for (axis, (size, base)) in asked.zip(old).enumerate() {
-            // Chunks of level 0 in one of the level, and the level's bin.
+            // The size of a chunk in chunks of level 0, and the bin of the level.
             let levels: Vec<(f64, Option<f64>)> = coarse
                 .iter()
                 .map(|level| {
@@ -263,7 +264,7 @@ fn holds_bins(chunk: f64, bin: Option<f64>) -> bool {
     })
 }
 
-/// The sizes next to one that fit, below and above it, among the multiples of `step`.
+/// The nearest multiples of `step` below and above a size that satisfy `fits`.
 fn nearest(size: f64, step: f64, fits: impl Fn(f64) -> bool) -> Vec<String> {
     if !(step.is_finite() && step > 0.0) {
         return Vec::new();
@@ -285,7 +286,7 @@ pub(super) fn is_binned(level: &Level) -> bool {
         && level.key_rank() == level.dims()
 }
 
-/// Whether bins are a whole part of a chunk on each axis.
+/// Whether bins divide a chunk on each axis.
 fn divides(bins: &[f64], chunk: &[f64]) -> bool {
     bins.len() == chunk.len()
         && bins.iter().zip(chunk).all(|(bin, chunk)| {

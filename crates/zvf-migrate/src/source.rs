@@ -108,12 +108,12 @@ pub(crate) struct Chunk {
     pub(crate) rows: u32,
     pub(crate) positions: Bytes,
     pub(crate) fragments: Vec<Rows>,
-    /// One for each column; fewer rows than the chunk has where vertices were appended without values.
+    /// One cell for each column; it has fewer rows than the chunk if vertices were appended without values.
     pub(crate) attributes: Vec<Option<Bytes>>,
     pub(crate) fragment_attributes: Vec<Option<Bytes>>,
 }
 
-/// Whether a new level gets an owner column. Where objects share fragments, it would name no owner of most.
+/// Whether a new level gets an owner column. It is not written if objects share fragments, which have no single owner.
 fn takes_owners(level: &Level, rules: VersionRules) -> bool {
     let mut columns = level.fragment_attributes().iter();
     let free = !columns.any(|one| one.name == OWNER_COLUMN && !is_owner_column(one));
@@ -131,7 +131,7 @@ pub(crate) struct Source {
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
     pub(crate) position: NumberType,
-    /// Whether the new level gets an owner column, made from its manifests: one of the old level is not copied.
+    /// Whether the new level gets an owner column, which is made from its manifests; the column of the old level is not copied.
     pub(crate) owners: bool,
     reader: ChunkReader,
 }
@@ -139,11 +139,11 @@ pub(crate) struct Source {
 /// Cells that are requested together.
 pub(crate) const BATCH: usize = 32;
 
-/// Bytes of chunks that are read together, about.
+/// Approximate bytes of chunks that are read together.
 const BATCH_BYTES: u64 = 4 << 20;
 
 impl Source {
-    /// Prepares a level: which chunks it has, and which attributes can be carried.
+    /// Prepares a level: determines its chunks, and the attributes that can be copied.
     pub(crate) fn new(
         level: Level,
         handle: Handle,
@@ -168,7 +168,7 @@ impl Source {
         let attributes = level.vertex_attributes().iter();
         for attribute in attributes.chain(&columns) {
             if attribute.dtype.kind == DTypeKind::Object {
-                // Trap T14: an address of another process has no value.
+                // Trap T14: memory addresses of another process are meaningless.
                 notes.lost(attribute.array.path(), "holds memory addresses, no values");
             }
         }
@@ -185,7 +185,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Chunks that manifests name and the presence list does not: released readers find them by coordinate only.
+    /// Adds chunks that manifests name and presence lists lack; released readers find them by coordinate.
     fn find_unlisted(&mut self, notes: &Notes) -> Result<(), WriteError> {
         let mut unknown: BTreeSet<ChunkCoord> = BTreeSet::new();
         self.each_manifest(|_, manifest| {
@@ -236,12 +236,12 @@ impl Source {
         self.reader.fragment_columns()
     }
 
-    /// Bytes of the cells of a chunk, about.
+    /// Approximate bytes of the cells of a chunk.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         self.reader.chunk_bytes()
     }
 
-    /// Numbers of all chunks, as many at a time as are read together.
+    /// Numbers of all chunks, in batches that are read together.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Vec<u32>> + use<> {
         let slots: Vec<u32> = (0..).take(self.chunks.len()).collect();
         let batches = self.reader.batches(&slots, BATCH_BYTES);
@@ -270,7 +270,7 @@ impl Source {
     /// Reads chunks.
     ///
     /// # Errors
-    /// I/O; cells that no reader may guess about, by array and chunk.
+    /// I/O; invalid cells, by array and chunk.
     pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
         let chunks = slots.iter().map(|&slot| self.chunk(slot));
         let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
@@ -286,7 +286,7 @@ impl Source {
         };
         let fragments = match self.level.vertex_fragments() {
             None => vec![Rows::Range(0, read.rows)],
-            // Vertices that are not stored have no rows, whatever their fragments are.
+            // Without stored vertices there are no rows, even if the cell has fragments.
             Some(_) if read.rows == 0 => Vec::new(),
             Some(_) => read.fragments.iter().map(Rows::from).collect(),
         };
@@ -300,7 +300,7 @@ impl Source {
         }
     }
 
-    /// Reads the first cell of every column, which decides its width.
+    /// Reads the first cell of every column, which determines its width.
     pub(super) fn read_widths(&self) -> Result<(), WriteError> {
         for column in self.columns().iter().chain(self.fragment_columns()) {
             let presence = column.attribute().array.presence();

@@ -22,7 +22,7 @@ fn element(table: &TypedArray) -> Option<Element> {
         return None;
     }
     Element::of(dtype).or_else(|| {
-        // Times, complex numbers, bytes: as the old array names them.
+        // Times, complex numbers, bytes: by the name in the old array.
         let doc = table.doc()?;
         Some(Element::Other {
             data_type: Box::new(doc.data_type.clone()),
@@ -33,7 +33,7 @@ fn element(table: &TypedArray) -> Option<Element> {
     })
 }
 
-/// Writes a table of such rows.
+/// Writes a table with these rows.
 fn write_table(
     source: &Source,
     table: &TypedArray,
@@ -87,7 +87,8 @@ fn write_table(
         Absence::Distinct(fill) => {
             if candidates.first() != Some(&fill) {
                 // Trap T24.
-                let what = "a real value looked like absence: another one means it now";
+                let what =
+                    "a value equalled the one that means missing: another one means missing now";
                 notes.repaired(path, what, missing);
             }
             (fill, true)
@@ -110,7 +111,7 @@ fn write_table(
         .map(Some)
 }
 
-/// Writes the attributes of objects, a row for each of the index.
+/// Writes the attributes of objects, with a row for each row of the index.
 pub(super) fn object_attributes(
     source: &Source,
     objects: Option<&Rows>,
@@ -130,7 +131,7 @@ pub(super) fn object_attributes(
     Ok(docs)
 }
 
-/// Writes groups and their attributes; returns how many groups there are.
+/// Writes groups and their attributes; returns the number of groups.
 pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), WriteError> {
     let mut docs = Vec::new();
     let groups = source.level.groups();
@@ -138,7 +139,7 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
     if let Some(groups) = groups.filter(|_| count > 0) {
         let ranges = groups.attributes().group_ranges.clone().unwrap_or_default();
         let members = (0..count).map(|group| {
-            // A range says who the members are: nothing is stored beside it.
+            // Members that are a range are stored only as the range.
             if ranges.iter().any(|range| range.group == group) {
                 return Ok(Vec::new());
             }

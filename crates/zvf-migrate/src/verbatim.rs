@@ -4,7 +4,7 @@
 //! zvf-unfinished.json   marker with a hash of the root of the source: a later run takes it over
 //! objects               all but the root, several at a time
 //! zvf-copied/…          which objects are there and durable, and their checksums: a later run skips them
-//! ── both places are listed: the source is unchanged, the sizes are right ──
+//! ── both places are listed: the source is unchanged, the sizes agree ──
 //! zarr.json             the copy exists
 //! ```
 
@@ -37,9 +37,9 @@ pub type CopyProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// The backend of the copy, the memory for objects on their way, stale files, durability.
+    /// The backend of the copy, the memory for objects in flight, stale files, durability.
     pub write: WriteOptions,
-    /// The backend of the source, if it is another one. Default: that of the copy.
+    /// The backend of the source, if it differs. Default: the backend of the copy.
     pub source: Option<OpenOptions>,
     /// Whether every object of the copy is read back and compared with the checksum of the bytes that were read from the source.
     pub read_back: bool,
@@ -115,10 +115,10 @@ pub struct CopyReport {
     pub read_back: bool,
 }
 
-/// Copies every object of a store, byte for byte, to an address where nothing is.
+/// Copies every object of a store, byte for byte, to an unused address.
 ///
-/// Names that begin with `.zvf-` are temporary files of writers, and not part of a store. The source must have a root document, and
-/// nobody may be changing it; what its objects hold does not matter.
+/// Names that begin with `.zvf-` are temporary files of writers, and not part of a store. The source must have a root document and no active
+/// writer; the contents of its objects are not checked.
 ///
 /// # Cost
 /// Each object is read once and written once, as many at a time as [`IoOptions::concurrency`](zvf_store::IoOptions::concurrency)
@@ -126,13 +126,14 @@ pub struct CopyReport {
 /// [`WriteOptions::memory_budget`], at least 32 MiB, and about 150 bytes an object.
 ///
 /// # Resuming
-/// After an interruption or an I/O error the same call continues, whoever makes it: objects that are recorded as copied, and whose state at the source and
-/// size in the copy are the recorded ones, are skipped. There is no root before all else is there, so readers find no store.
+/// After an interruption or an I/O error the same call continues, also from another program. It skips objects that are recorded as copied, if
+/// their state at the source and their size in the copy are as recorded. The root is written last, so readers find no incomplete store.
 ///
 /// # Errors
 /// [`StoreError::NoStore`]: no store at `source`. [`WriteError::Busy`]: another program is changing it, or writes the same copy.
 /// [`WriteError::Exists`]: something else is at `address`. Misuse: the source cannot be listed.
-/// [`IoError::SourceChanged`]: it changed meanwhile; what was copied is removed. [`WriteError::Differs`]: the copy does not hold what was written to it. I/O.
+/// [`IoError::SourceChanged`]: the source changed meanwhile; the copied objects are removed. [`WriteError::Differs`]: an object of the copy
+/// differs from the bytes that were written. I/O.
 pub fn copy<'a>(
     source: &'a str,
     address: &'a str,
@@ -167,7 +168,7 @@ pub fn copy<'a>(
                     }
                     Ok(())
                 };
-                // The first failure is the one that is reported.
+                // The first failure is reported.
                 let _ = blocking(left).await;
                 return Err(error);
             }
@@ -182,7 +183,7 @@ pub fn copy<'a>(
     })
 }
 
-/// The folder of the records of what is copied, which exists until the copy is whole.
+/// The folder of the records of copied objects, which exists until the copy is complete.
 const COPIED: &str = "zvf-copied";
 
 /// Largest part of an object that is in memory; larger objects pass through a temporary file.
@@ -194,7 +195,7 @@ const UPLOAD: u64 = 2 * PART;
 /// Bytes of one permit.
 const UNIT: u64 = 1024;
 
-/// How long copied objects may wait for their record, which costs a sync of the file system.
+/// Longest delay of the record of a copied object, which costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
 fn is_changed(error: &WriteError) -> bool {
@@ -207,13 +208,13 @@ fn changed(key: &str, first: String, now: String) -> WriteError {
     IoError::SourceChanged { key, first, now }.into()
 }
 
-/// A state in words.
+/// A state as text.
 fn told(state: &ObjectState) -> String {
     let etag = state.etag.as_deref().unwrap_or("none");
     format!("{} bytes with etag {etag}", state.size)
 }
 
-/// Whether an object may be the same in both states: not every answer has a validator.
+/// Whether two states may be states of the same content: not every answer has a validator.
 fn same(first: &ObjectState, now: &ObjectState) -> bool {
     let tags = first.etag.as_ref().zip(now.etag.as_ref());
     first.size == now.size && tags.is_none_or(|(first, now)| first == now)
@@ -251,7 +252,7 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
     Ok((root, listed))
 }
 
-/// Takes over an interrupted copy of the same root, or marks an empty place; returns the marker, and whether the root is there.
+/// Continues an interrupted copy of the same root, or marks an empty place; returns the marker, and whether the root exists.
 fn begin(
     target: &Target,
     address: &str,
@@ -284,7 +285,7 @@ struct Record {
     crc32c: u32,
 }
 
-/// Which objects are copied: recorded beside them, in objects of their own, once they are durable.
+/// The records of copied objects, written to objects of their own once the copies are durable.
 #[derive(Debug, Default)]
 struct Records {
     /// By key: valid records of earlier runs, and of this one.
@@ -324,7 +325,7 @@ impl Records {
     }
 }
 
-/// What these locks guard is right after every statement.
+/// Ignores poisoning: the guarded values are valid after every statement.
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
@@ -343,7 +344,7 @@ struct Job {
     total: u64,
     records: Arc<Records>,
     room: Semaphore,
-    /// Permits there are.
+    /// Number of all permits.
     permits: u64,
     /// Bytes of a request.
     part: u64,
@@ -382,7 +383,7 @@ impl Job {
         }
     }
 
-    /// The report of a copy that has its root.
+    /// The report of a complete copy.
     fn whole(&self) -> CopyReport {
         CopyReport {
             files: wide(self.listed.len()),
@@ -397,7 +398,7 @@ impl Job {
         self.options.write.open.io.concurrency.max(1)
     }
 
-    /// Copies everything but the root, and checks it.
+    /// Copies and checks everything but the root.
     async fn run(&self) -> Result<CopyReport, WriteError> {
         let mut report = CopyReport {
             files: wide(self.listed.len()),
@@ -440,7 +441,7 @@ impl Job {
         let transfers = futures::stream::iter(transfers).buffer_unordered(self.concurrency());
         let mut transfers = std::pin::pin!(transfers);
         let (mut outcome, mut last) = (Ok(()), Instant::now());
-        // After a failure those on their way are waited for: nothing comes after the error.
+        // After a failure, transfers in flight are awaited, so that nothing is written after the error is returned.
         while let Some(one) = transfers.next().await {
             match one {
                 Ok(Some(record)) => {
@@ -475,7 +476,7 @@ impl Job {
         }
     }
 
-    /// Copies one object; nothing after a failure.
+    /// Copies one object; does nothing after a failure.
     async fn one(&self, at: usize) -> Result<Option<Record>, WriteError> {
         let (key, state) = self.listed.get(at).or_bug("an object that is not listed")?;
         if self.failed.load(Ordering::Relaxed) {
@@ -540,13 +541,13 @@ impl Job {
         Ok(sum)
     }
 
-    /// Lists the source again: it has the same objects.
+    /// Lists the source again; fails if its objects changed.
     async fn check_source(&self) -> Result<(), WriteError> {
         let (_, now) = of_source(&self.from.renewed(), &self.source).await?;
         check_unchanged(&self.listed, &now)
     }
 
-    /// Lists the copy: every object has its size. What an earlier run copied and the source has no more is removed.
+    /// Lists the copy; fails if a size differs. Removes objects that an earlier run copied and the source does not have any more.
     async fn check_copy(&self) -> Result<(), WriteError> {
         let found = list(&self.to, "copy").await?;
         let foreign = check_sizes(&self.listed, &found)?;
@@ -638,7 +639,7 @@ fn differs(key: &str, found: String, expected: String) -> WriteError {
     }
 }
 
-/// Reads the bytes of an object from `at` on, at most `most`, in the state that was listed.
+/// Reads at most `most` bytes of an object from `at` on; fails if its state is not the listed one.
 async fn read_part(
     place: &RawStore,
     key: &str,
@@ -647,7 +648,7 @@ async fn read_part(
 ) -> Result<Bytes, WriteError> {
     let gone = || changed(key, told(state), "absent, or a link out of it".to_owned());
     if state.size == 0 {
-        // No range of an empty object can be requested.
+        // An empty object has no ranges to request.
         let now = place.state(key).await?.ok_or_else(gone)?;
         return match same(state, &now) {
             true => Ok(Bytes::new()),

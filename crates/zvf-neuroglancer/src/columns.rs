@@ -250,7 +250,7 @@ impl Properties {
                 all.push((property, (number, (!single).then_some(part))));
             }
         }
-        // As `AnnotationInfo::sort_properties`, which keeps properties of one size in their order.
+        // As `AnnotationInfo::sort_properties`, which is stable.
         let described: Vec<Property> = all.iter().map(|(property, _)| property.clone()).collect();
         let order = crate::precomputed::AnnotationInfo::sort_properties(&described);
         let sorted = order.iter().filter_map(|index| all.get(*index)).cloned();

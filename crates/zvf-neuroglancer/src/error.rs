@@ -1,4 +1,4 @@
-//! Why a file of a view cannot be made.
+//! Errors of the files of views.
 
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
@@ -14,7 +14,7 @@ pub enum ViewError {
     /// There is no such view, file or object.
     #[error("{0}")]
     NotFound(String),
-    /// A file that would be too large, or more objects than it has room for.
+    /// A file that would be too large, or too many objects for it.
     #[error("{0}")]
     TooLarge(String),
     /// Inconsistent data of the store.
@@ -26,7 +26,7 @@ pub enum ViewError {
     /// The query failed.
     #[error(transparent)]
     Query(QueryError),
-    /// Inconsistent counts of what was read.
+    /// Inconsistent counts in the data that was read.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// A mesh cannot be encoded in levels of detail.

@@ -16,7 +16,7 @@ use crate::views::{Content, View, content, lines, multilod, points};
 /// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
 const FEW_FILES: u64 = 10_000;
 
-/// Bytes of the lists of a cell of points that are in memory at one time.
+/// Bytes in memory of the lists of a cell of points.
 const CELL_BYTES: u64 = 24 << 20;
 
 /// Whether objects of an index are written as files or in shards.
@@ -45,7 +45,7 @@ pub struct Exported {
     pub left_out: Vec<String>,
 }
 
-/// Why the views were not written. Files written before the failure stay.
+/// Why the views were not written. Files that were written before the failure are not removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -218,7 +218,7 @@ impl Writer<'_> {
                 }
             }
         }
-        // The last file of a view: a view with it is complete.
+        // Written last, so that a view with this file is complete.
         self.put(&[name, "info"], info.to_string().as_bytes())
     }
 
@@ -277,7 +277,7 @@ impl Writer<'_> {
         for level in 0..levels {
             let files = lines::level_files(&self.opened, self.budget, level).await;
             let files = files.map_err(wrong)?;
-            // A level is one cell: there is nothing to put together.
+            // A level is a single cell, so there is nothing to merge.
             let folder = format!("s{level}");
             let mut spatial = self.index(vec![name, &folder], Keys::Cells(Some(0)), 1)?;
             self.add(&mut spatial, 0, &cell, &[], &files.cell)?;

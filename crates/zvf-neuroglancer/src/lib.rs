@@ -1,6 +1,6 @@
 //! Neuroglancer's precomputed formats.
 //!
-//! | module, function | what |
+//! | module, function | contents |
 //! |---|---|
 //! | [`precomputed`] | encoders of annotations, skeletons, meshes and segment properties: values in, bytes and JSON out |
 //! | [`shards`] | the sharded layout of their folders: its description, keys and places, and a writer |
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here knows sockets: `zvf-serve` sends what [`content`] returns.
+//! This crate does no networking; `zvf-serve` sends the results of [`content`].
 
 mod columns;
 mod error;

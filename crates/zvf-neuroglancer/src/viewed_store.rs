@@ -21,8 +21,8 @@ use crate::units;
 /// Bytes of cached answers.
 const KEPT: usize = 32 << 20;
 
-/// An open store with views. What they derive from it is cached: the documents that were read when it was opened, objects, plans, some
-/// encoded meshes.
+/// An open store with views. Caches data that views derive from it: documents that were read when it was opened, objects, plans, some encoded
+/// meshes.
 #[derive(Debug)]
 pub struct ViewedStore {
     pub(crate) store: Store,

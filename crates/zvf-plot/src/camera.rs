@@ -25,7 +25,7 @@ pub type Point = [f64; 3];
 pub enum Projection {
     /// Parallel rays: lengths across the view are the same everywhere.
     Orthographic,
-    /// Rays from one point, at the distance from which a sphere around all data is seen under this angle, in degrees.
+    /// Rays from one point, at the distance from which a sphere around all data has this angle, in degrees.
     Perspective(f64),
 }
 
@@ -360,7 +360,7 @@ impl Camera {
         }
     }
 
-    /// The distance beyond the plane of the target, in world units, of a depth that [`project`](Self::project) returned.
+    /// Converts a depth of [`project`](Self::project) to the distance beyond the plane of the target, in world units.
     pub fn away(&self, depth: f64) -> f64 {
         match self.distance {
             None => depth,
@@ -513,7 +513,7 @@ mod tests {
             );
             assert!(near(named.back, angles.back), "{name}");
         }
-        // Right-handed: the viewer of xy stands at +z, that of x-y at -z.
+        // Right-handed: the viewer of xy is at +z, the viewer of x-y at -z.
         assert_eq!(View::parse("xy", up).unwrap().back, [0.0, 0.0, 1.0]);
         assert_eq!(View::parse("x-y", up).unwrap().back, [0.0, 0.0, -1.0]);
         assert_eq!(View::parse("x-z", up).unwrap().up, [0.0, 0.0, -1.0]);

@@ -146,7 +146,7 @@ impl Canvas {
         })
     }
 
-    /// A line of a few pixels' width, stamped across its longer axis.
+    /// A line of a few pixels' width, drawn as stamps along its longer axis.
     fn thin(&mut self, a: &Vertex, b: &Vertex, width: f32) {
         let Some((a, b)) = self.clipped(a, b, width) else {
             return;
@@ -176,7 +176,7 @@ impl Canvas {
                 true => (along / length, cross + along * slope),
                 false => (0.0, cross),
             };
-            // Rounding must not make a pixel nearer than both ends, or lines that are hidden would leave some.
+            // Rounding must not make a pixel nearer than both ends; otherwise pixels of hidden lines would appear.
             let depth = (start.depth + share * (end.depth - start.depth)).max(nearest);
             let key = key(depth, Vertex::mix(start, end, share));
             let across = floor(side - before);
@@ -268,7 +268,7 @@ impl Canvas {
         (from <= to).then(|| (Vertex::between(a, b, from), Vertex::between(a, b, to)))
     }
 
-    /// A round bar between two positions, whose radius may differ at the ends, lit from the upper left.
+    /// A round bar between two positions, lit from the upper left. Its radius may differ at the ends.
     fn bar(&mut self, a: &Vertex, b: &Vertex) {
         let most = a.radius.max(b.radius);
         let Some((a, b)) = self.clipped(a, b, 2.0 * most) else {

@@ -260,7 +260,7 @@ pub(crate) fn of_few(number: usize) -> Rgb {
         .unwrap_or(Rgb::WHITE)
 }
 
-/// The colour of one of many objects by its id: the same in every picture.
+/// The colour of one of many objects, by its id, so that it is the same in every picture.
 pub(crate) fn of_id(id: i64) -> Rgb {
     // Consecutive ids get hues that are far apart (splitmix64).
     let mut bits = id.cast_unsigned().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -278,7 +278,7 @@ pub(crate) fn of_id(id: i64) -> Rgb {
         ((light + 2.0 * strength * level) * 255.0).clamp(0.0, 255.0) as u8
     };
     let color = Rgb(channel(0.0), channel(2.0), channel(4.0));
-    // Blue is dark to the eye.
+    // Blue is perceived as dark.
     let lack = (0.4 - color.luminance()).max(0.0);
     color.mix(Rgb::WHITE, lack)
 }

@@ -11,7 +11,7 @@ pub(crate) enum Item {
     Rect([f32; 4], Rgb),
     /// A line.
     Line([f32; 2], [f32; 2], f32, Rgb),
-    /// A rectangle whose colours change from its lower edge to its upper one.
+    /// A rectangle with a colour gradient from its lower edge to its upper one.
     Gradient([f32; 4], Colormap),
     /// A line of text; y is its middle.
     Text {
@@ -132,7 +132,7 @@ impl Layout {
         let unit = self.unit();
         let reach = 30.0 * unit;
         let view = camera.view();
-        // Room for the arrows and letters that point left or down.
+        // Space for arrows and letters that point left or down.
         let below = |direction: [f64; 3]| {
             let lowest = direction.into_iter().fold(0.0, f64::min) as f32;
             -lowest * (reach + 16.0 * unit) + 22.0 * unit
@@ -169,7 +169,7 @@ impl Layout {
             };
             arrows.push((of(view.back()), line, text));
         }
-        // Those that point to the viewer last.
+        // Arrows that point to the viewer are drawn last.
         arrows.sort_by(|a, b| a.0.total_cmp(&b.0));
         items.extend(arrows.into_iter().flat_map(|(_, line, text)| [line, text]));
     }
@@ -205,7 +205,7 @@ impl Layout {
         let height = (self.height - top - 50.0 * unit).max(unit);
         let wide = 14.0 * unit;
         items.push(Item::Gradient([left, top, wide, height], bar.map));
-        // As many letters as there is room for.
+        // As many letters as fit.
         let letters = (column / (8.0 * unit)) as usize;
         items.push(Item::Text {
             at: [left, 24.0 * unit],

@@ -70,7 +70,7 @@ impl Pen for Counts {
             }
         }
         let steps = length.ceil().max(1.0);
-        // Not more than the picture is wide and high, however long the line is.
+        // The number of steps is bounded by the size of the picture, not by the length of the line.
         let (first, last) = ((from * steps) as i64, (to * steps).ceil() as i64);
         for step in first..last.min(steps as i64) {
             let share = step as f32 / steps;

@@ -253,7 +253,7 @@ impl Held {
         }
     }
 
-    /// Keeps faces until the normals of all vertices are known. Faces of more than three corners are fans of triangles.
+    /// Keeps faces until the normals of all vertices are known. Faces of more than three corners become fans of triangles.
     ///
     /// # Cost
     ///
@@ -333,7 +333,7 @@ impl Held {
         };
         let normals = face.map(|row| {
             let mut normal = self.normals.get(row as usize).copied().unwrap_or(own);
-            // Across a sharp edge, or where faces do not agree which side is out, a mean says nothing.
+            // At a sharp edge, or if faces are oriented differently, the mean of normals is useless.
             let lengths = (dot(normal, normal) * dot(own, own)).sqrt();
             if dot(normal, own) < 0.3 * lengths {
                 normal = own;

@@ -2,7 +2,7 @@
 
 use crate::camera::{Bounds, Point, View};
 
-/// The vertices that are farthest in 26 directions; a camera has to show them.
+/// The vertices that are farthest in 26 directions, which the camera must show.
 #[derive(Debug, Clone)]
 pub(crate) struct Extent {
     /// The directions, with the vertices that are farthest against and along each.
@@ -22,7 +22,7 @@ impl Extent {
         let (right, up, back) = (view.right(), view.up(), view.back());
         let mut ends = Vec::new();
         for number in 14..27_i32 {
-            // One of each two that are opposite.
+            // Only one of each pair of opposite directions.
             let sign = |digit: i32| f64::from(number / 3_i32.pow(digit.unsigned_abs()) % 3 - 1);
             let (a, b, c) = (sign(0), sign(1), sign(2));
             ends.push(End {

@@ -116,7 +116,7 @@ const EARLY: usize = 1_000_000;
 const GROUPS: u64 = 100_000;
 
 impl Space {
-    /// The columns of positions that are x, y and z: axes of those names, else the first ones of space.
+    /// The columns of positions that are used as x, y and z: axes of those names, else the first axes of space.
     pub(crate) fn columns(store: &Store) -> Vec<usize> {
         let axes = store.root().axes();
         let named: Option<Vec<usize>> = ["x", "y", "z"]

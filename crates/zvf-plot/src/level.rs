@@ -9,7 +9,7 @@ use crate::PlotError;
 /// The choice of the level to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelChoice {
-    /// The finest one with no more vertices, in the selection, than the budget; the coarsest one if none has.
+    /// The finest level with at most as many vertices in the selection as the budget, else the coarsest one.
     #[default]
     Auto,
     /// This one.
@@ -66,7 +66,7 @@ async fn measured(
     let mut vertices = level.doc().vertex_count;
     let mut next = number;
     let mut above = level.clone();
-    // A level that is additive is drawn with those that complete it.
+    // An additive level is drawn with the levels that complete it.
     while above.doc().refinement == Refinement::Add && !query.own_level_only {
         let Some(coarser) = next
             .checked_add(1)
@@ -85,7 +85,7 @@ async fn measured(
     })
 }
 
-/// The share of a level's vertices that a selection takes, by its chunks and objects; the effect of a condition is unknown.
+/// The share of a level's vertices in a selection, by its chunks and objects; the effect of a condition is unknown.
 fn share(store: &Store, level: &Level, query: &Query) -> Result<f64, PlotError> {
     let mut share: f64 = 1.0;
     let axes = store.root().axes().iter().map(|axis| axis.name.as_str());

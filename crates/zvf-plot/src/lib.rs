@@ -24,8 +24,8 @@
 //!
 //! # Camera
 //!
-//! A [`Camera`] defines the projection from world positions to pixels. [`Drawn::camera`] is the one that was used,
-//! so that other programs can draw the same view.
+//! A [`Camera`] defines the projection from world positions to pixels. [`Drawn::camera`] is the camera of the picture, from which other programs
+//! can draw the same view.
 
 mod camera;
 mod canvas;

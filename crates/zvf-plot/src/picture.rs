@@ -19,7 +19,7 @@ pub struct Picture {
 /// How strongly nearer neighbours darken a pixel, relative to the depth of the whole scene.
 const RELIEF: f32 = 24.0;
 
-/// The least brightness of a pixel that is far behind its neighbours.
+/// The least brightness of a pixel behind its neighbours.
 const RELIEF_LEAST: f32 = 0.45;
 
 impl Picture {
@@ -82,7 +82,7 @@ impl Picture {
         encoder.set_compression(png::Compression::Balanced);
         let opaque = self.rgba.chunks_exact(4).all(|pixel| pixel[3] == 255);
         if opaque {
-            // A quarter less, where nothing shines through.
+            // An opaque picture needs no fourth channel.
             encoder.set_color(png::ColorType::Rgb);
             let rgb: Vec<u8> = self
                 .rgba
@@ -101,7 +101,7 @@ impl Picture {
         Ok(bytes)
     }
 
-    /// A smaller picture: every pixel is the mean of those that it replaces.
+    /// A smaller picture: every pixel is the mean of the pixels that it replaces.
     #[must_use]
     pub fn shrunk(&self, width: u32, height: u32) -> Self {
         let (width, height) = (width.clamp(1, self.width), height.clamp(1, self.height));
@@ -152,7 +152,7 @@ impl Picture {
         pixel.copy_from_slice(&[new.0, new.1, new.2, (all * 255.0).round() as u8]);
     }
 
-    /// Colours whole pixels; `None` leaves one as it is.
+    /// Colours whole pixels; `None` leaves a pixel unchanged.
     pub(crate) fn lay(&mut self, colors: impl Iterator<Item = Option<Rgb>>) {
         for (pixel, color) in self.rgba.chunks_exact_mut(4).zip(colors) {
             if let Some(Rgb(r, g, b)) = color {
@@ -190,7 +190,7 @@ impl Picture {
                     let (left, right) = (x.saturating_sub(times), (x + times).min(wide - 1));
                     let (up, down) = (y.saturating_sub(times), (y + times).min(tall - 1));
                     let depth = |at: usize| match depths.get(at) {
-                        // The ground is behind everything.
+                        // The background is behind everything.
                         Some(other) if other.is_finite() => *other,
                         _ => own,
                     };
@@ -198,7 +198,7 @@ impl Picture {
                         (depth(y * wide + left), depth(y * wide + right)),
                         (depth(up * wide + x), depth(down * wide + x)),
                     ];
-                    // Nothing on a slope, and nothing on what bulges out.
+                    // No darkening on slopes and on bulges.
                     for (one, other) in sides {
                         hidden += ((own - one) + (own - other)).clamp(0.0, range);
                     }
@@ -248,7 +248,7 @@ impl Picture {
     fn fill(&mut self, rect: [f32; 4], color: impl Fn(f32) -> Rgb) {
         let [left, top, width, height] = rect;
         for y in top.floor() as i64..(top + height).ceil() as i64 {
-            // The share of the pixel that is inside.
+            // The part of the pixel that is inside.
             let tall = overlap(y as f32, top, top + height);
             let up = 1.0 - (y as f32 + 0.5 - top) / height;
             for x in left.floor() as i64..(left + width).ceil() as i64 {

@@ -16,7 +16,7 @@ pub(crate) struct Pool<P> {
     range: Range,
 }
 
-/// The smallest and the largest number that was drawn, if any was.
+/// The smallest and the largest drawn number.
 pub(crate) type Range = Option<(f32, f32)>;
 
 impl<P: Pen> Pool<P> {
@@ -66,7 +66,7 @@ impl<P: Pen> Pool<P> {
     ///
     /// # Errors
     ///
-    /// Those of jobs.
+    /// The errors of jobs.
     pub(crate) async fn finish(mut self) -> Result<(Vec<P>, Range), PlotError> {
         while self.wait().await? {}
         if self.idle.is_empty() {

@@ -47,7 +47,7 @@ impl Paint {
 /// The columns of the vertex table that are drawn, and their conversion.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns {
-    /// The columns of positions that are x, y and z; a store of two axes has no third one.
+    /// The columns of positions that are used as x, y and z; a store of two axes has no third one.
     pub(crate) axes: Vec<usize>,
     /// Factor of positions: units of the picture in one unit of the store.
     pub(crate) scale: f64,
@@ -110,7 +110,7 @@ impl Columns {
             let ids = ids
                 .as_primitive_opt::<Int64Type>()
                 .ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
-            // Rows without an object get an id that no object has, as far as colours go.
+            // Rows without an object get an id that no object has in practice; it only affects colours.
             rows.ids = ids.iter().map(|id| id.unwrap_or(i64::MIN)).collect();
         }
         self.paint_rows(batch, &mut rows)?;
@@ -203,7 +203,7 @@ impl Columns {
 
 /// A column that must exist.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, PlotError> {
-    // An attribute whose name a table uses itself has a longer one.
+    // An attribute with the name of another column has a prefix.
     let found = batch.column_by_name(&format!("attribute:{name}"));
     found
         .or_else(|| batch.column_by_name(name))

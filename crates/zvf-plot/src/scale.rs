@@ -76,7 +76,7 @@ pub(crate) fn round_down(value: f64) -> f64 {
         return 1.0;
     }
     let power = 10_f64.powf(value.log10().floor());
-    // Within a millionth: 1 is not 0.9999999 of ten tenths.
+    // Tolerates rounding errors up to a millionth.
     let times = value / power * 1.000_001;
     let digit = [10.0, 5.0, 2.0].into_iter().find(|one| *one <= times);
     digit.unwrap_or(1.0) * power
@@ -96,7 +96,7 @@ pub(crate) fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
         if tick > high + step * 1e-9 {
             break;
         }
-        // Not -0, and not 0.30000000000000004.
+        // Avoids -0 and 0.30000000000000004.
         found.push(if tick.abs() < step * 1e-9 { 0.0 } else { tick });
     }
     found

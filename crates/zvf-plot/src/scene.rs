@@ -69,7 +69,7 @@ pub struct Drawn<P> {
     pub camera: Camera,
     /// One for each layer.
     pub layers: Vec<DrawnLayer>,
-    /// Defects of the stores that did not prevent the picture, and what could not be drawn.
+    /// Defects of the stores that did not prevent the picture, and content that could not be drawn.
     pub warnings: Vec<String>,
 }
 
@@ -188,7 +188,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
 ///
 /// # Cost
 ///
-/// About 100 bytes for each shape, in addition to what [`plot`] holds of layers.
+/// About 100 bytes for each shape, in addition to the memory of layers in [`plot`].
 ///
 /// # Errors
 ///
@@ -242,7 +242,7 @@ pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<S
     })
 }
 
-/// Layers whose queries run, and the camera that shows them.
+/// Layers with their running queries, and the camera.
 struct Scene {
     opened: Vec<Opened>,
     camera: Camera,
@@ -280,7 +280,7 @@ impl Info {
         }
     }
 
-    /// The name of what densities count.
+    /// The name of the shapes that densities count.
     fn counted(&self) -> &'static str {
         match self.kind {
             Kind::PointCloud => "points/px",
@@ -477,7 +477,7 @@ fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
         true => f64::from(count).ln() / high.ln(),
         false => 1.0,
     };
-    // One alone is still seen on a dark ground.
+    // A single one must be visible on a dark background.
     (count > 0).then(|| map.at((0.18 + 0.82 * share) as f32))
 }
 
@@ -600,7 +600,7 @@ async fn faces<P: Pen>(
         next = next_links(opened).await?;
     }
     if next.is_some() {
-        // Too many: without a normal at each vertex, and those that come are not kept.
+        // Too many faces: they are drawn flat, and further ones are not kept.
         held.flatten();
     }
     let held = Arc::new(held);

@@ -217,7 +217,7 @@ impl Pen for Shapes {
     fn segment(&mut self, a: &Vertex, b: &Vertex) {
         let value = Vertex::mix(a, b, 0.5);
         let width = a.radius + b.radius;
-        // The next piece of a chain continues the path, if it looks the same.
+        // The next segment of a chain extends the path if its style is the same.
         if let Some(last) = self.shapes.last_mut()
             && last.value == value
             && let Form::Path(points, wide) = &mut last.form

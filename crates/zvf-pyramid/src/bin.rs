@@ -37,7 +37,11 @@ pub(crate) fn bin_of<T: Copy + Into<f64> + fmt::Display>(
     let mut bin = [0; MOST_AXES];
     for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
         *slot = chunk_at(value.into(), size).ok_or_else(|| {
-            WriteError::data("position", value.to_string(), "a number that lies in a bin")
+            WriteError::data(
+                "position",
+                value.to_string(),
+                "a finite number within the range of bin numbers",
+            )
         })?;
     }
     Ok(bin)

@@ -212,8 +212,8 @@ fn settle(
     Ok((metas, vertices))
 }
 
-/// The chunk of a mean on one axis. If positions were rounded to float32, a mean may be a rounding error beyond the bounds,
-/// where there is no chunk: it is moved back inside.
+/// The chunk of a mean on one axis. If positions were rounded to float32, rounding may place a mean outside the bounds,
+/// where no chunk exists; such a mean is moved inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
     // A grid that goes beyond all numbers has no end.
     let last = i64::try_from(cells)

@@ -169,7 +169,7 @@ impl Fine {
         let level = handle.block_on(store.level(number, &need))?;
         let dims = level.dims();
         if level.key_rank() != dims {
-            let expected = "one whose chunks are cut by space alone";
+            let expected = "one whose chunks are divided by space alone";
             let found = "a level that is split by an attribute";
             return Err(WriteError::input(
                 format!("level {number}"),

@@ -1,4 +1,4 @@
-//! The levels of a plan, one after the other; their documents and the root are left to the caller.
+//! Writes the levels of a plan, one after the other. The caller writes their documents and the root.
 
 use std::sync::Arc;
 
@@ -43,23 +43,23 @@ pub struct LevelReport {
     pub links: u64,
     /// Size of a bin along each axis, in world units.
     pub bin_shape: Vec<f64>,
-    /// Attributes of a type that the method does not carry, by their names.
+    /// Names of attributes of a type that the method does not support.
     pub left_out: Vec<String>,
     /// Size of a chunk along each axis, in world units.
     pub chunk_shape: Vec<f64>,
-    /// Largest distance in world units from any part of level 0 to the level; none if no bound is guaranteed.
+    /// Largest distance in world units from any part of level 0 to the level; `None` if there is no guaranteed bound.
     pub error_bound: Option<f64>,
 }
 
 impl LevelReport {
-    /// What is wrong with how much smaller the level is than the finer one: it is hardly smaller, or most is gone.
+    /// A note if the level has a bad size compared to the finer one: hardly smaller, or too small.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         let times = self.finer as f64 / self.vertices.max(1) as f64;
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
-            times if times < 2.0 => "of no use beside it",
-            _ => "with little left of it",
+            times if times < 2.0 => "hardly smaller than it",
+            _ => "too small to stand for it",
         };
         Some(format!(
             "level {}: {} vertices of {} in the finer level, {times:.1} times fewer: {advice}; expected 2 to 32 times, \
@@ -69,14 +69,14 @@ impl LevelReport {
     }
 }
 
-/// A level that was written, but for its document.
+/// A level that was written except for its document.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) doc: LevelDoc,
     pub(crate) report: LevelReport,
 }
 
-/// What levels are made with.
+/// Makes levels.
 pub(crate) struct Maker<'m> {
     pub(crate) store: &'m Store,
     pub(crate) sink: Sink<'m>,
@@ -85,20 +85,20 @@ pub(crate) struct Maker<'m> {
     pub(crate) progress: &'m (dyn Fn(u64) + Send + Sync),
 }
 
-/// All levels, and the root that names them.
+/// All levels, and the new root document.
 #[derive(Debug)]
 pub(crate) struct Levels {
     pub(crate) root: RootDoc,
     pub(crate) made: Vec<Made>,
     /// Bins of level 0 that were chosen from the data.
     pub(crate) chosen: Option<ChosenBins>,
-    /// Most bytes of vertices that the density method held at one time.
+    /// Largest memory for vertices in the density method, in bytes.
     pub(crate) held: u64,
 }
 
 impl Maker<'_> {
-    /// Writes all levels, but for their documents and the root, which is returned. Coarse levels that `root` names and
-    /// that are made again are replaced in it.
+    /// Writes all levels except for their documents and the root, which is returned. Coarse levels in `root` that are made again are replaced in
+    /// it.
     pub(crate) fn levels(&self, root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
         match wanted.method() {
             Method::Reference => self.reference(root, wanted),
@@ -106,7 +106,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The bins of which those of levels are multiples. Given bins are declared if they do not cut chunks.
+    /// The base bins, of which the bins of all levels are multiples. Given bins are declared in the root if they do not divide chunks.
     fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
         if let BaseBins::Given(bins) = base {
             self.declare(root, bins);
@@ -122,7 +122,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The storage of the cells of level 0, which is that of all levels (trap T7).
+    /// The storage of the cells of level 0, which is used for all levels (trap T7).
     fn cells<'r>(
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
@@ -130,7 +130,7 @@ impl Maker<'_> {
         let level = self
             .handle
             .block_on(self.store.level(0, &Need::nothing()))?;
-        // What is not known is not imitated: every array says for itself how it is compressed.
+        // An unknown storage of level 0 is replaced by the default, because every array states its own codecs.
         let (compression, shards) = stored_as(&level)?;
         let compression = compression.unwrap_or(Compression::Auto);
         Ok(move |chunk_shape: &[f64]| {
@@ -236,7 +236,7 @@ impl Maker<'_> {
             }
             Plan::automatic(spec, levels)
         } else {
-            // Bins that chunks of points are cut by are for storage, and say nothing of how dense the points are.
+            // Bins that divide chunks of points are chosen for storage, and do not reflect the density of points.
             let declared = root.zarr_vectors.base_bin_shape.is_some();
             let stored = declared && self.store.kind() != Kind::PointCloud;
             let base = if *wanted.base() == BaseBins::Data && !stored {
@@ -373,7 +373,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Writes the links between levels; whether there are any families.
+    /// Writes the links between levels; returns whether there are any families.
     fn links(&self, plan: &Plan, sides: &[Side], parents: &[Vec<u32>]) -> Result<bool, WriteError> {
         // Below 0: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
@@ -417,7 +417,7 @@ impl Maker<'_> {
     }
 }
 
-/// Names levels and their links in the root.
+/// Adds levels and their links to the root.
 fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
     let levels: Vec<_> = made
         .iter()
@@ -427,7 +427,7 @@ fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
     root::say_links(root, plan.depth, plan.cross.name(), linked);
 }
 
-/// The members with which a level can be rebuilt, beside those of the format.
+/// The members from which a level can be rebuilt, in addition to the members of the format.
 fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
     let mut record = match planned.sampling {
         Sampling::Drawn(seed) => json!({"bin_shape": planned.bin_shape, "seed": seed}),

@@ -188,7 +188,8 @@ impl Plan {
         for (number, doc) in (1..).zip(docs) {
             let refuse = |found: &str| {
                 let what = format!("level {number}");
-                let expected = "one that can be made again from its documents; others are replaced";
+                let expected =
+                    "a level that can be made again from its documents; --replace replaces others";
                 Err(WriteError::input(what, found, expected))
             };
             let record = doc.extra.get(RECORD).and_then(Value::as_object);

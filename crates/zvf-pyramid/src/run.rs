@@ -57,7 +57,7 @@ pub struct PyramidReport {
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
-    /// Most bytes of vertices and links that the density method held at one time, without those of the query and the encoder.
+    /// Peak memory of the density method for vertices and links, in bytes, without the query and the encoder.
     pub held: u64,
 }
 
@@ -258,7 +258,7 @@ impl Job<'_> {
         match spec.existing {
             Existing::Refuse => refuse(
                 known(),
-                "level 0 alone: levels that are there are kept, replaced or refreshed only if that is asked for",
+                "level 0 alone; --add, --replace or --refresh changes a store with coarse levels",
             ),
             Existing::Replace => {
                 // Bins that do not divide chunks may be other ones; levels of points by density do not depend on stored bins.
@@ -269,14 +269,14 @@ impl Job<'_> {
             }
             Existing::Keep if report.was_stale => {
                 let found = format!("{}, out of date", known());
-                refuse(found, "levels that are not: they are refreshed first")
+                refuse(found, "current levels: --refresh makes them again")
             }
             Existing::Keep => {
                 let mut plan = self.plan(store)?;
                 if let Some(method) = spec.method.filter(|method| *method != plan.method) {
                     let found = format!("the {} method", method.name());
                     let expected =
-                        format!("the {} method, as of the levels there", plan.method.name());
+                        format!("the {} method of the existing levels", plan.method.name());
                     return Err(WriteError::spec("method", found, expected));
                 }
                 let root = store.root();
@@ -334,10 +334,10 @@ impl Job<'_> {
             method == Method::Density && !Wanted::New(spec).is_linked()
         };
         if level.key_rank() != level.dims() && !spec.is_none_or(plain) {
-            let found = "chunks that are cut by an attribute, too".to_owned();
+            let found = "chunks that are divided by an attribute".to_owned();
             return refuse(
                 found,
-                "chunks that are cut by position alone, or the density method without links between levels",
+                "chunks that are divided by position alone, or the density method without links between levels",
             );
         }
         Ok(())
@@ -408,7 +408,7 @@ impl Job<'_> {
                 false => "no links to level 1, which the root says there are",
             };
             let expected =
-                "levels that can be made again from their documents; others are replaced";
+                "levels that can be made again from their documents; --replace replaces others";
             return Err(WriteError::input("store", found, expected));
         }
         Ok(plan)

@@ -300,7 +300,7 @@ impl PyramidSpec {
             }
         }
         if self.growing_chunks && self.method == Some(Method::Reference) {
-            let expected = "chunks of a stated size: the reference method has no others";
+            let expected = "false: the reference method needs stated sizes of chunks";
             return Err(WriteError::spec("growing_chunks", "true", expected));
         }
         if self.existing == Existing::Keep {
@@ -310,7 +310,7 @@ impl PyramidSpec {
                 _ => None,
             };
             if let Some((member, found)) = found {
-                let expected = "nothing: further levels are as those that are there";
+                let expected = "nothing: added levels use the settings of the existing ones";
                 return Err(WriteError::spec(member, found, expected));
             }
         }

@@ -1,4 +1,4 @@
-//! What comes back: tables as streams of record batches, and a summary.
+//! The answer of a query: tables as streams of record batches, and a summary.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,12 +18,12 @@ use crate::QueryError;
 /// One of the tables of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// One row a vertex: `position`, attributes, and the columns asked for.
+    /// One row for each vertex: `position`, attributes, and the requested columns.
     Vertices,
-    /// One row a link: `vertices`, rows of the vertex table of the same answer, and link attributes.
+    /// One row for each link: `vertices`, rows of the vertex table of the same answer, and link attributes.
     Links,
-    /// One row an object: `object_id`; `start` and `length` in rows of the vertex table where the answer is grouped
-    /// by object, else the number of its `vertices` in the answer; object attributes.
+    /// One row for each object: `object_id`; `start` and `length` in rows of the vertex table if the answer is grouped by object, else the
+    /// number of its `vertices` in the answer; object attributes.
     Objects,
 }
 
@@ -43,9 +43,9 @@ pub struct Summary {
     pub chunks_read: u64,
     /// Cells that were requested, of all arrays.
     pub cells_read: u64,
-    /// Rows of links that were decoded, in the answer or not.
+    /// Rows of links that were decoded, including rows that are not in the answer.
     pub link_rows_read: u64,
-    /// Whether [`Query::limit`](crate::Query::limit) left something out: exact.
+    /// Whether [`Query::limit`](crate::Query::limit) left out rows; always exact.
     pub truncated: bool,
     /// Defects of the store that did not prevent an answer.
     pub warnings: Vec<String>,
@@ -57,7 +57,8 @@ pub(crate) struct Schemas {
     pub(crate) vertices: Option<SchemaRef>,
     pub(crate) links: Option<SchemaRef>,
     pub(crate) objects: Option<SchemaRef>,
-    /// Columns of the vertex table whose type is assumed: the width of a row is stated nowhere, so all values are null.
+    /// For each column of the vertex table, whether its type is assumed, because no cell and no document states the width of a row; all values
+    /// are null then.
     pub(crate) guessed: Vec<bool>,
 }
 
@@ -69,16 +70,16 @@ pub(crate) enum Item {
     End(Box<Summary>),
 }
 
-/// An answer on its way: first the vertex table, then links, then objects, each in batches of at most
+/// A running query, read batch by batch: first the vertex table, then links, then objects, each in batches of at most
 /// [`Query::batch_rows`](crate::Query::batch_rows) rows.
 ///
-/// Nothing is read ahead of what [`Query::memory_budget`](crate::Query::memory_budget) allows, and nothing at all
-/// until the next batch is requested. Dropping the answer ends the query.
+/// [`Query::memory_budget`](crate::Query::memory_budget) limits reading ahead, and nothing is read until the next batch is requested. Dropping
+/// the answer ends the query.
 pub struct Answer {
     items: BoxStream<'static, Result<Item, QueryError>>,
     schemas: Schemas,
     summary: Summary,
-    /// The summary is the final one.
+    /// Whether the summary is final.
     complete: bool,
     ended: bool,
 }
@@ -133,8 +134,7 @@ impl Answer {
         }
     }
 
-    /// Schema of a table; `None` when the answer does not have it: it was not asked for, or the store has no such
-    /// thing.
+    /// Schema of a table; `None` if the answer does not have it, because it was not requested or the store has no links or objects.
     pub fn schema(&self, table: Table) -> Option<&SchemaRef> {
         match table {
             Table::Vertices => self.schemas.vertices.as_ref(),
@@ -216,7 +216,7 @@ impl Stream for Answer {
                 }
                 Poll::Ready(Some(Ok(Item::Schemas(schemas)))) => self.schemas = schemas,
                 Poll::Ready(Some(Ok(Item::End(summary)))) => {
-                    // Batches that still wait in the channel are in the final counts already.
+                    // The final counts include batches that are still in the channel.
                     self.summary = *summary;
                     self.complete = true;
                 }
@@ -281,13 +281,13 @@ impl Collected {
     }
 }
 
-/// The running query's end of the channel.
+/// The sender of the running query.
 #[derive(Debug)]
 pub(crate) struct Emit {
     sender: mpsc::Sender<Item>,
     /// Whether the query is small enough to run on the thread that polls the answer; only for stores in a local folder.
     pub(crate) here: bool,
-    /// The last batch waits until it is known that the store did not change.
+    /// The last batch, which is sent after a check that the store did not change.
     last: Option<(Table, RecordBatch)>,
 }
 
@@ -297,7 +297,7 @@ impl Emit {
         self.put(Item::Schemas(schemas)).await;
     }
 
-    /// Sends a batch; the one before it, to be exact.
+    /// Sends the previous batch, and keeps this one.
     pub(crate) async fn batch(&mut self, table: Table, batch: RecordBatch) {
         if batch.num_rows() > 0
             && let Some((table, batch)) = self.last.replace((table, batch))
@@ -306,7 +306,7 @@ impl Emit {
         }
     }
 
-    /// Sends a batch in pieces of at most so many rows, which share its buffers; returns its rows.
+    /// Sends a batch in pieces of at most `rows` rows, which share its buffers; returns the number of its rows.
     pub(crate) async fn send(&mut self, table: Table, batch: &RecordBatch, rows: usize) -> u64 {
         let rows = rows.max(1);
         for start in (0..batch.num_rows()).step_by(rows) {
@@ -316,7 +316,7 @@ impl Emit {
         zvf_store::format::int::wide(batch.num_rows())
     }
 
-    /// Sends the batch that waits.
+    /// Sends the last batch.
     pub(crate) async fn flush(&mut self) {
         if let Some((table, batch)) = self.last.take() {
             self.put(Item::Batch(table, batch)).await;
@@ -324,15 +324,15 @@ impl Emit {
     }
 
     async fn put(&mut self, item: Item) {
-        // A closed channel means that the rest is not wanted; the future is dropped with the answer.
+        // The channel is closed if the answer was dropped; then this future is dropped, too.
         let _ = self.sender.send(item).await;
     }
 
-    /// Makes sure that the store is still the one that was read, then sends the last batch.
+    /// Checks that the store did not change, then sends the last batch.
     ///
     /// # Errors
     ///
-    /// The run's own, unless [`or_changed`] knows better; the store changed; I/O.
+    /// The errors of the run, or of [`or_changed`]; the store changed; I/O.
     pub(crate) async fn end(
         &mut self,
         run: Result<Summary, QueryError>,
@@ -350,8 +350,8 @@ impl Emit {
     }
 }
 
-/// If a store changes while it is read, the change can look like damage: a cell that a document lists and that
-/// an edit has removed since.
+/// Replaces errors about malformed data if the store changed meanwhile. A change can look like damage: a cell that a document lists and that an
+/// edit has removed since.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Axes by their names, in conditions.
+//! Resolves names of axes in conditions.
 
 use zvf_store::Store;
 
@@ -13,11 +13,11 @@ pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     axes.position(|axis| axis.name == name)
 }
 
-/// The region of a query, tied to the axes of the store.
+/// The region of a query, resolved for the axes of the store.
 ///
 /// # Errors
 ///
-/// Misuse, as of [`Region::bind`](crate::Region).
+/// The errors of [`Region::bind`](crate::Region).
 pub(crate) fn bound_region(
     store: &Store,
     query: &Query,
@@ -28,7 +28,7 @@ pub(crate) fn bound_region(
     region.map(|region| region.bind(&axes)).transpose()
 }
 
-/// The box of a query, narrowed by what its condition requires of axes.
+/// The box of a query, intersected with the ranges of axes that its condition requires.
 pub(crate) fn narrowed(
     store: &Store,
     query: &Query,
@@ -51,6 +51,6 @@ pub(crate) fn narrowed(
             (*low, *high) = (low.max(*lo), high.min(*hi));
         }
     }
-    // Where nothing is left, no row satisfies box and condition, and both are tested as they are.
+    // If the intersection is empty, the box is not narrowed; testing the condition then rejects all rows.
     BBox::new(corners.0, corners.1).ok()
 }

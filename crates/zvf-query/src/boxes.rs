@@ -11,13 +11,13 @@ use crate::{Outputs, Query, QueryError};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ChunkBoxes {
-    /// Components of a coordinate: one an axis, and one before them where an attribute splits the chunks.
+    /// Components of a coordinate: one for each axis, preceded by one if an attribute divides the chunks.
     pub rank: usize,
     /// Number of axes.
     pub dims: usize,
-    /// Coordinates, `rank` numbers a chunk; in lexicographic order within a level.
+    /// Coordinates, `rank` numbers for each chunk; in lexicographic order within a level.
     pub chunks: Vec<i64>,
-    /// Lower corners in world coordinates, `dims` numbers a chunk. Rows with a coordinate that is not a number may be in any chunk.
+    /// Lower corners in world coordinates, `dims` numbers for each chunk. Rows with a NaN coordinate may be in any chunk.
     pub low: Vec<f64>,
     /// Upper corners.
     pub high: Vec<f64>,
@@ -29,7 +29,7 @@ pub struct ChunkBoxes {
 ///
 /// # Cost
 ///
-/// The documents of the level, or levels if it is additive. No cell.
+/// The documents of the level, or of all its levels if it is additive. No cells.
 ///
 /// # Errors
 ///

@@ -1,11 +1,11 @@
-//! Why a query could not be answered.
+//! Errors of queries.
 
 use std::fmt;
 
 use zvf_store::format::DecodeError;
 use zvf_store::{Class, StoreError};
 
-/// Where in a store something was found. Empty parts are not known or do not apply.
+/// A place in a store. Missing parts are unknown or do not apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -76,7 +76,7 @@ pub enum QueryError {
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A blob's bytes are not legal.
+    /// The bytes of a blob violate the format.
     #[error("{place}: {source}")]
     Decode {
         /// The place of the blob.
@@ -87,20 +87,20 @@ pub enum QueryError {
     /// Two parts of the store contradict each other.
     #[error("{place}: {what}")]
     Malformed {
-        /// Where the contradiction was met.
+        /// The place of the contradiction.
         place: Box<Place>,
         /// The value that was found, and the expected one.
         what: String,
     },
-    /// The bytes are legal, and this crate does not read them.
+    /// The data is valid, but not supported by this crate.
     #[error("{place}: {what} is not supported")]
     Unsupported {
-        /// Where it was met.
+        /// The place of the data.
         place: Box<Place>,
-        /// The thing that is not read, by its name in the store.
+        /// The unsupported feature, by its name in the store.
         what: String,
     },
-    /// The query asks for something that cannot be.
+    /// The query is invalid.
     #[error("{what}")]
     Misuse {
         /// The invalid argument, and what is valid.
@@ -109,7 +109,7 @@ pub enum QueryError {
     /// The query needs more than a limit allows.
     #[error("{place}: {found} {what} exceed the limit of {limit}")]
     Limit {
-        /// Where it was met.
+        /// The place of the data.
         place: Box<Place>,
         /// What is counted.
         what: &'static str,
@@ -126,10 +126,10 @@ pub enum QueryError {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// This library broke a rule of its own: please report it.
+    /// An internal invariant of this library is broken. Please report it.
     #[error("internal error at {at}: {what}")]
     Bug {
-        /// The violated rule, and the found value.
+        /// The invariant, and the value found.
         what: String,
         /// File and line.
         at: &'static std::panic::Location<'static>,
@@ -147,7 +147,7 @@ macro_rules! internal {
 
 pub(crate) use internal;
 
-/// Turns a value that an invariant guarantees into an error of the class bug if it is missing, never into a default.
+/// Replaces a missing value that an invariant guarantees by an error of the class bug.
 pub(crate) trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller.
     ///
@@ -168,7 +168,7 @@ impl<T> OrBug<T> for Option<T> {
     }
 }
 
-/// Where temporary files are, for messages. In WebAssembly, which has no files and where asking for the folder panics, it is memory.
+/// The folder of temporary files, for messages. WebAssembly has none, and `std::env::temp_dir` panics there.
 fn temporary_folder() -> String {
     match cfg!(all(target_family = "wasm", target_os = "unknown")) {
         true => "memory".to_owned(),
@@ -177,7 +177,7 @@ fn temporary_folder() -> String {
 }
 
 impl QueryError {
-    /// The class a caller acts on: retry, give up, fix the call, or raise a limit.
+    /// The class of the failure, which determines what a caller can do: retry, give up, fix the call, or raise a limit.
     pub fn class(&self) -> Class {
         match self {
             Self::Store(source) => source.class(),
@@ -192,7 +192,7 @@ impl QueryError {
         }
     }
 
-    /// Where in the store the error was met, when this crate met it.
+    /// The place in the store, for errors that this crate found.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Decode { place, .. }
@@ -262,7 +262,7 @@ impl QueryError {
     }
 }
 
-/// Says which of `names` exist, for messages about one that does not.
+/// Lists the existing names, for messages about an unknown one.
 pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
@@ -272,7 +272,7 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The name that was probably meant, if one is near: at most half of its letters differ.
+/// The name that was probably meant: the nearest one, if at most half of its letters differ.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     let letters: Vec<char> = word.to_lowercase().chars().take(LONGEST).collect();

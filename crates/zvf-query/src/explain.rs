@@ -1,4 +1,4 @@
-//! The reads of a query, before it is executed.
+//! Lists the reads of a query before it runs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::scan::plan::{Ask, OfObjects, Pass, plan_pass};
 use crate::{Query, QueryError, Select, gather, object_relation, owner_cells, scan};
 use zvf_store::format::int;
 
-/// The reads of a query on one level, as known from its documents. Made by [`Query::plan`]; a query carries out the same steps.
+/// The reads of a query on one level, as known from its documents. Made by [`Query::plan`]; running the query makes the same reads.
 #[derive(Debug)]
 pub struct LevelPlan {
     prepared: Prepared,
@@ -29,8 +29,8 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest. Conditions on objects and relations of objects are answered
-    /// first, at their cost in a query.
+    /// The documents of the levels, as for [`query`](crate::query), but no cells and manifests. Conditions on objects and relations of objects are
+    /// evaluated first, at their cost in a query.
     ///
     /// # Errors
     ///
@@ -136,14 +136,14 @@ impl LevelPlan {
         self.prepared.query.level
     }
 
-    /// The chunks whose cells are read before any other, by coordinate. None of a query by object without a box or a filter: their
-    /// manifests say which.
+    /// The coordinates of the chunks that are read first. Empty for a query by object without a box or a filter, whose chunks are determined by
+    /// manifests.
     pub fn chunks(&self) -> impl Iterator<Item = &[i64]> {
         let pass = self.pass.iter();
         pass.flat_map(|pass| pass.vertices.reader.table.iter())
     }
 
-    /// How many chunks with vertices the level has.
+    /// The number of chunks with vertices in the level.
     #[must_use]
     pub fn listed(&self) -> u64 {
         int::wide(self.prepared.level.vertices().presence().len())
@@ -155,7 +155,7 @@ impl LevelPlan {
         self.by_object
     }
 
-    /// Whether manifests of objects are read: beside the cells of chunks, or first where there are no chunks.
+    /// Whether manifests of objects are read: together with the cells of chunks, or first if the plan has no chunks.
     #[must_use]
     pub const fn manifests(&self) -> bool {
         self.manifests
@@ -165,7 +165,7 @@ impl LevelPlan {
     ///
     /// # Units
     ///
-    /// Vertices; an average a chunk.
+    /// Vertices, estimated by the mean of chunks.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let chunks = int::wide(self.chunks().count());
@@ -180,8 +180,8 @@ impl LevelPlan {
         pass.map_or(0, |pass| self.rows().saturating_mul(pass.load.row_bytes))
     }
 
-    /// The cells of each step: independent of each other, asked for at once. [`in_flight`](Self::in_flight) steps are under way at
-    /// the same time. Chunks first, in order of their coordinates; then the cells of links; then, beside all of them, the owners of fragments.
+    /// The cells of each step, which are requested together. [`in_flight`](Self::in_flight) steps run concurrently. Chunks come first, in the
+    /// order of their coordinates; then the cells of links; then the owners of fragments, which are requested concurrently with all others.
     pub fn steps(&self) -> impl Iterator<Item = Vec<CellWant>> {
         self.pass.iter().flat_map(|pass| {
             let groups = pass.pace.groups.iter();
@@ -198,7 +198,7 @@ impl LevelPlan {
         })
     }
 
-    /// Most steps under way at the same time, by [`Query::memory_budget`].
+    /// Most concurrent steps, by [`Query::memory_budget`].
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.pass.as_ref().map_or(0, |pass| pass.pace.window)
@@ -222,7 +222,7 @@ impl LevelPlan {
         })
     }
 
-    /// How many cells of each array all steps read, by the path of the array.
+    /// The number of cells that all steps read, by the path of the array.
     #[must_use]
     pub fn cells(&self) -> BTreeMap<String, u64> {
         let mut cells = BTreeMap::new();

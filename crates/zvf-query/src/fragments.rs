@@ -1,4 +1,4 @@
-//! The fragments of one chunk, checked and compact: eight bytes a fragment, regardless of the chunk's rows.
+//! The fragments of one chunk, checked and in a compact form: eight bytes for each fragment, regardless of the chunk's rows.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use zvf_store::{CheckedFragment, CheckedFragments, RowSet};
 use crate::columns::gather::{Kept, Rows};
 use zvf_store::format::int;
 
-/// The fragments of one chunk. Every row lies inside the chunk's buffer.
+/// The fragments of one chunk. Every row is inside the chunk's buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fragments {
     stored: CheckedFragments,
@@ -43,8 +43,8 @@ impl<'a> From<CheckedFragment<'a>> for Rows<'a> {
 }
 
 impl Fragments {
-    /// Whether all fragments together reach over a half, a quarter or an eighth of a chunk's rows: what comes of a type of
-    /// elements that is too short.
+    /// Whether all fragments together cover exactly a half, a quarter or an eighth of a chunk's rows, which indicates that the declared type of
+    /// elements is too short.
     pub(crate) fn are_short(&self, rows: u32) -> bool {
         let extent = self.stored.extent();
         let times = |n: u32| extent.checked_mul(n) == Some(rows);
@@ -55,7 +55,7 @@ impl Fragments {
     ///
     /// # Errors
     ///
-    /// Errors that every reader has to report: a damaged blob, a row outside the buffer.
+    /// A damaged blob, a row outside the buffer.
     pub(crate) fn decode(blob: &[u8], rows: u32) -> Result<Self, DecodeError> {
         Ok(CheckedFragments::decode(blob, Some(rows))?.into())
     }
@@ -80,7 +80,7 @@ impl Fragments {
         (0_u32..).zip(self.stored.iter().map(Rows::from))
     }
 
-    /// The rows of some fragments, given by first number and count, and of `more`. Fragments that do not exist have none.
+    /// The rows of some fragments, given by first number and count, and of `more`. Missing fragments have no rows.
     pub(crate) fn rows_of(&self, fragments: &[(u32, u32)], more: Range<u32>) -> RowSet {
         let mut ranges = vec![more];
         for (first, count) in fragments {

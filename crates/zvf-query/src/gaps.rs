@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::columns::attribute::Cell;
 use crate::reader::{Decoded, Reader};
 
-/// Counts of what chunks lack.
+/// Counts of missing cells.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gaps {
     /// Listed chunks without vertices.
@@ -17,7 +17,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Nothing read yet, of so many columns.
+    /// Empty counts for this number of columns.
     pub(crate) fn new(columns: usize) -> Self {
         Self {
             absent: 0,
@@ -26,7 +26,7 @@ impl Gaps {
         }
     }
 
-    /// Counts a chunk; its columns only if `rows`: it has rows of the answer.
+    /// Counts a chunk; its columns only if it has rows of the answer (`rows`).
     pub(crate) fn count(&mut self, chunk: &Decoded, rows: bool) {
         self.absent += u64::from(chunk.absent);
         let counts = self.missing.iter_mut().zip(&mut self.short);

@@ -1,4 +1,4 @@
-//! The reads of a query: chunks, then link cells, several requests at a time, in order.
+//! Reads the chunks, then the link cells of a query: several requests at a time, with results in order.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::links::records::{Family, LinkCellRef, RecordCell};
 use crate::reader::Reader;
 use zvf_store::format::int;
 
-/// What is read together.
+/// The result of one job.
 enum Job<T> {
     Chunks(T),
-    /// Records, and how many cells were requested.
+    /// Records, and the number of requested cells.
     Links(Vec<RecordCell>, u64),
 }
 
 /// Chunks, then link cells. The first link cells are requested while the last chunks are read.
 pub(crate) struct Jobs<T> {
     stream: BoxStream<'static, Result<Job<T>, QueryError>>,
-    /// The first link cells: no chunks are left.
+    /// The first link cells; set after the last chunk.
     links: Option<Vec<RecordCell>>,
-    /// Link cells that were read.
+    /// Number of link cells that were read.
     pub(crate) link_cells: u64,
 }
 
@@ -57,7 +57,7 @@ impl<T: Send + 'static> Jobs<T> {
         }
     }
 
-    /// Nothing to read.
+    /// No jobs.
     pub(crate) fn none() -> Self {
         Self {
             stream: stream::empty().boxed(),
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Jobs<T> {
         })
     }
 
-    /// The next link cells; chunks before them are dropped. `None` after the last.
+    /// The next link cells; drops the chunks before them. `None` after the last.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Objects, boxes, links and filters of Zarr Vectors stores, as Arrow record batches.
 //!
 //! A [`Query`] selects from one level of a store by a box, object ids, groups, a condition on vertices and objects ([`Filter`]) and a limit; all
-//! conditions combine with *and*. A [`QuerySpec`] is the same as data: from texts, from JSON and back, with groups by name. [`query`] plans it from the level's documents, sends all independent requests
-//! at once, and returns an [`Answer`]: up to three tables, each a stream of record batches.
+//! conditions combine with *and*. A [`QuerySpec`] is its serializable form, from texts or JSON, with groups by name. [`query`] plans the reads from
+//! the documents of the level, sends all independent requests at once, and returns an [`Answer`]: up to three tables, each a stream of record
+//! batches.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -44,9 +45,9 @@
 //!
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
 //! `lo <= p <= hi` on exactly the value that is returned. Axis names and units are in the schema metadata (`zvf.axes`,
-//! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.version`); units and descriptions of attributes in the metadata of their
-//! fields. An attribute that has the name of one of the table's own columns is called `attribute:NAME`. Columns that state the place of
-//! a row, such as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
+//! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.version`); units and descriptions of attributes in the metadata of
+//! their fields. An attribute with the name of one of the table's own columns is called `attribute:NAME`. Columns with the place of a row, such
+//! as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!
 //! Without objects the rows are in chunk order: chunks by coordinate, rows as stored, each once. With object ids,
 //! groups or [`Select::Objects`] they are grouped by object, each object in the order of its manifest; a vertex that
@@ -63,21 +64,20 @@
 //! A level whose document has `refinement: "add"` stores only what the next coarser level lacks. Queries of it, and the
 //! lists of objects and links, return its complete content: its own rows, then those of the levels that complete it, finest
 //! first; [`Summary::levels`] lists them. An object is one row of the object table and one run of the vertex table,
-//! whichever levels store it; a link never joins two levels. An attribute that a level lacks is null there, with a warning; if
-//! types differ, the wider one is used. A limit counts over all levels, [`Select::Chunks`] takes the overlapping chunks of the coarser
-//! grids. [`Query::own_level_only`] reads one level alone.
+//! regardless of the levels that store it; no link connects two levels. An attribute that a level lacks is null there, with a warning; if
+//! types differ, the wider one is used. A limit applies to all levels together; [`Select::Chunks`] includes the overlapping chunks of the coarser
+//! grids. [`Query::own_level_only`] reads a single level.
 //!
 //! # Rounds and memory
 //!
-//! After the documents, a box takes one round of requests, objects take two (manifests, then cells), whole objects of a box
-//! two. Groups of chunks are read, decoded, filtered and gathered on worker threads, several at a time, as
-//! [`Query::memory_budget`] allows, and nothing is read until the next batch is requested. Kept until the end are
-//! eight bytes for each fragment, four bytes for each returned row of partly returned chunks, and the manifests of these chunks.
-//! Additive levels share the budget; each keeps this until its links are returned.
+//! After the documents, a box needs one round of requests; objects need two (manifests, then cells), and so do whole objects of a box. Groups of
+//! chunks are read, decoded, filtered and gathered on worker threads, several at a time within [`Query::memory_budget`]. Nothing is read until
+//! the next batch is requested. Until the end of the answer, eight bytes for each fragment, four bytes for each returned row of partly returned
+//! chunks, and the manifests of these chunks are in memory. Additive levels share the budget; each needs this memory until its links are returned.
 //!
-//! Objects are gathered one after another. If that would read many chunks again, each is read once, in chunk order, and the rows
-//! are stored in a temporary file until their object is returned. By object, 12 bytes are kept for each requested fragment (16 if
-//! manifests name ranges of them), and 48 more if links are stored or have attributes, or under a limit.
+//! Objects are gathered one after another. If that would read many chunks again, each chunk is read once, in chunk order, and the rows are
+//! written to a temporary file until their object is returned. Results by object need 12 bytes for each requested fragment (16 if manifests name
+//! ranges of them), and 48 more with a limit, or if links are stored or have attributes.
 //!
 //! At the end of every answer, before its last batch, `Store::verify` checks that the store did not change;
 //! a change is an error of the answer.
@@ -164,16 +164,16 @@ pub use zvf_store::{Class, Names};
 
 /// Runs a query.
 ///
-/// Returns as soon as the schemas are known, which is when the first cells are there: the width of an attribute follows
-/// from its bytes (trap T8). The rest is read as the answer is.
+/// Returns as soon as the schemas are known, after the first cells were read: the width of an attribute follows from its bytes (trap T8). The
+/// rest is read when batches are requested.
 ///
 /// # Cost
 ///
-/// One round of requests for documents that are not loaded yet; one for a box, two for objects. Few cells are asked for
-/// twice: where objects need more chunks at one time than the memory budget holds, at most half of them before all that is
-/// left is read in one pass; and where the first cells show that chunk keys are worthless, so that all chunks are read (trap T12).
-/// More only where objects share most of their rows and are larger than the budget. Conditions on objects are answered first: by the
-/// table of ids, by the fragment indexes for attributes and `count()`, by the vertices of the objects that are left for lengths and ends.
+/// One round of requests for documents that are not loaded yet; one for a box, two for objects. Cells are read twice only in these cases: objects
+/// need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass); the first cells show that
+/// chunk keys are unusable, so that all chunks are read (trap T12); objects share most of their rows and are larger than the budget. Conditions on
+/// objects are evaluated first, with the table of ids, with the fragment indexes for attributes and `count()`, and with the vertices of the
+/// remaining objects for lengths and ends.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Link batches on their way out: made on worker threads, sent in order.
+//! Makes link batches on worker threads, and sends them in order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::jobs::Jobs;
 use crate::links::records::RecordCell;
 use crate::workers::{WORKERS, Workers, started};
 
-/// Sends the batches that `make` creates from the remaining link cells, while the next ones are read. Returns how many links.
+/// Sends the batches that `make` creates from the remaining link cells, while the next ones are read. Returns the number of links.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn send_stored<T: Send + 'static>(
     }
 }
 
-/// Sends the batch that `make` creates from each range. Returns how many links.
+/// Sends the batch that `make` creates from each range. Returns the number of links.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub(crate) async fn send_ranges(
     Ok(sent)
 }
 
-/// Consecutive numbers of about so many rows each, given the rows of each number.
+/// Splits numbers into ranges with about `rows` rows each; `lengths` are the rows of each number.
 pub(crate) fn ranges(lengths: impl Iterator<Item = u64>, rows: u64) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut end, mut sum) = (0, 0, 0_u64);

@@ -30,25 +30,24 @@ use zvf_store::format::int;
 /// Rows of one batch.
 const BATCH: usize = 1 << 14;
 
-/// Parts of manifests that may stay in memory.
+/// Number of cached parts of manifests.
 const FEW: u64 = 2;
 
 /// Lists the objects of a level, in the order of the object index, as table [`Table::Objects`] of an answer:
 /// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too, deleted
 /// ones are not.
 ///
-/// Of an additive level the complete content is listed, unless `own_level_only` says otherwise: numbers are sums over the
-/// levels of the chain, and objects that only coarser levels know follow at the end.
+/// For an additive level the complete content is listed, unless `own_level_only` is set: numbers are sums over the levels of the chain, and
+/// objects that only coarser levels have are last.
 ///
 /// # Shape
 ///
-/// `vertices` counts the rows of the object's fragments, a fragment that comes twice twice; `chunks` the chunks its
-/// manifest names, each once; `fragments` the manifest's entries.
+/// `vertices` is the number of rows of the object's fragments, including repeated fragments; `chunks` the number of different chunks in its
+/// manifest; `fragments` the number of entries of the manifest.
 ///
 /// # Cost
 ///
-/// Reads the fragment index of every chunk that has one, no vertices; keeps eight bytes a fragment, and of an additive
-/// level some fifty bytes an object.
+/// Reads all fragment indexes, but no vertices. Memory: eight bytes for each fragment, and for an additive level some fifty bytes for each object.
 ///
 /// # Errors
 ///
@@ -93,7 +92,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
         return Ok(summary);
     };
     let round = levels.iter().map(Level::next_round).max().unwrap_or(0);
-    // Objects of one level are sent as they are counted, those of several levels at the end.
+    // Objects of a single level are sent as they are counted; for several levels they are sent at the end.
     let streamed = levels.len() == 1;
     let mut sums = Sums::default();
     for (at, level) in levels.iter().enumerate() {
@@ -196,7 +195,7 @@ async fn lengths(
                     let Some(cell) = cell else {
                         return Ok(Vec::new());
                     };
-                    // How many rows there are is not known here; rows far outside are refused by the counts below.
+                    // The number of rows is unknown here; rows far outside are refused by the counts below.
                     let fragments = Fragments::decode(&cell, u32::MAX).map_err(|source| {
                         QueryError::decode(
                             Place::cell(number, "vertex_fragments", table.get(slot)),
@@ -341,12 +340,12 @@ pub fn list_links<'a>(
     })
 }
 
-/// The family of one level on its way into a list.
+/// The state of a list of one family of a level.
 struct LinkList {
     level: Level,
     family: Arc<Family>,
     schema: SchemaRef,
-    /// Whether rows say which level they are of.
+    /// Whether the table has a column with the level.
     numbered: bool,
 }
 
@@ -381,7 +380,7 @@ impl LinkList {
     }
 }
 
-/// Bytes that lists of links may have on their way.
+/// Bytes in flight of lists of links.
 const BUDGET: u64 = 64 << 20;
 
 async fn links(
@@ -456,7 +455,7 @@ fn batch(
         family
             .each(&cell, bytes, &mut ends, &mut record, |ends, record| {
                 for end in record {
-                    // Were a chunk missing here, the column would be too short for its batch, which is an error.
+                    // If a chunk were missing here, the column would be too short for its batch, which is an error.
                     let start = end.which.saturating_mul(rank);
                     chunks.extend_from_slice(
                         ends.get(start..start.saturating_add(rank)).unwrap_or(&[]),

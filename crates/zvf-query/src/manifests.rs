@@ -1,4 +1,4 @@
-//! Manifests, walked once: which fragments of the query's chunks belong to which object, in object order.
+//! Reads manifests once: the fragments of each object in the chunks of a query, in the order of objects.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -15,20 +15,20 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use zvf_store::format::int;
 
-/// Stored chunks of manifests on their way at once, and while it is not known how large they are.
+/// Stored chunks of manifests in flight: the fewest, also while their size is unknown, and the most.
 const AHEAD: RangeInclusive<usize> = 2..=64;
 const AHEAD_FIRST: usize = 4;
 
-/// Bytes of manifests on their way at once, where chunks are not larger.
+/// Bytes of manifests in flight, unless a single chunk is larger.
 const AHEAD_BYTES: u64 = 32 << 20;
 
 /// Manifests of the chosen rows that are requested together.
 const TOGETHER: usize = 1 << 14;
 
-/// Consecutive fragments of one chunk, as a manifest names them.
+/// Consecutive fragments of one chunk in a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// [`Entry::GAP`]: fragments that the query does not see come here.
+    /// [`Entry::GAP`] for fragments that are not part of the query.
     pub(crate) slot: Slot,
     pub(crate) first: u32,
     pub(crate) count: u32,
@@ -44,12 +44,12 @@ impl Entry {
     }
 }
 
-/// Entries in order: eight bytes each while every one is a gap or a single fragment, else twelve.
+/// Entries in order. Takes eight bytes for each as long as all are gaps or single fragments, else twelve.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     /// Chunk and first fragment.
     places: Vec<(Slot, u32)>,
-    /// How many fragments each has; `None` while gaps have none and all others one.
+    /// The number of fragments of each entry; `None` as long as gaps have none and all others one.
     counts: Option<Vec<u32>>,
 }
 
@@ -69,7 +69,7 @@ impl Entries {
         Some(Entry { slot, first, count })
     }
 
-    /// The entries from one on.
+    /// The entries from `from` on.
     pub(crate) fn iter(&self, from: usize) -> impl Iterator<Item = Entry> {
         (from..self.len()).filter_map(|at| self.get(at))
     }
@@ -103,7 +103,7 @@ fn usual_count(slot: Slot) -> u32 {
 pub(crate) struct Walk {
     /// Object rows, ascending.
     rows: Vec<u32>,
-    /// Where each object's entries begin, and the end.
+    /// The first entry of each object, and the end.
     starts: Vec<usize>,
     entries: Vec<Entry>,
 }
@@ -124,7 +124,7 @@ impl Walk {
             .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
-    /// The same for objects whose fragments are known without their manifests: object row, chunk, fragment.
+    /// Makes the list from known fragments, without manifests: object row, chunk, fragment.
     pub(crate) fn of_fragments(mut all: Vec<(u32, Slot, u32)>) -> Self {
         all.sort_unstable();
         let mut walk = Self::default();
@@ -139,7 +139,7 @@ impl Walk {
         walk
     }
 
-    /// The objects of both, which have none in common.
+    /// Merges two lists without common objects.
     pub(crate) fn merged(&self, other: &Self) -> Self {
         let mut objects: Vec<(u32, &[Entry])> = self.objects().chain(other.objects()).collect();
         objects.sort_unstable_by_key(|(row, _)| *row);
@@ -161,18 +161,18 @@ impl Walk {
     }
 }
 
-/// Which chunks a manifest may name without being in the query.
+/// The chunks outside the query that a manifest may name.
 #[derive(Debug, Clone)]
 pub(crate) enum Scope {
-    /// None: the query takes every chunk.
+    /// None: the query reads all chunks.
     Whole,
-    /// Those outside a box.
+    /// Chunks outside a box.
     Box(Candidates),
-    /// Any.
+    /// All chunks.
     Any,
 }
 
-/// Walks all manifests of a level, one stored chunk of them after another, and reads the ids beside them.
+/// Reads all manifests of a level, stored chunk by stored chunk, and concurrently the ids.
 ///
 /// # Errors
 ///
@@ -203,7 +203,7 @@ pub(crate) async fn walk_all(
             }
             all_bytes = all_bytes.saturating_add(bytes);
             if all_bytes > AHEAD_BYTES {
-                // Each is needed once, and together they may be much.
+                // Each is needed once, and all of them may take much memory.
                 index.forget_manifests();
             }
             let most = usize::try_from(AHEAD_BYTES / bytes.max(1)).unwrap_or(usize::MAX);
@@ -346,7 +346,7 @@ fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
 }
 
 fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(Entry)) {
-    // Parsing has shown that every number fits 32 bits; no chunk has a fragment of the number that is used otherwise.
+    // The parser has checked that numbers fit 32 bits; no chunk has a fragment with the number that is used for others.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let mut entry = |first: i64, count: i64| {
         let (first, count) = (number(first), number(count));
@@ -359,8 +359,8 @@ fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(
     }
 }
 
-/// Passes on the entries of one manifest. `slot_of` gives the number of a chunk, or none of a chunk that the query does not see, given
-/// its coordinate and the entry before; one gap stands for any number of unseen fragments, and none for those before the first entry.
+/// Passes on the entries of one manifest. `slot_of` returns the number of a chunk from its coordinate and the previous entry, or none if the chunk is
+/// not part of the query. Consecutive fragments outside the query become one gap; they are dropped before the first entry.
 fn each_entry<E>(
     manifest: &Manifest<'_>,
     mut slot_of: impl FnMut(&[i64], Option<Slot>) -> Result<Option<Slot>, E>,
@@ -390,9 +390,9 @@ fn each_entry<E>(
 /// The manifests of chosen objects.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
-    /// The chunks they name.
+    /// The named chunks.
     pub(crate) table: ChunkTable,
-    /// Where the entries of each choice begin, and the end.
+    /// The first entry of each chosen object, and the end.
     pub(crate) starts: Vec<usize>,
     pub(crate) entries: Entries,
 }
@@ -401,7 +401,7 @@ pub(crate) struct Chosen {
 #[derive(Debug)]
 struct Numbers {
     rank: usize,
-    /// Chunks that are looked up fast, and their numbers; [`Entry::GAP`] of those without.
+    /// A table for fast lookup of listed chunks, and their numbers; [`Entry::GAP`] for chunks without a number.
     listed: Option<(ChunkTable, Vec<Slot>)>,
     others: HashMap<Box<[i64]>, Slot>,
     coords: Vec<i64>,
@@ -414,7 +414,7 @@ impl Numbers {
         self.coords.get(start..start.saturating_add(self.rank))
     }
 
-    /// The number of a chunk; `None`: more chunks than there are numbers.
+    /// The number of a chunk; `None` if all numbers are used.
     fn of(&mut self, coord: &[i64]) -> Option<Slot> {
         let place = match &mut self.listed {
             Some((table, numbers)) => match table.slot(coord) {
@@ -442,11 +442,11 @@ impl Numbers {
     }
 }
 
-/// Reads chosen manifests, some after others, and numbers their chunks.
+/// Decodes chosen manifests incrementally, and numbers their chunks.
 #[derive(Debug)]
 pub(crate) struct Chooser<V> {
     level: u32,
-    /// Which chunks the query sees; the others become gaps.
+    /// Tests whether a chunk is part of the query; other chunks become gaps.
     visible: V,
     numbers: Numbers,
     starts: Vec<usize>,
@@ -454,7 +454,7 @@ pub(crate) struct Chooser<V> {
 }
 
 impl<V: Fn(&[i64]) -> bool> Chooser<V> {
-    /// No manifests yet. Chunks that are `listed` are found faster, which pays for many manifests.
+    /// An empty list. The table of `listed` chunks makes the lookup faster, which is worth its cost for many manifests.
     pub(crate) fn new(level: u32, rank: usize, visible: V, listed: Option<ChunkTable>) -> Self {
         Self {
             level,
@@ -474,7 +474,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         }
     }
 
-    /// Reads the manifests of the next choices.
+    /// Decodes the manifests of the next chosen objects.
     ///
     /// # Errors
     ///
@@ -506,18 +506,18 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         Ok(())
     }
 
-    /// Makes room for `more` manifests like the `first` ones that were read.
+    /// Reserves memory for `more` manifests, by the size of the `first` ones.
     pub(crate) fn reserve(&mut self, more: usize, first: usize) {
         let entries = int::wide(self.entries.len()).saturating_mul(int::wide(more));
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
-        // An estimate never requests much more than the size to which the part that was read would grow.
+        // The reservation is limited, because it is only an estimate.
         let room = room.saturating_add(room / 16).min(1 << 26);
         self.entries
             .places
             .reserve(usize::try_from(room).unwrap_or(0));
     }
 
-    /// All that was read.
+    /// The result.
     ///
     /// # Errors
     ///

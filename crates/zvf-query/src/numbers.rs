@@ -14,11 +14,11 @@ use arrow_schema::DataType;
 pub struct Floats {
     /// The numbers, row-major.
     pub values: Vec<f64>,
-    /// Whether each number is the one that was stored: whole numbers of 64 bits may not be.
+    /// Whether all numbers are exact; whole numbers of 64 bits may be rounded.
     pub exact: bool,
 }
 
-/// The number of elements of a row, and their type, of a column of numbers.
+/// The number of elements of a row, and their type, for a column of numbers.
 #[must_use]
 pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
     let (width, element) = match column {
@@ -29,7 +29,7 @@ pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
     number.then_some((width, element))
 }
 
-/// The numbers of a column; a missing one, of a row or of a list, is NaN. Nothing for a column of texts.
+/// The numbers of a column; missing rows and elements are NaN. Empty for a column of texts.
 #[must_use]
 pub fn floats(column: &ArrayRef) -> Floats {
     let (items, width) = elements(column);
@@ -107,7 +107,7 @@ pub fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
     (ArrayRef::clone(column.as_fixed_size_list().values()), width)
 }
 
-/// The numbers of a decimal column, with NaN for missing ones; and whether float64 holds all digits of each.
+/// The numbers of a decimal column, with NaN for missing ones, and whether each is exact.
 #[must_use]
 pub fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
     macro_rules! decimals {

@@ -1,4 +1,4 @@
-//! Manifests against the kept rows: how many vertices each object has in the result, and which links join fragments.
+//! Combines manifests with the kept rows: the number of vertices of each object in the result, and the links between fragments.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::reader::Reader;
 use crate::row_map::{ChunkRows, Key, RowMap};
 use zvf_store::format::int;
 
-/// Facts about a result that follow from the manifests.
+/// Facts about a result from the manifests.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectCounts {
-    /// Object row and how many rows of the result belong to it; only objects with at least one.
+    /// Object rows with their number of rows in the result, for objects with at least one.
     pub(crate) counts: Vec<(u32, u64)>,
     /// Links between consecutive fragments of an object.
     pub(crate) bridges: Bridges,
@@ -24,8 +24,7 @@ pub(crate) struct ObjectCounts {
     pub(crate) used: Used,
 }
 
-/// Links between the last row of a fragment and the first row of the next one, by the chunk they start in: row of the chunk, and where
-/// the link leads.
+/// Links between the last row of a fragment and the first row of the next one, by the chunk of the first end: its row, and the other end.
 #[derive(Debug, Default)]
 pub(crate) struct Bridges(BySlot<(u32, Key)>);
 
@@ -53,12 +52,12 @@ impl Used {
         Self(fragments.map(|some| vec![0; count(some)]).collect())
     }
 
-    /// The marks of one chunk, by fragment; zero if no object names the fragment.
+    /// The marks of the fragments of one chunk; zero if no object names the fragment.
     pub(crate) fn of(&self, slot: u32) -> &[u32] {
         self.0.get(int::index(slot)).map_or(&[], Vec::as_slice)
     }
 
-    /// Marks a fragment; whether this object has named it before.
+    /// Marks a fragment; returns whether this object has named it before.
     fn mark(&mut self, slot: u32, fragment: u32, object: u32) -> bool {
         let mark = object.saturating_add(1);
         let marks = self.0.get_mut(int::index(slot));
@@ -67,7 +66,7 @@ impl Used {
     }
 }
 
-/// Most fragments of one object. A range of fragments takes 16 bytes of a manifest, however many it names.
+/// Most fragments of one object. A manifest can name any number of fragments in 16 bytes, as a range.
 const MOST: usize = 1 << 24;
 
 #[cold]
@@ -81,7 +80,7 @@ fn too_many(reader: &Reader, id: Option<i64>) -> QueryError {
     )
 }
 
-/// Counts and joins.
+/// Counts the vertices of objects, and finds the links between fragments.
 ///
 /// # Errors
 ///
@@ -151,7 +150,7 @@ pub(crate) fn count_objects(
     Ok(found)
 }
 
-/// The chunk of an entry and its fragments; `None` of a gap and of a chunk that was not read.
+/// The chunk of an entry and its fragments; `None` for a gap and for a chunk that was not read.
 fn chunk_of(entry: Entry, kept: &RowMap) -> Option<(&ChunkRows, &Fragments)> {
     let chunk = kept.get(entry.slot).filter(|_| entry.slot != Entry::GAP)?;
     chunk.rows?;
@@ -191,7 +190,7 @@ fn distinct(entries: &[Entry], kept: &RowMap) -> u64 {
     int::wide(rows.len())
 }
 
-/// A manifest names a fragment that its chunk does not have.
+/// The error for a manifest that names a missing fragment.
 #[cold]
 pub(crate) fn no_fragment(
     reader: &Reader,

@@ -1,4 +1,4 @@
-//! Lists of objects that satisfy a condition, in an order.
+//! Sorted lists of objects that satisfy a condition.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -23,11 +23,11 @@ use crate::object_terms::{no_objects, resolve, values};
 use crate::row_samples::bytes_of;
 use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 
-/// The column of ids, and the beginning of those of attributes that are called as other columns are.
+/// The column of ids, and the prefix of attributes with the name of another column.
 const ID: &str = "object_id";
 const ATTRIBUTE: &str = "attribute:";
 
-/// A column by which objects are sorted. As text its name, after a minus sign for the largest value first.
+/// A column by which objects are sorted. As text its name, with a minus sign before it for descending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortKey {
     /// The name of a column of the list of objects.
@@ -63,7 +63,7 @@ impl fmt::Display for SortKey {
     }
 }
 
-/// Which objects of a level are listed, and in which order.
+/// Selects the objects of a level to list, and their order.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ObjectListing {
@@ -73,12 +73,12 @@ pub struct ObjectListing {
     pub own_level_only: bool,
     /// A condition on objects: attributes, `object_id`, `count()`, `length()`, `start.x` and `end.x`.
     pub condition: Option<Filter>,
-    /// The order: by the first of these columns, of equal values by the next one, at last by id. Missing values and NaN come last. Empty: that of the object
+    /// The columns of the order, the most significant first; ties are ordered by id. Missing values and NaN are last. Empty: the order of the object
     /// index.
     pub sort: Vec<SortKey>,
-    /// At most so many objects.
+    /// Largest number of objects.
     pub limit: Option<u64>,
-    /// Bytes of objects that are sorted.
+    /// Largest memory for sorted objects, in bytes.
     pub memory_budget: u64,
 }
 
@@ -100,19 +100,20 @@ impl Default for ObjectListing {
 ///
 /// # Cost
 ///
-/// As [`list_objects`]. A condition first: on ids alone it reads the table of ids; on attributes and `count()` the same list, whose columns of these are in memory;
-/// on lengths and ends the vertices of the objects that satisfy the other parts. Sorted objects are in memory: with a limit N about as many as are twice N, else all.
+/// As [`list_objects`]. A condition is evaluated first: on ids it reads the table of ids; on attributes and `count()` the list of objects, with
+/// these columns in memory; on lengths and ends the vertices of the objects that satisfy the other parts. Sorting holds objects in memory: about
+/// twice the limit, or all without a limit.
 ///
 /// # Errors
 ///
-/// Misuse: a condition on vertices, a column that the list does not have or that has several values for an object, no object index. Limit: more objects to sort
-/// than the memory budget holds. Those of [`list_objects`].
+/// Misuse: a condition on vertices, an unknown column or one with several values for an object, no object index. Limit: more objects to sort than
+/// fit the memory budget. The errors of [`list_objects`].
 #[derive(Debug)]
 pub struct ListedObjects {
     answer: Answer,
     schema: SchemaRef,
     chosen: Option<HashSet<i64>>,
-    /// The number of all, if it is known before they are read.
+    /// The number of all objects, if it is known before they are read.
     known: Option<u64>,
     seen: u64,
     left: u64,
@@ -168,7 +169,7 @@ impl ListedObjects {
         &self.schema
     }
 
-    /// The number of objects that satisfy the condition, limit or not, at the end: [`next`](Self::next) was `None`.
+    /// The number of objects that satisfy the condition, regardless of the limit. Final after [`next`](Self::next) returned `None`.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.known.unwrap_or(self.seen)
@@ -207,7 +208,7 @@ impl ListedObjects {
                     Some(sorter) => sorter.push(batch)?,
                     None => match self.limited(batch) {
                         batch if batch.num_rows() > 0 => return Ok(Some(batch)),
-                        // All are counted.
+                        // Further objects are only counted.
                         _ => {}
                     },
                 }
@@ -227,7 +228,7 @@ impl ListedObjects {
     }
 }
 
-/// The number of objects of a level; `None` if those of several levels are listed, which are known when all are read.
+/// The number of objects of a level; `None` for several levels, whose objects are known only after all are read.
 async fn count(
     store: &Store,
     (number, own_level_only): (u32, bool),
@@ -332,7 +333,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Takes the first objects in their order.
+    /// Returns the first objects in order.
     fn sort(&mut self) -> Result<Option<RecordBatch>, QueryError> {
         let held = std::mem::take(&mut self.held);
         let all = concat_batches(&self.schema, &held);
@@ -374,7 +375,7 @@ impl Sorter {
     }
 }
 
-/// Compares two values of a column; missing ones and NaN are last in both directions.
+/// Compares two values of a column; missing values and NaN are last in both directions.
 fn compare(a: Option<&Val<'_>>, b: Option<&Val<'_>>, descending: bool) -> Ordering {
     let present = |value: &&Val<'_>| match value {
         Val::Null => false,

@@ -18,11 +18,12 @@ use crate::{
 ///
 /// # Cost
 ///
-/// Nothing without conditions. With them, the cost of conditions on objects; for every relation except touching also one read of the vertices of each object that touches the region, and one bit of memory for each.
+/// Nothing without conditions. With them, the cost of conditions on objects; for every relation except touching also one read of the vertices of
+/// each object that touches the region, and one bit of memory for each object.
 ///
 /// # Errors
 ///
-/// Misuse, as of a query; no object index. I/O; malformed data.
+/// Misuse, as for a query; no object index. I/O; malformed data.
 pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
     let query = object_terms::resolve(store, query).await?;
     let query = passing::resolve(store, query).await?;
@@ -47,7 +48,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The objects whose first or last vertex, or all of whose vertices, are inside, in the order of the answer.
+/// The objects with the relation to the region, in the order of the answer.
 async fn related(
     store: &Store,
     touching: &Query,
@@ -125,7 +126,7 @@ async fn related(
     Ok(ids)
 }
 
-/// Where vertices have to be.
+/// Tests whether vertices are inside.
 struct PlaceTest {
     bbox: Option<BBox>,
     region: Option<BoundRegion>,

@@ -85,7 +85,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         Some(asked) => {
             let (all, chosen): (HashSet<i64>, HashSet<i64>) =
                 (all.into_iter().collect(), chosen.into_iter().collect());
-            // Ids that no object has are refused later, or ignored.
+            // Missing ids are refused later, or ignored.
             let kept = asked.iter().copied();
             kept.filter(|id| chosen.contains(id) || !all.contains(id))
                 .collect()
@@ -98,7 +98,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The names of a condition that are neither of vertices nor axes, but of objects.
+/// The names in a condition that are object attributes, and neither vertex attributes nor axes.
 async fn object_attributes(
     store: &Store,
     query: &Query,

@@ -17,12 +17,12 @@ use crate::columns::arrow;
 use crate::error::Place;
 use zvf_store::format::int;
 
-/// Columns of the object table beside ids and attributes.
+/// Columns of the object table in addition to ids and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `start` and `length`: the rows of each object in the vertex table.
     Grouped,
-    /// `vertices`: how many rows of the result belong to each object.
+    /// `vertices`: the number of rows of each object in the result.
     Counted,
     /// `vertices`, `chunks`, `fragments`: counts of each object in the level.
     Listed,
@@ -43,13 +43,13 @@ pub(crate) struct ObjectRow {
     pub(crate) id: i64,
     /// Row of the object index; `None` for an object without one.
     pub(crate) row: Option<u64>,
-    /// The numbers of the table's form, in order.
+    /// The numbers of the form of the table, in order.
     pub(crate) numbers: [u64; 3],
-    /// Whether the object has no vertices at this level, so that a text that may be absent is null.
+    /// Whether the object has no vertices at this level; optional texts are null then.
     pub(crate) empty: bool,
 }
 
-/// Values of every attribute, from some row on.
+/// Values of all attributes, from some row on.
 #[derive(Debug)]
 pub(crate) struct ObjectValues {
     start: u64,
@@ -57,7 +57,7 @@ pub(crate) struct ObjectValues {
 }
 
 impl ObjectTable {
-    /// The table of a level with some of its attributes. Attributes of a type without values are left out and named in `warnings`.
+    /// The table of a level with some of its attributes. Attributes of unsupported types are left out, with a warning.
     pub(crate) fn new(
         level: u32,
         of_level: &[TypedArray],
@@ -128,7 +128,7 @@ impl ObjectTable {
         })
     }
 
-    /// Sends objects in batches of at most `batch_rows`; returns how many. Values that are not given are read for each batch.
+    /// Sends objects in batches of at most `batch_rows` rows; returns their number. Without `values`, they are read for each batch.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ pub(crate) fn free_name(name: &str, fields: &[Field]) -> String {
 }
 
 impl Form {
-    /// How many columns of numbers follow the ids.
+    /// The number of columns of numbers after the ids.
     pub(crate) fn numbers(self) -> usize {
         self.names().len()
     }

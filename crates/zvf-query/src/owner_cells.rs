@@ -1,4 +1,4 @@
-//! Owners of the fragments of a query's chunks, by the owner column of the level (0.9 §11.7): what manifests say, read from the chunks.
+//! Owners of the fragments of a query's chunks, from the owner column of the level (0.9 §11.7), which replaces manifests.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::reader::Reader;
 use crate::row_map::RowMap;
 use zvf_store::format::int;
 
-/// Cells that are read together, and how many times as many are on their way at once.
+/// Cells that are read together, and the number of such groups in flight.
 const CELLS: usize = 1024;
 const AHEAD: usize = 8;
 
 /// The owner of each fragment of each chunk of a query.
 #[derive(Debug)]
 pub(crate) struct OwnerCells {
-    /// By chunk; up to the last fragment that has an owner.
+    /// The owners of each chunk, up to the last fragment with an owner.
     chunks: Vec<Box<[i64]>>,
 }
 
-/// The cells of the owner column that hold the owners of some chunks; `None` without a usable column.
+/// The cells of the owner column for some chunks; `None` without a usable column.
 pub(crate) fn wants(level: &Level, table: &ChunkTable) -> Option<Vec<(Slot, CellWant)>> {
     let array = &level.owner_column().current()?.array;
     let listed = (0..).zip(table.iter());
@@ -38,8 +38,8 @@ pub(crate) fn wants(level: &Level, table: &ChunkTable) -> Option<Vec<(Slot, Cell
 }
 
 impl OwnerCells {
-    /// Reads the owners of all chunks of a query. `None`: there is no column that can be used, or it does not name the owners of a fragment, as
-    /// it has several; then manifests say which.
+    /// Reads the owners of all chunks of a query. `None` if there is no usable column, or if a fragment has several owners, which are only in
+    /// manifests.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl OwnerCells {
         Ok(Some(Self { chunks }))
     }
 
-    /// The fragments of one chunk that have an owner, and their owners.
+    /// The fragments of one chunk with an owner, and their owners.
     pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = (u32, i64)> {
         let owners = self.chunks.get(int::index(slot));
         let owners = owners.map_or(&[][..], |owners| owners);
@@ -87,7 +87,7 @@ impl OwnerCells {
             .filter(|(_, id)| *id != NOBODY)
     }
 
-    /// The objects of kept rows, with their fragments that have any.
+    /// The objects of kept rows, with their fragments.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl OwnerCells {
     }
 }
 
-/// What the column says of the objects of kept rows, as manifests would. Where their `order` counts, the manifests of objects with several
+/// The objects of kept rows, in the form in which manifests are read. If the `order` of fragments matters, the manifests of objects with several
 /// fragments are read, each once.
 ///
 /// # Errors
@@ -158,7 +158,7 @@ fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, Qu
     })
 }
 
-/// The owners in a cell. Only listed cells are read, so an absent one is lost, not a cell without owners.
+/// Decodes the owners in a cell. Only listed cells are read, so a missing one is an error.
 fn decode(
     reader: &Reader,
     slot: Slot,

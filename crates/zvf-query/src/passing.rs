@@ -16,8 +16,8 @@ use crate::{Names, ObjectRelation, Outputs, Query, QueryError, Region, Select, T
 ///
 /// # Cost
 ///
-/// Nothing without one. For each relation to a region that of a query for these objects, without their vertices; the ids of all objects, and a bit for each object and
-/// relation.
+/// Nothing without a condition. Otherwise the cost of a query for the objects of each relation to a region, without their vertices. Memory: the ids
+/// of all objects, and a bit for each object and relation.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         Some(_) => all.iter().copied().collect(),
         None => HashSet::new(),
     };
-    // Ids that no object has are refused later, or ignored.
+    // Missing ids are refused later, or ignored.
     let candidates = match &query.objects {
         Some(asked) => asked.clone(),
         None => all,
@@ -60,7 +60,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The ids of the objects with this relation to a region; only of the objects that a query names, if it names any.
+/// The ids of the objects with this relation to a region, among the objects that the query names, if any.
 fn lying<'a>(
     store: &'a Store,
     query: &'a Query,

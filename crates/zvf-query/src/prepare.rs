@@ -1,4 +1,4 @@
-//! From a query to a level that is ready to be read: documents, columns, filter, rules.
+//! Prepares a query for reading: documents, columns, filter, rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::vertex_table::{Out, TablePlan};
 use crate::{Column, Query, QueryError, Select};
 use zvf_store::format::int;
 
-/// A query with everything that the documents say.
+/// A query, resolved with the documents of a level.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) query: Query,
@@ -47,12 +47,12 @@ pub(crate) struct Prepared {
     pub(crate) part: Option<Part>,
 }
 
-/// How a level takes part in the answer of a chain of levels.
+/// The role of a level in the answer of a chain of levels.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    /// Tells, once the levels before are done, how many rows are wanted. Only in chunk order, and under a limit.
+    /// Receives the remaining limit after the previous levels. Only in chunk order, with a limit.
     pub(crate) gate: Option<oneshot::Receiver<u64>>,
-    /// The grid of the first level of the chain: the chunks that it selects are those selected here.
+    /// The grid of the first level of the chain, whose selected chunks determine the selection here.
     pub(crate) first: Option<Grid>,
 }
 
@@ -72,7 +72,7 @@ impl Prepared {
         }
     }
 
-    /// Link cells as they are read together, with their family.
+    /// Link cells in groups that are read together, with their family.
     pub(crate) fn link_parts(
         &self,
         cells: Vec<LinkCellRef>,
@@ -86,8 +86,7 @@ impl Prepared {
 /// Largest number of levels of one chain.
 pub(crate) const MOST_LEVELS: usize = 64;
 
-/// Reads the documents a query needs and ties the query to them: one element, or one for each level of the chain
-/// where the level is additive.
+/// Reads the documents for a query and resolves the query: one element, or for an additive level one for each level of its chain.
 ///
 /// # Cost
 ///
@@ -111,7 +110,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        // The groups come from a coarse level.
+        // Groups are read from the coarse level.
         let groups = Need {
             groups: true,
             ..Need::default()
@@ -136,7 +135,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         });
         found.push((columns, warnings));
     }
-    // Names of a condition and of columns may be axes.
+    // Names in a condition and of columns may be axes.
     let output = output_names(&query);
     let shown = |name: &String| match &output {
         Names::List(names) => names.contains(name),
@@ -187,7 +186,7 @@ pub(crate) async fn chain(
     own_level_only: bool,
     need: &Need,
 ) -> Result<Vec<Level>, QueryError> {
-    // Boxed: the future that loads a level is large, and callers keep it on the stack.
+    // Boxed, because the future that loads a level is large and would be part of the caller's.
     let first = Box::pin(store.level(number, need)).await?;
     let additive = |level: &Level| level.doc().refinement == Refinement::Add;
     let mut levels = vec![first];
@@ -246,8 +245,8 @@ impl Query {
         vertices || self.outputs.objects || self.outputs.links || self.select == Select::Objects
     }
 
-    /// The parts of its level that the query reads. A store that is opened with it, by
-    /// [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), asks for these documents along with the root.
+    /// The documents of its level that the query reads. With [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), opening a store
+    /// requests them together with the root.
     pub fn need(&self) -> Need {
         let links = self.outputs.links;
         Need {
@@ -270,7 +269,7 @@ impl Query {
                 Names::None
             },
             objects: true,
-            // The owner column has the ids of rows that are selected by position; without it, ids are read beside the manifests.
+            // The owner column has the ids of rows that are selected by position; without it, ids are read together with the manifests.
             skip_ids: self.objects.is_none() && self.groups.is_none(),
             groups: self.groups.is_some(),
             ..Need::default()
@@ -278,7 +277,7 @@ impl Query {
     }
 }
 
-/// Gives all levels of a chain the same columns in the same order; columns that a level lacks are absent in it.
+/// Gives all levels of a chain the same columns in the same order; columns that a level lacks are marked absent.
 fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
     let mut all: Vec<ColumnSpec> = Vec::new();
     for column in levels.iter().flat_map(|(columns, _)| columns) {
@@ -299,7 +298,7 @@ fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
     }
 }
 
-/// Ties a query to one level.
+/// Resolves a query for one level.
 fn tie(
     store: &Store,
     mut query: Query,
@@ -370,7 +369,7 @@ fn tie(
             .collect(),
     };
     if query.outputs.links {
-        // Links that are stored in a way that is not read are missing in the answer.
+        // Links in an unsupported form are missing in the answer.
         let refused = level
             .refused()
             .iter()
@@ -384,7 +383,7 @@ fn tie(
         .filter(|links| links.width() > 0 && query.outputs.links)
         // Records with made-up rows are not links: in such stores the objects define the links.
         .filter(|links| links.rows_trusted())
-        // Without arrays there is nothing to read: they were left out, as the order of the rows implies the links.
+        // Families without arrays store no links; the order of rows implies them.
         .filter(|links| rule != Rule::Sequential || !links.arrays().is_empty());
     let family = match family {
         Some(links) if rule != Rule::Stored && links.width() != 2 => {
@@ -475,7 +474,7 @@ fn tie(
     })
 }
 
-/// Every attribute name that the documents must be read of.
+/// The names of all attributes whose documents are needed.
 fn wanted_names(query: &Query) -> Names {
     let mut names = match output_names(query) {
         Names::All => return Names::All,
@@ -491,7 +490,7 @@ fn wanted_names(query: &Query) -> Names {
     }
 }
 
-/// The attributes that come out.
+/// The attributes of the answer.
 fn output_names(query: &Query) -> Names {
     if !query.outputs.vertices {
         return Names::None;
@@ -528,8 +527,7 @@ fn check_encoding(level: &Level) -> Result<(), QueryError> {
     }
 }
 
-/// Keys that are no cells, in a presence list or among the names of a listing: reading everything would leave something
-/// out.
+/// Fails if a presence list or a listing has invalid keys, because a read of the whole level would not be complete.
 fn check_presence(
     level: &Level,
     boxed: bool,
@@ -545,7 +543,7 @@ fn check_presence(
     Ok(())
 }
 
-/// Contradictions to the chunk shape that locates a box: with another shape, chunks with matching rows would not be read.
+/// Warnings about contradictions to the chunk shape: with a wrong shape, chunks with matching rows would not be read.
 fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
     let name = level.number().to_string();
     let at = LevelAt {
@@ -557,7 +555,7 @@ fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
     let mut problems = rules::check_level_for(at, &own);
     if level.number() == 0 || level.doc().chunk_shape.is_none() {
         let mut of_root = vec![rules::Rule::BinsDivideChunk];
-        // A transform that was left out contradicts nothing.
+        // A missing transform is no contradiction.
         let base = root.level_transform(0);
         if base.is_some_and(|base| base.translation().is_some()) {
             of_root.push(rules::Rule::TranslationBase);
@@ -575,8 +573,7 @@ fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
     problems.into_iter().map(tell).collect()
 }
 
-/// The attributes that are read: those that come out, then those that only the filter names; and the names that
-/// are not there.
+/// The attributes to read: first the attributes of the answer, then attributes that only the filter names. Also returns the missing names.
 fn columns(
     level: &Level,
     query: &Query,
@@ -639,7 +636,7 @@ fn columns(
     Ok((found, unknown))
 }
 
-/// Says which names there are.
+/// The error for an unknown name, with the existing names.
 async fn unknown_name(store: &Store, query: &Query, name: &str) -> QueryError {
     let number = query.level;
     let mark = |filter: &crate::Filter| filter.marked(name);
@@ -671,7 +668,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     let declared = attribute
         .declared_width
         .and_then(|width| usize::try_from(width).ok());
-    // Writers of graphs, meshes and polylines state one value even for several (trap T8).
+    // Writers of graphs, meshes and polylines declare one value even if there are several (trap T8).
     let states_one = declared.is_none()
         && (attribute.array.attributes().row_shape.as_ref()).is_some_and(Vec::is_empty);
     let mut metadata = HashMap::new();
@@ -688,7 +685,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
         absent: false,
-        // As it is read.
+        // After decoding.
         dtype: DType::little(attribute.dtype.kind),
         declared,
         wider: states_one.then(Arc::default),
@@ -759,7 +756,7 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
             }
         }
     }
-    // The first of equal columns counts.
+    // Repeated columns are dropped.
     let mut once = Vec::with_capacity(outs.len());
     for out in outs {
         if !once.contains(&out) {
@@ -769,7 +766,7 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
     once
 }
 
-/// The metadata of every table, which state its source.
+/// The metadata of every table about its source.
 fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
     let root = store.root();
     let axes: Vec<_> = root

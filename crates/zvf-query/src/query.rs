@@ -8,7 +8,7 @@ use zvf_store::Names;
 
 use crate::{BBox, Filter, ObjectPlaces, ObjectRelation, QueryError, Region};
 
-/// A question to one level of a store. All conditions combine with *and*; the default asks for the whole of level 0.
+/// A query of one level of a store. All conditions combine with *and*; the default selects all of level 0.
 ///
 /// ```
 /// use zvf_query::{BBox, Query};
@@ -24,14 +24,14 @@ pub struct Query {
     pub level: u32,
     /// Box in world coordinates, inclusive on both sides.
     pub bbox: Option<BBox>,
-    /// A part of space; together with a box their intersection.
+    /// A region of space; combined with a box by intersection.
     pub region: Option<Region>,
-    /// Whole objects by their relation to box and region; replaces [`select`](Self::select). A condition on vertices then holds for at least one
-    /// vertex of the object, anywhere; with [`ObjectRelation::Touching`] for one that is inside.
+    /// Whole objects by their relation to box and region; replaces [`select`](Self::select). A condition on vertices must then be true for at least
+    /// one vertex of the object, anywhere; with [`ObjectRelation::Touching`] for one inside.
     pub relation: Option<ObjectRelation>,
-    /// A condition on objects by their relations to several regions. Beside a box or a region: the rows there of the objects that satisfy it.
+    /// A condition on objects by their relations to several regions. Combined with a box or a region, it selects the rows of these objects there.
     pub passing: Option<ObjectPlaces>,
-    /// Object ids, in the order the answer shall have. A repeated id repeats its output.
+    /// Object ids, in the order of the answer. A repeated id repeats its output.
     pub objects: Option<Vec<i64>>,
     /// Group numbers: the union of their members, ids ascending.
     pub groups: Option<Vec<u64>>,
@@ -39,7 +39,7 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
-    /// Which rows a match adds to the answer.
+    /// The rows that a match adds to the answer.
     pub select: Select,
     /// Vertex attributes of the answer.
     pub attributes: Names,
@@ -47,24 +47,23 @@ pub struct Query {
     pub columns: Vec<Column>,
     /// Without [`columns`](Self::columns): also `object_id`, if the level has an object index.
     pub owners: bool,
-    /// Only the level's own data. An additive level (`refinement: "add"`) stores only what the next coarser level does
-    /// not; by default a query reads its complete content, the level and those that complete it.
+    /// Whether only the level's own data is read. An additive level (`refinement: "add"`) stores only what the next coarser level lacks; by default
+    /// a query reads the complete content, from the level and the levels that complete it.
     pub own_level_only: bool,
-    /// Skip ids that no object has, instead of refusing them.
+    /// Whether missing ids are skipped instead of refused.
     pub ignore_missing: bool,
     /// Tables of the answer.
     pub outputs: Outputs,
-    /// Only rows of these chunks, of every level that is read. For [`splits`](Self::splits): the vertex table alone, and no whole objects.
+    /// Only rows of these chunks, of every level that is read. Used by [`splits`](Self::splits); only for the vertex table, and not for whole objects.
     pub chunks: Option<ChunkRange>,
-    /// Chunks that may have rows which the caller wants, in lexicographic order. Others are skipped, as by a box; all are read
-    /// if rows are found outside the chunks of their keys (trap T12). The vertex table alone, and no whole objects.
+    /// Chunks that may have rows for the caller, in lexicographic order. Others are skipped, as by a box; all are read if rows are found outside
+    /// the chunks of their keys (trap T12). Only for the vertex table, and not for whole objects.
     /// See [`chunk_boxes`](crate::chunk_boxes).
     pub within: Option<Arc<Vec<Vec<i64>>>>,
     /// Largest number of rows of one record batch. Default 65 536.
     pub batch_rows: usize,
-    /// Decoded bytes that may be on their way or waiting at one time. Default 64 MiB. What is kept
-    /// besides is small against the answer: a row number a kept vertex of partly kept chunks,
-    /// fragment indexes, and manifests. Rows that whole objects need later go to a temporary file.
+    /// Decoded bytes in memory at once. Default 64 MiB. Further memory is small compared to the answer: row numbers of partly kept chunks, fragment
+    /// indexes, and manifests. Rows that whole objects need later are written to a temporary file.
     pub memory_budget: u64,
 }
 
@@ -95,7 +94,7 @@ impl Default for Query {
     }
 }
 
-/// Which rows a match adds to the answer.
+/// The rows that a match adds to the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Select {
     /// The rows that satisfy every condition.
@@ -108,7 +107,7 @@ pub enum Select {
 }
 
 impl Select {
-    /// The word for it.
+    /// The name in texts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -140,7 +139,7 @@ impl Query {
         self.bbox.is_some() || self.region.is_some()
     }
 
-    /// A box around what box and region have in common, in a store with these axes; `None` without either.
+    /// A box around the intersection of box and region, in a store with these axes; `None` without either.
     ///
     /// # Errors
     ///
@@ -153,12 +152,12 @@ impl Query {
     }
 }
 
-/// Consecutive chunks: from the coordinates `from` until before `until`, in lexicographic order.
+/// Consecutive chunks in lexicographic order: from `from`, up to and without `until`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChunkRange {
-    /// The first coordinate; `None`: no chunk is before the range.
+    /// The first coordinate; `None`: unbounded.
     pub from: Option<Vec<i64>>,
-    /// The coordinate after the last one; `None`: no chunk is after the range.
+    /// The coordinate after the last one; `None`: unbounded.
     pub until: Option<Vec<i64>>,
 }
 
@@ -217,8 +216,8 @@ pub enum Column {
 impl FromStr for Column {
     type Err = QueryError;
 
-    /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; every other word names an
-    /// attribute, else an axis, else `geometry`, and so does what follows `attribute:`.
+    /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; any other word, or the text after `attribute:`, is the name
+    /// of an attribute, else of an axis, else `geometry`.
     fn from_str(text: &str) -> Result<Self, QueryError> {
         Ok(match text {
             "position" => Self::Position,

@@ -1,4 +1,4 @@
-//! One level in the view of one query: the cells of its chunks, and their decoded content.
+//! Reads and decodes the chunks of one level for one query.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::region::{BoundRegion, Overlap};
 use crate::{BBox, QueryError};
 use zvf_store::format::int;
 
-/// The rows of a chunk that satisfy a query.
+/// The conditions on the rows of a chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RowTest {
     pub(crate) bbox: Option<BBox>,
-    /// A region, which is in the box.
+    /// A region, which is inside the box.
     pub(crate) region: Option<Arc<BoundRegion>>,
-    /// A chunk is kept whole as soon as one row passes.
+    /// Whether a chunk is kept as a whole if one of its rows satisfies the conditions.
     pub(crate) whole_chunks: bool,
-    /// Chunk keys do not tell where rows are: a chunk meets the box if one of its rows does.
+    /// Whether chunk keys do not determine positions; a chunk then intersects the box if one of its rows does.
     pub(crate) worthless_keys: bool,
-    /// Whether the rows of a chunk must be where its key says: boxes that leave chunks out depend on it.
+    /// Whether the rows of a chunk must be at the place of its key, because chunks are excluded by the box.
     pub(crate) placed: bool,
 }
 
-/// Which cells of a chunk are wanted.
+/// The requested cells of a chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct What {
     pub(crate) vertices: bool,
@@ -45,7 +45,7 @@ pub(crate) struct What {
 }
 
 impl What {
-    /// Whether a column of the reader is wanted.
+    /// Whether a column of the reader is requested.
     fn wants(&self, column: usize) -> bool {
         self.attributes.get(column) == Some(&true)
     }
@@ -69,9 +69,9 @@ pub(crate) struct Reader {
     pub(crate) tested: Vec<bool>,
     pub(crate) filter: Option<BoundFilter>,
     pub(crate) test: RowTest,
-    /// Set once the fragments of a chunk are far from reaching over its rows.
+    /// Set if the fragments of a chunk cover only a fraction of its rows: [`Fragments::are_short`].
     pub(crate) short: Arc<AtomicBool>,
-    /// The chunk whose rows are compared with its key where no box causes the rows of all chunks to be compared.
+    /// A chunk whose rows are compared with its key if no box requires this for all chunks.
     pub(crate) probe: Option<Slot>,
     /// Set if none of these rows is in the chunk.
     pub(crate) displaced: Arc<AtomicBool>,
@@ -86,9 +86,9 @@ pub(crate) struct Decoded {
     pub(crate) slot: Slot,
     /// Rows of the buffer.
     pub(crate) rows: u32,
-    /// The chunk is listed, and its vertices are not there.
+    /// Whether the chunk is listed but its vertices are missing.
     pub(crate) absent: bool,
-    /// World positions, of the rows that are used.
+    /// World positions of the used rows.
     pub(crate) positions: RowValues,
     pub(crate) fragments: Option<Arc<Fragments>>,
     /// One for each column of the reader.
@@ -100,7 +100,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Bytes that the chunk keeps in memory, about.
+    /// Approximate memory of the chunk, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let cells = self.cells.iter().map(|cell| match cell {
             Cell::Rows { values, .. } | Cell::Short { values, .. } => values.bytes().len(),
@@ -115,7 +115,7 @@ impl Decoded {
 }
 
 impl Decoded {
-    /// Drops the values of the rows and keeps what is known about the cells.
+    /// Drops the values of the rows, and keeps the facts about the cells.
     pub(crate) fn forget_values(&mut self) {
         self.positions = RowValues::default();
         self.kept = Kept::Rows(Vec::new());
@@ -128,7 +128,7 @@ impl Decoded {
 }
 
 impl Reader {
-    /// Takes the chunks of a query.
+    /// Sets the chunks of a query.
     pub(crate) fn set_table(&mut self, table: ChunkTable) {
         let far = farthest(table.iter(), self.grid.dims());
         self.probe = far
@@ -137,14 +137,14 @@ impl Reader {
         self.table = table;
     }
 
-    /// Whether none of the first rows of a chunk, as stored, is inside it.
+    /// Whether all of the first stored rows of a chunk are outside it.
     fn is_displaced(&self, chunk: &[i64], rows: &[u8]) -> bool {
         let most = PROBED.saturating_mul(self.position.row_bytes());
         let extent = self.position.extent(rows.get(..most).unwrap_or(rows));
         self.grid.is_elsewhere(chunk, &extent.min, &extent.max)
     }
 
-    /// The cells that are wanted of one chunk.
+    /// The requested cells of one chunk.
     fn wanted(&self, what: &What) -> WantedCells {
         let mut columns = vec![false; self.chunks.columns().len()];
         for (stored, wanted) in self.stored.iter().zip(&what.attributes) {
@@ -159,7 +159,7 @@ impl Reader {
         }
     }
 
-    /// The cells that are requested of some chunks.
+    /// The requested cells of some chunks.
     pub(crate) fn cells(&self, slots: impl Iterator<Item = Slot>, what: &What) -> Vec<CellWant> {
         let wanted = self.wanted(what);
         let cells = |slot| {
@@ -169,7 +169,7 @@ impl Reader {
         slots.flat_map(cells).collect()
     }
 
-    /// Requests the cells of some chunks in a round of requests, then runs `work` on them, on a worker thread or, where it is little, `here`.
+    /// Requests the cells of some chunks in a round of requests, then runs `work` on them, on a worker thread or on this one (`here`).
     ///
     /// # Errors
     ///
@@ -211,8 +211,7 @@ impl Reader {
         self.test.bbox.is_some() || self.test.placed || self.filter.is_some()
     }
 
-    /// The rows that are read of a chunk, given by numbers of fragments: `None` for all, where more than these are tested or compared with the
-    /// chunk's key.
+    /// The rows to decode of a chunk, from numbers of fragments; `None` for all, if other rows are also tested or compared with the chunk's key.
     fn picked(
         &self,
         slot: Slot,
@@ -230,13 +229,12 @@ impl Reader {
         Some(Arc::new(fragments?.rows_of(named?, 0..probed)))
     }
 
-    /// Decodes one chunk and finds the rows that satisfy the query. Where the query needs no others, only the rows of the `named`
-    /// fragments, given by first number and count, are decoded, and attributes of the rows found alone.
+    /// Decodes one chunk and finds the rows that satisfy the query. If no other rows are needed, only the rows of the `named` fragments (first number
+    /// and count) are decoded, and attributes only for the rows found.
     ///
     /// # Errors
     ///
-    /// Malformed: lengths that do not fit, damaged fragments, codes without category. Misuse: a filter that names a
-    /// channel that is not there.
+    /// Malformed: wrong lengths, damaged fragments, codes without category. Misuse: a filter with a channel that does not exist.
     pub(crate) fn decode(
         &self,
         slot: Slot,
@@ -325,7 +323,7 @@ impl Reader {
         Ok(chunk)
     }
 
-    /// Reads wanted columns of a chunk with `rows` rows: of some of them, or of all.
+    /// Decodes the requested columns of a chunk with `rows` rows, for some or all of the rows.
     fn read_columns(
         &self,
         chunk: &[i64],
@@ -339,7 +337,7 @@ impl Reader {
             *into = match stored {
                 None if column.absent => Cell::Missing,
                 None => self.key_cell(column, chunk)?,
-                // Without vertices there is nothing that attributes could belong to.
+                // Without vertices there are no attributes.
                 Some(_) if rows == 0 => Cell::Missing,
                 Some(stored) => {
                     let path = column.array.as_ref().map_or("", |array| array.path());
@@ -362,7 +360,7 @@ impl Reader {
         rows: u32,
         open: &mut OpenChunk,
     ) -> Result<Fragments, QueryError> {
-        // Listed vertices that do not exist have no rows, regardless of their fragments.
+        // Missing vertices have no rows, even if the chunk has fragments.
         if rows == 0 {
             return Ok(Fragments::default());
         }
@@ -382,7 +380,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The value of an attribute that is the first component of the key.
+    /// The value of the attribute in the first component of the key.
     fn key_cell(&self, column: &ColumnSpec, chunk: &[i64]) -> Result<Cell, QueryError> {
         let cell = Cell::Code(chunk.first().copied().unwrap_or(-1));
         match column.check_codes(&cell) {
@@ -438,7 +436,7 @@ impl Reader {
         Ok(kept)
     }
 
-    /// The rows inside the box and the region; `extent` is that of all rows, if known.
+    /// The rows inside the box and the region; `extent` is the extent of all rows, if known.
     fn inside(
         &self,
         positions: &[u8],
@@ -465,7 +463,7 @@ impl Reader {
         })
     }
 
-    /// Whether a chunk can have rows of the region, by the place that its key says.
+    /// Whether a chunk can have rows in the region, by its key.
     pub(crate) fn may_meet(&self, chunk: &[i64]) -> bool {
         let Some(region) = &self.test.region else {
             return true;
@@ -493,7 +491,7 @@ impl Reader {
                 width,
             }
         };
-        // Between the ends of short cells every cell has all rows or none.
+        // Rows are tested in ranges between the ends of short cells, where each cell has all rows or none.
         let mut ends: Vec<u32> = cells
             .iter()
             .filter_map(|cell| match cell {
@@ -524,7 +522,7 @@ impl Reader {
         Ok(truths)
     }
 
-    /// Whether the filter rules a chunk out before anything of it is read.
+    /// Whether the filter excludes a chunk before it is read.
     pub(crate) fn rules_out(&self, chunk: &[i64]) -> bool {
         let Some(filter) = &self.filter else {
             return false;

@@ -1,4 +1,4 @@
-//! Where the rows of every chunk went: the step from (chunk, row) to row of the result.
+//! Maps rows of chunks to rows of the result.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use zvf_store::format::int;
 /// The rows of one chunk in the result.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkRows {
-    /// Row of the result that the first kept row became.
+    /// Row of the result for the first kept row.
     pub(crate) base: u64,
     /// Rows of the buffer; `None` if it was not read or does not exist.
     pub(crate) rows: Option<u32>,
@@ -30,20 +30,20 @@ impl Default for ChunkRows {
 }
 
 impl ChunkRows {
-    /// Row of the result that a row became.
+    /// Row of the result for a row of the chunk.
     pub(crate) fn global(&self, row: u32) -> Option<u64> {
         Some(self.base + u64::from(self.kept.rank(row)?))
     }
 }
 
-/// All chunks of a result, by slot. A row number a kept row of partly kept chunks; nothing else grows with rows.
+/// The kept rows of all chunks, by slot. Memory grows only with the kept rows of partly kept chunks: one number for each.
 #[derive(Debug, Default)]
 pub(crate) struct RowMap {
     pub(crate) chunks: Vec<ChunkRows>,
 }
 
 impl RowMap {
-    /// A table of chunks without kept rows.
+    /// A map without kept rows.
     pub(crate) fn new(chunks: usize) -> Self {
         Self {
             chunks: vec![ChunkRows::default(); chunks],
@@ -60,7 +60,7 @@ impl RowMap {
         self.get(slot)?.rows
     }
 
-    /// Row of the result that a row of a chunk became.
+    /// Row of the result for a row of a chunk.
     pub(crate) fn global(&self, key: Key) -> Option<u64> {
         self.get(key.slot())?.global(key.row())
     }
@@ -71,7 +71,7 @@ impl RowMap {
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// A row of a chunk that is not in the query.
+    /// A row of a chunk outside the query.
     pub(crate) const OUTSIDE: Self = Self(u64::MAX);
 
     pub(crate) fn new(slot: Slot, row: u32) -> Self {

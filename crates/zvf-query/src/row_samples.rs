@@ -1,4 +1,4 @@
-//! Some rows of an answer: the last ones, or rows drawn at random.
+//! The last rows of an answer, or random rows.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,7 +14,7 @@ use zvf_store::format::int;
 use crate::error::OrBug;
 use crate::{Outputs, Place, Query, QueryError, Summary, Table, Target};
 
-/// Rows of a piece from which the last rows are taken.
+/// Approximate rows of the pieces in which the last rows are searched.
 const PIECE: u64 = 1 << 18;
 
 /// Rows of the vertex table of a query.
@@ -25,7 +25,7 @@ pub struct RowSample {
     pub schema: SchemaRef,
     /// The rows, in the order of the answer.
     pub batches: Vec<RecordBatch>,
-    /// Rows that were read to find these.
+    /// Number of rows that were read.
     pub seen: u64,
     /// The levels that were read.
     pub levels: Vec<u32>,
@@ -37,8 +37,8 @@ pub struct RowSample {
 ///
 /// # Cost
 ///
-/// Splits of the query of about 262,144 rows, or of as many as are requested, from the last one on, until there are enough rows; a condition that few
-/// rows satisfy may need all of them. Memory: the rows, at most the memory budget of the query.
+/// Reads splits of the query with about 262,144 rows (or as many as are requested), beginning with the last one, until there are enough rows. A
+/// condition that few rows satisfy may need all splits. Memory: the rows, at most the memory budget of the query.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn last_rows<'a>(
         let pieces = asked.splits(store, Target::Rows(rows.max(PIECE))).await?;
         let mut found: Option<RowSample> = None;
         let mut left = rows;
-        // Of no piece the first one still has the columns.
+        // Without rows, the first piece provides the columns.
         for piece in pieces.iter().rev() {
             let query = Query {
                 memory_budget: budget,
@@ -80,7 +80,7 @@ pub fn last_rows<'a>(
                 seen += int::wide(batch.num_rows());
                 count += int::wide(batch.num_rows());
                 kept.push_back(batch);
-                // Batches before the last rows go.
+                // Drops batches before the last rows.
                 while let Some(first) = kept.front().map(|first| int::wide(first.num_rows())) {
                     if count - first < left {
                         break;
@@ -128,12 +128,12 @@ pub fn last_rows<'a>(
     })
 }
 
-/// Rows of a query drawn at random, in its order: each set of `rows` rows is as likely as any other; all rows if the answer has fewer. The same `seed`
-/// draws the same rows from the same answer, whatever the batches and the number of threads.
+/// Random rows of a query, in its order: each set of `rows` rows has the same probability; all rows if the answer has fewer. The same `seed` draws the
+/// same rows from the same answer, regardless of batches and threads.
 ///
 /// # Cost
 ///
-/// One pass over the answer. Memory: up to two times the rows that are drawn and 4,096 more, at most the memory budget of the query.
+/// One pass over the answer. Memory: up to twice the number of drawn rows and 4,096 more, at most the memory budget of the query.
 ///
 /// # Errors
 ///
@@ -215,15 +215,15 @@ fn to_index(rows: u64) -> Result<usize, QueryError> {
         .or_bug("more rows than memory has")
 }
 
-/// Rows with the smallest keys; the key of a row follows from the seed and its number alone.
+/// The rows with the smallest keys; the key of a row depends only on the seed and the row number.
 #[derive(Debug)]
 struct Drawn {
     rows: u64,
     seed: u64,
     seen: u64,
-    /// Keys of the rows that are drawn so far, with their numbers.
+    /// Keys of the currently drawn rows, with their numbers.
     smallest: BinaryHeap<(u64, u64)>,
-    /// Rows that were drawn when they were read, with their numbers: some were lost to later ones.
+    /// Rows that were drawn when they were read, with their numbers; some of them were replaced later.
     held: Vec<(Vec<u64>, RecordBatch)>,
     count: u64,
     bytes: u64,
@@ -278,7 +278,7 @@ impl Drawn {
         Ok(())
     }
 
-    /// Drops the rows that were lost to later ones.
+    /// Drops the rows that were replaced.
     fn drop_lost(&mut self) -> Result<(), QueryError> {
         let largest = self.smallest.peek().copied();
         let mut kept = Vec::with_capacity(self.held.len());
@@ -301,7 +301,7 @@ impl Drawn {
     }
 }
 
-/// A number whose bits depend on all bits of another one: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014), which mixes the bits of a number.
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! A query cut into pieces that run anywhere, each row in exactly one of them.
+//! Splits a query into pieces that can run anywhere, with each row in exactly one of them.
 
 use std::collections::BTreeMap;
 
@@ -14,31 +14,30 @@ use crate::prepare::chain;
 use crate::{Answer, ChunkRange, Column, Outputs, PieceOf, Query, QueryError, QuerySpec};
 use zvf_store::format::int;
 
-/// How large the pieces of a query are to be.
+/// The size of the pieces of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// So many pieces; some are empty if there are fewer chunks or objects.
+    /// This number of pieces; some are empty if there are fewer chunks or objects.
     Count(u32),
-    /// About so many rows each, estimated from documents.
+    /// About this number of rows in each, estimated from documents.
     Rows(u64),
-    /// About so many decoded bytes each, estimated from documents.
+    /// About this number of decoded bytes in each, estimated from documents.
     Bytes(u64),
 }
 
-/// One piece of a query. It can be serialised, and run by any program that reaches the store.
+/// One piece of a query. It can be serialized, and run by any program with access to the store.
 ///
-/// Rows of a query in chunk order are cut by chunk; its pieces have the vertex table alone, since objects and links reach from
-/// piece to piece. Whole objects are cut by id; a piece has the objects with their vertices, and links of the kinds that have them
-/// inside of objects: lines, polylines, streamlines and skeletons. `start` of an object, and the ends of a link, are rows of the
-/// vertex table of the piece.
+/// Queries in chunk order are split by chunk. Their pieces have only the vertex table, because objects and links extend over several pieces. Queries of
+/// whole objects are split by id. Their pieces have the objects with their vertices, and links for kinds whose links are inside objects: lines,
+/// polylines, streamlines and skeletons. `start` of an object and the ends of a link are rows of the vertex table of the piece.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Split {
     /// Address of the store.
     pub url: String,
-    /// Which piece it is, from 0.
+    /// The number of the piece, from 0.
     pub number: u32,
-    /// How many pieces there are.
+    /// The number of pieces.
     pub count: u32,
     /// Rows of the vertex table, estimated from documents; a condition may leave fewer.
     pub rows: u64,
@@ -50,7 +49,7 @@ pub struct Split {
 }
 
 impl Query {
-    /// Cuts the query into pieces so that every row of its answer is in exactly one of them.
+    /// Splits the query into pieces so that every row of its answer is in exactly one of them.
     ///
     /// # Cost
     ///
@@ -59,8 +58,8 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Misuse: a limit, since which rows come first is not known before they are read; no pieces. Limit: more than 2^20 pieces by
-    /// count; by rows and bytes pieces are larger then. As [`query`](crate::query) for levels and objects that do not exist.
+    /// Misuse: a limit, because its rows are unknown before they are read; no pieces. Limit: more than 2^20 pieces by count (pieces by rows or bytes
+    /// become larger instead). The errors of [`query`](crate::query) for levels and objects that do not exist.
     pub fn splits<'a>(
         &'a self,
         store: &'a Store,
@@ -142,7 +141,7 @@ impl Query {
         })
     }
 
-    /// The query without conditions on objects and their relation to a region, if it has some.
+    /// The query with conditions on objects replaced by ids, if it is a query by object.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
         let found = resolve(store, self.clone()).await?;
         let changed = found.filter != self.filter
@@ -163,7 +162,7 @@ impl Query {
             }
         }
         chunks.sort();
-        // Levels of a chain may have chunks of one coordinate.
+        // Several levels of a chain may have chunks with the same coordinate.
         chunks.dedup_by(|next, first| {
             let same = next.0 == first.0;
             first.1 += if same { next.1 } else { 0 };
@@ -180,7 +179,7 @@ impl Query {
             let next = number.saturating_add(1);
             let own = chunks.get(bound(number)..bound(next)).unwrap_or(&[]);
             let mut asked = self.spec();
-            // The first and the last piece reach beyond what is listed, so that no chunk is in none.
+            // The first and the last piece are unbounded, so that every chunk is in a piece.
             asked.chunks = Some(ChunkRange {
                 from: (number > 0).then(|| coord(number)),
                 until: (next < count).then(|| coord(next)),
@@ -233,11 +232,11 @@ impl Query {
 }
 
 impl Split {
-    /// The query that the piece is.
+    /// The query of the piece.
     ///
     /// # Errors
     ///
-    /// Misuse: a piece that was changed so that it is no piece any more.
+    /// Misuse: a piece that was changed and is invalid.
     pub fn query(&self) -> Result<Query, QueryError> {
         if self.query.chunks.is_none() && self.query.objects.is_none() {
             return Err(QueryError::misuse(
@@ -247,7 +246,7 @@ impl Split {
         self.query.plain()
     }
 
-    /// The same piece with other columns of the vertex table; none: position, then all attributes.
+    /// The same piece with other columns of the vertex table; empty: position, then all attributes.
     #[must_use]
     pub fn with_columns(mut self, columns: &[Column]) -> Self {
         self.query.attributes = Names::All;
@@ -270,7 +269,7 @@ impl Split {
     ///
     /// # Errors
     ///
-    /// The store is not the one that was cut: [`IoError::SourceChanged`]. As [`query`](crate::query).
+    /// The store changed after the split: [`IoError::SourceChanged`]. The errors of [`query`](crate::query).
     pub fn run<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Answer, QueryError>> {
         Box::pin(async move {
             let query = self.query()?;

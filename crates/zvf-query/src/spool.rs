@@ -14,14 +14,14 @@ pub(crate) struct Extent {
     pub(crate) len: u64,
 }
 
-/// Where rows are put: a file.
+/// The storage of the spool: a file.
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 mod medium {
     pub(super) use std::fs::File as Medium;
     pub(super) use tempfile::tempfile as create;
 }
 
-/// Where rows are put: memory, for want of files.
+/// The storage of the spool on systems without files: memory.
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 mod medium {
     pub(super) type Medium = std::io::Cursor<Vec<u8>>;
@@ -32,7 +32,7 @@ mod medium {
 }
 
 /// An append-only file without a name in the system's folder for temporary files. It is created by the first
-/// [`append`](Self::append), and the system removes it when the spool is dropped or the process ends, however that happens.
+/// [`append`](Self::append), and the system removes it when the spool is dropped or the process ends, even by a crash.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     inner: Mutex<Option<Inner>>,
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 impl Spool {
-    /// Appends bytes; several threads may.
+    /// Appends bytes; can be called from several threads.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Spool {
                 end: 0,
             }),
         };
-        // A thread that panicked may have left the file anywhere, so the position is set before every access.
+        // The position is set before every access, because a thread that panicked may have changed it.
         inner
             .file
             .seek(SeekFrom::Start(inner.end))

@@ -1,4 +1,4 @@
-//! Gathered rows as bytes of a temporary file, and back.
+//! Writes gathered rows to a temporary file, and reads them.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ impl<'a> StoredRows<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, without place: a column of another width than rows before. Bug: rows that do not exist.
+    /// Malformed, without a place: a column of another width than of previous rows. Bug: rows that do not exist.
     pub(crate) fn push_to(
         &self,
         range: Range<usize>,

@@ -1,4 +1,4 @@
-//! The vertex table: which columns it has, and batches of it.
+//! The vertex table: its columns and batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,20 +38,20 @@ pub(crate) enum Out {
     Fragment,
     ObjectId,
     ObjectIds,
-    /// Number of the row's object among those chosen, in the answer of one level of a chain. Last, and not in the answer of the chain.
+    /// The number of the row's object among the chosen ones. Only in the answer of one level of a chain, as the last column.
     Pick,
     /// A column of the reader.
     Attribute(usize),
 }
 
-/// The columns of the table, before widths are known.
+/// The columns of the table before their widths are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TablePlan {
     pub(crate) outs: Vec<Out>,
     pub(crate) metadata: HashMap<String, String>,
     /// The names of the axes.
     pub(crate) axes: Vec<String>,
-    /// How positions become points, if [`Out::Geometry`] is a column.
+    /// The conversion of positions to points, if [`Out::Geometry`] is a column.
     pub(crate) points: Option<Points>,
 }
 
@@ -73,7 +73,7 @@ impl TablePlan {
         outs.any(|out| matches!(out, Out::Position | Out::Axis(_) | Out::Geometry))
     }
 
-    /// Bytes of a gathered row in the columns that no array of the store has.
+    /// Bytes of a gathered row in computed columns, which are not an array of the store.
     pub(crate) fn computed_bytes(&self, key_rank: usize) -> usize {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
@@ -99,7 +99,7 @@ impl TablePlan {
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// For each column whether its type is assumed, because its width is stated nowhere and all values are missing.
+    /// For each column, whether its type is assumed, because its width is unknown and all values are missing.
     pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
         let guessed = |out: &Out| match out {
             Out::Attribute(index) => {
@@ -112,7 +112,7 @@ impl TablePlan {
         self.outs.iter().map(guessed).collect()
     }
 
-    /// Whether the width of a column is unknown and may be found in chunks that were not read yet.
+    /// Whether the width of a column is unknown and may be in chunks that were not read yet.
     pub(crate) fn is_open(&self, reader: &Reader, widths: &[Option<usize>]) -> bool {
         let columns = reader.columns.iter().zip(widths).enumerate();
         columns.into_iter().any(|(index, (column, width))| {
@@ -179,14 +179,14 @@ impl TablePlan {
     }
 }
 
-/// Width of a column: as the cells have it, else as the document states it, else 1.
+/// Width of a column: from the cells, else from the document, else 1.
 pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) -> usize {
     let told = widths.get(index).copied().flatten();
     told.or_else(|| reader.columns.get(index).and_then(|column| column.declared))
         .unwrap_or(1)
 }
 
-/// Rows of the table as they are gathered.
+/// Collects the rows of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) rows: usize,
@@ -195,11 +195,11 @@ pub(crate) struct Gathered {
     pub(crate) columns: Vec<Column>,
     pub(crate) chunk: Vec<i64>,
     pub(crate) row: Vec<u64>,
-    /// [`NO_FRAGMENT`] of rows in none.
+    /// [`NO_FRAGMENT`] for rows without a fragment.
     pub(crate) fragment: Vec<u64>,
 }
 
-/// Number of the fragment of rows that are in none.
+/// The number for rows without a fragment.
 pub(crate) const NO_FRAGMENT: u64 = u64::MAX;
 
 /// Owners of the rows of a batch, if the table has such columns.
@@ -213,7 +213,7 @@ pub(crate) struct OwnerColumns {
 }
 
 impl Gathered {
-    /// Room for `rows` rows.
+    /// An empty batch with a capacity of `rows` rows.
     pub(crate) fn with_capacity(plan: &TablePlan, reader: &Reader, rows: usize) -> Self {
         let bytes = |row: usize| int::wide(rows).saturating_mul(int::wide(row));
         let mut found = Self::default();
@@ -240,7 +240,7 @@ impl Gathered {
         found
     }
 
-    /// Appends rows of a chunk. `fragment` is the fragment they come from, where it is the only one.
+    /// Appends rows of a chunk. `fragment` is their fragment, if it is the only one.
     pub(crate) fn push(
         &mut self,
         plan: &TablePlan,
@@ -307,14 +307,14 @@ impl Gathered {
         }));
     }
 
-    /// Bytes of the rows, about.
+    /// Approximate bytes of the rows.
     pub(crate) fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let numbers = self.chunk.len() + self.row.len() + self.fragment.len();
         self.position.len() + columns + 8 * numbers
     }
 
-    /// Widths of columns, as gathered cells have them.
+    /// Sets widths of columns from the gathered cells.
     pub(crate) fn widths(&self, into: &mut [Option<usize>]) {
         for (into, column) in into.iter_mut().zip(&self.columns) {
             *into = into.or(column.width);

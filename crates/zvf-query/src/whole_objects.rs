@@ -1,4 +1,4 @@
-//! Whole objects with their positions and links in memory, for what is computed of each.
+//! Whole objects with their positions and links in memory, for computations on each object.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -8,16 +8,16 @@ use zvf_store::{Names, Store};
 use crate::error::OrBug;
 use crate::{Column, Outputs, Query, QueryError, Table, numbers};
 
-/// Some objects, one after another.
+/// Some objects.
 #[derive(Debug)]
 pub(crate) struct WholeObjects {
     dims: usize,
     /// Row-major.
     positions: Vec<f64>,
-    /// The first row of each object, and how many it has.
+    /// The first row and the number of rows of each object.
     pub(crate) rows: Vec<(usize, usize)>,
-    /// Vertices of a link, and for each object the rows of its links; `None`: the store has none, or they were not requested. A link between two objects
-    /// is of neither, since whether it is returned depends on which objects are read together.
+    /// The number of vertices of a link, and for each object the rows of its links; `None` if the store has no links, or they were not requested.
+    /// Links between two objects are left out, because only objects that are read together have them.
     pub(crate) links: Option<(usize, Vec<Vec<usize>>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,
@@ -102,14 +102,14 @@ impl WholeObjects {
         self.positions.get(start..start.checked_add(self.dims)?)
     }
 
-    /// Links of two vertices, as the positions of both; one of a row that is not returned is a bug.
+    /// The positions of both ends of a link of two vertices. A missing row is a bug.
     pub(crate) fn ends(&self, a: usize, b: usize) -> Result<(&[f64], &[f64]), QueryError> {
         let ends = self.position(a).zip(self.position(b));
         ends.or_bug("a link of rows that are not returned")
     }
 }
 
-/// The rows of the links of each object, of all links.
+/// Distributes all links to the objects.
 fn by_object(
     rows: &[(usize, usize)],
     width: usize,
@@ -117,7 +117,7 @@ fn by_object(
 ) -> Result<Vec<Vec<usize>>, QueryError> {
     let object_of = |row: &usize| {
         let after = rows.partition_point(|(start, _)| start <= row);
-        // Objects without rows begin at the next object.
+        // Objects without rows have the same start as the next object.
         let mut before = rows.iter().enumerate().take(after).rev();
         let found = before.find(|(_, (_, count))| *count > 0);
         let (object, (start, count)) = found.or_bug("a link of no object")?;

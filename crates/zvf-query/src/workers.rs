@@ -1,4 +1,4 @@
-//! CPU work on worker threads.
+//! Runs CPU work on worker threads.
 
 use std::task::Poll;
 
@@ -10,10 +10,10 @@ use zvf_store::Store;
 
 use crate::QueryError;
 
-/// Steps, and link batches, that are made at one time.
+/// Number of steps, and of link batches, that are computed concurrently.
 pub(crate) const WORKERS: usize = 2;
 
-/// The worker threads of a store, for the work of one round of requests.
+/// Runs the work of one round of requests on the worker threads of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
     store: Store,
@@ -30,7 +30,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// The work's own.
+    /// The errors of the work.
     pub(crate) fn run<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<R, QueryError> + Send + 'static,
@@ -41,7 +41,7 @@ impl Workers {
         async move { run.await? }.boxed()
     }
 
-    /// As [`produce`](Self::produce) where there is one thread: all results are made before the first one is read.
+    /// As [`produce`](Self::produce), on systems with one thread: all results are computed before the first one is returned.
     fn produce_here<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
@@ -63,8 +63,8 @@ impl Workers {
     /// Runs work on one worker thread. `work` passes its results one by one to the function that it is given, which waits until the
     /// stream is read and returns false once the stream was dropped.
     ///
-    /// One thread and not a pool: the allocator keeps, for each thread that allocated them, buffers that other threads freed. With many
-    /// threads that allocate large buffers in turn this is several times what is in use.
+    /// One thread and not a pool, because the allocator keeps buffers that other threads freed for the thread that allocated them. With many threads
+    /// that allocate large buffers in turn, this is several times the memory in use.
     pub(crate) fn produce<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
@@ -82,7 +82,7 @@ impl Workers {
     }
 }
 
-/// Starts a future that is awaited later: work that it passes to other threads runs meanwhile.
+/// Starts a future that is awaited later, so that work that it passes to other threads runs meanwhile.
 pub(crate) async fn started<T: Send + 'static>(
     mut work: BoxFuture<'static, T>,
 ) -> BoxFuture<'static, T> {

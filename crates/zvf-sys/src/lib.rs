@@ -1,18 +1,18 @@
-//! Files by position, memory maps, the allocator, and threads: what the crates of this workspace use of the operating system.
+//! The interface of this workspace to the operating system: files by position, memory maps, the allocator, threads.
 //!
-//! [`ReadAt`] reads a file at positions, wherever it is stored: [`FileAt`] on the local disk, [`Memory`], `Map` (feature `mmap`), and objects of servers
-//! (`ObjectFile` of `zvf-io`). [`in_parallel`] distributes jobs among threads.
+//! [`ReadAt`] reads a file at positions. It is implemented for files of the local disk ([`FileAt`]), [`Memory`], `Map` (feature `mmap`) and
+//! objects of servers (`ObjectFile` of `zvf-io`). [`in_parallel`] distributes jobs among threads.
 //!
-//! | feature | brings |
+//! | feature | adds |
 //! |---|---|
 //! | `mmap` | [`Map`]: read-only memory maps of whole files |
 //! | `allocator` | [`allocator`]: mimalloc, for programs that make it their allocator, configured to return freed memory soon |
-//! | `dynamic-tls` | the same for a library that a running process loads |
+//! | `dynamic-tls` | `allocator` for a library that a running process loads |
 //!
-//! No feature is on by default, so that a crate that reads files links no allocator.
+//! No feature is on by default, so that crates that only read files do not link an allocator.
 //!
-//! **Invariant:** `unsafe` only here, and only in the modules of the first two features: one block each, with its condition on the
-//! function that has it. Every other crate of this workspace forbids it.
+//! **Invariant:** only this crate uses `unsafe`: one block in each module of the first two features, with its condition documented on the
+//! function. All other crates of this workspace forbid it.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "allocator")]

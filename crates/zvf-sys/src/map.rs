@@ -8,11 +8,11 @@ use std::path::Path;
 
 /// The bytes of one file, mapped read-only, for formats that are designed to be mapped.
 ///
-/// A map needs `unsafe`, because the operating system does not keep other programs from changing a file under the map. Its condition:
+/// A map needs `unsafe`, because the operating system does not prevent other programs from changing a mapped file. The condition:
 ///
-/// **While a map lives, no program truncates the file or writes into it.** Replacing the file by renaming another one
-/// over its name is allowed: the map keeps the old content. If that cannot be guaranteed, read the file instead. If a file
-/// is truncated under a map, a signal ends the process; if it is rewritten, bytes change that were already checked.
+/// **While a map exists, no program truncates the file or writes into it.** Renaming another file over its name is allowed: the map keeps the
+/// old content. If that cannot be guaranteed, read the file instead. If the file is truncated, a signal ends the process; if it is rewritten,
+/// bytes change that were already checked.
 ///
 /// ```
 /// let file = tempfile::NamedTempFile::new()?;
@@ -58,8 +58,8 @@ impl Map {
             ));
         }
         // SAFETY: the map is read-only and private to this value, and its lifetime is that of the borrow that `Deref`
-        // hands out. What memmap2 asks for beyond that is that the file is not changed while it is mapped; this is the
-        // documented condition of this function and of the type, and programs offer plain reads where it cannot be met.
+        // returns. memmap2 also requires that the file is not changed while it is mapped; this is the
+        // documented condition of this function and of the type, and programs offer plain reads if it cannot be met.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })
     }

@@ -1,10 +1,10 @@
-//! Jobs on several threads, results on one.
+//! Runs jobs on several threads, and passes the results to one.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
-/// Works on jobs with up to `threads` threads, and passes what they emit to `take` on the calling thread, in any order.
+/// Runs jobs on up to `threads` threads, and passes their results to `take` on the calling thread, in any order.
 ///
 /// `start` makes the worker of one thread; it gets a job and a function for its results. A single job, and all jobs if `threads` is at most 1,
 /// are done on the calling thread. The iterator of jobs runs under a lock.
@@ -64,7 +64,7 @@ where
             scope.spawn(move || {
                 let mut work = start();
                 for job in std::iter::once(job).chain(std::iter::from_fn(next)) {
-                    // The receiver is gone after an error; the results have no use then.
+                    // After an error the receiver is dropped, and the results are not needed.
                     let done = work(job, &mut |result| drop(to.send(Ok(result))));
                     if let Err(error) = done {
                         stopped.store(true, Relaxed);

@@ -10,8 +10,8 @@ use zvf_grid::int::wide;
 
 use crate::regular_file::open_file;
 
-/// The bytes of one file, read at positions: in memory, mapped, on a disk, or on a server. Without a cursor, so that several threads can
-/// read at once.
+/// Reads the bytes of one file at positions: in memory, mapped, on a disk, or on a server. There is no cursor, so several threads can read at
+/// once.
 ///
 /// ```
 /// use zvf_sys::{Memory, ReadAt};
@@ -70,9 +70,9 @@ impl dyn ReadAt + '_ {
 /// The cost of reads that are requests to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestCost {
-    /// Which neighbouring ranges are cheaper as one request.
+    /// When neighbouring ranges are cheaper as one request.
     pub merge: Merge,
-    /// Bytes at the start and at the end of a file that are worth reading with the first request there.
+    /// Bytes at the start and at the end of a file that the first request there should include.
     pub ahead: u64,
 }
 

@@ -1,11 +1,11 @@
-//! Regular files only: opening a pipe waits for its writer, and a device has no end.
+//! Opens regular files only: opening a pipe would wait for its writer, and a device has no end.
 
 use std::fmt;
 use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::Path;
 
-/// The kind of an object that is not a regular file, in words: a named pipe, a device or a socket.
+/// The name of the kind of an object that is not a regular file: a named pipe, a device or a socket.
 #[derive(Debug)]
 struct Special(&'static str);
 
@@ -17,11 +17,11 @@ impl fmt::Display for Special {
 
 impl std::error::Error for Special {}
 
-/// Opens a file of the local disk for reading, and nothing else that has a name there: a named pipe, a device or a socket is
-/// an error at once. Links are followed. A folder is opened, too: reading from it fails.
+/// Opens a file of the local disk for reading. A named pipe, a device or a socket is an error, without waiting. Symbolic links are followed. A
+/// folder can be opened; reading from it fails.
 ///
 /// # Errors
-/// As the system says; [`io::ErrorKind::InvalidInput`] for what is no file.
+/// The error of the system; [`io::ErrorKind::InvalidInput`] for other objects than files.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -42,7 +42,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A file that was opened without waiting, if it is one.
+/// Checks that an open file, which was opened without blocking, is a regular one.
 ///
 /// # Errors
 /// As [`open_file`].
@@ -60,14 +60,14 @@ pub fn refused(kind: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, Special(kind))
 }
 
-/// The kind of a refused object, in words, if that is why opening failed.
+/// The name of the kind of a refused object, if that is why opening failed.
 #[must_use]
 pub fn is_refused(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
     inner.is::<Special>().then(|| inner.to_string())
 }
 
-/// The kind of an object that is neither file nor folder, in words.
+/// The name of the kind of an object that is neither file nor folder.
 #[must_use]
 pub fn special(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();

@@ -106,7 +106,7 @@ impl Tree {
         for (child, parent) in self.edges {
             if !parts.join(child, parent) {
                 let found = format!(
-                    "an edge to {}, to which there is a way already",
+                    "an edge to {}, which other edges join to it already",
                     place(parent)
                 );
                 findings.add(Check::TreeLoop, place(child), found, "no loop");

@@ -1,10 +1,10 @@
-//! The map that an image states.
+//! The affine of an image.
 
 use zvf_meta::Affine;
 
 use crate::AxisInfo;
 
-/// The map that an image states for its axes of space. `order` says, for each of them, which axis of the world it is.
+/// The affine of an image for its axes of space. `order` is the index of the world axis for each of them.
 #[must_use]
 pub fn affine_of_axes(axes: &[&AxisInfo], order: &[usize]) -> Affine {
     let width = axes.len().saturating_add(1);
@@ -18,7 +18,7 @@ pub fn affine_of_axes(axes: &[&AxisInfo], order: &[usize]) -> Affine {
             }
         }
     }
-    // Numbers that are not finite map nothing: then there is no map either.
+    // Fails for numbers that are not finite; then there is no affine.
     Affine::from_rows(&rows, axes.len())
         .unwrap_or_else(|_| Affine::of_scale(&vec![0.0; axes.len()]))
 }

@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 type Run = (u64, u64);
 
 impl Volume {
-    /// The elements that have one of some labels, or without labels those that are not 0: as runs (first element, count) that rise and lie apart, counted in C
+    /// The elements with one of some labels, or without labels the elements that are not 0, as ascending, separate runs (first element, count), numbered in C
     /// order over the axes of space. NaN is no label, nor are numbers with a fraction.
     ///
     /// # Cost
@@ -120,7 +120,7 @@ fn of_space<'n>(axes: &[AxisUse], numbers: impl Iterator<Item = &'n u64>) -> Vec
     space.map(|(_, number)| *number).collect()
 }
 
-/// Enlarges the extents of a chunk to those of a window, and reduces those of a chunk that is too large. `forward`: neighbours along the first axis are next to each
+/// Enlarges the extents of a chunk to a window of about `size` elements, or reduces them. `forward`: neighbours along the first axis are next to each
 /// other in the file, so that windows are whole along the first axes.
 fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
     let size = wide(size).max(1);

@@ -84,7 +84,7 @@ impl Volume {
 }
 
 impl VolumePlacement {
-    /// The axes of a store that `count` axes without names are: those of space, if there are as many, else all.
+    /// The axes of a store for `count` axes without names: the axes of space if there are `count` of them, else all.
     #[must_use]
     pub fn in_order(world: &[Axis], count: usize) -> Vec<usize> {
         let space = world.iter().enumerate().filter(|(_, axis)| axis.is_space());
@@ -95,7 +95,7 @@ impl VolumePlacement {
         }
     }
 
-    /// Places a volume among the positions of a store with these axes: by `stated`, else by what the volume says itself, else element i is at i. Axes of a volume that
+    /// Determines the map from elements to positions of a store with these axes: `stated`, else that of the volume, else element i is at i. Axes of a volume that
     /// the store names as well are matched by name, others in order.
     ///
     /// # Errors

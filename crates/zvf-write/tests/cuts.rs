@@ -1,4 +1,4 @@
-//! Chunks that are cut by an attribute, and fragments that are cut by values: what lies where, and what is refused.
+//! Chunks that are divided by an attribute, and fragments that are cut by values: what lies where, and what is refused.
 
 use std::collections::BTreeMap;
 
@@ -260,7 +260,7 @@ async fn what_cannot_be_a_key_is_refused() {
     }
 }
 
-/// Parts of a store whose chunks are cut by an attribute: by value here, so that no two have a chunk together.
+/// Parts of a store whose chunks are divided by an attribute: by value here, so that no two have a chunk together.
 #[tokio::test]
 async fn parts_need_the_values_and_make_the_same_store() {
     let base = || {
@@ -531,7 +531,10 @@ async fn linked_levels_are_refused_where_chunks_are_cut_by_an_attribute() {
         )
         .await
         .unwrap_err();
-        assert!(error.to_string().contains("cut by an attribute"), "{error}");
+        assert!(
+            error.to_string().contains("divided by an attribute"),
+            "{error}"
+        );
     }
     assert_eq!(memory.files().await, before);
 }

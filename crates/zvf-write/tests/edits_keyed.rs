@@ -185,7 +185,7 @@ async fn a_column_is_added_chunk_by_chunk() {
     assert!(
         told.unwrap_err()
             .to_string()
-            .contains("what chunks are cut by")
+            .contains("the attribute by which chunks are divided")
     );
 }
 

@@ -226,7 +226,7 @@ async fn what_comes_again_is_compared() {
         assert!(writer.skip_batch(&batch(0)).unwrap());
         let told = writer.skip_batch(&changed).unwrap_err().to_string();
         assert!(
-            told.contains("what it was begun with has changed"),
+            told.contains("the input changed since it was begun"),
             "{told}"
         );
     }

@@ -173,7 +173,7 @@ async fn coordinates_far_out_and_zeros_of_both_signs_are_kept() {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("row 0, axis 1") && error.contains("lies in a chunk"),
+            error.contains("row 0, axis 1") && error.contains("chunk coordinate fits"),
             "{error}"
         );
     }

@@ -312,7 +312,9 @@ async fn tables_that_do_not_fit_are_refused() {
         .unwrap();
     let error = writer.finish().await.unwrap_err();
     assert!(
-        error.to_string().contains("bool has none for absence"),
+        error
+            .to_string()
+            .contains("bool has no value that means missing"),
         "{error}"
     );
 }

@@ -11,10 +11,10 @@ use super::parts::{Counts, Parts, Stop};
 use crate::{Entry, FrameHeader, Layout, Metalayers, Special};
 use zvf_grid::int::{index, wide};
 
-/// Where the chunks are.
+/// The storage of the chunks.
 #[derive(Debug)]
 pub(crate) enum Storage {
-    /// In one source; the frame begins `offset` bytes into it.
+    /// In one source; the frame begins at byte `offset`.
     One {
         source: Box<dyn ReadAt>,
         offset: u64,
@@ -44,7 +44,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The file of a sparse frame that holds everything but its chunks.
+    /// The name of the file of a sparse frame with everything except its chunks.
     pub const HEAD: &'static str = "chunks.b2frame";
 
     /// Opens a file, or a folder with a `chunks.b2frame` in it.
@@ -55,7 +55,7 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// I/O; what the frame's own checks refuse (`spec/caterva-b2nd.md` 9).
+    /// I/O; a frame that violates the format (`spec/caterva-b2nd.md` 9).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -65,7 +65,7 @@ impl Frame {
         Self::open_at(path, 0)
     }
 
-    /// Opens a contiguous frame that begins `offset` bytes into a file.
+    /// Opens a contiguous frame that begins at byte `offset` of a file.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Frame {
         Self::from_source(Box::new(open(path.as_ref())?), offset)
     }
 
-    /// A contiguous frame at the start of bytes in memory; blocks are decoded straight from them.
+    /// A contiguous frame at the start of bytes in memory; blocks are decoded without a copy of the stored bytes.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Frame {
         Self::from_source(Box::new(Memory(bytes)), 0)
     }
 
-    /// A contiguous frame that begins `offset` bytes into any source.
+    /// A contiguous frame that begins at byte `offset` of any source.
     ///
     /// # Errors
     ///
@@ -143,11 +143,11 @@ impl Frame {
         self.parts.vlmeta(name, cap)
     }
 
-    /// Where chunk `chunk` is.
+    /// The index entry of chunk `chunk`.
     ///
     /// # Errors
     ///
-    /// [`Error::Absent`]; [`Error::Chunk`] for an entry that cannot be.
+    /// [`Error::Absent`]; [`Error::Chunk`] for an invalid entry.
     pub fn entry(&self, chunk: u64) -> Result<Entry, Error> {
         if chunk >= self.parts.header.chunk_count() {
             return Err(Error::Absent {
@@ -157,7 +157,7 @@ impl Frame {
         self.parts.index.entry(chunk).map_err(Error::chunk(chunk))
     }
 
-    /// Decodes one whole chunk of at most `cap` bytes, blocks in the order they are stored.
+    /// Decodes one whole chunk of at most `cap` bytes, with its blocks in stored order.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ pub(crate) fn chunk_file(number: u64) -> String {
     format!("{number:08X}.chunk")
 }
 
-/// Reads everything of a frame but its chunks.
+/// Reads all parts of a frame except its chunks.
 fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts, Error> {
     let failed = || Error::io("reading a frame");
     let size = source.size().map_err(failed())?.saturating_sub(offset);

@@ -1,23 +1,23 @@
 //! `zvf append`.
 
-/// What the help of `zvf append` says after its options.
+/// The text after the options in the help of `zvf append`.
 pub(crate) const APPEND: &str = "\
-FILE is of any format that `zvf import` reads, the directory that `zvf query -o DIR` writes, or another store of the same kind and axes, which is
-read into memory as a whole. New objects are added with all their vertices and links, or points to a store of points; all of it at once or
-not at all.
+FILE has any format that `zvf import` reads, or is a directory written by `zvf query -o DIR`, or another store of the same kind and axes,
+which must fit in memory. New objects are added with all their vertices and links; stores of points without objects get points. Either
+everything is added or nothing.
 
-Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query, a store. Where files only
-number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already, or that two files
-have, is an error; --new-ids, --id-offset and --id-from-file keep objects apart. Names and other attributes of objects are kept as far as the
-store has them. Groups are joined by name.
+Objects keep ids that FILE states: a column object_id, files named by numbers, the directory of a query, a store. Others (streamlines, files
+with other names) are numbered after the largest id of the store. An id that the store or two files already have is an error;
+--new-ids, --id-offset and --id-from-file avoid it. Attributes of objects, such as names, are kept if the store has them. Groups are joined
+by name.
 
-Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
-text), or has the value of --fill NAME=VALUE or of `zvf edit set-attribute NAME --fill VALUE`; one that the store lacks is left out, all
-with a remark.
+Values are converted to the types of the store; values that do not fit are an error, but floats are rounded. If FILE lacks an attribute,
+its values are missing (NaN, no text), or the value of --fill NAME=VALUE or of `zvf edit set-attribute NAME --fill VALUE`. Attributes that
+the store lacks are left out. Both are reported.
 
-Positions are brought to the axes, units and frame of the store. Files that state a unit or a frame (Arrow and Parquet tables of `zvf query`,
-its directories, tractograms, precomputed folders) are converted. Others are mapped as the files were that the store was made from
-(`zvf import --unit 8nm`, --scale, --affine: `zvf info` shows it), with a remark; --unit, --scale or --affine replace that for FILE alone.
+Positions are converted to the axes, units and frame of the store if FILE states its own (Arrow and Parquet tables of `zvf query`,
+its directories, tractograms, precomputed folders). Positions of other files are transformed as in the import that made the store
+(`zvf import --unit 8nm`, --scale, --affine; `zvf info` shows it); --unit, --scale or --affine state another transform for FILE.
 
 Examples:
   zvf append neurons.zarrvectors 1734350908.swc

@@ -1,6 +1,6 @@
 //! `zvf diff`
 
-/// What the help of `zvf diff` says after its options.
+/// The text after the options in the help of `zvf diff`.
 pub(crate) const DIFF: &str = "\
 Kind, axes, levels, names and types of attributes, and the vertices, objects, links and groups of every level are compared. Chunks, shards, codecs,
 versions of the format and the order of rows in chunks do not count: vertices of objects are identified by the id of the object and their

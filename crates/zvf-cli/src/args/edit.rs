@@ -10,19 +10,19 @@ use zvf_jobs::{ColumnOptions, FillValue, PlaceOptions, RegionOptions, TableOptio
 /// `zvf edit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. Coarse levels
-stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`. Where chunks are cut by an attribute
-(`zvf import --chunk-by`), a table of new vertices has its column, too; setting it brings vertices to other chunks.
+An edit is atomic: readers see all of it or nothing, also after an interruption. Ids of objects never change. Coarse levels are not
+changed; the root lists the chunks that they are out of date for as `zvf_stale`. If chunks are divided by an attribute
+(`zvf import --chunk-by`), tables of new vertices need its column; setting the attribute moves vertices to other chunks.
 
 Points that belong to no object are deleted by --where, --bbox and regions (--sphere, --near, --polygon, --mesh, --mask, --region, see `zvf query --help`), which
-combine with AND; --dry-run counts them. Where vertices belong to objects, --select objects deletes every object with such a vertex as a whole, and
---inside, --starting or --ending every object that lies so.
+combine with AND; --dry-run counts them. In stores with objects, --select objects deletes every object with such a vertex, and
+--inside, --starting or --ending every object with this relation to the region.
 
 FILE is a table as `zvf query -o FILE` writes it, or another that `zvf import` reads (.csv, .tsv, .txt, .csv.gz, .ndjson, .arrow, .feather,
 .parquet, .npz): one column an axis (or lists `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
 
-The rows of a table of values find their vertices in the first of these ways that the table allows:
-  1. --key id            by attributes that no two vertices have the same values of (--key sample,cell: several together)
+The vertex of a row is found in the first of these ways that the table allows:
+  1. --key id            by attributes whose values identify a vertex (--key sample,cell: several together)
   2. chunk, row          as `zvf query --columns chunk,row,..` writes them; or `object_id` and `vertex` (the place in the object, from 0);
                          or `vertex` alone (the place in the answer of `zvf query STORE`)
   3. x, y, z             positions, compared as the store has them, and `object_id` where the table has it

@@ -29,15 +29,15 @@ The format follows from the ending of FILE:
   .tck          line, polyline, streamline: the header of the file imported
   .trx          line, polyline, streamline: numbers of their type as dpv and dps, groups with dpg, the frame of the file imported
 
-A table may have the links of a graph, skeleton or mesh beside it: --edges or --faces writes a second table, which names the rows of
-the first one from 0 and has the attributes of the links. `zvf import` reads both.
+--edges or --faces writes the links of a graph, skeleton or mesh to a second table: rows of the first table, counted from 0, and the
+attributes of the links. `zvf import` reads both.
 
-Coordinates and numbers come out as they are stored, but for the frame of tractograms: .tck and .trx have scanner RAS+ millimetres, .trk has
-the frame of its header; positions of a store in another frame are converted. What the format has no place for is named in a warning.
-Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
+Coordinates and numbers are written as stored, except those of tractograms: .tck and .trx get scanner RAS+ millimetres, .trk gets
+the frame of its header. A warning names what the format cannot hold. Lines, polylines and streamlines are written as whole objects.
+FILE is written completely or not at all.
 
-A FILE with a name between braces is a template: each object of the selection becomes a file of its own, {id} being its id and {NAME} the value
-of an attribute of objects. Two objects with the same file are an error before anything is written.
+If FILE contains braces, each object of the selection is written to a file of its own: {id} is its id, {NAME} the value of an attribute of
+objects. Equal names of two files are an error before anything is written.
 
 Examples:
   zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788

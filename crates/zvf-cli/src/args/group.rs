@@ -11,7 +11,7 @@ use clap::Args;
 
 --ends makes groups NAME/A-B of lines, polylines or streamlines by the labels A <= B of a volume at their first and last vertex, in one edit. VOLUME is everything that
 `zvf sample` reads, and is placed the same way: NIfTI and MGH by their header, others by --affine or the image itself; an end has the label of the element that contains it.
-Label 0 is background, and so is everything outside of the volume: lines with such an end are in none of these groups, and counted. Groups NAME/.. that are there already are an error, unless
+Label 0 and everything outside of the volume is background: lines with such an end are in none of these groups, and are counted. Existing groups NAME/.. are an error, unless
 --replace deletes them first.
 
 --matrix writes a table with a row for each pair of labels: label_a, label_b, count (of lines), mean_length (in units of the axes), and for each --mean the column mean_NAME: the mean over the

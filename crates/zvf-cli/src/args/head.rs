@@ -25,8 +25,8 @@ pub(crate) struct HeadArgs {
 /// `zvf tail`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The rows are those that `zvf query` returns last: chunks in the order of their coordinates, or objects in the given order. Pieces of the query of about 262,144
-rows are read from the end, until there are enough rows.
+The rows are those that `zvf query` returns last: chunks in the order of their coordinates, or objects in the given order. The query is read from its end in pieces of about
+262,144 rows, until there are enough rows.
 
 Examples:
   zvf tail brain.zarrvectors

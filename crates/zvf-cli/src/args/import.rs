@@ -13,7 +13,7 @@ use super::JobArgs;
 #[command(
     override_usage = "zvf import [OPTIONS] <FILE>... <STORE>",
     after_help = "\
-What a file becomes follows from its ending, unless --kind says otherwise:
+The ending of a file determines the format and the kind of the store, unless --kind states another:
   .swc        skeleton (or graph); one object a file
   .csv .tsv .txt
               point_cloud, a vertex a row; with --object-column also polyline or streamline; .csv.gz and the like, too
@@ -36,18 +36,18 @@ What a file becomes follows from its ending, unless --kind says otherwise:
 
 A table (.csv .tsv .arrow .parquet .ndjson .npy) may have a table of links beside it: with --edges it becomes a graph, or a skeleton with
 --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links. Links name rows of the table,
-from 0, or with --node-id values of its column. Where a column id, node_id or index does not count the rows, one has to be said.
+from 0, or with --node-id values of its column. If a column id, node_id or index exists that does not count the rows, --node-id or --links-by-row is required.
 
 Tables of text: lines that begin with # before the first one are comments, which may have the names of the columns. Whole numbers that no
 type holds, numbers beyond float64 or with separators of thousands, and quotes that are never closed are refused.
 
-Several files of one format make one store. Files named by numbers keep them as object ids. Ids that two files have are an error: --id-offset,
---id-from-file and --new-ids keep their objects apart. The store is there as a whole or not at all.
+Several files of one format become one store. If files are named by numbers, these are the object ids. Equal ids in two files are an error, which
+--id-offset, --id-from-file and --new-ids avoid. The store is written completely or not at all.
 
 Positions of tractograms are stored as scanner RAS+ millimetres, as nibabel loads them; --space voxelmm or file stores others. The
 header and the affine that was applied are kept in the store's `headers`, so that `zvf export` restores the frame of a TRK. Positions of
-other formats are those of the files, unless --scale, --affine or a number before the unit (8nm) transform them; `zvf append` does the
-same with files that it adds. Axes named t, time or frame are of type time: they come first, have a unit of their own (--unit um,t=second),
+other formats are stored unchanged unless --scale, --affine or a number before the unit (8nm) transforms them; `zvf append` transforms
+added files in the same way. Axes named t, time or frame are of type time: they come first, have a unit of their own (--unit um,t=second),
 and no length scales them.
 
 Examples:

@@ -25,7 +25,7 @@ pub(crate) struct InfoArgs {
     pub(crate) sizes: bool,
 }
 
-/// What the help of `zvf objects` says after its options.
+/// The text after the options in the help of `zvf objects`.
 pub(crate) const OBJECTS: &str = "\
 Conditions are on attributes of objects, object_id, count(), length(), start.x and end.x. Sorted objects have to fit --memory-budget; with --limit N about \
 2 N of them.
@@ -39,8 +39,8 @@ Examples:
 /// `zvf links`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A record is shown in the order the application gave its endpoints, each as chunk:row. Edges that the geometry implies are
-not stored and not listed; `zvf query` gives those.
+The endpoints of a record have the order that the application gave them, each as chunk:row. Edges that follow from the geometry are
+not stored and not listed; `zvf query` returns them.
 
 Examples:
   zvf links brain.zarrvectors

@@ -50,7 +50,7 @@ pub(crate) struct InspectArgs {
     pub(crate) rows: usize,
 }
 
-/// Kinds of blob that `inspect` can be told to expect.
+/// Kinds of blob for the option `--as` of `inspect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BlobArg {
     /// The fragments of one chunk

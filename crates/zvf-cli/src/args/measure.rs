@@ -1,6 +1,6 @@
 //! `zvf measure`
 
-/// What the help of `zvf measure` says after its options.
+/// The text after the options in the help of `zvf measure`.
 pub(crate) const MEASURE: &str = "\
 Whole objects are measured, those with a vertex in the selection. Columns are object_id and points, and
   lines, polylines, streamlines   length, tortuosity (length / distance of the ends)
@@ -10,9 +10,9 @@ Whole objects are measured, those with a vertex in the selection. Columns are ob
   all                             min_x, max_x, .. for each axis; mean_NAME for each --mean
 Lengths are in the units of the axes, all axes count.
 
---as writes measures as attributes of the objects, in one edit, instead of a table; --as length,strahler=order gives them other names. An attribute of such
-a name is replaced if it has the type of the measure (float64; uint64 for counts), else the edit is refused. An object that has no such measure has no value
-then; objects outside of the selection keep theirs.
+--as writes measures as attributes of the objects, in one edit, instead of a table; --as length,strahler=order gives them other names. An existing attribute is
+replaced if it has the type of the measure (float64; uint64 for counts), else the edit is refused. Objects without the measure get no
+value; objects outside of the selection keep theirs.
 
 Examples:
   zvf measure neurons.zarrvectors

@@ -211,10 +211,10 @@ pub(crate) enum Command {
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
     Group(GroupArgs),
-    /// Drops the rows of deleted objects and removes what no reader asks for
+    /// Removes the rows of deleted objects, and files that no reader uses
     #[command(after_help = jobs::VACUUM)]
     Vacuum(JobArgs<VacuumJob>),
-    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    /// Checks a store for errors: structure, documents, cells, meaning, levels
     Validate(ValidateArgs),
     /// Corrects the documents of a store that follow from its cells; prints the plan first
     Repair(RepairArgs),

@@ -10,8 +10,8 @@ use zvf_jobs::{SelectName, SelectionOptions};
 /// `zvf plot`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Several stores are drawn into one picture, in the space of the first one; lengths are converted where the units of both are known. --color
-is given once for all of them, or once for each in their order; --bbox and regions are for all of them.
+Several stores are drawn into one picture, in the coordinates of the first; lengths are converted if the units of both are known. --color
+is stated once for all stores, or once for each; --bbox and regions are for all of them.
 
 --color is one of
   object     a colour for each object

@@ -8,14 +8,13 @@ use super::JobArgs;
 /// `zvf repair`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Derives presence lists, counts, bounds, what arrays repeat of their paths and the root of its levels, from the cells that are there.
-Without --apply it only says what it would do. No payload is ever touched: what only a payload could settle is left, with the
-reason, and so is what is lost: a listed cell that is gone stays listed and an error, where other arrays name its chunk, unless
---accept-loss gives it up. `zvf validate --list-checks --json` says for each check whether it is settled. Stores before 0.9 are refused: copy them
-with `zvf migrate`. Documents that change are kept as they were beside the store; --undo puts them back.
+Computes presence lists, counts, bounds, members that follow from the paths of arrays, and the levels of the root from the existing cells.
+Without --apply the changes are only printed. Cells are never changed. Errors that cannot be corrected this way stay, with the reason. So
+do lost cells: a missing cell stays listed, and an error, as long as other arrays have its chunk, unless --accept-loss removes it from the
+list. `zvf validate --list-checks --json` states for each check whether it is settled. Stores before 0.9 are refused: copy them with
+`zvf migrate`. Old documents are kept in a folder beside the store, and --undo restores them.
 
-Exit code 0: nothing to do, or all errors are settled; 1: without --apply, there is something to do or an error that stays; with
-it, errors are left.
+Exit code 0: no error is left. 1: there are changes to apply, or errors that stay.
 
 Examples:
   zvf repair brain.zarrvectors

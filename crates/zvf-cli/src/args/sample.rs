@@ -1,17 +1,19 @@
 //! `zvf sample`.
 
-/// What the help of `zvf sample` says after its options.
+/// The text after the options in the help of `zvf sample`.
 pub(crate) const SAMPLE: &str = "\
 VOLUME is a .tet file, a Caterva or b2nd frame, a Zarr array or OME-Zarr image, or a NIfTI or FreeSurfer file (see
-`zvf volume --help`). Element i of an axis is the centre of a voxel. Where elements are in the world of the store is stated by --affine (from element indices, in the order of the
-volume's axes, to the axes of the store: rows of numbers, or a file with them, or a NIfTI or MGH image), else by the image itself
-(NIfTI: the sform, else the qform), else element i is at i. If an image states a unit and the store another one, places are converted. Axes of images that the store names as well
-are matched by name, others in order; axes of time are left out. The world of a tractogram is
-that of the scanner (RAS+ millimetres): positions that are stored in TrackVis millimetres are converted.
+`zvf volume --help`). Element i of an axis is the centre of a voxel.
 
-Floats are sampled linearly, integers at the nearest element unless --order linear asks for values between them: that gives float32
-(float64 for float64 and for integers of 32 bits and more); nearest keeps the type of the volume. A vertex is inside
-where 0 <= v <= n-1 on every axis (nearest: -0.5 <= v < n-0.5). Vertices are not touched; the attribute is there at once or not at all.
+The map from elements to the axes of the store is --affine (rows of numbers, or a file with them, or a NIfTI or MGH image; from element
+indices in the order of the volume's axes), else that of the image itself (NIfTI: the sform, else the qform), else element i is at i. If the
+image and the store state different units, places are converted. Axes of images are matched by name if the store has these names, else in
+order; axes of time are left out. Positions of tractograms are used in scanner RAS+ millimetres; positions in TrackVis millimetres are
+converted.
+
+Floats are interpolated linearly; integers are taken from the nearest element, or interpolated with --order linear, which gives float32
+(float64 for float64 and for integers of 32 bits and more). Values of the nearest element keep the type of the volume. A vertex is inside
+if 0 <= v <= n-1 on every axis (nearest: -0.5 <= v < n-0.5). Vertices do not change, and the attribute is written completely or not at all.
 Stores before 0.9 are refused: copy them with `zvf migrate`.
 
 Examples:

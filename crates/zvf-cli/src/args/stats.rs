@@ -1,13 +1,13 @@
 //! `zvf stats`
 
-/// What the help of `zvf stats` says after its options.
+/// The text after the options in the help of `zvf stats`.
 pub(crate) const STATS: &str = "\
-Of every axis, vertex attribute and object attribute: values that are present, missing or NaN, least and greatest value, mean, standard
-deviation (of a sample), quantiles; of texts and categories, how often each occurs. Integers and their sums are exact. Quantiles are
+For every axis, vertex attribute and object attribute: the number of values, missing values and NaN, minimum, maximum, mean, standard
+deviation (of a sample) and quantiles; for texts and categories, how often each occurs. Integers and their sums are exact. Quantiles are
 exact up to 65,536 values of a column; above that the column `rank_error` has the largest number of places by which the rank of a
 quantile may be wrong. Bins of histograms are a power of two wide, and their counts are exact.
 
-With --by each object or group has a row for each column of the vertices. -o writes these rows as .csv, .ndjson, .arrow or .parquet.
+With --by there is a row for each object or group and each column of the vertices. -o writes these rows as .csv, .ndjson, .arrow or .parquet.
 
 Examples:
   zvf stats brain.zarrvectors

@@ -16,7 +16,7 @@ attribute, or a number; characters that some system does not allow become _, and
 
 --by group: the objects of each group; one of several groups is in several parts. --by attribute NAME: by the values of an attribute of objects, or of \
 vertices if the store has no objects: texts, whole numbers, truth values. --by count N: N parts of about as many vertices, each object in one of \
-them. What is in no part is named in a warning. The other options select what is split.
+them. A warning names what is in no part. The other options select what is split.
 
 Parts have whole objects if the store has objects, attributes, units, groups of their objects, headers, and links inside the part; level 0 alone. \
 Each part is written completely or not at all, and existing parts are kept. After an interruption the same command continues; add \
@@ -52,11 +52,12 @@ pub(crate) struct SplitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 OUT gets level 0 of all stores, which have the same kind, the same axes, and the same frame if they state one. Positions are converted to the units of the first \
-store; its chunks, headers and frame are those of OUT. Attributes are united by name: their type becomes one that holds all values, a store without one has \
-NaN or no text; whole numbers of vertices that a store lacks are an error. Categories are united, groups are joined by name.
+store; its chunks, headers and frame are those of OUT. Attributes of the same name become one, of a type that holds all \
+values. Vertices of a store without the attribute get NaN or no text; if it has whole numbers, this is an error. Categories are united, and groups of \
+the same name are joined.
 
 Objects keep their ids; an id that two stores have is an error, which --new-ids (from 0, store after store) and --id-offset (K times N for store K, from 0) \
-avoid. OUT is there as a whole or not at all; memory is bounded by --memory-budget and the tables of objects.
+avoid. OUT is written completely or not at all; memory is bounded by --memory-budget and the tables of objects.
 
 Examples:
   zvf merge left.zarrvectors right.zarrvectors both.zarrvectors

@@ -11,9 +11,9 @@ use super::JobArgs;
 /// `zvf validate`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Levels, each with those before it: 1 structure, 2 metadata, 3 consistency of all cells, 4 conformance (where vertices lie, trees,
-faces, lines), 5 levels among each other. Levels 1 and 2 read no cells. Exit code 0: nothing as bad as --fail-on was found; 1:
-something was; 3: the store could not be reached.
+Levels of checking, each with those before it: 1 structure, 2 metadata, 3 consistency of all cells, 4 conformance (positions, trees,
+faces, lines), 5 relations between resolution levels. Levels 1 and 2 read no cells. Exit code 0: no finding of the severity --fail-on or
+above; 1: such a finding; 3: the store could not be reached.
 
 Examples:
   zvf validate brain.zarrvectors

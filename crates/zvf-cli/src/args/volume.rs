@@ -66,7 +66,7 @@ pub(crate) struct SliceArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 OUT is a local path. Chunks and blocks are those of the source unless given; elements are compressed with Zstandard unless --raw.
-What the new form does not hold is said.
+A warning names what the new format cannot hold.
 
 Examples:
   zvf volume convert fa.tet fa.b2nd --chunk-shape 64,64,64 --block-shape 16,16,16

@@ -4,7 +4,7 @@ use zvf_jobs::DoctorReport;
 
 use crate::output::table::{count, counted};
 
-/// What would make a store smaller or faster.
+/// The text of the report.
 pub(super) fn text(report: &DoctorReport) -> String {
     let mut out = String::new();
     for one in &report.advice {

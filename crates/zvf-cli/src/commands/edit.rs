@@ -1,4 +1,4 @@
-//! `zvf edit`: changes of a store that exists.
+//! `zvf edit`: changes of an existing store.
 
 mod delete;
 
@@ -25,10 +25,10 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage, when a table does not fit or the store cannot be edited; as the storage says.
+/// Usage: a table that does not fit, a store that cannot be edited. The errors of the storage.
 pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
-    // A table that cannot be read must not leave a store marked as being changed: it is read first.
+    // The table is read first, so that a table that cannot be read does not leave the store marked as being changed.
     let mut remarks = Vec::new();
     let mut matched: Option<Matched> = None;
     let done = match &args.what {
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
                 if scope != Scope::Vertex {
                     let file = table.name();
                     let message = format!(
-                        "{file}: has values of points, which vertices have, not {}",
+                        "{file}: has values of vertices, expected values of {}",
                         scope.plural()
                     );
                     return Err(CliError::usage(message));
@@ -193,7 +193,7 @@ async fn group(edit: &mut Edit, what: &GroupWhat) -> Result<()> {
     Ok(())
 }
 
-/// The objects that words mean: ids, ranges of them, lists in files, or names.
+/// The objects for the words of a user: ids, ranges of ids, lists in files, or names.
 async fn members_of(edit: &mut Edit, words: &[String]) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     for word in words {
@@ -230,11 +230,11 @@ fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
     let (word, line) = match found {
         Resumed::Finished => (
             "finished",
-            "the interrupted edit counts, and is carried out now",
+            "the interrupted edit was committed and is completed now",
         ),
         Resumed::TakenBack => (
             "taken back",
-            "the interrupted edit did not count, and is taken back",
+            "the interrupted edit was not committed and is undone",
         ),
         _ => ("nothing", "no edit was interrupted"),
     };
@@ -262,7 +262,7 @@ pub(super) fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
 
 /// The error for a store that another program changes.
 pub(super) fn busy(error: &WriteError) -> CliError {
-    let hint = "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
+    let hint = "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit";
     CliError::new(Class::Busy, format!("{error}; {hint}"))
 }
 
@@ -276,7 +276,7 @@ fn change(
     finish(store, edit, context, make)
 }
 
-/// Makes one edit; gives it up where something does not fit.
+/// Makes one edit; abandons it after an error.
 pub(super) fn finish(
     store: &str,
     mut edit: Edit,
@@ -293,7 +293,7 @@ pub(super) fn finish(
     done.map_err(|e| e.at(store))
 }
 
-/// Adds vertices with their links; returns remarks for people.
+/// Adds vertices with their links; returns notes for the user.
 async fn append(edit: &mut Edit, tables: &EditTables) -> Result<Vec<String>> {
     let vertices = tables.vertices.vertices(edit)?;
     let has_objects = edit.spec().has_objects() && edit.object_ids().next().is_some();
@@ -316,7 +316,7 @@ async fn append(edit: &mut Edit, tables: &EditTables) -> Result<Vec<String>> {
     ))
 }
 
-/// How the rows of a table find theirs.
+/// The matching of the rows of a table with the rows of the store.
 fn how(args: &MatchArgs) -> Matching {
     let mut how = Matching::by_key(args.key.clone()).with_ignore_missing(args.ignore_missing);
     how.by_order = args.by_order;
@@ -324,7 +324,7 @@ fn how(args: &MatchArgs) -> Matching {
     how
 }
 
-/// Sets values of an attribute of vertices, objects or links, or adds it; returns the result for the rows, and remarks for people.
+/// Sets values of an attribute of vertices, objects or links, or adds the attribute; returns the result for the rows, and notes for the user.
 async fn set_attribute(
     edit: &mut Edit,
     table: Option<&EditTable>,

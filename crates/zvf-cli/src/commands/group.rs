@@ -16,7 +16,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage: ids that do not exist, groups that are there, a volume that holds no labels or does not fit; as the store and the volume say.
+/// Usage: ids that do not exist, groups that exist already, a volume without labels or one that does not fit. The errors of the store and the volume.
 pub(crate) fn run(args: &GroupArgs, context: &mut Context<'_>) -> Result<()> {
     match &args.ends {
         Some(volume) => by_ends(args, volume, context),
@@ -55,7 +55,7 @@ fn by_ends(args: &GroupArgs, volume: &str, context: &mut Context<'_>) -> Result<
         return Err(CliError::usage("NAME: found nothing, expected a text"));
     }
     let target = zvf_jobs::table_target(args.matrix.as_deref())?;
-    // No other writer changes the store between the query and the edit: the edit begins first.
+    // The edit is opened before the query runs, so that no other writer changes the store between the two.
     let opened = opened(url, context)?;
     let start = format!("{}/", args.name);
     let prepared = pairs(args, volume, context).and_then(|found| {

@@ -9,7 +9,7 @@ use zvf_write::{StoreSpec, WriteError};
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
 
-/// Copies standard input, which the file name `-` stands for, to a temporary file, because files are read twice.
+/// Copies standard input (the file name `-`) to a temporary file, because files are read twice.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub(super) fn from_stdin(files: &mut [PathBuf], has_format: bool) -> Result<Opti
     Ok(Some(folder))
 }
 
-/// The error of an import, with what helps.
+/// The error of an import, with advice.
 pub(super) fn failure(job: &ImportJob, error: JobError) -> CliError {
     match error {
         JobError::Write { source, place } => match *source {
@@ -72,7 +72,7 @@ pub(super) fn shape(spec: &StoreSpec) -> String {
     text
 }
 
-/// What an import did, for people.
+/// The text of the report.
 pub(super) fn text(report: &ImportReport) -> String {
     let maybe = |count: &Option<u64>, word| count.map(|count| counted(count, word));
     match report {

@@ -1,4 +1,4 @@
-//! `zvf import --status` and `--discard-parts`: stores in parts, before they are one.
+//! `zvf import --status` and `--discard-parts`: stores in parts before the commit.
 
 use serde_json::{Value, json};
 use zvf_write::{Attempt, FinishedPart, PartStatus, PartedStore, PartsStage, PartsStatus};
@@ -29,7 +29,7 @@ pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
     }
 }
 
-/// Prints what has become of parts.
+/// Prints the state of the parts.
 pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<'_>) -> Result<()> {
     if context.common.json {
         let mut document = json!({"store": store});

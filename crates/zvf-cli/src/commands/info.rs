@@ -43,7 +43,7 @@ pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     }
 }
 
-/// Reads everything that is said.
+/// Reads the facts for the report.
 fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     let url = args.store.as_str();
     let store = context.open(url, 0, Need::all())?;

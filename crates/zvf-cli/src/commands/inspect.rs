@@ -1,4 +1,4 @@
-//! `zvf inspect`: takes one blob apart.
+//! `zvf inspect`: prints the fields of one blob.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ struct Shown {
 ///
 /// # Errors
 ///
-/// Usage, when there is nothing of that name; I/O; malformed, after the dump, when the blob is damaged.
+/// Usage: nothing of that name exists. I/O. Malformed, after the dump: the blob is damaged.
 pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     let file = Path::new(&args.target);
     let shown = match (&args.path, file.is_file()) {
@@ -175,7 +175,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
     })
 }
 
-/// Takes the first element of a bare vlen chunk apart if it looks like something.
+/// Dumps the first element of a bare vlen chunk if its kind can be detected.
 fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     let mut scratch = Dump::new(1);
     let element = vlen::walk(&mut scratch, bytes, known);
@@ -187,7 +187,7 @@ fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     }
 }
 
-/// The bytes of a file, and of nothing else that has a name.
+/// The bytes of a regular file.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut zvf_store::open_file(path)?, &mut bytes)?;
@@ -321,7 +321,7 @@ fn zeros(head: &mut Vec<(String, String)>, stated: u64) -> Option<Bytes> {
     Some(vec![0; length].into())
 }
 
-/// Takes an object apart, layer by layer: shard, codecs, framing, payload. Each layer counts its bytes from 0.
+/// Dumps an object layer by layer: shard, codecs, framing, payload. Offsets begin at 0 in each layer.
 fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace, object: &Bytes) {
     let mut bytes = object.clone();
     if let Some(entries) = place.entries {
@@ -344,7 +344,7 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
             Ok(None) => return,
         }
     }
-    // The first codec makes bytes of elements; the others are undone before it, last to first.
+    // The first codec converts elements to bytes; the others are decoded before it, last to first.
     for codec in place.codecs.iter().skip(1).rev() {
         match undo(dump, head, &place.key, codec, &bytes) {
             Some(decoded) => bytes = decoded,

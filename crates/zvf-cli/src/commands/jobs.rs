@@ -1,4 +1,4 @@
-//! How a job of `zvf-jobs` runs in a terminal, or is printed.
+//! Runs a job of `zvf-jobs` in a terminal, or prints it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use crate::progress::Progress;
 ///
 /// # Errors
 ///
-/// As the job says; options by the names of their flags.
+/// The errors of the job, with options named by their flags.
 pub(super) fn of_command(
     job: &Job,
     print: bool,
@@ -58,7 +58,7 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
 ///
 /// # Errors
 ///
-/// As the job says; `failed` makes an error of one that names members.
+/// The errors of the job; `failed` converts errors about members.
 pub(super) fn report(
     job: &Job,
     failed: fn(&Job, JobError) -> CliError,
@@ -126,7 +126,7 @@ pub(super) fn report(
     Ok(done)
 }
 
-/// A job that reads standard input from a temporary file, and the folder of that.
+/// Replaces standard input of a job by a temporary file; also returns its folder.
 fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
     let mut job = job.clone();
     let (files, has_format) = match &mut job {
@@ -138,14 +138,14 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
     Ok((job, kept))
 }
 
-/// What a job runs with: the flags, and displays on stderr.
+/// The context of a job: the flags, and displays on stderr.
 fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, display) = (job.unit(), context.shows_progress());
     let read = Arc::new(match unit {
         "bytes" => Progress::of_bytes(display),
         unit => Progress::new(unit, display && !unit.is_empty()),
     });
-    // Steps are shown once all is read, in the place of what is read.
+    // After all input is read, the display of steps replaces the display of input.
     let steps = Arc::new(OnceLock::<Progress>::new());
     let (shown, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
     let progress = Arc::clone(&read);
@@ -167,7 +167,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
                 say(&format!("{} ({reason})", import::shape(spec)));
             }
             JobEvent::Resumed { batches, vertices } => say(&format!(
-                "going on behind {} and {} of the journal",
+                "continuing after {} and {} of the journal",
                 counted(*batches, "batch"),
                 counted(*vertices, "vertex")
             )),
@@ -180,7 +180,7 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
         }))
 }
 
-/// Whether an error says that all is done but for something that the next writer removes.
+/// Whether the job is done except for temporary objects, which the next writer removes.
 fn is_left(job: &Job, error: &WriteError) -> bool {
     match job {
         Job::Pyramid(_) => error.is_committed(),
@@ -202,7 +202,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
         Job::Import(options) => made(store, job.name(), options.journal.is_some()),
         Job::Pyramid(_) => {
             let remedy = format!(
-                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or finishes what counts already"
+                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or completes levels that are committed"
             );
             Some((store, remedy))
         }

@@ -24,11 +24,11 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage, when there is no such level or family; as the store says.
+/// Usage: a level or family that does not exist. The errors of the store.
 pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     zvf_jobs::table_target(args.output.as_deref())?;
-    // `1` is as good as `+1` on a command line.
+    // Both `1` and `+1` are accepted.
     let delta: i32 = args.delta.parse().map_err(|_| {
         CliError::usage(format!(
             "--delta: found {:?}, expected 0, +1, -1 and the like",
@@ -75,7 +75,7 @@ fn find(
     let mut number = args.at.level;
     loop {
         let level = context.wait_at(url, store.level(number, need))?;
-        // Part of a list would look like all of it.
+        // An incomplete list would look complete.
         if let Some(refused) = level
             .refused()
             .iter()
@@ -153,7 +153,7 @@ fn attributes(batch: &RecordBatch) -> impl Iterator<Item = (String, &dyn arrow_a
         .skip(fixed(batch.schema_ref()))
 }
 
-/// Columns of a list of links before the attributes: `chunks` and `rows`, and before them `level` where several were read.
+/// The number of columns before the attributes: `chunks` and `rows`, and `level` if several levels were read.
 fn fixed(schema: &Schema) -> usize {
     match schema.fields().first() {
         Some(first) if first.name() == "level" => 3,
@@ -161,7 +161,7 @@ fn fixed(schema: &Schema) -> usize {
     }
 }
 
-/// The level of a record, where several were read.
+/// The level of a record, if several levels were read.
 fn level_of(batch: &RecordBatch, row: usize) -> Option<Value> {
     match fixed(batch.schema_ref()) {
         3 => batch

@@ -1,4 +1,4 @@
-//! What `zvf links` and `zvf head` share: one table, listed up to a limit, for the terminal or in a file.
+//! Shared code of `zvf links` and `zvf head`: lists one table up to a limit, for the terminal or in a file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::count;
 
-/// Reads one table of an answer, as [`Listing::read`], and says its warnings.
+/// Reads one table of an answer, as [`Listing::read`], and prints its warnings.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub(crate) fn read(
     Ok(listing)
 }
 
-/// How many rows were not listed, if some were not.
+/// A text with the number of rows that are not listed; empty if all are.
 pub(crate) fn more(rows: u64, total: u64) -> String {
     match total.saturating_sub(rows) {
         0 => String::new(),
@@ -40,7 +40,7 @@ pub(crate) fn more(rows: u64, total: u64) -> String {
     }
 }
 
-/// The level, and those that complete it: `level 0`, `level 0 with 1, 2`.
+/// The level, and the levels that complete it: `level 0`, `level 0 with 1, 2`.
 pub(crate) fn chain(level: u32, levels: &[u32]) -> String {
     let more: Vec<String> = levels.iter().skip(1).map(ToString::to_string).collect();
     if more.is_empty() {

@@ -4,7 +4,7 @@ use zvf_jobs::MergeReport;
 
 use crate::output::table::counted;
 
-/// What a merge made.
+/// The text of the report.
 pub(super) fn text(done: &MergeReport) -> String {
     let mut parts = vec![counted(done.vertices, "vertex")];
     for (count, one) in [(done.objects, "object"), (done.groups, "group")] {

@@ -95,7 +95,7 @@ fn made<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, Strin
 
 /// A store that a command changes, and the command that cleans up after an interruption.
 fn edited(store: &str) -> Option<(&str, String)> {
-    let remedy = format!("`zvf edit {store} resume` finishes it or takes it back");
+    let remedy = format!("`zvf edit {store} resume` completes or undoes it");
     Some((store, remedy))
 }
 

@@ -98,7 +98,7 @@ fn options(args: &PlotArgs) -> Result<PlotOptions> {
         size: args.size,
         view: View::parse(&args.view, args.up.unwrap_or_default())?,
         background: args.background.0,
-        // Letters of the terminal are too large for them.
+        // Decorations do not fit if the picture is made of letters.
         decorated: !args.bare && (args.output.is_some() || !terminal::is_coarse(args.show)),
         fading: args.fading,
         vertices: args.vertices,
@@ -120,7 +120,7 @@ fn options(args: &PlotArgs) -> Result<PlotOptions> {
     Ok(options)
 }
 
-/// The stores and what of each is drawn.
+/// The stores, with the selection of each.
 fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     let several = args.stores.len() > 1;
     let terms = &args.terms;
@@ -138,7 +138,7 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     }
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
-        // Masks are placed among the positions of each store.
+        // Masks must be placed in the coordinates of each store.
         let mut spec = select::terms(terms, url, context)?;
         select::related(args.select, &spec)?;
         spec.own_level_only = args.own_level_only;
@@ -168,7 +168,7 @@ fn name_of(url: &str) -> String {
     short.map_or(name, |(name, _)| name).to_owned()
 }
 
-/// Where a picture goes.
+/// The destination of a picture.
 struct Target {
     format: PictureFormat,
     /// `None`: stdout.
@@ -244,7 +244,7 @@ impl Target {
     }
 }
 
-/// What was drawn.
+/// The report about the picture.
 #[derive(Default)]
 struct Report {
     file: Option<PathBuf>,

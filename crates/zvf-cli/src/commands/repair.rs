@@ -1,4 +1,4 @@
-//! `zvf repair`: documents that follow from the cells are made right again.
+//! `zvf repair`: corrects documents from the cells.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Findings, as the help says; as the job says.
+/// Findings, as documented in the help; the errors of the job.
 pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     let (job, print) = args.of_job.job();
     let Some(JobReport::Repair(done)) = jobs::of_command(&job, print, context)? else {
@@ -57,7 +57,7 @@ pub(super) fn findings(done: &RepairReport) -> Option<CliError> {
     Some(CliError::new(Class::Findings, message))
 }
 
-/// So many of something.
+/// A count with its noun.
 fn counted(n: usize, one: &str) -> String {
     counted_of(wide(n), one)
 }
@@ -65,7 +65,7 @@ fn counted(n: usize, one: &str) -> String {
 /// Longest value that is shown whole.
 const LONGEST: usize = 60;
 
-/// A value in few words.
+/// A short text of a value.
 fn shown(value: Option<&Value>) -> String {
     let Some(value) = value else {
         return "nothing".to_owned();
@@ -130,7 +130,7 @@ fn changed(text: &mut String, applied: &Applied) {
             let documents = counted(applied.documents, "document");
             let _ = writeln!(
                 text,
-                "\nchanged {documents}; as they were they are kept at {backup}"
+                "\nchanged {documents}; the old ones are kept at {backup}"
             );
         }
     }
@@ -163,7 +163,7 @@ fn given_up(text: &mut String, plan: &Plan) {
     }
 }
 
-/// Findings that stay, by check and reason.
+/// Remaining findings, by check and reason.
 fn left(text: &mut String, plan: &Plan) {
     let mut before: Option<(Check, &str)> = None;
     let mut shown = 0;

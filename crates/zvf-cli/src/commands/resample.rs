@@ -4,7 +4,7 @@ use zvf_jobs::ResampleReport;
 
 use crate::output::table::{count, counted};
 
-/// The report as text: vertices, objects and groups of the new store, and how much of the length it has.
+/// The report as text: vertices, objects and groups of the new store, and its part of the length.
 pub(super) fn text(report: &ResampleReport) -> String {
     let (target, done) = (&report.store, &report.report);
     let mut parts = vec![

@@ -1,4 +1,4 @@
-//! Commands that are jobs of `zvf-jobs` with their reports for people, `zvf run` and `zvf schema`.
+//! Runs commands that are jobs of `zvf-jobs`, and prints their reports; `zvf run` and `zvf schema`.
 
 use std::io::{Read, stdin};
 use std::path::Path;
@@ -50,7 +50,7 @@ fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
     }
 }
 
-/// What a report found that is not as it should be.
+/// The error for a report with findings.
 fn findings(report: &JobReport) -> Option<CliError> {
     match report {
         JobReport::Validate(done) if !done.0.is_clean(Severity::Error) => {
@@ -109,7 +109,7 @@ fn text(report: &JobReport) -> Result<String> {
     })
 }
 
-/// What an append did, for people.
+/// The text of the report of `append`.
 fn appended(done: &AppendReport) -> String {
     let vertices = counted(done.vertices.unsigned_abs(), "vertex");
     let chunks = counted(done.chunks, "chunk");
@@ -124,7 +124,7 @@ fn appended(done: &AppendReport) -> String {
     )
 }
 
-/// What a verbatim copy did, for people.
+/// The text of the report of `copy`.
 fn copied(done: &VerbatimReport) -> String {
     let (target, report) = (&done.target, &done.report);
     let files = counted(report.files, "file");
@@ -144,7 +144,7 @@ fn copied(done: &VerbatimReport) -> String {
 ///
 /// # Errors
 ///
-/// Usage: a file with something else than jobs; as the jobs say; findings, if a validation found errors or a repair leaves something to do.
+/// Usage: a file without valid jobs. The errors of the jobs. Findings: a validation found errors, or a repair left problems.
 pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let listed = zvf_jobs::parse(&read(&args.file)?)?;
     let mut reports = Vec::new();

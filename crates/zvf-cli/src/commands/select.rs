@@ -1,4 +1,4 @@
-//! From flags to a query.
+//! Builds queries from flags.
 
 use zvf_jobs::{JobError, RegionOptions, SelectName, SelectionOptions, read_ids};
 use zvf_query::{IdRanges, Outputs, Query, QuerySpec, Select};
@@ -64,7 +64,7 @@ fn by_flag(error: JobError) -> CliError {
     }
 }
 
-/// Adds parts of space to a description of what is asked of a store; reads the files that they name.
+/// Adds regions to the description of a query; reads the files that they name.
 ///
 /// # Errors
 ///

@@ -56,13 +56,15 @@ pub(crate) fn run(args: &SplitArgs, context: &mut Context<'_>) -> Result<()> {
                 let made = context.wait_at(&address, made)?;
                 written.notes(&made.notes, context);
                 match made.vertices {
-                    0 => context.remark(&format!("{}: nothing is in it: no part", part.of)),
+                    0 => {
+                        context.remark(&format!("{}: has no objects or vertices: no part", part.of))
+                    }
                     _ => written.add(&path, part, made.vertices, made.objects, false),
                 }
             }
             _ => {
                 context.remark(&format!(
-                    "{}: is there already, left as it is",
+                    "{}: exists already, left unchanged",
                     path.display()
                 ));
                 written.add(&path, part, 0, 0, true);
@@ -105,7 +107,7 @@ pub(crate) fn each_object(args: &ExportArgs, context: &mut Context<'_>) -> Resul
     written.print(&args.store, context)
 }
 
-/// What `--by` says.
+/// Parses `--by`.
 fn by(words: &[String]) -> Result<SplitBy> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     Ok(match words.as_slice() {

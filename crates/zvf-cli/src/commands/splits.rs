@@ -14,7 +14,7 @@ use crate::error::{CliError, Result};
 use crate::output::table::{TextTable, count, size};
 use crate::output::{print_json, print_text};
 
-/// Bytes of a piece where nothing is said.
+/// Default bytes of a piece.
 const BYTES: u64 = 64 << 20;
 
 /// Runs `zvf splits`.

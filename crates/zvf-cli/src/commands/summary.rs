@@ -115,7 +115,7 @@ impl Digest {
         })
     }
 
-    /// A number of 32 bits or less as the 64-bit one with the same digits.
+    /// Converts a number of 32 bits or less to the float64 with the same shortest digits.
     fn tidy(&self, value: f64) -> f64 {
         if self.single {
             format!("{:?}", value as f32).parse().unwrap_or(value)
@@ -134,7 +134,7 @@ fn keep(kept: &mut Vec<RecordBatch>, batch: &RecordBatch) {
     }
 }
 
-/// Everything a summary is made of.
+/// The contents of a summary.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     /// The store as it was named.

@@ -1,4 +1,4 @@
-//! `zvf validate`: whether a store can be trusted.
+//! `zvf validate`: checks a store for errors.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> 
     Err(findings(&report))
 }
 
-/// The failure that the findings of a report are.
+/// The error for the findings of a report.
 pub(super) fn findings(report: &Report) -> CliError {
     let message = format!("{}: {}", report.store, totals(report));
     CliError::new(Class::Findings, message)
@@ -78,7 +78,7 @@ pub(super) fn totals(report: &Report) -> String {
     )
 }
 
-/// The report for people: by check, with what each asks and what helps.
+/// The report as text, by check, with the rule and the advice of each.
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     let version = report.version.as_deref().unwrap_or("unknown");

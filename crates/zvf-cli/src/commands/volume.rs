@@ -218,7 +218,7 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
     }
     let mut counts = Counts::default();
     let progress = context.progress("bytes");
-    // Pieces follow each other in the result, so the memory needed is that of one of them.
+    // Pieces are written one after another, so only one is in memory.
     for piece in range.selection.slabs(&info.chunk, bytes.div_ceil(PIECE)) {
         let (elements, took) = context.wait(volume.read(&piece))?.map_err(at)?;
         file.write_all(&elements).map_err(failed)?;

@@ -1,7 +1,7 @@
-//! Blobs that are arrays of their own, named by their key: the containers of versions before 0.9.
+//! Shows blobs that are arrays of their own, named by their key: the containers of versions before 0.9.
 //!
-//! A family is a group; each blob in it is a one-dimensional `uint8` child with one chunk. Where several chunks were packed
-//! into one child, its attributes say which bytes belong to which key.
+//! A family is a group; each blob in it is a one-dimensional `uint8` child with one chunk. If several chunks were packed into one child, its
+//! attributes have the byte range of each key.
 //!
 //! Source: specification 0.7, sections 2 and 3; 0.8, sections 3.1 and 4.
 
@@ -20,7 +20,7 @@ use crate::error::{CliError, Result};
 /// Prefix of the names of packed chunks.
 const PACKED: &str = "__shard_";
 
-/// The kind of the blobs of a family, by the path of one of them; none if the family has no blobs.
+/// The kind of the blobs of a family, by the path of one of them; `None` if the family has no blobs.
 fn role(path: &str) -> Option<BlobArg> {
     let parts: Vec<&str> = path.split('/').collect();
     let inside = |delta: &str| parse_delta(delta).ok().map(|delta| delta == 0);
@@ -144,7 +144,7 @@ pub(super) fn of_family(
             return Ok(Some(place));
         }
     }
-    // A row of a table that stores its rows in one blob.
+    // A row of a table with all rows in one blob.
     let data = format!("{family}/data");
     if element.bytes().all(|byte| byte.is_ascii_digit())
         && role(&data).is_some()
@@ -155,7 +155,7 @@ pub(super) fn of_family(
     Ok(None)
 }
 
-/// The blob of a key that is in a packed chunk of the family.
+/// The blob of a key, from a packed chunk of the family.
 fn in_a_pack(reader: &mut Reader<'_, '_>, family: &str, element: &str) -> Result<Option<Place>> {
     let folders = reader.context.wait(reader.raw.folders(family))??;
     let packs = folders.into_iter().flatten();
@@ -198,7 +198,7 @@ fn packed(path: &str, doc: &ArrayDoc) -> Result<Option<Vec<Packed>>> {
     Ok(Some(entries))
 }
 
-/// The attributes of a family, as its group says them.
+/// The attributes of the group of a family.
 fn attributes(reader: &mut Reader<'_, '_>, family: &str) -> JsonObject {
     reader
         .document(&format!("{family}/zarr.json"), GroupDoc::parse)
@@ -206,13 +206,13 @@ fn attributes(reader: &mut Reader<'_, '_>, family: &str) -> JsonObject {
         .unwrap_or_default()
 }
 
-/// A count among attributes.
+/// The value of an attribute that is a count.
 fn number(attributes: &JsonObject, name: &str) -> Option<usize> {
     let value = attributes.get(name)?.as_u64()?;
     usize::try_from(value).ok()
 }
 
-/// Numbers of a key; none when it is not one.
+/// The numbers of a key; `None` if it is not a key.
 fn numbers(leaf: &str) -> Option<Vec<i64>> {
     leaf.split('.').map(|part| part.parse().ok()).collect()
 }
@@ -229,7 +229,7 @@ fn about(
     let dtype = group.get("dtype").and_then(Value::as_str);
     let mut known = Known {
         dtype: dtype.and_then(|name| DType::parse(name).ok()),
-        // More endpoints than a byte counts are no links, and would be names of chunks without end.
+        // A larger number of endpoints is invalid, and would produce huge names of chunks.
         width: number(&group, "link_width").filter(|width| *width < 256),
         chunk: numbers(leaf),
         ..Known::default()
@@ -258,7 +258,7 @@ fn about(
     known
 }
 
-/// Columns of an attribute: declared, else what divides its bytes evenly among the rows it belongs to.
+/// Columns of an attribute: as declared, else computed from its bytes and number of rows.
 fn rows(
     reader: &mut Reader<'_, '_>,
     family: &str,
@@ -287,7 +287,7 @@ fn rows(
         .or_else(|| by_division(reader, family, leaf, length, known.dtype));
 }
 
-/// Columns of a vertex attribute with an unstated number of columns (spec 0.7 §8.2).
+/// Columns of a vertex attribute whose document does not state them (spec 0.7 §8.2).
 fn by_division(
     reader: &mut Reader<'_, '_>,
     family: &str,
@@ -335,7 +335,7 @@ fn links(family: &str, leaf: &str, blob: BlobArg, group: &JsonObject, known: &mu
         .collect();
 }
 
-/// The byte offsets beside a `data` blob, when they are there and stored without surprises.
+/// The byte offsets of a `data` blob, if they exist and have the usual form.
 fn offsets(reader: &mut Reader<'_, '_>, family: &str) -> Vec<u64> {
     let path = format!("{family}/offsets");
     let read = |reader: &mut Reader<'_, '_>| -> Result<Option<Vec<u64>>> {

@@ -1,5 +1,5 @@
-//! Blosc2 frames with a Caterva or b2nd array (`docs/caterva.md`). Numbers before the chunks are big-endian MessagePack. The
-//! verdict is that of `zvf-caterva`.
+//! Blosc2 frames with a Caterva or b2nd array (`docs/caterva.md`). Numbers before the chunks are big-endian MessagePack. `zvf-caterva` determines
+//! errors.
 
 use zvf_caterva::layout::FrameHead;
 use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
@@ -7,7 +7,7 @@ use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
 use super::dump::{Dump, Walk};
 use crate::error::fold;
 
-/// Takes a frame apart, then asks the reader.
+/// Dumps a frame, then runs the reader's checks.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     let mut walk = Walk::new(dump, bytes);
     walk.section("frame header");

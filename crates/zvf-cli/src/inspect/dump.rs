@@ -12,7 +12,7 @@ pub(crate) struct Field {
     pub(crate) bytes: Vec<u8>,
     /// How many bytes the field has.
     pub(crate) length: u64,
-    /// Its name in the format's words.
+    /// Its name in the format.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: String,
@@ -23,13 +23,13 @@ pub(crate) struct Field {
 /// Fields that belong together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// What they are.
+    /// The title.
     pub(crate) title: String,
     /// The fields in stored order.
     pub(crate) fields: Vec<Field>,
 }
 
-/// What is wrong, and at which byte of the section it is in.
+/// An error, with its byte in the section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Byte, counted as in the section before it.
@@ -102,7 +102,7 @@ impl Dump {
         });
     }
 
-    /// Says what is wrong; the first fault is kept.
+    /// Records an error; only the first one is kept.
     #[cold]
     pub(crate) fn fault(&mut self, at: u64, message: impl Into<String>) -> Stopped {
         if self.fault.is_none() {
@@ -126,7 +126,7 @@ pub(crate) struct Walk<'d, 'a> {
     dump: &'d mut Dump,
     bytes: &'a [u8],
     at: usize,
-    /// Where the bytes taken last begin.
+    /// The start of the last bytes that were taken.
     from: usize,
     /// The error of the blob's decoder.
     error: Option<DecodeError>,
@@ -144,7 +144,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Takes a blob apart with `body` under the verdict of its decoder: up to the field that it refuses, or to the bytes that are missing.
+    /// Dumps a blob with `body`, up to the field that its decoder refuses, or to missing bytes.
     pub(crate) fn judged<T>(
         mut self,
         verdict: Result<T, DecodeError>,
@@ -160,8 +160,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// The byte that the decoder refuses: nothing behind its field is taken. None where bytes are missing or left over, which is found at
-    /// their end.
+    /// The byte that the decoder refuses; nothing after its field is taken. `None` for missing or superfluous bytes, which are detected at the end.
     fn refused(&self) -> Option<u64> {
         let at_end = |error: &DecodeError| error.is_truncated() || error.what().ends_with("length");
         let error = self.error.filter(|error| !at_end(error))?;
@@ -188,7 +187,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.rest().len() as u64
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -224,7 +223,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Takes the next `length` bytes without writing them down, or says that they are cut short.
+    /// Takes the next `length` bytes without recording them; records an error if there are fewer.
     pub(crate) fn take(&mut self, length: u64, name: &str) -> Result<&'a [u8], Stopped> {
         self.accepted()?;
         let rest = self.rest();
@@ -250,7 +249,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Writes down the bytes taken last.
+    /// Records the last bytes that were taken as a field.
     pub(crate) fn note(
         &mut self,
         name: &str,
@@ -262,7 +261,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.push(field);
     }
 
-    /// Skips `length` bytes and says how many rows they hold.
+    /// Skips `length` bytes and records their number of rows.
     pub(crate) fn skip_rows(&mut self, length: u64, rows: u64, what: &str) -> Result<(), Stopped> {
         if length == 0 {
             return Ok(());
@@ -280,7 +279,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    /// Takes `count` rows; shows some of them, from `first` on, by `row`.
+    /// Takes `count` rows; records some of them, from `first` on, with `row`.
     pub(crate) fn rows(
         &mut self,
         count: u64,
@@ -298,7 +297,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.skip_rows(rest.saturating_mul(row_bytes), rest, "rows")
     }
 
-    /// Records that less than a row is left after `count` rows of a table.
+    /// Records an error if less than a row remains after `count` rows of a table.
     pub(crate) fn whole(
         &mut self,
         table: &str,
@@ -335,13 +334,13 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Takes one number or structure without writing it down.
+    /// Takes one number or structure without recording it.
     pub(crate) fn value<T: Wire>(&mut self, name: &str) -> Result<&'a T, Stopped> {
         let bytes = self.take(size_of::<T>() as u64, name)?;
         T::ref_from_bytes(bytes).map_err(|_| Stopped)
     }
 
-    /// Takes `count` numbers or structures without writing them down.
+    /// Takes `count` numbers or structures without recording them.
     pub(crate) fn values<T: Wire>(&mut self, count: u64, name: &str) -> Result<&'a [T], Stopped> {
         let there = self.rest().len() / size_of::<T>().max(1);
         let values = usize::try_from(count).ok();
@@ -358,7 +357,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Skips `count` numbers or structures, and prints how many were skipped.
+    /// Skips `count` numbers or structures, and records the number.
     pub(crate) fn pass<T: Wire>(
         &mut self,
         count: u64,
@@ -369,7 +368,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.more(count, what)
     }
 
-    /// Says how many of something were taken and not shown, unless the decoder refuses one of them.
+    /// Records the number of items that were taken and not shown, unless the decoder refuses one of them.
     pub(crate) fn more(&mut self, count: u64, what: impl Into<String>) -> Result<(), Stopped> {
         self.accepted()?;
         if count > 0 {
@@ -378,7 +377,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    /// Takes a structure; where it is to be shown, writes down its fields by their table. `explain` says what one means in this structure.
+    /// Takes a structure, and records its fields if they are to be shown. `explain` returns the meaning of a field.
     pub(crate) fn structure<T: Layout>(
         &mut self,
         show: bool,

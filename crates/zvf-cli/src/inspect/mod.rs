@@ -1,10 +1,9 @@
-//! `zvf inspect`: one blob taken apart, every field with its offset, bytes, name, value and meaning.
+//! `zvf inspect`: dumps one blob, every field with its offset, bytes, name, value and meaning.
 //!
-//! The decoders of `zvf-format` stop at the first wrong byte and hand out views without offsets. A dump that teaches must
-//! show what lies *before* the damage, so the walkers here read the declared structures one by one and print the tables of
-//! their fields; they know which structure comes next, and no bytes. What is damage, and where, the decoders say: a walker
-//! runs under their verdict ([`dump::Walk::judged`]). Tests take every fixture blob apart whole, cut short at every byte and
-//! with bits flipped.
+//! The decoders of `zvf-format` stop at the first wrong byte and return views without offsets. A useful dump must show the fields *before* the
+//! damage. So the functions here read the declared structures one by one and print the tables of their fields; they only determine which structure
+//! is next. The decoders determine whether and where a blob is damaged ([`dump::Walk::judged`]). Tests dump every fixture blob complete, truncated
+//! at every byte, and with flipped bits.
 
 pub(crate) mod blobs;
 #[cfg(feature = "volumes")]

@@ -1,4 +1,4 @@
-//! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. The verdict is that of `zvf-tet`, strictly.
+//! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. `zvf-tet` determines errors, with its strict checks.
 
 use zvf_format::U64;
 use zvf_tet::layout::{
@@ -8,7 +8,7 @@ use zvf_tet::{Codec, DType, FooterPlace, TetFile};
 
 use super::dump::{Dump, Field, Stopped, Walk};
 
-/// Takes a file apart, then asks the reader.
+/// Dumps a file, then runs the reader's checks.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     let _ = parts(&mut Walk::new(dump, bytes));
     match TetFile::from_bytes(bytes.to_vec()) {
@@ -133,7 +133,7 @@ fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.skip_rows(bytes, hidden, "entries")
 }
 
-/// Bytes of the footer's JSON and end, as its end says; spills before it count as payloads here.
+/// Bytes of the footer's JSON and end, as stated by its end; spills before it count as payloads.
 fn footer_length(walk: &Walk<'_, '_>) -> u64 {
     let place = FooterPlace::parse(walk.rest(), walk.len(), walk.at());
     let json = place.map_or(0, |place| place.json_len);

@@ -1,9 +1,8 @@
 //! Removes half-written files when the program is interrupted.
 //!
-//! Destructors do not run when a signal ends a program, so everything under a temporary name is also on a list. On the first
-//! interrupt (Ctrl-C, or a polite kill) what is on the list is removed. A command that changes a store is asked to stop,
-//! and has a moment to remove what it wrote; where that is not enough, the command that cleans up is named. The program
-//! ends with the code that shells give to interrupted programs.
+//! Destructors do not run when a signal ends a program, so all files and folders with temporary names are also on a list. On the first interrupt
+//! (SIGINT or SIGTERM) they are removed. A command that changes a store is stopped, and gets a short time to remove its files; if that is not
+//! enough, the message names the command that cleans up. The program ends with the exit code that shells use for interrupted programs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,22 +14,22 @@ use zvf_store::Stop;
 
 use crate::error::Class;
 
-/// How long a command that changes a store has to clean up: with what comes before and after, less than a second.
+/// Time for a command that changes a store to clean up; chosen so that the program ends within a second.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// The changes of stores that are under way.
+/// The active changes of stores.
 static CHANGES: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
-/// Told when a change ends.
+/// Notified when a change ends.
 static ENDED: Condvar = Condvar::new();
 
-/// Asked on the first interrupt.
+/// Requested by the first interrupt.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
 
 /// Whether the command ends the program itself on the first interrupt.
 static COMMAND_ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Leaves the first interrupt to the command, which looks at [`stop`] and ends in order; the second one ends the program.
+/// Leaves the first interrupt to the command, which checks [`stop`] and ends in an orderly way; the second one ends the program.
 #[cfg(feature = "serve")]
 pub(crate) fn leave_first_to_command() {
     COMMAND_ENDS.store(true, Ordering::SeqCst);
@@ -40,7 +39,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The request to stop that the first interrupt makes.
+/// The token that the first interrupt sets.
 pub(crate) fn stop() -> Stop {
     STOP.clone()
 }
@@ -65,7 +64,7 @@ impl Unfinished {
     }
 }
 
-/// A change of a store that is under way while this lives.
+/// A guard for an active change of a store.
 #[derive(Debug)]
 pub(crate) struct Changing(Unfinished);
 
@@ -122,7 +121,7 @@ fn interrupted() {
     }
     let changes = lock(&CHANGES);
     if !changes.is_empty() {
-        // Released first: a change that ends meanwhile must not wait for this list.
+        // Released first, so that a change that ends meanwhile does not wait for this list.
         drop(partial);
         let waited = ENDED.wait_timeout_while(changes, GRACE, |changes| !changes.is_empty());
         let (changes, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -133,11 +132,11 @@ fn interrupted() {
             }
         } else {
             drop(changes);
-            // The command says how it ended, and ends the program.
+            // The command reports its own result and ends the program.
             std::thread::sleep(GRACE);
         }
         std::process::exit(Class::Interrupted.code().into());
     }
-    // The list stays locked: nothing new is begun and nothing gets its name any more.
+    // The list remains locked, so that no file is begun or renamed any more.
     std::process::exit(Class::Interrupted.code().into());
 }

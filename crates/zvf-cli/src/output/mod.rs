@@ -1,4 +1,4 @@
-//! Where results go: files by their ending, directories of tables, stdout.
+//! Destinations of results: files by their ending, directories of tables, stdout.
 
 pub(crate) mod dir;
 pub(crate) mod interrupt;
@@ -24,10 +24,10 @@ use crate::error::{CliError, Result};
 /// Bytes gathered before a file or pipe is written to.
 const BUFFER: usize = 1 << 18;
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Nowhere; only a summary is said.
+    /// No destination; only a summary is printed.
     Summary,
     /// The vertex table on stdout.
     Stdout(TableFormat),
@@ -40,11 +40,11 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What `-o` and `--format` ask for; with both, the vertex table goes to the file in that format.
+    /// The destination for `-o` and `--format`; with both, the vertex table is written to the file in that format.
     ///
     /// # Errors
     ///
-    /// Usage: an ending that no format has.
+    /// Usage: an unknown ending.
     pub(crate) fn of(output: Option<&Path>, format: Option<TableFormat>) -> Result<Self> {
         Ok(match (output, format) {
             (None, None) => Self::Summary,
@@ -64,8 +64,8 @@ impl Target {
         })
     }
 
-    /// Whether its table of vertices has a column with the object of a row: all have but NPY, which holds positions alone. Exports
-    /// decide for themselves.
+    /// Whether its table of vertices has a column with the object of a row. All formats have it except NPY, which has only positions. Exports
+    /// make their own choice.
     pub(crate) fn has_owners(&self) -> bool {
         match self {
             Self::Stdout(format) | Self::File(_, format) => *format != TableFormat::Npy,
@@ -178,7 +178,7 @@ impl Sink {
         }
     }
 
-    /// Completes everything, moves it to its name and says which files there are now.
+    /// Completes all files, renames them, and returns their names.
     ///
     /// # Errors
     ///

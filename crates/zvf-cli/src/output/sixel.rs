@@ -20,7 +20,7 @@ const COLORS: usize = 256;
 pub(super) fn sixels(picture: &Picture) -> String {
     let pixels: Vec<Option<Color>> = picture.rgba().chunks_exact(4).map(percent).collect();
     let (palette, registers) = palette(&pixels);
-    // One pixel a dot; pixels without a colour keep what is there.
+    // One pixel for each dot; pixels without a colour are not drawn.
     let mut out = format!("\x1bP0;1;0q\"1;1;{};{}", picture.width(), picture.height());
     for (register, [red, green, blue]) in palette.iter().enumerate() {
         // Writing to a String does not fail.
@@ -126,8 +126,8 @@ impl Group {
         }
     }
 
-    /// How much a cut improves. The extent counts twice, so that colours of few pixels, such as those of a small object, are not lost
-    /// to a large background.
+    /// The improvement by a cut. The extent has a double weight, so that rare colours, such as the colours of a small object, are kept next to a
+    /// large background.
     fn weight(&self) -> u64 {
         let pixels: u64 = self.colors.iter().map(|(_, count)| count).sum();
         pixels * u64::from(self.extent).pow(2)

@@ -53,7 +53,7 @@ impl TextTable {
 
     /// Adds the rows of a batch, with lists in brackets.
     pub(crate) fn batch(&mut self, batch: &RecordBatch) {
-        // A number that is no time of day is shown as it is.
+        // Invalid times are shown as numbers.
         let batch = &batch_with_times(batch).unwrap_or_else(|_| batch.clone());
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| {

@@ -71,7 +71,7 @@ fn by_name(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
     let is = |name: &str, values: &[&str]| {
         variable(name).is_some_and(|found| values.iter().any(|value| found == *value))
     };
-    // None of the protocols passes every multiplexer.
+    // No protocol works in all terminal multiplexers.
     let multiplexed = variable("TMUX").is_some() || variable("STY").is_some();
     if !multiplexed {
         if variable("KITTY_WINDOW_ID").is_some()
@@ -156,7 +156,7 @@ fn blocks(picture: &Picture) -> String {
     out
 }
 
-/// Letters, the darker the more a place differs from the upper left corner, which is ground.
+/// Letters that are darker the more a cell differs from the upper left corner, which is background.
 fn letters(picture: &Picture) -> String {
     let ground = picture.rgba().get(..4).unwrap_or(&[0; 4]).to_vec();
     let differs = |pixel: &[u8]| -> u32 {

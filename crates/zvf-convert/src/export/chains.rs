@@ -1,7 +1,7 @@
 //! Objects one after another, each with its header and footer: lines, polylines, streamlines.
 //!
-//! A file has the number of points of an object before them and its attributes after them; the answer of a query has both in its
-//! last table. So the object table is read first and held, then the points.
+//! These files store the number of points of an object before its points and its attributes after them, but a query returns the object
+//! table last. So the object table is read first and kept in memory, then the points are read.
 
 use arrow_array::RecordBatch;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(crate) struct Objects {
     pub(crate) lengths: Vec<u64>,
     /// Attributes that are numbers.
     pub(crate) properties: Vec<Numbers>,
-    /// Attributes that are none.
+    /// Names of the other attributes.
     pub(crate) others: Vec<String>,
 }
 
@@ -103,9 +103,9 @@ impl Numbers {
     }
 }
 
-/// What is done with objects and their points, in order.
+/// Receives objects and their points, in order.
 pub(crate) trait Visit: Send {
-    /// Attributes of points that are numbers, by name and width; before all else.
+    /// Called first: the numeric attributes of points.
     fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError>;
     /// An object begins.
     fn begin(&mut self, points: u64) -> Result<(), ConvertError>;
@@ -121,13 +121,13 @@ pub(crate) trait Visit: Send {
 }
 
 impl Objects {
-    /// Asks for the objects of the selection, and gives the query for their points.
+    /// Reads the objects of the selection, and returns the query for their points.
     pub(crate) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
         let mut table = ObjectTable::default();
         let mut query = job.whole_objects(false)?;
         let selects = job.selects();
         if !selects {
-            // The table of all objects, from which their ids are known.
+            // The list of all objects gives their ids.
             job.list(&mut table).await?;
             if !table.1 {
                 let found = "a level without objects";
@@ -140,7 +140,7 @@ impl Objects {
             table = ObjectTable::default();
             job.run(query.clone(), &mut table).await?;
         }
-        // An object without points is in no answer, but it has attributes.
+        // Objects without points are not in the answer of the query, but they have attributes.
         let asked = query.objects.as_ref().filter(|_| {
             !query.is_spatial()
                 && query.filter.is_none()
@@ -161,7 +161,7 @@ impl Objects {
         Ok((objects, query))
     }
 
-    /// Asks for the points.
+    /// Reads the points.
     pub(crate) async fn visit(
         &self,
         job: &mut Job<'_>,
@@ -208,7 +208,7 @@ impl Objects {
     }
 }
 
-/// An object table as it comes; whether there is one.
+/// Collects the object table; the flag is set once there is one.
 #[derive(Debug, Default)]
 struct ObjectTable(Objects, bool);
 
@@ -259,7 +259,7 @@ impl Batches for ObjectTable {
             let ids = ids.or_bug("ids of another type")?;
             self.0.ids.extend(ids.values());
         }
-        // An answer counts the rows of its part of an object; a list of objects has the count of the manifest.
+        // The column differs: a query counts the selected rows of an object, a list has the count of the manifest.
         let lengths = batch
             .column_by_name("length")
             .filter(|_| batch.column_by_name("start").is_some());
@@ -274,16 +274,16 @@ impl Batches for ObjectTable {
     }
 }
 
-/// Points on their way.
+/// Passes points on to a [`Visit`].
 struct Points<'a, 'v> {
     path: &'a std::path::Path,
-    /// To the frame of the file.
+    /// The map to the frame of the file.
     map: Option<Affine>,
     objects: &'a Objects,
     visit: &'v mut dyn Visit,
     /// Objects that began.
     next: usize,
-    /// Points that the open one still gets.
+    /// Missing points of the current object.
     left: u64,
     rows: u64,
     /// Whether every coordinate is a float64.
@@ -293,7 +293,7 @@ struct Points<'a, 'v> {
 }
 
 impl Points<'_, '_> {
-    /// Ends the open object if it is complete, and begins the next ones up to one that gets points.
+    /// Ends the current object if it is complete, and begins the next ones up to one with points.
     fn advance(&mut self) -> Result<(), ConvertError> {
         while self.left == 0 {
             let Some(&length) = self.objects.lengths.get(self.next) else {

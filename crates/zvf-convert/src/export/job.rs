@@ -1,4 +1,4 @@
-//! One export under way: its queries, its notes, and the frame of the file.
+//! The state of one export: its queries, its notes, and the frame of the file.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::frame::{Frame, Space};
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
-/// One export under way.
+/// The state of one export.
 pub(crate) struct Job<'a> {
     pub(crate) store: &'a Store,
     pub(crate) options: &'a ExportOptions,
@@ -30,11 +30,11 @@ pub(crate) struct Job<'a> {
     pub(crate) kind: Kind,
     /// The header of the file that the store was made from.
     pub(crate) frame: Option<Arc<Frame>>,
-    /// From stored positions to those of the file; `None` if they are equal.
+    /// The map from stored positions to positions in the file; `None` if they are equal.
     pub(crate) map: Option<Affine>,
-    /// Whether the file has it.
+    /// Whether the file stores the frame.
     pub(crate) framed: bool,
-    /// Whether the file has the groups.
+    /// Whether the file stores the groups.
     pub(crate) grouped: bool,
     /// Whether the limit left something out.
     pub(crate) truncated: bool,
@@ -114,8 +114,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Chooses the frame of the file, and the map to it. A file of TRK has the frame of the header that the store keeps, if it is one of
-    /// TRK or has voxels; all others have scanner millimetres.
+    /// Chooses the frame of the file, and the map to it: for TRK the frame of the stored header, if it is a header of TRK or has voxels;
+    /// otherwise scanner millimetres.
     pub(crate) fn choose_frame(&mut self) -> Result<(), ConvertError> {
         let Some(frame) = self.frame.clone() else {
             return self.choose_unit();
@@ -131,7 +131,7 @@ impl<'a> Job<'a> {
         }
         if self.options.keep_frame {
             if frame.space() != Some(Space::Rasmm) {
-                self.note("positions are as they are stored: programs that read the file take them for those of the scanner");
+                self.note("positions are written as they are stored, but programs that read the file interpret them as scanner millimetres");
             }
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The map to millimetres, which tractograms are in, from the unit of a store that was made of other files.
+    /// Sets the map to millimetres, the unit of tractograms, for a store that was not made from tractograms.
     fn choose_unit(&mut self) -> Result<(), ConvertError> {
         if self.options.keep_frame {
             return Ok(());
@@ -213,7 +213,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Says which columns of a table the format has no place for.
+    /// Adds a note that lists columns which the format cannot store.
     pub(crate) fn not_kept<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
         let names: Vec<&str> = names.collect();
         if !names.is_empty() {
@@ -237,12 +237,12 @@ impl<'a> Job<'a> {
     pub(crate) fn owners_lost(&mut self, objects: u64) {
         if objects > 1 {
             self.note(format!(
-                "which of the {objects} objects a vertex belongs to is not kept"
+                "the object of each vertex is not kept ({objects} objects)"
             ));
         }
     }
 
-    /// A new file at the place of the export.
+    /// Creates the output file.
     pub(crate) fn create(&self) -> Result<BufWriter<File>, ConvertError> {
         create(self.path).map_err(|error| self.failed(error))
     }
@@ -252,7 +252,7 @@ impl<'a> Job<'a> {
         ConvertError::io(self.path, error)
     }
 
-    /// Whether the selection names or meets something, instead of being everything.
+    /// Whether the selection is less than everything.
     pub(crate) fn selects(&self) -> bool {
         let query = &self.options.query;
         query.is_spatial()
@@ -288,7 +288,7 @@ impl<'a> Job<'a> {
         Ok(Some(query))
     }
 
-    /// The query of whole objects that the selection names or meets.
+    /// The query for the whole objects that the selection names or intersects.
     pub(crate) fn whole_objects(&self, object_id: bool) -> Result<Query, ConvertError> {
         if self
             .options
@@ -333,7 +333,7 @@ impl<'a> Job<'a> {
         Ok(names.map(|attribute| attribute.name.clone()).collect())
     }
 
-    /// Runs a query and hands its batches over.
+    /// Runs a query and passes its batches to `sink`.
     pub(crate) async fn run(
         &mut self,
         query_: Query,

@@ -14,7 +14,7 @@ use crate::{ConvertError, Format};
 /// The ends of the links of a batch, as rows of the vertices, and how many a link has.
 ///
 /// # Errors
-/// Bug: the batch is none of links as queries return them.
+/// Bug: the batch is not a table of links.
 pub(crate) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertError> {
     let column = batch.column_by_name("vertices");
     let (ends, width) = elements(column.or_bug("links without ends")?);
@@ -34,11 +34,11 @@ pub struct LinksFile {
     pub format: Format,
     /// The file, which is replaced.
     pub path: PathBuf,
-    /// Whether faces are wanted, and not edges.
+    /// Whether the table has faces instead of edges.
     pub faces: bool,
-    /// Separated values: what separates columns. Default: a comma.
+    /// Separated values: the byte between columns. Default: a comma.
     pub delimiter: Option<u8>,
-    /// Separated values: the file is packed by gzip.
+    /// Separated values: whether the file is compressed with gzip.
     pub gzip: bool,
 }
 

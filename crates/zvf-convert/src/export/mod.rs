@@ -46,9 +46,9 @@
 //!
 //! Tables may have a table of links beside them: [`ExportOptions::links`].
 //!
-//! Positions and numbers come out as they are stored, but for LAS, which has multiples of a scale, and the frame of tractograms: TCK and TRX hold millimetres of the scanner, TRK
-//! what its header asks for, and positions of a store in another frame are converted. Text has the fewest digits that read back as the same number. Whatever
-//! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
+//! Positions and numbers are written as they are stored, with two exceptions: LAS has multiples of a scale, and tractograms have a frame
+//! (scanner millimetres in TCK and TRX, the frame of the header in TRK), to which positions are converted. Text has the fewest digits that
+//! read back as the same number. [`Exported::notes`] lists all data that the format cannot store, and all rounded columns.
 
 pub(crate) mod chains;
 pub(crate) mod job;

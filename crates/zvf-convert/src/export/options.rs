@@ -10,21 +10,21 @@ use crate::options::Limits;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ExportOptions {
-    /// Level, box, objects, groups, filter, limit and vertex attributes. Its select, columns and outputs are not looked at.
+    /// Level, box, objects, groups, filter, limit and vertex attributes. Its select, columns and outputs are ignored.
     pub query: Query,
     /// Which rows are written for a hit. Default: whole objects for formats and kinds that store them one after another (lines, polylines,
     /// streamlines), else the vertices alone.
     pub select: Option<Select>,
-    /// Separated values: what separates columns. Default: a comma.
+    /// Separated values: the byte between columns. Default: a comma.
     pub delimiter: Option<u8>,
-    /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and that they are not kept is said.
+    /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and a note about the missing links.
     pub links: Option<LinksFile>,
-    /// Separated values: the file is packed by gzip.
+    /// Separated values: whether the file is compressed with gzip.
     pub gzip: bool,
-    /// TRK, TCK and TRX: positions are written as they are stored, in whatever frame that is. Default: no, they become those that
-    /// the format asks for.
+    /// TRK, TCK and TRX: whether positions are written unchanged, in any frame. Default: no, they are converted to the frame of the
+    /// format.
     pub keep_frame: bool,
-    /// How much may be held.
+    /// Limits of memory.
     pub limits: Limits,
 }
 
@@ -34,13 +34,13 @@ pub struct ExportOptions {
 pub struct Exported {
     /// Vertices of the file.
     pub vertices: u64,
-    /// Edges or faces in the file, without those of chains, which the order of vertices implies.
+    /// Edges or faces in the file, except the links of chains, which are implied by the order of vertices.
     pub links: u64,
     /// Objects of the selection; `None` if the store has no objects.
     pub objects: u64,
-    /// Remarks on data that the format cannot hold, and on decisions that the export took.
+    /// Notes about data that the format cannot store, and about automatic choices.
     pub notes: Vec<String>,
-    /// Defects of the store that the export met.
+    /// Defects of the store.
     pub warnings: Vec<String>,
 }
 

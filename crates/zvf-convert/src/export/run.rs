@@ -1,4 +1,4 @@
-//! Runs exports: selects the writer of the format and collects what it could not keep.
+//! Runs exports: selects the writer of the format and collects its notes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::options::{ExportOptions, Exported};
 use crate::frame::Frame;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
 
-/// Writes a selection to the file at `path`, which is replaced. The format is given and not read from the name, so that the
-/// file may have a temporary one.
+/// Writes a selection to the file at `path`, which is replaced. The format is an argument and not taken from the name, so that the file
+/// can have a temporary name.
 ///
 /// # Cost
-/// As the query; by object, for boxes by object and to SWC, the query twice. Memory: see the table of the module.
+/// One run of the query; two for boxes by object and for SWC. Memory: see the table of the module.
 ///
 /// # Errors
 /// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
-/// limit. The file at `path` keeps what was written until then.
+/// limit. After an error the file at `path` is incomplete.
 pub fn export<'a>(
     store: &'a Store,
     format: Format,
@@ -48,7 +48,7 @@ pub fn export<'a>(
             Format::Trx => trx::write::write(&mut job).await?,
             Format::Xyz => {
                 let what = path.display().to_string();
-                let expected = "another format: those of separated values and PLY hold points with their names";
+                let expected = "another format: CSV, TSV and PLY hold named columns";
                 return Err(ConvertError::usage(what, "XYZ", expected));
             }
             Format::Ndjson => {

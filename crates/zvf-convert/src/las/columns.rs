@@ -1,4 +1,4 @@
-//! From points to columns.
+//! Converts points to columns.
 
 use std::sync::Arc;
 
@@ -191,7 +191,7 @@ fn numbers(points: &[u8], length: usize, at: usize, kind: u8, count: usize) -> A
     }
 }
 
-/// As [`numbers`], of one type. A point that is too short gives fewer values, so that the columns of a batch have different lengths: an error.
+/// As [`numbers`], for one type. Points that are too short give too few values; the lengths of columns then differ, which is an error.
 fn list<T: ArrowPrimitiveType, const N: usize>(
     points: &[u8],
     length: usize,

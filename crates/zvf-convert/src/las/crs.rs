@@ -23,10 +23,10 @@ pub(super) fn wkt(bytes: &[u8]) -> Option<Value> {
     (!text.is_empty()).then(|| json!(text))
 }
 
-/// Keys of a GeoTIFF directory whose values are in it: number and value.
+/// Keys of a GeoTIFF directory with inline values: number and value.
 pub(super) type Keys = Vec<(u16, u16)>;
 
-/// The keys of a directory, without those whose values are in other records.
+/// The keys of a directory with inline values. Keys with values in other records are left out.
 pub(super) fn keys(bytes: &[u8]) -> Option<Keys> {
     let keys = GeoKey::several(bytes, bytes.len() / size_of::<GeoKey>())?;
     let keys = keys.iter().skip(1).filter(|key| key.location.get() == 0);
@@ -50,7 +50,7 @@ pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
 /// The record that states a CRS: its number and its bytes. `own` are the keys of the file that the store was made from.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(super) fn record(
     crs: &str,
     own: Option<&[(u16, u16)]>,
@@ -85,8 +85,8 @@ pub(super) fn record(
     Ok((GEOTIFF, all.as_bytes().to_vec()))
 }
 
-/// The keys of codes: `25832`, or `25832+7837`. A key says whether a system is projected or geographic, a code does not: the unit of the
-/// first axis does, and the ranges that GeoTIFF 1.0 reserves.
+/// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys. Codes do not state the sort; it
+/// follows from the unit of the first axis and the ranges that GeoTIFF 1.0 reserves.
 fn of_codes(codes: &str, axes: &[Axis]) -> Result<Keys, &'static str> {
     let (horizontal, vertical) = match codes.split_once('+') {
         Some((horizontal, vertical)) => (horizontal, Some(vertical)),

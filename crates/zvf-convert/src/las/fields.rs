@@ -1,6 +1,6 @@
 //! The fields of a point by point format, declared once for reading and writing.
 
-/// Where the value of a column is in a point.
+/// The location of a column's value in a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell {
     /// Some bits of a byte.
@@ -17,7 +17,7 @@ pub(super) enum Cell {
     },
 }
 
-/// Types of numbers, as the record of extra bytes has them.
+/// Codes of number types in the record of extra bytes.
 pub(super) const U1: u8 = 1;
 pub(super) const I1: u8 = 2;
 pub(super) const U2: u8 = 3;
@@ -88,7 +88,7 @@ pub(super) fn of_format(format: u8) -> Vec<(&'static str, Cell)> {
     all
 }
 
-/// Number of a return, and how many its pulse has.
+/// Number of a return, and returns of its pulse.
 pub(super) const RETURN: &str = "return_number";
 pub(super) const RETURNS: &str = "number_of_returns";
 pub(super) const CLASS: &str = "classification";

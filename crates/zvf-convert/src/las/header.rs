@@ -15,12 +15,12 @@ use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of the points of each format.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
-/// Bytes of an extended record that are read, at most.
+/// Most bytes that are read of an extended record.
 const LONGEST: u64 = 16 << 20;
-/// Who defined a record, and its number: compression, and extra bytes.
+/// User id and record id of the records about compression and extra bytes.
 pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
-/// Who defined the records of the CRS.
+/// User id of the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
 /// Who defined the records of the index.
 const COPC: &str = "copc";
@@ -196,7 +196,7 @@ impl Header {
         let extra = length - own;
         let described: usize = header.extra.iter().map(ExtraBytes::size).sum();
         if described > extra {
-            let found = format!("{extra} bytes behind those of point format {format}");
+            let found = format!("{extra} bytes after those of point format {format}");
             let expected = format!("{described}, as the record of extra bytes describes");
             return Err(bad(offset_of!(Head, length), found, &expected));
         }
@@ -301,7 +301,7 @@ fn take<T: FromBytes + zerocopy::IntoBytes>(
     T::read_from_bytes(&bytes).map_err(|_| short(file, path, what))
 }
 
-/// So many bytes; memory for those that exist.
+/// Reads `length` bytes; memory is reserved as they arrive.
 fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>, ConvertError> {
     let mut bytes = Vec::new();
     let read = file.by_ref().take(length).read_to_end(&mut bytes);

@@ -19,7 +19,7 @@ zvf_format::layout! {
         pub system as "system_identifier": [u8; 64],
         /// day of the year and year of creation, not used; written as 0
         pub created: [U16; 2],
-        /// bytes of the whole header
+        /// bytes of the header
         pub header_size: U16,
         /// first byte of the points
         pub first as "offset_to_point_data": U32,
@@ -41,7 +41,7 @@ zvf_format::layout! {
         pub bounds as "max_min": [F64; 6],
     }
 
-    /// What version 1.4 adds to the header.
+    /// The fields that version 1.4 adds to the header.
     pub struct Tail: 148 {
         /// first byte of the waveforms, of version 1.3 and later
         pub waveforms: U64,
@@ -83,7 +83,7 @@ zvf_format::layout! {
         pub description: [u8; 32],
     }
 
-    /// Describes extra bytes of a point, after those of its format.
+    /// Describes extra bytes of a point, which follow the fields of its format.
     pub struct ExtraBytes: 192 {
         /// not used
         pub reserved: [u8; 2],
@@ -143,7 +143,7 @@ zvf_format::layout! {
         pub location: U16,
         /// numbers of the value
         pub count: U16,
-        /// the value, or where it is
+        /// the value, or its index in another record
         pub value: U16,
     }
 }

@@ -1,6 +1,6 @@
 //! Compressed points: chunks of laszip, several at a time.
 //!
-//! The crate `laz` allocates what a file states: counts and lengths are checked against the size of the file first.
+//! The crate `laz` trusts counts and lengths of the file when it allocates, so they are checked against the file's size first.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -17,9 +17,9 @@ use super::header::Header;
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 
-/// Bytes of a chunk, compressed or not, at most.
+/// Most bytes of a chunk, compressed or not.
 pub(super) const MOST: u64 = 256 << 20;
-/// Chunks that are decompressed at the same time, at most.
+/// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
 
 /// One chunk of points.
@@ -30,7 +30,7 @@ pub(super) struct Chunk {
     pub(super) points: u64,
 }
 
-/// Hands over the points of a file chunk by chunk: all of them, or those of the chunks that the index of COPC names for a part.
+/// Passes on the points of a file chunk by chunk: all of them, or those of the chunks that the index of COPC names for a part.
 pub(super) fn read(
     header: &Header,
     record: &[u8],
@@ -145,7 +145,7 @@ fn table(
         file.read_exact(&mut bytes).map_err(short)?;
         Ok(bytes)
     };
-    // A writer that cannot go back states the place at the end.
+    // Writers that cannot seek back write the position of the table at the end of the file.
     let stated = match u64::from_le_bytes(number(first)?) {
         at if at > first && at <= header.size => at,
         _ => u64::from_le_bytes(number(header.size.saturating_sub(8))?),

@@ -1,4 +1,4 @@
-//! Points on their way into a LAZ file: chunks of laszip, several compressed at a time.
+//! Compresses points into a LAZ file: chunks of laszip, several at a time.
 
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Seek, SeekFrom, Write};
@@ -17,9 +17,9 @@ use crate::error::ConvertError;
 
 /// Points of a chunk, as laszip has them.
 const POINTS: usize = 50_000;
-/// Bytes of the points of a chunk, at most; chunks of long points have fewer.
+/// Most bytes of a chunk; chunks of long points have fewer points.
 const MOST: usize = 64 << 20;
-/// Chunks that are compressed at the same time, at most.
+/// Most chunks that are compressed at the same time.
 const AT_ONCE: usize = 8;
 
 /// The compressor of a file.
@@ -85,7 +85,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Compresses the points that wait.
+    /// Compresses the buffered points.
     fn flush(&mut self, file: &mut BufWriter<File>, path: &Path) -> Result<(), ConvertError> {
         let chunks: Vec<&[u8]> = self.waiting.chunks(self.chunk).collect();
         let packed: Vec<Result<Vec<u8>, String>> = std::thread::scope(|scope| {
@@ -115,7 +115,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the table of the chunks, and its place at `first`, where the points begin.
+    /// Writes the chunk table, and its position at `first`, the first byte of the points.
     pub(super) fn finish(
         mut self,
         first: u64,

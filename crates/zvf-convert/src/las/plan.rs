@@ -1,4 +1,4 @@
-//! What a file will be: its point format, version, scale and extra bytes, from the columns and one look at the values.
+//! Plans a file: its point format, version, scale and extra bytes, from the columns and one pass over the values.
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
@@ -24,15 +24,15 @@ pub(super) const AXES: [&str; 3] = ["x", "y", "z"];
 pub(super) const NARROW: [&str; 3] = [CLASS, RETURN, RETURNS];
 /// Formats without waveforms, the smallest first.
 const FORMATS: [u8; 7] = [0, 1, 2, 3, 6, 7, 8];
-/// Decimals of a coordinate, at most.
+/// Most decimals of a coordinate.
 const DECIMALS: i32 = 15;
-/// By how much a coordinate of a float may differ after rounding to the scale.
+/// Largest allowed difference of a floating-point coordinate after rounding to the scale.
 const TOLERANCE: f64 = 0.0005;
 /// The column with the object of a vertex.
 pub(super) const OWNER: &str = "object_id";
-/// Bytes of a record, and of a point, at most.
+/// Most bytes of a record, and of a point.
 pub(super) const LONGEST: usize = u16::MAX as usize;
-/// What leaves a column out.
+/// The advice for columns that do not fit.
 pub(super) const WAY_OUT: &str = "--attributes leaves columns out";
 
 /// A scale and an offset: the coordinate of a number is `number * scale + offset`, as the reader computes it.
@@ -59,7 +59,7 @@ impl Steps {
     }
 }
 
-/// What the header of the file that the store was made from says, member by member.
+/// The header of the file that the store was made from, member by member.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     version: Option<[u8; 2]>,
@@ -67,7 +67,7 @@ pub(super) struct Kept {
     steps: Option<[Steps; 3]>,
     pub(super) standard_time: Option<bool>,
     pub(super) keys: Option<Keys>,
-    /// Members that are not what an import writes.
+    /// Members with values that an import never writes.
     pub(super) odd: Vec<&'static str>,
 }
 
@@ -141,7 +141,7 @@ struct Axis {
     units: f64,
 }
 
-/// A look at all coordinates, and at the values that decide about the point format.
+/// The result of the first pass: coordinates, and the values that determine the point format.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     kept: &'a Kept,
@@ -240,7 +240,7 @@ impl<'a> Survey<'a> {
         let steps = coarser.find_map(fits);
         let bound = match self.element {
             DataType::Float16 | DataType::Float32 => {
-                // Half of the distance of float32 numbers at the farthest coordinate.
+                // Half of the distance between neighbouring float32 numbers at the largest coordinate.
                 let farthest = axis.low.abs().max(axis.high.abs());
                 (farthest * f64::from(f32::EPSILON) / 4.0).max(TOLERANCE)
             }
@@ -256,7 +256,7 @@ impl<'a> Survey<'a> {
                     axis.low, axis.high, self.element
                 );
                 let expected = format!(
-                    "a range that whole numbers of 32 bits hold to within {bound}: a part of the store (--bbox), or another format, such as PLY or Parquet"
+                    "a range that 32-bit integers represent to within {bound}: export a part of the store (--bbox), or to another format, such as PLY or Parquet"
                 );
                 Err(ConvertError::usage(name(at), found, expected))
             }
@@ -311,7 +311,7 @@ impl Batches for Survey<'_> {
     }
 }
 
-/// Where the values of a column go.
+/// The place of a column's values in a point.
 #[derive(Debug)]
 pub(super) enum Put {
     /// Into a field.
@@ -325,7 +325,7 @@ pub(super) enum Put {
     },
 }
 
-/// What a file will be.
+/// The plan of a file.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) version: [u8; 2],
@@ -339,13 +339,13 @@ pub(super) struct Plan {
     pub(super) extra: Vec<ExtraBytes>,
     /// Fields that the store does not have.
     pub(super) missing: Vec<&'static str>,
-    /// Columns that are no numbers.
+    /// Columns that are not numeric.
     pub(super) others: Vec<String>,
 }
 
 impl Plan {
     /// # Errors
-    /// Misuse: what a LAS file cannot hold.
+    /// Misuse: data that a LAS file cannot represent.
     pub(super) fn of(survey: &Survey<'_>, schemas: &Schemas) -> Result<Self, ConvertError> {
         let single = |field: &Field| {
             !matches!(field.data_type(), DataType::FixedSizeList(..))
@@ -400,7 +400,7 @@ impl Plan {
             self.others.push(attribute(column).to_owned());
             return Ok(());
         };
-        // Before there is an entry for each of them.
+        // Checked before an entry is added for each number.
         let length = self.length.saturating_add(size.saturating_mul(width));
         if length > LONGEST {
             return Err(too_long(format!("{length} bytes a point")));
@@ -500,7 +500,7 @@ impl Survey<'_> {
         kept.unwrap_or(least.max([1, 2]))
     }
 
-    /// Whether `gps_time` is standard time, and whether that is known.
+    /// Whether `gps_time` is standard time, and whether the header states it.
     pub(super) fn time(&self, plan: &Plan) -> (bool, bool) {
         let has = of_format(plan.format).iter().any(|(name, _)| *name == TIME);
         let is_written = has && !plan.missing.contains(&TIME);

@@ -38,7 +38,7 @@ impl Las {
         })
     }
 
-    /// Hands over the bytes of points, whole ones.
+    /// Passes on the bytes of whole points.
     fn points(
         &self,
         rows: usize,
@@ -121,7 +121,7 @@ impl Source for Las {
         self.header.crs.clone()
     }
 
-    /// What an export needs to write the same numbers.
+    /// The header that an export needs to write the same numbers.
     fn header(&self) -> Option<Value> {
         let header = &self.header;
         let [major, minor] = header.version;
@@ -133,7 +133,7 @@ impl Source for Las {
             "offset": header.offset,
             "gps_time": if header.standard_time { STANDARD } else { WEEK },
         });
-        // Whether a code of EPSG is that of a projected system is only in the keys.
+        // Only the keys state whether an EPSG code is a projected or a geographic system.
         if let (Some(members), Some(keys)) = (members.as_object_mut(), &header.keys) {
             members.insert(KEYS.to_owned(), json!(keys));
         }
@@ -141,7 +141,7 @@ impl Source for Las {
     }
 }
 
-/// What `gps_time` of a header says.
+/// The value of `gps_time` in a stored header.
 pub(super) const STANDARD: &str = "standard time minus 1e9 seconds";
 pub(super) const WEEK: &str = "seconds of the week";
 /// Member of a header: the GeoTIFF keys with their values.

@@ -1,4 +1,4 @@
-//! LAS and LAZ: a vertex a point.
+//! LAS and LAZ: one point for each vertex.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -64,7 +64,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if survey.ownerless > 0 {
         let count = survey.ownerless;
         job.note(format!(
-            "which object a vertex belongs to is not kept: {count} belong to none"
+            "the object of each vertex is not kept: {count} vertices belong to none"
         ));
     }
     if !is_known {
@@ -105,7 +105,7 @@ fn system(job: &mut Job<'_>, kept: &Kept) -> Option<(u16, Vec<u8>)> {
     }
 }
 
-/// Notes on what the file does not hold, and on what it holds beyond the store.
+/// Adds notes about data that the file cannot store, and about required fields that the store lacks.
 fn notes(job: &mut Job<'_>, plan: &Plan, kept: &Kept, schemas: &Schemas) {
     let others = plan.others.iter().map(String::as_str);
     job.not_kept("attributes of vertices that are no numbers", others);
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-/// What follows the head: records, and the compressor.
+/// Writes the records and points after the header.
 struct Points<'a> {
     path: &'a Path,
     file: BufWriter<File>,
@@ -154,7 +154,7 @@ struct Points<'a> {
     rows: u64,
     objects: u64,
     returns: [u64; 15],
-    /// Lowest and highest coordinate of each axis, as a reader computes them, and by how much one differs from the store at most.
+    /// For each axis, the lowest and highest coordinate as a reader computes them, and the largest difference from the store.
     extent: [Extent; 3],
     block: Vec<u8>,
 }
@@ -167,7 +167,7 @@ struct Extent {
 }
 
 impl<'a> Points<'a> {
-    /// Writes the records, after room for the head.
+    /// Reserves space for the header and writes the records.
     fn begin(
         job: &Job<'a>,
         plan: Plan,
@@ -244,7 +244,7 @@ impl<'a> Points<'a> {
         start.extend(records);
         #[cfg(feature = "laz")]
         if points.chunks.is_some() {
-            // The place of the table of chunks.
+            // The position of the chunk table.
             start.extend([0; 8]);
         }
         points.put(&start)?;
@@ -267,7 +267,8 @@ impl<'a> Points<'a> {
                 let Some(number) = steps.number(*coordinate) else {
                     let row = self.rows.saturating_add(row as u64);
                     let found = format!("{coordinate} in row {row}");
-                    let expected = "the coordinates of before: the store changed";
+                    let expected =
+                        "the coordinates of the first pass: the store changed during the export";
                     return Err(ConvertError::usage(name(at), found, expected));
                 };
                 *place = number.to_le_bytes();
@@ -377,7 +378,7 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
-    /// Writes the head. Axes with rounded coordinates, and by how much.
+    /// Writes the header. Returns a text for each axis with rounded coordinates, with the largest difference.
     fn finish(mut self) -> Result<Vec<String>, ConvertError> {
         #[cfg(feature = "laz")]
         if let Some(chunks) = self.chunks.take() {
@@ -495,7 +496,7 @@ fn count(returns: &mut [u64; 15], number: f64) {
     }
 }
 
-/// The bytes of the numbers of a column: of float16 as float32. A missing whole number is an error with its row.
+/// The numbers of a column as bytes; float16 is widened to float32. Fails with the row of a missing whole number.
 fn raw(column: &ArrayRef) -> Result<std::io::Result<Vec<u8>>, usize> {
     let (items, width) = elements(column);
     if !items.data_type().is_floating() {

@@ -121,7 +121,7 @@ fn write_axes<W: Write + Seek>(
     Ok(None)
 }
 
-/// An array that is being written: its numbers wait in a temporary file, because the header needs their count.
+/// An array that is being written: its numbers are collected in a temporary file, because the header needs their count.
 struct Column {
     name: String,
     column: String,
@@ -209,7 +209,7 @@ impl Batches for Npz<'_> {
             let column = field.name().as_str();
             let name = match column {
                 "position" => "positions",
-                // These names are taken.
+                // Names with a meaning of their own.
                 "attribute:object_id" | "positions" | "edges" | "faces" => "",
                 other => attribute(other),
             };

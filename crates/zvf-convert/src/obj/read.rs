@@ -37,7 +37,7 @@ pub(crate) struct Obj {
     width: usize,
 }
 
-/// One line that counts.
+/// A relevant line.
 #[derive(Debug)]
 enum Item<'a> {
     /// x, y, z, and the fields after them.
@@ -46,7 +46,7 @@ enum Item<'a> {
     Face(&'a [u64]),
 }
 
-/// What the first pass found.
+/// The result of the first pass.
 #[derive(Debug, Default)]
 struct Seen {
     passed: Vec<&'static str>,
@@ -209,7 +209,7 @@ impl Obj {
                         file,
                         place,
                         found,
-                        "one, as when the file was looked at",
+                        "one, as in the first pass: the file changed while it was read",
                     ));
                 }
                 held.1.extend_from_slice(more);
@@ -269,7 +269,7 @@ impl Obj {
                         file,
                         place,
                         found,
-                        "4, as when the file was looked at",
+                        "4, as in the first pass: the file changed while it was read",
                     ));
                 }
                 for pair in rest.windows(2) {

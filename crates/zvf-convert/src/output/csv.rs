@@ -46,7 +46,7 @@ impl<W: Write> CsvWriter<W> {
         })
     }
 
-    /// Writes what is buffered, and returns the writer below.
+    /// Flushes the buffer, and returns the inner writer.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<W: Write> TableWriter for CsvWriter<W> {
     }
 }
 
-/// A column as it is flattened: a list of fixed size is as many text columns, anything else one.
+/// A flattened column: a list of fixed size becomes one text column for each element, everything else one.
 #[derive(Debug)]
 struct Flat<'a> {
     rows: &'a ArrayRef,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// The key of the metadata in the file.
 pub(super) const KEY: &str = "geo";
 
-/// Columns of well-known binary, with what their rows have shown so far.
+/// Columns of well-known binary, with the kinds and bounds of the rows so far.
 #[derive(Debug)]
 pub(super) struct GeoColumns(Vec<GeoColumn>);
 
@@ -18,13 +18,13 @@ pub(super) struct GeoColumns(Vec<GeoColumn>);
 struct GeoColumn {
     at: usize,
     name: String,
-    /// Null if none is stated: a reader would take a member that is not there for longitude and latitude.
+    /// Null if none is stated: readers interpret a missing member as longitude and latitude.
     crs: Value,
     /// Codes of kinds.
     kinds: BTreeSet<u32>,
     /// The lowest and the highest coordinate of each axis; nothing while there is no row.
     bounds: Vec<(f64, f64)>,
-    /// Whether a row is no point, whose coordinates are not looked at.
+    /// Whether a row is not a point; only points are decoded.
     other: bool,
 }
 
@@ -43,7 +43,7 @@ impl GeoColumns {
         Self(columns.collect())
     }
 
-    /// Looks at the rows of a batch.
+    /// Adds the rows of a batch.
     pub(super) fn see(&mut self, batch: &RecordBatch) {
         for column in &mut self.0 {
             let found = batch.columns().get(column.at);

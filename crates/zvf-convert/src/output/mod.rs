@@ -62,7 +62,7 @@ pub fn with_times(schema: &Schema) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// A batch of an answer with the columns that [`with_times`] says.
+/// A batch of an answer with its columns converted as in [`with_times`].
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
 }
 
-/// A number of an attribute that is none of the dates or times of day which its unit makes it: the data is damaged, not the output.
+/// A number outside the range of the date or time of day that its unit declares: the data is damaged, not the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OddMoment(String);
 
@@ -106,7 +106,7 @@ impl OddMoment {
             .map(|number| number.unwrap_or(MISSING));
         let odd = moments.and_then(|moments| moments.first_odd(known));
         let (row, number) = odd.unwrap_or_default();
-        // The message names a row by its ids if it has some; the row number counts in this batch only.
+        // The message names a row by its ids if it has any; row numbers are relative to this batch.
         let mut place = format!("row {row} of a batch");
         for name in ["object_id", "position"] {
             if let Some(named) = batch.column_by_name(name) {
@@ -122,7 +122,7 @@ impl OddMoment {
         ))
     }
 
-    /// The moment that made an output fail, if one did.
+    /// The invalid time that made an output fail, if that is the cause.
     #[must_use]
     pub fn within(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()

@@ -1,7 +1,7 @@
 //! NumPy array of the positions: `(N, D)`, the stored number type, C order, header version 1.
 //!
-//! The header has a fixed size, so that it can be written once N is known: a file gets a place holder first and the header
-//! at the end; a pipe cannot be rewound, so the rows wait in a temporary file.
+//! The header has a fixed size, so that it can be written once N is known: files get a placeholder first and the header at the end; for
+//! pipes, which cannot be rewound, the rows are collected in a temporary file.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -93,7 +93,7 @@ impl Rows {
 pub struct NpyWriter<F> {
     /// An empty file.
     file: F,
-    /// What a row is.
+    /// The type of a row.
     shape: Rows,
     /// Rows so far.
     rows: u64,
@@ -114,7 +114,7 @@ impl<F: Write + Seek> NpyWriter<F> {
         })
     }
 
-    /// Writes the header and gives the file back, rewound to its start.
+    /// Writes the header and returns the file, rewound to its start.
     fn close(mut self) -> io::Result<F> {
         let Rows { descr, dims, .. } = self.shape;
         let head = header(descr, &format!("({}, {dims})", self.rows), HEADER)?;
@@ -140,7 +140,7 @@ impl<F: Write + Seek> TableWriter for NpyWriter<F> {
     }
 }
 
-/// An array for a pipe: rows wait in a temporary file until their number is known.
+/// An array for a pipe: rows are collected in a temporary file until their number is known.
 #[derive(Debug)]
 pub struct SpooledNpy<W> {
     inner: NpyWriter<std::fs::File>,

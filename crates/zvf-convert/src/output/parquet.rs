@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 use super::geoparquet::{self, GeoColumns};
 use super::{TableWriter, batch_with_times, with_times};
 
-/// Rows in a row group; so many are held before they are written.
+/// Rows of a row group, which is in memory until it is written.
 const ROWS: usize = 1 << 17;
 
 /// Writes one table as a Parquet file.
@@ -33,7 +33,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Begins a file with the metadata of the schema.
     ///
     /// # Cost
-    /// 131 072 rows are held, encoded.
+    /// Holds up to 131 072 encoded rows in memory.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::DataType;
 
-/// NumPy's name of an element type; `None` for what is no number.
+/// NumPy's name of a number type; `None` for other types.
 pub(crate) fn descr(element: &DataType) -> Option<&'static str> {
     Some(match element {
         DataType::Boolean => "|b1",
@@ -29,7 +29,7 @@ pub(crate) fn descr(element: &DataType) -> Option<&'static str> {
     })
 }
 
-/// Writes every number of a column. Missing values are written as whatever the buffer holds.
+/// Writes every number of a column. Missing values are written as the bytes in the buffer.
 pub(crate) fn write_raw(out: &mut impl Write, values: &dyn Array) -> io::Result<()> {
     match values.data_type() {
         DataType::Boolean => {

@@ -1,8 +1,8 @@
 //! One value of an Arrow column as text or JSON.
 //!
-//! Floats are written with the fewest digits that read back as the same value, but whole float32 from 2^24 on with all of theirs; an absent value is empty text and JSON
-//! `null`; NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"Infinity"`, `"-Infinity"`, as in Zarr
-//! documents.
+//! Floats are written with the fewest digits that read back as the same value, except whole float32 from 2^24 on, which have all digits. A
+//! missing value is empty text and JSON `null`. NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"Infinity"` and
+//! `"-Infinity"`, as in Zarr documents.
 
 use std::fmt::Write as _;
 
@@ -176,7 +176,7 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
         (_, true, Style::Json) => "-Infinity",
         (_, true, Style::Text) if wide > 0.0 => "inf",
         (_, true, Style::Text) => "-inf",
-        // Other digits are zeros in the shortest text, which readers of wider numbers take for digits.
+        // The shortest text replaces the last digits by zeros, and a reader of float64 would take them literally.
         _ if size_of::<F>() == 4 && is_long(wide) => {
             // Writing to a String cannot fail.
             let _ = write!(out, "{wide:.1}");
@@ -186,7 +186,7 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
             out.push_str(zmij::Buffer::new().format_finite(value));
             return;
         }
-        // zmij puts exponents elsewhere, and writes "1e+30".
+        // zmij uses exponents for other ranges, and writes "1e+30".
         _ => {
             // Writing to a String cannot fail.
             let _ = write!(out, "{value:?}");
@@ -266,7 +266,7 @@ fn write_coded<K: ArrowDictionaryKeyType>(
     );
 }
 
-/// ISO 8601 text of a moment counted from 1970 in units of 1/`per_second` s, UTC, without a zone.
+/// ISO 8601 text of a timestamp counted from 1970 in units of 1/`per_second` s, UTC, without a zone.
 fn timestamp(value: i64, per_second: i64) -> String {
     let seconds = value.div_euclid(per_second);
     let mut text = date(seconds.div_euclid(86_400));

@@ -20,7 +20,7 @@ use crate::records::source::{Source, TakeBatch, TakeLink};
 /// Lines of a header, properties of an element.
 const MOST: usize = 4096;
 
-/// The types of numbers, by both of their names.
+/// The number types; each has two names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scalar {
     I8,
@@ -157,7 +157,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// Ends a row: nothing may be left of its line.
+    /// Ends a row; fails if its line has more fields.
     fn end(&mut self) -> Result<(), ConvertError> {
         match self.words.get(self.next) {
             Some(word) if self.form == Form::Text => {
@@ -287,7 +287,7 @@ impl Ply {
         of("edge").filter(ends).map(|edges| (edges, Kind::Graph))
     }
 
-    /// Walks the file up to an element and hands its rows over.
+    /// Reads the file up to an element and passes on its rows.
     fn walk(
         &self,
         name: &str,
@@ -295,7 +295,10 @@ impl Ply {
     ) -> Result<(), ConvertError> {
         let mut bytes = Bytes::open(&self.path)?;
         if header(&mut bytes, self.limits.line)? != self.header {
-            return Err(bytes.bad("another header", "that of when the file was looked at"));
+            return Err(bytes.bad(
+                "another header",
+                "that of the first pass: the file changed while it was read",
+            ));
         }
         let mut numbers = Numbers {
             bytes: &mut bytes,
@@ -305,7 +308,7 @@ impl Ply {
             next: 0,
         };
         for element in &self.header.elements {
-            // Rows of nothing have no bytes: a count of them says nothing.
+            // Rows without properties have no bytes, so their count cannot be checked.
             if element.properties.is_empty() {
                 continue;
             }
@@ -455,10 +458,10 @@ impl Source for Ply {
     }
 }
 
-/// Rows of vertices on their way.
+/// Buffered rows of vertices.
 struct Held {
     rows: usize,
-    /// One a property; none for lists.
+    /// One for each property; `None` for lists.
     columns: Vec<Option<Column>>,
 }
 
@@ -473,7 +476,7 @@ impl Column {
         self.values.push(value);
     }
 
-    /// Each number is one of the type: it was read as such.
+    /// Exact: the numbers were read as this type.
     fn finish(&mut self) -> ArrayRef {
         macro_rules! whole {
             ($type:ty, $native:ty) => {{

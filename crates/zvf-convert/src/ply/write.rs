@@ -50,7 +50,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         schemas,
         ..
     } = sink;
-    // The line end_header is the last one; the room that is left over is a comment before it.
+    // The reserved space is filled by a comment before the last line, end_header.
     let mut head = head.into_bytes();
     let left = room
         .saturating_sub(head.len())
@@ -85,7 +85,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         job.not_kept("attributes of objects", schemas.object_attributes());
     }
     if several && !told {
-        job.note("which object a vertex belongs to is not kept: ids beyond 32 bits");
+        job.note("the object of each vertex is not kept: ids are longer than 32 bits");
     }
     Ok(())
 }
@@ -261,7 +261,7 @@ impl Batches for Ply<'_> {
         for field in schemas.vertices.fields() {
             match Column::new(field, &axes) {
                 Some(mut column) => {
-                    // A property has a name of its own: an attribute gives way to an axis.
+                    // Names of properties are unique: an attribute with the name of an axis is renamed.
                     for name in &mut column.properties {
                         let mut taken = self.columns.iter().flat_map(|other| &other.properties);
                         if taken.any(|other| other == name) {

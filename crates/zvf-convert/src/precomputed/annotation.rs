@@ -25,7 +25,7 @@ use crate::options::Limits;
 pub(super) struct Annotations {
     pub(super) kind: Kind,
     pub(super) axes: Vec<Axis>,
-    /// From stored coordinates to the axes.
+    /// The map from stored coordinates to the axes.
     pub(super) map: Option<Affine>,
     /// Properties in their stored order.
     pub(super) properties: Vec<Field>,
@@ -37,7 +37,7 @@ pub(super) struct Annotations {
     sources: Vec<Source>,
 }
 
-/// Where annotations are: each by its id, or in cells.
+/// The sources of annotations: files by id, or cells.
 struct Indexes {
     by_id: Source,
     cells: Vec<Source>,
@@ -74,7 +74,7 @@ impl Annotations {
     /// Parses `info` and opens the sources of annotations.
     ///
     /// # Errors
-    /// Malformed documents; kinds of annotations that no store holds; I/O.
+    /// Malformed documents; kinds of annotations that stores do not support; I/O.
     pub(super) fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
         let kind = match info.text(&info.value, "annotation_type")? {
             text if text.eq_ignore_ascii_case("point") => Kind::PointCloud,
@@ -97,7 +97,7 @@ impl Annotations {
             return Err(info.bad("neither annotations by id nor cells", "one of the two"));
         }
         let mut notes = Vec::new();
-        // Cells are fewer files, but have no related segments, and the same line may be in several.
+        // Cells need fewer files, but lack related segments, and repeat a line that crosses several cells.
         let wants_id = kind != Kind::PointCloud || !relationships.is_empty() || no_cells;
         let by_id = wants_id && !indexes.by_id.is_empty();
         if !by_id && !relationships.is_empty() {
@@ -130,7 +130,7 @@ impl Annotations {
         columns
     }
 
-    /// A name that no property has.
+    /// A name that differs from all properties.
     pub(super) fn free_name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         while self.properties.iter().any(|field| field.spec.name == name) {
@@ -139,13 +139,13 @@ impl Annotations {
         name
     }
 
-    /// Hands over all annotations, each once: points of a cell together, lines one by one.
+    /// Passes on all annotations, each once: points of a cell together, lines one by one.
     ///
     /// # Cost
-    /// One cell is held; lines of a spatial index without one by id take 8 bytes each.
+    /// The memory of one cell; with a spatial index but none by id also 8 bytes for each line.
     ///
     /// # Errors
-    /// As `take` says; malformed files, by byte; I/O; limits.
+    /// The errors of `take`; malformed files, by byte; I/O; limits.
     pub(super) fn visit(
         &self,
         limits: &Limits,

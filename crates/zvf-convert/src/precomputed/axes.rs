@@ -1,4 +1,4 @@
-//! The axes of annotations: scales and units of `dimensions`, in the units and in the order that stores have.
+//! The axes of annotations: converts `dimensions` to the units and the order of axes in stores.
 
 use serde_json::Value;
 use zvf_meta::Affine;
@@ -85,7 +85,7 @@ fn dimensions(info: &Document) -> Result<Vec<Dimension<'_>>, ConvertError> {
     Ok(found)
 }
 
-/// The unit that an axis gets where `least` is the smallest scale in its unit, and how many of it a stored coordinate counts.
+/// The unit of an axis, where `least` is the smallest scale, and the number of these units in one step of a stored coordinate.
 fn unit<'v>(one: &Dimension<'v>, least: f64) -> (&'v str, f64) {
     let known: &[(&'static str, f64)] = match one.unit {
         "m" => &LENGTHS,
@@ -99,7 +99,7 @@ fn unit<'v>(one: &Dimension<'v>, least: f64) -> (&'v str, f64) {
     }
 }
 
-/// A factor without the error of a division of decimal fractions.
+/// A factor without the rounding error of a division of decimal fractions.
 fn rounded(factor: f64) -> f64 {
     let whole = factor.round();
     match (factor - whole).abs() <= 1e-9 * whole {

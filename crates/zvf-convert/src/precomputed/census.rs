@@ -1,4 +1,4 @@
-//! A first reading of a folder: bounds, counts, and what is known of relationships.
+//! The first pass over a folder: bounds, counts, and facts about relationships.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ const MOST_RELATED: usize = 64;
 #[derive(Debug)]
 pub(super) struct Census {
     pub(super) extent: Extent,
-    /// Objects that the store gets; of points those that their first relationship names.
+    /// Objects of the new store; for points, the segments of their first relationship.
     pub(super) objects: u64,
     pub(super) links: u64,
     /// Skeletons with rings.
@@ -62,10 +62,10 @@ impl Census {
     /// Reads everything once.
     ///
     /// # Cost
-    /// One object is held, and the ids of the objects of points.
+    /// The memory of one object, and of the ids of the objects of points.
     ///
     /// # Errors
-    /// As [`Content::visit`]; malformed: ids that no store holds; a limit: too many vertices.
+    /// As [`Content::visit`]; malformed: ids beyond int64; a limit: too many vertices.
     pub(super) fn of(
         content: &Content,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Decoded objects on their way into batches.
+//! Collects decoded objects into batches.
 
 use zvf_write::{AttributeSpec, Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, Values};
 
@@ -11,7 +11,7 @@ use crate::sink::Sink;
 /// One object, or a run of points.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// The number of the object; of points 0.
+    /// The number of the object; 0 for points.
     pub(super) key: u64,
     pub(super) positions: Vec<f64>,
     /// Ends of links, by vertices of this object.
@@ -86,7 +86,7 @@ pub(super) enum Relation {
     Dropped,
     /// The object of a point.
     Object,
-    /// An attribute of so many segments, filled up with 0.
+    /// An attribute with a fixed number of segments, padded with 0.
     Attribute(String, usize),
 }
 
@@ -102,7 +102,7 @@ impl Relation {
     }
 }
 
-/// What batches have.
+/// The layout of batches.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) dims: usize,
@@ -158,7 +158,7 @@ impl Plan {
         spec
     }
 
-    /// Whether there is an object for the shape: one without vertices exists by its properties alone.
+    /// Whether the shape becomes an object: without vertices only if it has properties.
     pub(super) fn keeps(&self, shape: &Shape) -> bool {
         !shape.positions.is_empty() || self.segments.is_none() || self.describes(shape.key)
     }
@@ -197,7 +197,7 @@ impl<'a> Collector<'a> {
     /// Adds a shape with the key `id` in the representation of the store.
     ///
     /// # Errors
-    /// Malformed: segments other than the first reading found. As the sink says.
+    /// Malformed: segments that differ from the first pass. The errors of the sink.
     pub(super) fn push(
         &mut self,
         shape: &Shape,
@@ -258,7 +258,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Hands over what is held.
+    /// Passes the collected batch on.
     pub(super) fn flush(&mut self) -> Result<(), ConvertError> {
         let plan = self.plan;
         let relations = plan.relations.iter().filter_map(Relation::spec);

@@ -23,7 +23,7 @@ pub(super) enum Content {
     Annotations(Annotations),
 }
 
-/// The number of an object, as stores have it.
+/// The id of an object as int64.
 pub(super) fn object_id(shape: &Shape, record: &Record) -> Result<i64, ConvertError> {
     i64::try_from(shape.key).map_err(|_| {
         let expected = "an id below 2^63, which a store holds".to_owned();
@@ -73,7 +73,7 @@ impl Content {
         })
     }
 
-    /// Hands over all objects in the same order at each call.
+    /// Passes on all objects, in the same order at each call.
     pub(super) fn visit(
         &self,
         limits: &Limits,

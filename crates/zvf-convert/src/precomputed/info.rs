@@ -9,7 +9,7 @@ use zvf_write::NumberType;
 use super::record::Record;
 use crate::error::{ConvertError, Place, shown};
 
-/// A document that is longer is none.
+/// Longest document.
 const LONGEST: u64 = 64 << 20;
 
 /// A JSON document of a folder.
@@ -28,7 +28,7 @@ impl Document {
         Self::of(&Record::read(path, 0, LONGEST)?)
     }
 
-    /// The document that a record is.
+    /// Parses the document in a record.
     ///
     /// # Errors
     /// Malformed: no JSON.
@@ -72,7 +72,7 @@ impl Document {
     /// The path of a file or folder that a member of the document names, relative to the document.
     ///
     /// # Errors
-    /// Malformed: a name that leads elsewhere.
+    /// Malformed: a name that leads out of the folder.
     pub(super) fn below(&self, name: &str) -> Result<PathBuf, ConvertError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let inside = Path::new(name)

@@ -27,17 +27,17 @@ pub(super) enum Meshes {
     },
 }
 
-/// A mesh whose fragments share vertices at equal positions.
+/// Merges the fragments of a mesh: vertices of different fragments at equal positions become one.
 #[derive(Debug, Default)]
 struct Merged {
     positions: Vec<f64>,
     links: Vec<u64>,
-    /// Vertices of the fragments before, by their coordinates.
+    /// Vertices of previous fragments, by their coordinates.
     known: FxHashMap<[u64; 3], u64>,
 }
 
 impl Merged {
-    /// Adds a fragment. Its vertices that an earlier fragment has are those; within a fragment all stay.
+    /// Adds a fragment. Its vertices at positions of earlier fragments are reused; vertices within a fragment are not merged.
     fn add(&mut self, positions: &[f64], links: &[u64]) -> Option<()> {
         let (points, _) = positions.as_chunks::<3>();
         let bits = |point: &[f64; 3]| point.map(|value| (value + 0.0).to_bits());
@@ -95,7 +95,7 @@ fn check_held(path: &Path, merged: &Merged, limits: &Limits) -> Result<(), Conve
     }
 }
 
-/// A manifest of names, and their files.
+/// Reads a manifest, which lists the names of fragments, and the fragments.
 fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
     let manifest = Document::of(record)?;
     let mut merged = Merged::default();
@@ -117,11 +117,11 @@ fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
     Ok(merged)
 }
 
-/// The finest level of a manifest: where its fragments are, and their sizes.
+/// The finest level of a manifest: positions and sizes of its fragments.
 #[derive(Debug)]
 struct Finest {
     shape: [f64; 3],
-    /// The corner of the grid, moved by the offset of the level.
+    /// The corner of the grid plus the offset of the level.
     origin: [f64; 3],
     fragments: Vec<([u32; 3], u64)>,
     /// Bytes of the fragments of all levels.
@@ -177,7 +177,7 @@ impl Finest {
     }
 }
 
-/// A manifest and its fragments: of the file `ID`, or the bytes before the manifest in its shard.
+/// Reads a manifest and its fragments, which are in the file `ID`, or before the manifest in its shard.
 fn multi(
     record: &Record,
     folder: &Path,
@@ -210,7 +210,7 @@ fn multi(
     }
     let mut file = Shard::open(&path)?;
     for (place, size) in &finest.fragments {
-        // An empty fragment is a place of the grid without triangles at this level.
+        // An empty fragment is a grid cell without triangles at this level.
         if *size > 0 {
             let bytes = file.range(at, *size, "a fragment", most(limits.held))?;
             let (mut positions, links) = isolate(&path, || draco(&path, at, &bytes, limits))?;
@@ -258,7 +258,7 @@ fn draco(
     let attribute = mesh.named_attribute(GeometryAttributeType::Position);
     let attribute = attribute.filter(|one| one.num_components() == 3);
     let attribute = attribute.ok_or_else(|| damaged(path, at, "no positions of three axes"))?;
-    // Stored numbers have at most 16 bits, which float32 holds.
+    // Exact: stored numbers have at most 16 bits.
     let positions = attribute.read_f32s(mesh.num_points(), 3);
     if positions.iter().any(|value| !value.is_finite()) {
         return Err(damaged(path, at, "a position that is no number"));
@@ -271,7 +271,7 @@ fn draco(
     ))
 }
 
-/// The kind of meshes that `info` describes, and how their records are named.
+/// The kind of meshes in `info`, with the parameters of their decoder.
 ///
 /// # Errors
 /// Malformed documents.

@@ -1,4 +1,4 @@
-//! A folder on its way into a store.
+//! Imports a folder.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn kind(
 }
 
 impl Precomputed {
-    /// Reads everything below a folder once. `map` transforms its coordinates to those of the axes.
+    /// Reads everything in a folder once. `map` transforms stored coordinates to the axes.
     ///
     /// # Errors
     /// Malformed files, by byte; kinds that the folder cannot become; I/O; limits.
@@ -142,7 +142,7 @@ impl Precomputed {
         Ok((reader, found, map))
     }
 
-    /// Whether the store has the ids of the folder.
+    /// Whether objects have ids from the folder.
     pub(crate) fn names_objects(&self) -> bool {
         self.plan.objects || self.plan.by_relation()
     }

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::{ConvertError, Place};
 
-/// Bytes that limits allow for one object: its vertices with some numbers each.
+/// Most bytes of one object, by the limit on its vertices.
 pub(super) fn most(held: u64) -> u64 {
     held.saturating_mul(16)
 }
@@ -17,9 +17,9 @@ pub(super) fn most(held: u64) -> u64 {
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     pub(super) path: Arc<Path>,
-    /// The number that it is stored by.
+    /// The key under which it is stored.
     pub(super) key: u64,
-    /// Where in the file its stored bytes begin.
+    /// The offset of its stored bytes in the file.
     pub(super) start: u64,
     /// Whether `bytes` are decompressed, so that offsets in errors do not refer to the file.
     pub(super) packed: bool,
@@ -73,7 +73,7 @@ impl Record {
         }
     }
 
-    /// What is wrong at an offset of the bytes.
+    /// The error for an offset of the bytes.
     #[cold]
     pub(super) fn bad(
         &self,
@@ -223,7 +223,7 @@ impl<'r> Cursor<'r> {
         Ok(ids.iter().map(|id| u64::from_le_bytes(*id)).collect())
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all bytes were read.
     pub(super) fn end(&self) -> Result<(), ConvertError> {
         match self.is_empty() {
             true => Ok(()),

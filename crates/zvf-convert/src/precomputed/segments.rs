@@ -121,7 +121,7 @@ impl Segments {
                 );
             }
         };
-        // The property `label` is the name of an object in other programs.
+        // The property `label` has the type of a name; stores call it `name`.
         let name = if kind == "label" { "name" } else { name };
         if self.columns.iter().any(|(spec, _)| spec.name == name) {
             return Err(document.bad(
@@ -152,7 +152,7 @@ impl Segments {
         self.rows.len()
     }
 
-    /// The rows of objects, those without properties left out.
+    /// The table of objects; objects without properties are left out.
     pub(super) fn table(&self, ids: &[i64]) -> ObjectTable<'static> {
         let row = |id: &i64| self.rows.get(&u64::try_from(*id).ok()?).copied();
         let found: Vec<(i64, usize)> = ids.iter().filter_map(|id| Some((*id, row(id)?))).collect();
@@ -172,7 +172,7 @@ impl Segments {
         table
     }
 
-    /// Tags as groups of those objects that `exists` knows.
+    /// Tags as groups of the objects for which `exists` is true.
     pub(super) fn groups(&self, exists: impl Fn(u64) -> bool) -> Option<Groups<'static>> {
         let (names, tags) = self.tags.as_ref().filter(|(names, _)| !names.is_empty())?;
         let mut ids: Vec<(u64, usize)> = self.rows.iter().map(|(id, row)| (*id, *row)).collect();

@@ -14,7 +14,7 @@ const MOST_COMPONENTS: u64 = 1024;
 /// The vertex attributes that `info` names.
 ///
 /// # Errors
-/// Malformed: another type, a number of components that is none, a name twice.
+/// Malformed: an unknown type, an invalid number of components, a repeated name.
 pub(super) fn fields(info: &Document) -> Result<Vec<Field>, ConvertError> {
     let mut fields: Vec<Field> = Vec::new();
     for one in info.list(&info.value, "vertex_attributes")? {
@@ -70,8 +70,8 @@ pub(super) fn decode(record: &Record, fields: &[Field]) -> Result<Shape, Convert
     })
 }
 
-/// Edges as pairs of a child and its parent, if they make trees. Pairs that are such already stay as they are; else every tree
-/// hangs from its first vertex.
+/// Edges as pairs of a child and its parent, if they form trees. Pairs that already have this form are unchanged; otherwise the first vertex
+/// of each tree becomes its root.
 pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
     let (pairs, _) = links.as_chunks::<2>();
     let mut ends: Vec<[usize; 2]> = Vec::with_capacity(pairs.len());
@@ -140,7 +140,7 @@ impl Groups {
         Self((0..count).collect())
     }
 
-    /// The representative of a vertex. The way to it gets shorter.
+    /// The representative of a vertex; shortens the path to it.
     fn find(&mut self, mut at: usize) -> Option<usize> {
         loop {
             let up = *self.0.get(at)?;

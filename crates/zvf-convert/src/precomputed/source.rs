@@ -1,6 +1,6 @@
-//! Where the objects of a folder are: files of their own, or `neuroglancer_uint64_sharded_v1`.
+//! Reads the objects of a folder from single files or from `neuroglancer_uint64_sharded_v1` shards.
 //!
-//! Every object of a shard is found by reading its indexes, so that the hash of the keys does not matter here.
+//! All objects of a shard are listed from its indexes, so the hash of keys is not needed.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use super::record::{Record, most};
 use crate::error::{ConvertError, Place};
 use crate::options::Limits;
 
-/// Bytes of the list of minishards, and of one minishard index when it is unpacked.
+/// Most bytes of the list of minishards, and of one unpacked minishard index.
 const MOST_INDEX: u64 = 64 << 20;
 
 /// Takes objects one after another.
@@ -46,7 +46,7 @@ pub(super) fn sharding(info: &Document, owner: &Value) -> Result<Option<Sharding
     found.map_err(|error| info.bad(error.found, error.expected))
 }
 
-/// The names of a folder that `key` knows, in the order of their keys.
+/// The names in a folder for which `key` returns a key, in the order of keys.
 fn names(
     folder: &Path,
     limits: &Limits,
@@ -69,14 +69,14 @@ fn names(
     Ok(found)
 }
 
-/// A number as Neuroglancer writes it: without zeros before it.
+/// Parses a number as Neuroglancer writes it: without leading zeros.
 pub(super) fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
 impl Source {
-    /// Opens the objects of `folder`: in shards, or in files whose names `key` parses to numbers.
+    /// Opens the objects of `folder`: in shards, or in files with names from which `key` parses numbers.
     ///
     /// # Errors
     /// I/O; more files than limits allow.
@@ -112,13 +112,13 @@ impl Source {
         }
     }
 
-    /// Hands over every object once, always in the same order.
+    /// Passes on every object once, always in the same order.
     ///
     /// # Cost
-    /// One object and one minishard index are held.
+    /// The memory of one object and one minishard index.
     ///
     /// # Errors
-    /// As `take` says; I/O; malformed shards; limits.
+    /// The errors of `take`; I/O; malformed shards; limits.
     pub(super) fn visit(
         &self,
         limits: &Limits,
@@ -215,7 +215,7 @@ impl Shard {
         let list = self.range(0, list_bytes, "the list of minishards", MOST_INDEX)?;
         let (numbers, _) = list.as_chunks::<8>();
         let (ranges, _) = numbers.as_chunks::<2>();
-        // No byte is the content of two objects: damaged ranges end the reading before they multiply the work.
+        // Objects do not overlap, so their sizes are bounded by the file's: overlapping ranges in a damaged index cannot multiply the work.
         let mut left = self.length;
         for (number, range) in ranges.iter().enumerate() {
             let [start, end] = range.map(u64::from_le_bytes);
@@ -227,7 +227,7 @@ impl Shard {
             let start = start.checked_add(list_bytes);
             let (Some(size), Some(start)) = (size, start) else {
                 let found = format!("a minishard index from {start:?} to {end}");
-                let expected = "a range of the file that nothing else has";
+                let expected = "a range of the file that no other part uses";
                 return Err(ConvertError::malformed(
                     &self.path,
                     Place::Byte(place),
@@ -269,13 +269,13 @@ impl Shard {
         cursor.end()?;
         let (mut key, mut end) = (0_u64, list_bytes);
         for ((step, gap), size) in keys.iter().zip(&gaps).zip(&sizes) {
-            // Keys rise, but the format allows differences that wrap.
+            // Keys are sorted, but the format allows differences that wrap.
             key = key.wrapping_add(*step);
             let start = end.checked_add(*gap);
             let fits = start.is_some_and(|start| start <= self.length) && *size <= *left;
             let Some(start) = start.filter(|_| fits) else {
                 let found = format!("object {key} of {size} bytes behind a gap of {gap}");
-                let expected = "a range of the file that nothing else has".to_owned();
+                let expected = "a range of the file that no other part uses".to_owned();
                 return Err(index.bad(0, found, expected));
             };
             *left = left.saturating_sub(*size);

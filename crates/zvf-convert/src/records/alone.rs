@@ -1,4 +1,4 @@
-//! Files with the values of one attribute alone, beside the file that they belong to: no names, no ids, no positions.
+//! Files with the values of a single attribute, for vertices of another file: no names, no ids, no positions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use crate::table::text::fields::Fields;
 use crate::tck::read::{Scalars, scalars};
 use crate::{Format, npy};
 
-/// A line that is longer holds no values.
+/// Longest line of values.
 const LONGEST_LINE: u64 = 1 << 28;
 /// Bytes of texts of one column of Arrow.
 const MOST_TEXT: u64 = i32::MAX as u64;
 
-/// The values of one attribute, from a file that has nothing else: an array of NumPy (`.npy`), track scalars of MRtrix (`.tsf`), or a text
+/// The values of one attribute, from a file without other data: an array of NumPy (`.npy`), track scalars of MRtrix (`.tsf`), or a text
 /// of numbers without a header line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AttributeFile {
     /// The column NAME, or `NAME_0`, `NAME_1`, … of several values a row; numbers in a text are texts.
     pub values: RecordBatch,
-    /// How many of the rows each object has, where the file divides them: a streamline of `.tsf`, a line of a text.
+    /// The number of rows of each object, if the file divides them: by streamlines in `.tsf`, by lines in a text.
     pub lengths: Option<Vec<u64>>,
 }
 
 impl AttributeFile {
     /// Reads such a file as the attribute `name`; `None` if it is a table with names of columns, for [`read_table`](crate::read_table).
     ///
-    /// Of a text, each line is a row, and one line alone has all values. If `by_object`, a line has the values of one object instead, a row each.
+    /// In a text, each line is a row; a single line has one value for each row. With `by_object`, a line has one value for each row of an object.
     /// Lines that begin with `#` are left out.
     ///
     /// # Cost
     /// The memory of the values.
     ///
     /// # Errors
-    /// I/O; a file that violates its format; a text with something else than numbers, or with lines of different lengths unless `by_object`.
+    /// I/O; a file that violates its format; a text with other words than numbers, or with lines of different lengths unless `by_object`.
     pub fn read(
         path: &Path,
         name: &str,
@@ -159,7 +159,7 @@ impl AttributeFile {
     }
 }
 
-/// The words of a line: between commas, or the delimiter of options, or blanks.
+/// The words of a line, separated by commas, the delimiter of the options, or blanks.
 fn split<'t>(text: &'t str, options: &Options) -> Vec<&'t str> {
     let comma = (!options.decimal_comma && text.contains(',')).then_some(b',');
     match options.delimiter.or(comma) {

@@ -1,4 +1,4 @@
-//! A column that becomes an attribute: its type in the file, its census, and the decision how it is stored.
+//! A column that becomes an attribute: its type in the file, its census, and how it is stored.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -14,7 +14,7 @@ use crate::numbers::{floats, without_nulls};
 use crate::options::Nulls;
 use crate::time;
 
-/// Whole numbers beyond this are not all float64.
+/// Beyond this, float64 cannot represent all whole numbers.
 const EXACT: u64 = 1 << 53;
 
 /// The type of a column in the file.
@@ -22,12 +22,12 @@ const EXACT: u64 = 1 << 53;
 enum Raw {
     Number(NumberType),
     Text,
-    /// Sixteen bytes that are shown as a text.
+    /// Sixteen bytes that are converted to a text.
     Uuid,
-    /// A moment, date, time or duration.
+    /// A timestamp, date, time or duration.
     Time(DataType),
     Decimal,
-    /// No value at all.
+    /// A column without values.
     Nothing,
 }
 
@@ -44,30 +44,30 @@ pub(crate) struct Attribute {
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     missing: u64,
-    /// Whether float64 holds all numbers.
+    /// Whether a whole number is outside of ±2^53.
     rough: bool,
     /// Whether a value equals the fill number.
     taken: bool,
-    /// Decimal numbers that float64 does not hold.
+    /// Number of decimals that float64 cannot represent.
     rounded: u64,
     texts: TextSet,
     /// Whether missing values are empty fields of a table of text.
     fields: bool,
 }
 
-/// How values are made.
+/// The conversion of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     AsTheyAre,
-    /// Float64 with NaN.
+    /// To float64, with NaN for missing values.
     Floats,
     /// Stored with this number in place of missing values.
     Filled(i64),
-    /// Texts of truth values.
+    /// To texts of truth values.
     Truths,
 }
 
-/// The decision how a column is stored.
+/// How a column is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decided {
     pub(crate) spec: AttributeSpec,
@@ -75,7 +75,7 @@ pub(crate) struct Decided {
 }
 
 impl Attribute {
-    /// The attribute that a column becomes; `None` for a type that a store does not hold.
+    /// The attribute for a column; `None` for unsupported types.
     pub(crate) fn of(field: &Field, column: usize) -> Option<Self> {
         let (raw, channels) = Raw::of(field)?;
         Some(Self {
@@ -168,7 +168,7 @@ impl Attribute {
                 number(*float)
             }
             Raw::Number(own) if missing == 0 => match nulls {
-                // As where values are missing: the files of one store may be read one by one.
+                // Also without missing values, so that files that are imported one by one into a store agree.
                 Nulls::Value(fill)
                     if *own != NumberType::Bool && !census.taken && holds(*own, fill) =>
                 {
@@ -294,7 +294,7 @@ impl Census {
 }
 
 impl Decided {
-    /// A column of no row.
+    /// A column without rows.
     pub(crate) fn none(&self) -> Values<'static> {
         match self.spec.values {
             AttributeType::Number(number) => Values::of_bytes(number, &[]),
@@ -351,7 +351,7 @@ impl<'c> Absent<'c> {
     }
 
     fn count(&self) -> u64 {
-        // A dictionary may also have a word that is none.
+        // A dictionary may have missing values itself.
         if self.column.logical_null_count() == 0 && self.items.logical_null_count() == 0 {
             return 0;
         }

@@ -11,7 +11,7 @@ use super::{lists, nodes};
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
 
-/// Remarks on columns that are ignored although the user did not exclude them.
+/// Notes about columns that are ignored although the user did not exclude them.
 pub(crate) fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
     let names = names_of(schema).into_iter().filter(|name| {
         options.attributes.is_none()
@@ -27,8 +27,7 @@ pub(crate) fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
     names.map(note).collect()
 }
 
-/// The columns of a table that are read: all, or the attributes that are named, but those that are left out. The others are never
-/// looked at.
+/// The columns of a table that are read: all or the requested attributes, without the excluded ones. Others are never decoded.
 pub(crate) fn chosen(
     path: &Path,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Names of the columns of a table, and what is refused of them.
+//! Names of the columns of a table, and errors about columns.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use arrow_schema::Schema;
 use crate::error::{ConvertError, Place, shown};
 use crate::options::Options;
 
-/// Whether a column is the index of a data frame that has no name: such columns become no attributes.
+/// Whether a column is the unnamed index of a data frame; such columns do not become attributes.
 pub(crate) fn unnamed(name: &str) -> bool {
     name.is_empty() || (name.starts_with("__index_level_") && name.ends_with("__"))
 }
@@ -43,7 +43,7 @@ pub(crate) fn refused(name: &str, found: String) -> (String, String) {
     (format!("column {} with {found}", shown(name)), expected)
 }
 
-/// A column of texts that are too many to be a category.
+/// The error for a column with too many different texts for a category.
 pub(crate) fn too_many_texts(
     path: &Path,
     place: Place,

@@ -1,4 +1,4 @@
-//! Which column of a table is what.
+//! The roles of the columns of a table.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,16 +26,16 @@ use crate::output::axis_names;
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// An error in a row: its number, found and expected.
+/// An error in a row: its number, and the found and expected texts.
 pub(crate) type Wrong = (usize, (String, String));
 
-/// Which column of a table is what.
+/// The roles of the columns of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
     pub(crate) axes: Vec<Axis>,
-    /// What the file states about its axes.
+    /// The statements of the file about its axes.
     pub(crate) stated: Stated,
     pub(crate) number: NumberType,
     pub(crate) object: Option<usize>,
@@ -63,7 +63,7 @@ impl Roles {
     ) -> Result<Self, ConvertError> {
         let names = names_of(header);
         check_exclude(file, &names, options)?;
-        let expected = "columns x and y (and z), or others that are named as the position";
+        let expected = "columns x and y (and z), or other columns named with --position";
         let usual = coordinates(&names).or_else(|| numbered(&names));
         let usual = usual.ok_or_else(|| (names.join(", "), expected));
         Self::find(file, Place::Line(1), header, options, usual)
@@ -131,7 +131,7 @@ impl Roles {
         let object = object.map(|name| find("object column", name)).transpose()?;
         let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
-            let expected = "another column than those of the position";
+            let expected = "a column that is not part of the position";
             return Err(ConvertError::usage(
                 "object column",
                 shown(name(at)),
@@ -180,7 +180,7 @@ impl Roles {
 /// The column of the tables that queries and exports write with the object of a row.
 const OBJECT_ID: &str = "object_id";
 
-/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no type yet.
+/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no types here.
 fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
     let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
     if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
@@ -211,7 +211,7 @@ impl Layout {
     ) -> Result<Self, ConvertError> {
         let names = names_of(schema);
         let expected =
-            "a column position, or x and y (and z), or others that are named as the position";
+            "a column position, or x and y (and z), or other columns named with --position";
         let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
         let roles = Roles::find(file, Place::Whole, schema, options, usual)?;
         Self::new(file, schema, roles, options)
@@ -230,7 +230,7 @@ impl Layout {
         if let Some(field) = roles.object.and_then(|at| schema.fields().get(at))
             && !field.data_type().is_integer()
         {
-            let expected = "a column of whole numbers that is none of the position";
+            let expected = "a column of whole numbers that is not part of the position";
             return Err(ConvertError::usage(
                 "object column",
                 shown(field.name()),
@@ -245,7 +245,7 @@ impl Layout {
             let Some(attribute) = Attribute::of(field, at) else {
                 let found = format!("column {} of {}", shown(field.name()), field.data_type());
                 let expected = format!(
-                    "numbers, truth values, texts or moments: leave it out with --exclude {}",
+                    "numbers, truth values, texts, dates or times: leave it out with --exclude {}",
                     field.name()
                 );
                 let what = file.display().to_string();
@@ -291,7 +291,7 @@ impl Layout {
             let found = format!("axes {}", described(&own.axes));
             return Err(ConvertError::malformed(file, Place::Whole, found, expected));
         }
-        let expected = "those of the first file, or of when it was looked at";
+        let expected = "those of the first file, and of the first pass through this one";
         Err(ConvertError::malformed(
             file,
             Place::Whole,
@@ -326,7 +326,7 @@ impl Layout {
             let first = row.saturating_mul(width);
             column.is_null(row) || (first..first.saturating_add(width)).any(|at| items.is_null(at))
         };
-        // A coordinate that is NaN is none.
+        // A NaN coordinate counts as missing.
         let places: Vec<Vec<f64>> = self.columns(batch).map(|one| floats(one).values).collect();
         let lost = |list: &Vec<f64>, row: usize| {
             let width = list.len().checked_div(batch.num_rows()).unwrap_or(1);
@@ -388,7 +388,7 @@ impl Layout {
         columns.collect::<Vec<_>>().into_iter()
     }
 
-    /// The positions in the number type of the store; `checked` are those of the batch as float64.
+    /// The positions in the number type of the store; `checked` are the positions of the batch as float64.
     pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
         if self.number == NumberType::F64 {
             return Some(checked.into());
@@ -477,8 +477,8 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
     (!columns.is_empty()).then_some(columns)
 }
 
-/// The axes of those names, with the types and units that the table states for them by name, or in order where its names are others; and
-/// whether it states any.
+/// The axes of those names, with the types and units that the table states: matched by name, or by order if the names differ. Also
+/// returns what the table states.
 fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, Stated), ConvertError> {
     let stated = stated_axes(schema)?.filter(|stated| stated.len() == names.len());
     let Some(stated) = stated else {
@@ -536,7 +536,7 @@ fn axes(
                 return bad(found, "numbers");
             }
         };
-        // Of several types: float64, which is checked to hold them.
+        // Mixed types become float64; values that it cannot represent are errors.
         number = match number {
             Some(number) if number != own => Some(NumberType::F64),
             _ => Some(own),

@@ -35,14 +35,14 @@ const FACES: [[&str; 4]; 2] = [
 /// Ends of links, one link after another, and their attributes.
 pub(crate) type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
 
-/// Takes the ends of some links, and their attributes.
+/// Receives the ends of some links, and their attributes.
 type TakeLinks<'a> =
     dyn FnMut(Vec<u64>, Vec<(String, Values<'static>)>) -> Result<(), ConvertError> + 'a;
 
-/// Takes a batch of the table, with the number of its first row, and the ends of its links.
+/// Receives the number of the first row of a batch, the batch, and the ends of its links.
 type TakeRows<'a> = dyn FnMut(u64, &RecordBatch, Vec<u64>) -> Result<(), ConvertError> + 'a;
 
-/// A table of links that was looked at.
+/// A table of links after the first pass.
 #[derive(Debug)]
 pub(crate) struct LinkTable {
     path: PathBuf,
@@ -52,15 +52,15 @@ pub(crate) struct LinkTable {
     /// One column of lists, or one an end.
     ends: Vec<usize>,
     attributes: Vec<Attribute>,
-    /// What becomes of them; empty while the table is looked at.
+    /// How attributes are stored; empty during the first pass.
     decided: Vec<Decided>,
     /// Ends of a link.
     pub(crate) width: usize,
     /// Rows.
     pub(crate) links: u64,
-    /// Remarks on data of the file that is not kept.
+    /// Notes about data of the file that is not stored.
     pub(crate) notes: Vec<String>,
-    /// The ids of vertices that ends are, unless they are rows.
+    /// The ids of vertices to which ends refer, unless they refer to rows.
     ids: Option<NodeIds>,
 }
 
@@ -73,7 +73,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// Edges that are remembered.
+    /// Most edges that are held in memory.
     const MOST: usize = 1 << 24;
 
     fn new(faces: bool, vertices: u64) -> Self {
@@ -126,8 +126,8 @@ impl Repeated {
 }
 
 impl LinkTable {
-    /// Reads the table that the options name, if they name one; `vertices` is how many the vertex table has, and `naming` how links name
-    /// them.
+    /// Reads the table of links in the options, if there is one; `vertices` is the number of rows of the vertex table, and `naming` how links
+    /// refer to them.
     pub(crate) fn survey(
         options: &Options,
         vertices: u64,
@@ -146,11 +146,11 @@ impl LinkTable {
                 "a table: CSV, NPY, Arrow or Parquet",
             ));
         }
-        // The columns of the vertex table are no business of this one.
+        // Most options describe the columns of the vertex table.
         let mut own = options.clone();
         (own.position, own.object_column, own.attributes) = (None, None, None);
         (own.exclude, own.columns_in) = (Vec::new(), None);
-        // Ends are by rows or ids of that table: this one has none.
+        // Ends refer to the vertex table, so this table has no links and ids itself.
         (own.edges, own.faces, own.node_id) = (None, None, None);
         if own.nulls == Nulls::DropRow {
             own.nulls = Nulls::Keep;
@@ -168,7 +168,7 @@ impl LinkTable {
         let ids = match naming {
             Naming::Rows => None,
             Naming::Ids(ids) => Some(ids),
-            // Columns of these names are rows, as exports write them.
+            // Exports write row numbers into columns of these names.
             Naming::Doubtful { .. } if own_names.iter().all(|name| name.starts_with(LISTED)) => {
                 None
             }
@@ -181,7 +181,7 @@ impl LinkTable {
             }
         };
         if format.is_text() && ids.as_ref().is_some_and(NodeIds::are_texts) {
-            // Whatever they look like, ends are texts.
+            // Ends are read as texts, even if they are numbers.
             let texts = own_names
                 .iter()
                 .map(|name| ((*name).to_owned(), AttributeType::Category));
@@ -274,7 +274,7 @@ impl LinkTable {
             spec = spec.with_link_width(self.width);
         }
         if spec.kind == Kind::Skeleton && !self.attributes.is_empty() {
-            // Attributes belong to links that are stored.
+            // Only stored links have attributes, so they are not implied.
             spec = spec.with_explicit_links();
         }
         for decided in &self.decided {
@@ -283,7 +283,7 @@ impl LinkTable {
         spec
     }
 
-    /// Attributes of no link: every batch has all of them.
+    /// Attributes without values, since every batch must have all attributes.
     pub(crate) fn none(&self) -> Vec<(String, Values<'static>)> {
         let decided = self.decided.iter();
         decided
@@ -311,7 +311,7 @@ impl LinkTable {
         }
     }
 
-    /// All links at once, for a kind that has them with their vertices.
+    /// All links in memory, for kinds whose batches have vertices and links together.
     pub(crate) fn all(&self, vertices: u64) -> Result<Links, ConvertError> {
         let (mut all, mut columns) = (Vec::new(), self.none());
         self.read(vertices, &mut |ends, more| {
@@ -329,11 +329,11 @@ impl LinkTable {
 
     #[cold]
     fn changed(&self) -> ConvertError {
-        let expected = "what was there when the file was looked at";
+        let expected = "the content of the first pass: the file changed while it was read";
         ConvertError::malformed(&self.path, Place::Whole, "other links", expected)
     }
 
-    /// Hands the links over, checked; how many there were.
+    /// Checks the links and passes them on; returns their number.
     fn walk(&self, vertices: u64, take: &mut TakeRows<'_>) -> Result<u64, ConvertError> {
         let mut first = 0_u64;
         self.source.vertices(self.options.batch, &mut |batch| {
@@ -393,7 +393,7 @@ impl LinkTable {
         Ok(ends)
     }
 
-    /// The ends of a batch's links that are ids of vertices.
+    /// The ends of a batch's links, from ids of vertices.
     fn ends_by_ids(
         &self,
         ids: &NodeIds,
@@ -431,11 +431,11 @@ impl LinkTable {
     }
 }
 
-/// The columns of a table of links that hold their ends: those that are `named`, else the only column, a list `vertices`, or the
-/// usual names, such as `vertices_0` and `vertices_1`, or `source` and `target`.
+/// The columns with the ends of links: the `named` ones, else the only column, a list `vertices`, or columns with usual names, such as
+/// `vertices_0` and `vertices_1`, or `source` and `target`.
 ///
 /// # Errors
-/// Misuse: no column of a name. Malformed data: none of these columns.
+/// Misuse: a named column does not exist. Malformed data: none of the default columns exists.
 pub fn link_ends(
     path: &Path,
     schema: &SchemaRef,
@@ -471,7 +471,7 @@ pub fn link_ends(
     };
     let found = if faces {
         let sets = FACES.iter();
-        // Includes a fourth corner if it has a column.
+        // With a fourth corner if it has a column.
         sets.clone()
             .find_map(|set| all(set))
             .or_else(|| FACES.iter().find_map(|set| all(set.split_last()?.1)))
@@ -480,9 +480,9 @@ pub fn link_ends(
     };
     found.ok_or_else(|| {
         let expected = if faces {
-            "columns vertices_0 to vertices_2 (or vertices_3), or a to c (or d), or others that are named as the link columns"
+            "columns vertices_0 to vertices_2 (or vertices_3), or a to c (or d), or other columns named with --link-columns"
         } else {
-            "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or others that are named as the link columns"
+            "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
         ConvertError::malformed(path, Place::Whole, shown(&names.join(", ")), expected)
     })

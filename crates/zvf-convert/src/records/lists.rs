@@ -31,7 +31,7 @@ pub(crate) fn listed(field: &Field) -> bool {
 pub(crate) struct Widths(Vec<Option<i32>>);
 
 impl Widths {
-    /// Looks at the first list of each column that is not missing; whether all were found.
+    /// Records the length of the first present list of each column; returns whether all are known.
     pub(crate) fn see(&mut self, batch: &RecordBatch) -> bool {
         for (width, column) in self.0.iter_mut().zip(batch.columns()) {
             if width.is_some() {
@@ -52,7 +52,7 @@ impl Widths {
     }
 }
 
-/// The schema with lists of the length of the first one that is not missing, which `look` finds.
+/// The schema with lists of fixed length: the length of the first present list, which `look` finds.
 pub(crate) fn found(
     schema: &SchemaRef,
     look: impl FnOnce(&mut Widths) -> Result<(), ConvertError> + Send,
@@ -60,7 +60,7 @@ pub(crate) fn found(
     if !any(schema) {
         return Ok(Arc::clone(schema));
     }
-    // Nothing is to be found of other columns.
+    // Other columns need no length.
     let fields = schema.fields().iter();
     let mut widths = Widths(fields.map(|field| (!listed(field)).then_some(1)).collect());
     look(&mut widths)?;
@@ -81,7 +81,7 @@ pub(crate) fn found(
     )))
 }
 
-/// Rows per batch when lists are made of one length; missing lists take space too.
+/// Rows per batch when lists have a fixed length; missing lists then take space, too.
 pub(crate) fn at_most(schema: &Schema) -> usize {
     const VALUES: usize = 1 << 22;
     let widths = schema.fields().iter().map(|field| match field.data_type() {
@@ -94,7 +94,7 @@ pub(crate) fn at_most(schema: &Schema) -> usize {
         .max(1)
 }
 
-/// A batch whose lists have the length that the schema states.
+/// Converts the lists of a batch to the length in the schema.
 pub(crate) fn fixed(
     path: &Path,
     schema: &SchemaRef,

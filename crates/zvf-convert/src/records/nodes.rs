@@ -1,4 +1,4 @@
-//! How links name the vertices of a table: by rows, from 0, or by the ids that a column of the table has.
+//! How links refer to the vertices of a table: by rows, from 0, or by ids from a column of the table.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,13 +10,13 @@ use super::values::{texts, wide};
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
 
-/// Names of columns that are ids of vertices more often than not, in small letters and without `_`, `-` and blanks.
+/// Usual names of columns with ids of vertices, in lower case and without `_`, `-` and blanks.
 const USUAL: [&str; 6] = ["id", "nodeid", "vertexid", "pointid", "spotid", "index"];
 
-/// Ids that a message lists.
+/// Most ids in a message.
 const LISTED: usize = 5;
 
-/// Whether links may name vertices by a column of this name, rather than by their rows.
+/// Whether a column of this name may have ids that links refer to.
 pub(crate) fn names_nodes(name: &str) -> bool {
     let name: String = name
         .chars()
@@ -51,7 +51,7 @@ pub(crate) fn watched(schema: &Schema, options: &Options) -> Result<Vec<usize>, 
     Ok(columns.map(|(at, _)| at).collect())
 }
 
-/// Whether a column has to be read for the links, whatever becomes of it.
+/// Whether a column must be read because of the links.
 pub(crate) fn is_watched(name: &str, column: &DataType, options: &Options) -> bool {
     let known = column.is_integer()
         || super::values::kind(column).is_some_and(|(kind, _)| kind.number().is_none());
@@ -77,12 +77,12 @@ pub(crate) enum Nodes {
 pub(crate) struct Counted {
     name: String,
     rows: u64,
-    /// The first value that does not, and its row.
+    /// The first value that is not its row number, and the row.
     other: Option<(u64, String)>,
 }
 
 impl Nodes {
-    /// Of columns of these names.
+    /// An empty census of columns with these names.
     pub(crate) fn new(names: Vec<String>, options: &Options) -> Self {
         if let Some(id) = &options.node_id {
             return Self::Ids(NodeIds::new(id, options.limits.ids));
@@ -173,7 +173,7 @@ impl Counted {
 pub(crate) enum Naming {
     Rows,
     Ids(NodeIds),
-    /// By rows, unless by a column that does not count them: its name, and its first value that is another.
+    /// By rows or by a column that may have ids: its name, and the first value that is not its row number.
     Doubtful {
         name: String,
         row: u64,
@@ -208,14 +208,14 @@ pub struct NodeIds {
     most: u64,
 }
 
-/// The ids with their rows, sorted at the end. Whole numbers as long as all are such.
+/// The ids with their rows, sorted at the end. Whole numbers, unless one of them is a text.
 #[derive(Debug)]
 enum Ids {
     Whole(Vec<(i64, u64)>),
     Texts(Vec<(Box<str>, u64)>),
 }
 
-/// The number that a text is as numbers are written, without other digits or signs.
+/// The number in a text in its canonical form: no leading zeros, no plus sign.
 fn whole(text: &str) -> Option<i64> {
     let bare = text.strip_prefix('-').unwrap_or(text);
     let plain = match bare.as_bytes() {
@@ -238,7 +238,7 @@ fn values_of(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
 }
 
 impl NodeIds {
-    /// No ids, of a column of that name.
+    /// An empty set of ids from a column of that name.
     fn new(name: &str, most: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -251,7 +251,7 @@ impl NodeIds {
     /// The ids of a whole column.
     ///
     /// # Errors
-    /// Malformed data: an id that is missing, or there twice; a column of another type. Limit: more than `most` bytes of ids.
+    /// Malformed data: a missing or repeated id; a column of another type. Limit: more than `most` bytes of ids.
     pub fn of(name: &str, column: &ArrayRef, most: u64) -> Result<Self, ConvertError> {
         let mut ids = Self::new(name, most);
         ids.add(column).map_err(|(row, (found, expected))| {
@@ -373,7 +373,7 @@ impl NodeIds {
         Err(ConvertError::usage(
             "node id",
             found,
-            "an id of its own for each vertex",
+            "different ids for all vertices",
         ))
     }
 
@@ -397,7 +397,7 @@ impl NodeIds {
     /// The rows of the vertices that a column of ends names.
     ///
     /// # Errors
-    /// Malformed data: ends that are no ids, with the first of them, and the row of the first.
+    /// Malformed data: ends that are not ids: the row of the first one, and a text with the first few.
     pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
         let mut rows = Vec::with_capacity(ends.len());
         let (mut lost, mut first, mut count) = (Vec::new(), 0, 0_u64);
@@ -453,10 +453,10 @@ impl NodeIds {
         Err((first, (found, expected)))
     }
 
-    /// The rows of the vertices that a column of ends names, or the first ends that are no ids.
+    /// The rows of the vertices to which a column of ends refers.
     ///
     /// # Errors
-    /// Misuse: ends that are no ids.
+    /// Misuse: ends that are not ids; the message has the first of them.
     pub fn find(&self, ends: &ArrayRef) -> Result<Vec<u64>, ConvertError> {
         self.rows(ends).map_err(|(row, (found, expected))| {
             ConvertError::usage(
@@ -468,11 +468,11 @@ impl NodeIds {
     }
 }
 
-/// Refuses links by row number if a column of the vertex table may be their id column: `columns` are its names
-/// and values, `ends` names the columns of ends.
+/// Refuses links by row number if the vertex table has a column that may be meant instead: `columns` are names and values of the vertex
+/// table, `ends` is a text with the columns of ends.
 ///
 /// # Errors
-/// Misuse: a column that is named like ids, and does not count rows from 0.
+/// Misuse: a column with a usual name of ids, and other values than row numbers.
 pub fn check_rows<'a>(
     columns: impl IntoIterator<Item = (&'a str, &'a ArrayRef)>,
     ends: &str,
@@ -527,7 +527,7 @@ mod tests {
         let error = NodeIds::of("id", &again, 1 << 20).unwrap_err().to_string();
         assert_eq!(
             error,
-            "node id: found 1 rows with an id of another row in column \"id\": \"a\", expected an id of its own for each vertex"
+            "node id: found 1 rows with an id of another row in column \"id\": \"a\", expected different ids for all vertices"
         );
         assert!(NodeIds::of("id", &texts, 100).is_err());
     }

@@ -91,14 +91,14 @@ pub(crate) fn source(
     })
 }
 
-/// Reads a table of any format with columns. Values of a table of text stay texts; durations become texts
-/// with their unit, identifiers are texts.
+/// Reads a table of any format with columns. Values of text formats are not parsed; durations become texts with their unit, and UUIDs
+/// become texts.
 ///
 /// # Cost
 /// The memory of the table, or twice that if the file has several batches.
 ///
 /// # Errors
-/// I/O; a file that is no such table.
+/// I/O; a file that is not such a table.
 pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let table: Box<dyn Source> = match format {

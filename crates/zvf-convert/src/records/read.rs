@@ -1,4 +1,4 @@
-//! Vertices as typed columns on their way into a store: the second reading of the files.
+//! The second pass over files of vertices: passes typed columns to a sink.
 
 use std::path::{Path, PathBuf};
 
@@ -43,14 +43,14 @@ pub(crate) struct Records {
 #[derive(Debug)]
 pub(super) enum Owners {
     None,
-    /// The one of its file.
+    /// To the object of its file.
     Files(Vec<i64>),
-    /// The one that its column says.
+    /// To the object in its column.
     Column,
 }
 
 impl Records {
-    /// Whether a column says to which object a vertex belongs.
+    /// Whether a column has the object of each vertex.
     pub(crate) fn has_object_column(&self) -> bool {
         matches!(self.owners, Owners::Column)
     }
@@ -128,7 +128,8 @@ impl Records {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let changed = || "what was there when the file was looked at".to_owned();
+        let changed =
+            || "the content of the first pass: the file changed while it was read".to_owned();
         // Checked again: the file may have changed.
         let checked = self.layout.positions(batch);
         let checked = checked.map_err(|(row, what)| rows.bad(row, what))?;
@@ -175,7 +176,7 @@ impl Records {
         Ok(sink.batch(&out)?)
     }
 
-    /// Hands links over, counted through all files.
+    /// Passes links on, with vertices counted through all files.
     fn links(
         &self,
         source: &dyn Source,
@@ -193,7 +194,7 @@ impl Records {
         source.links(&mut |link, place| {
             if link.iter().any(|end| *end >= vertices) {
                 let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
-                let expected = "vertices of the file, as when it was looked at";
+                let expected = "vertices of the file: it changed while it was read";
                 return Err(ConvertError::malformed(file, place, "other ends", expected));
             }
             let number = |end: &u64| first.saturating_add(*end);
@@ -202,7 +203,10 @@ impl Records {
             } else if self.width != 3 {
                 let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
                 let found = format!("a link of {} ends", link.len());
-                let expected = format!("{}, as when the file was looked at", self.width);
+                let expected = format!(
+                    "{}, as in the first pass: the file changed while it was read",
+                    self.width
+                );
                 return Err(ConvertError::malformed(file, place, found, expected));
             } else if let Some((corner, rest)) = link.split_first() {
                 for pair in rest.windows(2) {
@@ -221,7 +225,7 @@ impl Records {
         Ok(())
     }
 
-    /// A batch of no vertex, with all attributes.
+    /// A batch without vertices, with all attributes.
     fn empty(&self) -> Batch<'static> {
         let none = Values::of_bytes(self.layout.number, &[]);
         let mut batch = Batch::new(none).with_object_runs(Vec::new());

@@ -38,7 +38,7 @@ pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
-/// Refuses names that are to be replaced, and that no table has: all have new ones already.
+/// Refuses renames of columns that no table has; the schemas have the new names already.
 pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
     for (old, new) in &options.rename {
         let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == new);
@@ -52,7 +52,7 @@ pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), Convert
     Ok(())
 }
 
-/// Gives attributes of a table names that a store can hold, and that no column has.
+/// Renames attributes whose names a store cannot hold; the new names differ from all columns.
 pub(crate) fn hold(attributes: &mut [Attribute], schema: &Schema) {
     let mut taken: HashSet<String> = names_of(schema).into_iter().map(str::to_owned).collect();
     for attribute in attributes {
@@ -110,7 +110,7 @@ fn held(name: &str, taken: &HashSet<String>) -> String {
     if held == "zarr.json" {
         held = "zarr_json".to_owned();
     }
-    // With room for a number.
+    // Leaves space for a number.
     while held.len() > 180 {
         held.pop();
     }

@@ -13,25 +13,25 @@ pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertErr
 /// Key in the metadata of a schema: the default column of objects.
 pub(crate) const OBJECT: &str = "object";
 
-/// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON. An empty list: the file has none.
+/// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON; empty if the file has no names.
 pub(crate) const AXES: &str = "axes";
 
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
-/// A file that was opened: its vertices as record batches of one schema, and its links. Each call reads the file again.
+/// An open file: its vertices as record batches of one schema, and its links. Each call reads the file again.
 pub(crate) trait Source: std::fmt::Debug + Send + Sync {
     fn schema(&self) -> SchemaRef;
 
-    /// Hands the vertices over, from the first, in batches of about so many rows.
+    /// Passes on all vertices, in batches of about `rows` rows.
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
 
-    /// The kind that the links of the file make of it.
+    /// The kind that the links of the file imply.
     fn linked(&self) -> Option<Kind> {
         None
     }
 
-    /// Hands edges or faces over, by rows of the file.
+    /// Passes on edges or faces, whose ends are rows of the file.
     fn links(&self, _: &mut TakeLink<'_>) -> Result<(), ConvertError> {
         Ok(())
     }
@@ -41,7 +41,7 @@ pub(crate) trait Source: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// What a store keeps of the header, with the member `source`.
+    /// The header to store, with the member `source`.
     fn header(&self) -> Option<Value> {
         None
     }

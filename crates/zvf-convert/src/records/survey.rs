@@ -34,11 +34,11 @@ struct Looked {
     layout: Layout,
     /// The columns of the first file.
     schema: SchemaRef,
-    /// The first one of tables of text.
+    /// The first file, if it is a table of text.
     text: Option<TextTable>,
     /// The number type of positions in a store.
     positions: NumberType,
-    /// By the attributes of the layout.
+    /// The census of each attribute of the layout.
     seen: Vec<Census>,
     /// The kind that the links of the first file imply for all files.
     linked: Option<Kind>,
@@ -46,9 +46,9 @@ struct Looked {
     /// Rows that are left out.
     dropped: u64,
     nodes: Nodes,
-    /// Of the first file; the same in all.
+    /// The coordinate reference system, which must be the same in all files.
     crs: Option<Value>,
-    /// Of the first file, if it is that of all.
+    /// The header, if it is the same in all files.
     header: Option<Value>,
 }
 
@@ -195,7 +195,7 @@ impl Looked {
         Ok(())
     }
 
-    /// Looks at the vertices of a file; how many there are.
+    /// Reads the vertices of a file; returns their number.
     fn vertices(
         &mut self,
         source: &dyn Source,

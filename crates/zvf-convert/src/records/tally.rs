@@ -1,4 +1,4 @@
-//! Vertices and objects of all files, as a first reading counts them.
+//! Counts the vertices and objects of all files in the first pass.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,10 +18,10 @@ pub(crate) struct Tally {
     most: u64,
     /// Whether the rows of an object follow one another.
     chain: bool,
-    /// Those that objects get.
+    /// The ids that objects get.
     pub(crate) ids: HashSet<i64>,
     map: IdMap,
-    /// The file that is read, and the object there of the last row.
+    /// The current file.
     file: usize,
     last: Option<i64>,
     /// The column of objects, as a message names it.
@@ -54,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// Goes to the rows of file number `file`.
+    /// Begins with the rows of file number `file`.
     pub(crate) fn begin(&mut self, file: usize) {
         self.file = file;
         self.last = None;

@@ -1,4 +1,4 @@
-//! Columns of Arrow tables as columns of a store.
+//! Converts columns of Arrow tables to columns of a store.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -74,7 +74,7 @@ pub(crate) fn append(to: &mut Values<'static>, more: Values<'static>) -> bool {
     true
 }
 
-/// Sixteen bytes as such identifiers are written: digits in groups of 8, 4, 4, 4 and 12.
+/// A UUID as text: digits in groups of 8, 4, 4, 4 and 12.
 fn uuid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (at, byte) in bytes.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! How many ends the links of a file have, and what becomes of them.
+//! Counts the ends of the links of a file, and decides the width of links in the store.
 
 use zvf_write::Kind;
 
 use crate::error::ConvertError;
 
-/// Links as they were counted.
+/// Numbers of links by their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Widths {
     two: u64,
@@ -30,7 +30,7 @@ impl Widths {
         }
     }
 
-    /// Ends of a link of the store, and how many links there will be.
+    /// The ends of a link in the store, and the number of links.
     pub(crate) fn decide(
         &self,
         kind: Kind,

@@ -15,9 +15,9 @@ zvf_format::layout! {
     pub struct Triangle: 50 {
         /// unit vector, outwards; zeros if unknown
         pub normal: [F32; 3],
-        /// seen from outside in the order against the clock
+        /// counter-clockwise, seen from outside
         pub corners: [[F32; 3]; 3],
-        /// bytes without a meaning that all programs share; 0
+        /// without a common meaning; 0
         pub attribute: U16,
     }
 }

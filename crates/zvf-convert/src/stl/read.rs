@@ -1,4 +1,4 @@
-//! STL: triangles by their corners, as text or as records of 50 bytes. Corners at one place become one vertex.
+//! STL: triangles by their corners, as text or as records of 50 bytes. Equal corners become one vertex.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -28,7 +28,7 @@ pub(crate) struct Stl {
     options: Options,
 }
 
-/// Remarks and counts beside the triangles.
+/// Notes and counts.
 #[derive(Debug)]
 struct Seen {
     single: bool,
@@ -36,7 +36,7 @@ struct Seen {
     solids: u64,
 }
 
-/// The vertices of a file: corners that are equal are one.
+/// The vertices of a file; equal corners are merged.
 #[derive(Debug, Default)]
 struct Vertices {
     numbers: HashMap<[u64; 3], u64>,
@@ -45,7 +45,7 @@ struct Vertices {
 impl Vertices {
     /// The number of a corner, and whether it is new.
     fn number(&mut self, corner: &[f64; 3]) -> (u64, bool) {
-        // The two zeros are one place.
+        // Normalizes -0.0 to 0.0.
         let key = corner.map(|value| (value + 0.0).to_bits());
         let next = self.numbers.len() as u64;
         let number = *self.numbers.entry(key).or_insert(next);

@@ -1,18 +1,19 @@
-//! Places along a chain of points, by arc length.
+//! Positions along a chain of points, by arc length.
 
 use serde::Serialize;
 
-/// Where new points of a line are.
+/// The positions of the new points of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum NewPoints {
-    /// So many points at equal arc length, both ends included: 2 or more.
+    /// This number of points at equal arc length, both ends included: 2 or more.
     #[serde(rename = "points")]
     Count(u32),
-    /// A point each so many units of arc length from the first one on, and the last one. A last piece of less than a millionth of the step joins the one
-    /// before.
+    /// A point at every multiple of this arc length, and the end of the line. A last segment of less than a millionth of the step is joined to
+    /// the previous one.
     #[serde(rename = "step")]
     Step(f64),
-    /// Fewer of its own vertices: so many that all others are at most so far from the new line (Ramer, Douglas and Peucker), in units of the axes. Both ends are kept.
+    /// A subset of the vertices with both ends: vertices that are left out are at most this far from the new line, in units of the axes (Ramer,
+    /// Douglas and Peucker).
     #[serde(rename = "tolerance")]
     Tolerance(f64),
 }
@@ -36,7 +37,7 @@ impl NewPoints {
     }
 }
 
-/// A place on the way from one row to another one.
+/// A position on the segment between two rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct OnSegment {
     pub(super) from: usize,
@@ -46,7 +47,7 @@ pub(super) struct OnSegment {
 }
 
 impl OnSegment {
-    /// The place of a row.
+    /// The position of a row.
     pub(super) const fn at(row: usize) -> Self {
         Self {
             from: row,
@@ -64,7 +65,7 @@ impl OnSegment {
     }
 }
 
-/// Rows in the order of a line, and how long the way to each is.
+/// The rows of a line in order, with the arc length up to each.
 #[derive(Debug, Default)]
 pub(super) struct ArcLength {
     rows: Vec<usize>,
@@ -83,7 +84,7 @@ impl ArcLength {
         &self.rows
     }
 
-    /// Adds the next row, so far away from the one before.
+    /// Adds the next row at distance `far` from the previous one.
     pub(super) fn add(&mut self, row: usize, far: f64) {
         let way = self.ways.last().map_or(0.0, |way| way + far);
         self.rows.push(row);
@@ -95,7 +96,7 @@ impl ArcLength {
         self.ways.last().copied().unwrap_or(0.0)
     }
 
-    /// The number of places of a line of two rows or more; `None`: more than 2^53, or not spaced evenly.
+    /// The number of new points on a line of two rows or more; `None`: more than 2^53, or not at equal spacing.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -112,7 +113,7 @@ impl ArcLength {
         }
     }
 
-    /// The places of a line of two rows or more, both ends included: as many as [`count`](Self::count) says.
+    /// The [`count`](Self::count) new points of a line of two rows or more, both ends included.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of points are far below 2^53"
@@ -148,7 +149,7 @@ impl ArcLength {
             Some(match (way - start) / (end - start) {
                 share if share >= 1.0 => OnSegment::at(to),
                 share if share > 0.0 => OnSegment { from, to, share },
-                // A segment without length has no number here.
+                // The share of a segment without length is NaN.
                 _ => OnSegment::at(from),
             })
         })

@@ -1,4 +1,4 @@
-//! Several stores as one: their specifications united, their contents pushed to one writer.
+//! Merges several stores: unites their specifications, and pushes their contents to one writer.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,13 +27,13 @@ use crate::{ConvertError, IdMap, ObjectIds, Options, Sink, StoreFrame};
 pub struct MergeOptions {
     /// How the store is written.
     pub write: WriteOptions,
-    /// The ids of its objects. Default: as they are; an id that two stores have is an error.
+    /// The ids of the objects. Default: unchanged; an id that two stores share is an error.
     pub ids: ObjectIds,
     /// Memory of the queries of the stores.
     pub query_budget: Option<u64>,
 }
 
-/// What was merged.
+/// The result of [`merge`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Merged {
@@ -43,11 +43,11 @@ pub struct Merged {
     pub objects: Vec<u64>,
     /// Groups of the new store.
     pub groups: u64,
-    /// What was converted or left out, and defects of the stores.
+    /// Notes about conversions, data that is left out, and defects of the stores.
     pub notes: Vec<String>,
 }
 
-/// Checks that positions of a store can be those of another one: same kind, axes and frame. Units may differ.
+/// Checks that two stores can be merged: same kind, axes and frame. Units may differ.
 ///
 /// # Errors
 /// Misuse, with what differs.
@@ -112,15 +112,17 @@ pub fn check_joinable<'a>(
 
 /// Writes level 0 of several stores of the same kind as one new store.
 ///
-/// Positions are converted to the units of the first store; number types become those that hold the values of all; attributes, categories and groups by name
-/// are united. A store without an attribute has none of its values: NaN, or no text. Axes, chunks, headers and frame are those of the first store.
+/// Positions are converted to the units of the first store; number types become the smallest that represent the values of all stores;
+/// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text). Axes,
+/// chunks, headers and frame are copied from the first store.
 ///
 /// # Cost
-/// Reads each store once, and the list of its objects; bounded by the budgets of the queries and the writer, the tables of objects and some 50 bytes an object.
+/// Reads each store once, and the list of its objects. Memory: the budgets of the queries and the writer, the tables of objects and some 50
+/// bytes for each object.
 ///
 /// # Errors
-/// Misuse: fewer than two stores, stores that [`check_joinable`] refuses, ids or attributes that do not fit together. As the queries and the writer. There
-/// is no store after an error.
+/// Misuse: fewer than two stores, stores that [`check_joinable`] refuses, ids or attributes that do not fit together. The errors of the
+/// queries and the writer. After an error there is no store.
 pub fn merge<'a>(
     stores: &'a [Store],
     address: &'a str,
@@ -197,7 +199,7 @@ impl Merged {
 
 type Map = (Option<Affine>, Option<f64>);
 
-/// The specification of a store for all of them.
+/// The specification of the merged store.
 fn unite(
     stores: &[Store],
     described: &[Described],
@@ -286,7 +288,7 @@ fn unite(
     Ok(spec)
 }
 
-/// The attributes of all stores. `gaps`: whole numbers that a store lacks become float64.
+/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -380,7 +382,7 @@ fn join(
     Ok(())
 }
 
-/// The smallest type that holds all numbers of two; `None` if there is none.
+/// The smallest type that represents all numbers of two types; `None` if there is none.
 fn wider(a: NumberType, b: NumberType) -> Option<NumberType> {
     use NumberType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     let by_size: &[NumberType] = match a.is_float() || b.is_float() {
@@ -397,7 +399,7 @@ fn wider(a: NumberType, b: NumberType) -> Option<NumberType> {
 /// Whether a type holds every number of another one.
 fn holds(wide: NumberType, narrow: NumberType) -> bool {
     use NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    // Bits of whole numbers, and whether some are below 0.
+    // Bits of whole numbers, and whether they are signed.
     let whole = |one: NumberType| match one {
         U8 => Some((8, false)),
         U16 => Some((16, false)),
@@ -423,7 +425,7 @@ fn holds(wide: NumberType, narrow: NumberType) -> bool {
     }
 }
 
-/// Brings what a store holds to the specification of all.
+/// A sink that converts the data of one store to the specification of the merged store.
 struct Fitting<'s> {
     spec: &'s StoreSpec,
     sink: &'s mut StoreWriter,
@@ -440,7 +442,7 @@ impl Fitting<'_> {
     }
 }
 
-/// The columns that are wanted, in their types; missing values for those that are not given.
+/// The attributes of the merged store in their types, with missing values for attributes that this store lacks.
 fn columns(
     wanted: &[AttributeSpec],
     given: &[(String, Values<'_>)],
@@ -505,7 +507,7 @@ impl Sink for Fitting<'_> {
     }
 }
 
-/// The values of one attribute of groups: those of some groups, and how many one has.
+/// One attribute of groups: its values by group, and the number of values of a group.
 #[derive(Debug, Default)]
 struct GroupColumn {
     channels: usize,
@@ -627,7 +629,7 @@ impl UnitedGroups {
     }
 }
 
-/// Numbers of one type, one after another.
+/// Concatenates numbers of one type.
 fn together<'v>(
     lists: impl Iterator<Item = &'v Values<'static>>,
     number: NumberType,

@@ -1,7 +1,7 @@
-//! Stores made from stores: selections of one ([`split`]), all of several ([`merge`]), other points on the same lines ([`resample`]).
+//! Makes stores from stores: selections ([`split`]), unions ([`merge`]), lines with other points ([`resample`]).
 //!
-//! Both describe the new store by what a query of the old one returns, and push the answer to a writer, so that any version is read, the result is one
-//! store of level 0 in the newest version, and memory is bounded by the budgets of the query and the writer, and by the tables of objects.
+//! Each runs a query of the old store and pushes the answer to a writer. So sources of any version can be read, the result has level 0 in the
+//! newest version, and memory is bounded by the budgets of the query and the writer, and by the tables of objects.
 
 pub(crate) mod arc_length;
 pub(crate) mod merge;
@@ -33,18 +33,18 @@ use crate::answered::groups_of;
 use crate::export::schemas::Schemas;
 use crate::{ConvertError, Sink};
 
-/// Level 0 of a store, as far as a new store needs it.
+/// The description of level 0 of a store, from which a new store is made.
 #[derive(Debug)]
 pub(crate) struct Described {
-    /// How a store of its contents is written.
+    /// The specification of a store with its contents.
     pub(crate) spec: StoreSpec,
-    /// What a new store does not have.
+    /// Notes about data that is not copied.
     pub(crate) notes: Vec<String>,
     /// Its objects, with their vertices, in the order of the index; empty without objects.
     pub(crate) objects: Vec<(i64, u64)>,
     /// The columns of its vertices.
     pub(crate) vertices: SchemaRef,
-    /// Its vertices as the level states them.
+    /// The number of vertices in the document of the level.
     stated: u64,
     /// Object attributes of whole numbers that some objects lack: they become float64.
     partial: BTreeSet<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Described {
 /// Reads what [`Described`] holds.
 ///
 /// # Errors
-/// Misuse: a store that no writer could have made. As the store says.
+/// Misuse: a store that no writer could have made. The errors of the store.
 pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
     let level = store.level(0, &Need::all()).await?;
     level.check_complete()?;
@@ -80,7 +80,7 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
     spec = spec.with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
     let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
-    // Older documents do not state how many values a row has: the query reads cells until it knows.
+    // Older documents do not state the number of values of a row; the query determines it from cells.
     let columns = Query {
         owners: has_objects,
         ..everything(&spec, false, None)
@@ -150,7 +150,7 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
     })
 }
 
-/// Takes over what is stored beside level 0, and notes what is not.
+/// Copies headers and other groups beside level 0 into the specification, and notes what is left out.
 async fn beside(
     store: &Store,
     level: &Level,
@@ -190,12 +190,12 @@ async fn beside(
         left("attributes of fragments");
     }
     if level.doc().chunk_attribute_name.is_some() {
-        left("the cut of chunks by an attribute");
+        left("the division of chunks by an attribute");
     }
     Ok(())
 }
 
-/// The query for all of level 0, by object if there are any.
+/// The query for all of level 0, by object if there are objects.
 fn everything(spec: &StoreSpec, has_objects: bool, objects: Option<Vec<i64>>) -> Query {
     Query {
         objects: objects.filter(|_| has_objects),
@@ -214,7 +214,7 @@ fn everything(spec: &StoreSpec, has_objects: bool, objects: Option<Vec<i64>>) ->
 }
 
 impl Described {
-    /// The query for a selection: `base` with its tables, columns and ways to select replaced; all objects, if none are named.
+    /// The query for a selection: `base` with the tables, columns and selection mode of this store; all objects, if none are named.
     pub(crate) fn query(&self, base: &Query) -> Query {
         let has_objects = self.spec.has_objects();
         let all = || self.objects.iter().map(|(id, _)| *id).collect();
@@ -240,7 +240,7 @@ impl Described {
     /// Checks that every vertex belongs to an object, if there are objects: by counts, else by a pass over the owners of all rows.
     ///
     /// # Errors
-    /// Misuse: vertices of no object. As the query.
+    /// Misuse: vertices without an object. The errors of the query.
     pub(crate) async fn check_owned(&self, store: &Store) -> Result<(), ConvertError> {
         let held: u64 = self.objects.iter().map(|(_, size)| size).sum();
         if !self.spec.has_objects() || self.stated <= held {
@@ -270,10 +270,10 @@ impl Described {
     }
 }
 
-/// Vertices of skeletons that are in memory at one time: a tree is pushed as a whole, with its edges.
+/// Most vertices of skeletons in memory, except for larger trees: a tree is pushed as a whole, with its edges.
 const WINDOW: u64 = 1 << 18;
 
-/// What was pushed.
+/// Counts of the pushed data, and warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) vertices: u64,
@@ -281,7 +281,7 @@ pub(crate) struct Passed {
     pub(crate) warnings: BTreeSet<String>,
 }
 
-/// Pushes the answer to a query that [`Described::query`] made. Links name vertices from the first of this call, which is number `first` of the sink.
+/// Pushes the answer to a query of [`Described::query`]. Ends of links are offset by `first`, the number of vertices that the sink has.
 pub(crate) async fn pass(
     store: &Store,
     asked: Query,
@@ -389,7 +389,7 @@ impl Described {
         Ok(())
     }
 
-    /// Adds the columns that a batch without rows of a kind lacks.
+    /// Adds empty columns for attributes that the batch lacks because it has no rows of that table.
     fn complete(&self, batch: &mut Batch<'_>) {
         let add = |have: &mut Vec<(String, Values<'_>)>, wanted: &[zvf_write::AttributeSpec]| {
             for one in wanted {
@@ -403,7 +403,7 @@ impl Described {
     }
 }
 
-/// No values of a type.
+/// An empty column of a type.
 fn nothing(of: AttributeType) -> Values<'static> {
     match of {
         AttributeType::Number(number) => Values::of_bytes(number, &[]),
@@ -411,7 +411,7 @@ fn nothing(of: AttributeType) -> Values<'static> {
     }
 }
 
-/// Whole numbers, some of which are missing, as float64.
+/// Whole numbers with missing ones, as float64.
 fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values<'static>, WriteError> {
     let plain = column.to_data().into_builder().nulls(None).build();
     let plain = make_array(plain.or_bug("a column without its gaps")?);
@@ -431,7 +431,7 @@ fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values<'static>, WriteErro
     Ok(floats.into())
 }
 
-/// The column of an attribute, under its name or the one that it has beside a column of that name.
+/// The column of an attribute: by its name, or with the prefix that distinguishes it from another column of the same name.
 fn attribute_column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b ArrayRef> {
     let beside = batch.column_by_name(&format!("attribute:{name}"));
     let found = beside.or_else(|| batch.column_by_name(name));
@@ -450,15 +450,15 @@ fn counts_of(batch: &RecordBatch) -> Result<&[u64], WriteError> {
     Ok(column.or_bug("a list of objects without counts")?.values())
 }
 
-/// A store that a selection became.
+/// The result of [`write_selection`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SelectionWritten {
-    /// Its vertices; without any there is no store.
+    /// Its vertices; if 0, no store was written.
     pub vertices: u64,
     /// Its objects.
     pub objects: u64,
-    /// What was left out, and defects of the store.
+    /// Notes about data that is left out, and defects of the store.
     pub notes: Vec<String>,
 }
 
@@ -466,10 +466,10 @@ pub struct SelectionWritten {
 /// the selection, groups, units, headers.
 ///
 /// # Cost
-/// As the query, and as a writer. Memory: their budgets, and the tables of objects.
+/// One run of the query, and a writer. Memory: their budgets, and the tables of objects.
 ///
 /// # Errors
-/// Misuse: a store without the index of objects that its kind needs. As the query and the writer. There is no store after an error.
+/// Misuse: a store without the index of objects that its kind needs. The errors of the query and the writer. After an error there is no store.
 pub fn write_selection<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -499,7 +499,7 @@ pub fn write_selection<'a>(
             && let Some((groups, left)) = groups_of(store, 0, Some(&passed.ids)).await?
         {
             notes.extend(left);
-            // Attributes of no group are no attributes.
+            // Without groups, their attributes are dropped.
             if !groups.members().is_empty() {
                 writer.set_groups(&groups)?;
             }
@@ -513,7 +513,7 @@ pub fn write_selection<'a>(
     })
 }
 
-/// A text between quotes, with those in it doubled.
+/// A quoted text; quotes in it are doubled.
 pub(crate) fn quoted(text: &str, quote: char) -> Cow<'static, str> {
     let doubled = text.replace(quote, &format!("{quote}{quote}"));
     Cow::Owned(format!("{quote}{doubled}{quote}"))

@@ -1,4 +1,4 @@
-//! Names of files that are made from names of groups, values of attributes and ids.
+//! Makes names of files from names of groups, values of attributes and ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ const LONGEST: usize = 100;
 /// Names that Windows keeps for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// A text as part of the name of a file on any system: letters and digits of any script, `-`, `_` and `.`; everything else becomes `_`.
+/// Replaces characters that are not legal in file names on every system by `_`: all but letters and digits of any script, `-`, `_` and `.`.
 pub(crate) fn file_name(text: &str) -> String {
     let plain = |c: char| match c {
         '-' | '_' | '.' => c,
@@ -31,12 +31,12 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&stem)
 }
 
-/// The key by which names are the same on systems that do not tell capital letters apart.
+/// The key by which case-insensitive systems compare names.
 pub(crate) fn folded(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Makes names unique: of several that are the same but for capital letters, the later ones get `-2`, `-3` and so on.
+/// Makes names unique without regard to case: repeated ones get `-2`, `-3` and so on.
 pub(crate) fn unique(names: Vec<String>) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut next: HashMap<String, u64> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Lines and skeletons with other points along the same lines.
+//! Places other points along the same lines and skeletons.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ResampleOptions {
-    /// Where the new points are.
+    /// The positions of the new points.
     pub points: NewPoints,
     /// How the store is written.
     pub write: WriteOptions,
@@ -38,7 +38,7 @@ pub struct ResampleOptions {
 }
 
 impl ResampleOptions {
-    /// Options with a spacing, and defaults else.
+    /// Default options with these points.
     #[must_use]
     pub fn new(points: NewPoints) -> Self {
         Self {
@@ -59,7 +59,7 @@ pub struct Resampled {
     pub vertices: u64,
     /// Its objects.
     pub objects: u64,
-    /// Objects with one vertex, which stay as they are.
+    /// Objects with one vertex, which are unchanged.
     pub kept: u64,
     /// Its groups.
     pub groups: u64,
@@ -67,26 +67,28 @@ pub struct Resampled {
     pub length_before: f64,
     /// The length of all new lines.
     pub length: f64,
-    /// Remarks: what was converted, what was left out, and defects of the source.
+    /// Notes about conversions, data that is left out, and defects of the source.
     pub notes: Vec<String>,
 }
 
 /// Writes level 0 of a store of polylines, streamlines or skeletons as a new store with other points along the same lines.
 ///
-/// With [`NewPoints::Tolerance`] the points are vertices of the source, with their values. Otherwise both ends of a line are kept exactly, in a skeleton the roots,
-/// branching points and tips, and new points are placed between them: floating-point attributes are interpolated linearly, all other values are copied from the nearest
-/// vertex of the line. Object attributes, ids, groups, axes, units, chunk shape, headers and frame are copied from the source.
+/// With [`NewPoints::Tolerance`] the points are vertices of the source, with their values. Otherwise the ends of lines, and the roots, branching
+/// points and tips of skeletons are kept exactly, and new points are placed between them: floating-point attributes are interpolated linearly,
+/// other values are copied from the nearest vertex of the line. Object attributes, ids, groups, axes, units, chunk shape, headers and frame are
+/// copied from the source.
 ///
 /// # Units
-/// Arc lengths are world coordinates as they are stored; all axes count, one of time too.
+/// Arc lengths are in stored world coordinates, over all axes, including time.
 ///
 /// # Cost
-/// Reads the store once. Memory: the budgets of the query and the writer, the tables of objects, and the largest object; of skeletons also its new points, which
-/// have to fit into half of the writer's budget.
+/// Reads the store once. Memory: the budgets of the query and the writer, the tables of objects, and the largest object; for skeletons also its
+/// new points, which must fit into half of the writer's budget.
 ///
 /// # Errors
-/// Misuse: another kind, skeletons whose links have attributes or of which a number of points is wanted, a spacing that is none. Malformed data: positions that
-/// are not finite, links that make no trees. Limit: new points of a skeleton beyond the budget. As the query and the writer. There is no store after an error.
+/// Misuse: another kind, skeletons with link attributes or with [`NewPoints::Count`], an invalid spacing. Malformed data: positions that are not
+/// finite, links that do not form trees. Limit: new points of a skeleton beyond the budget. The errors of the query and the writer. After an
+/// error there is no store.
 pub fn resample<'a>(
     store: &'a Store,
     address: &'a str,
@@ -118,7 +120,7 @@ pub fn resample<'a>(
             ));
             spec.positions = NumberType::F64;
         }
-        // Several points of the nearest node would have its id.
+        // Several new points would get the id of the same nearest node.
         let named = spec.vertex_attributes.len();
         if between && spec.kind == Kind::Skeleton {
             spec.vertex_attributes.retain(|one| one.name != "node_id");
@@ -154,7 +156,7 @@ pub fn resample<'a>(
         done.notes.extend(passed.warnings);
         if let Some((groups, left)) = groups_of(store, 0, Some(&passed.ids)).await? {
             done.notes.extend(left);
-            // Attributes of no group are no attributes.
+            // Without groups, their attributes are dropped.
             if !groups.members().is_empty() {
                 done.groups = wide(groups.members().len());
                 writer.set_groups(&groups)?;
@@ -178,7 +180,7 @@ fn row_bytes(spec: &StoreSpec) -> usize {
     values.fold(fixed, usize::saturating_add)
 }
 
-/// Refuses kinds without ways and spacings that are none.
+/// Refuses kinds without lines and invalid spacings.
 fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
     let kind = store.kind();
     let refused =
@@ -194,7 +196,7 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
         }
         Kind::Graph => {
             let expected = format!(
-                "{wanted}: which way the links of a graph go on is not defined; of trees `zvf export SRC -o '{{id}}.swc'` and `zvf import` make skeletons"
+                "{wanted}: the links of a graph have no order along a line; of trees `zvf export SRC -o '{{id}}.swc'` and `zvf import` make skeletons"
             );
             return refused("a graph".to_owned(), &expected);
         }
@@ -214,7 +216,7 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
         return refused("explicit links of lines".to_owned(), expected);
     }
     let skeletons = || {
-        let expected = "a step: their ways between branching points have different lengths";
+        let expected = "a step: paths between branching points have different lengths";
         ("points", "skeletons".to_owned(), expected)
     };
     let counted = kind == Kind::Skeleton && matches!(spacing, NewPoints::Count(_));
@@ -229,14 +231,14 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
 struct ObjectRows {
     dims: usize,
     positions: Vec<f64>,
-    /// In the order of the specification, each with its values of a row.
+    /// In the order of the specification, each with the number of values of a row.
     columns: Vec<(usize, RowValues)>,
 }
 
 #[derive(Debug)]
 enum RowValues {
     Floats(Vec<f64>),
-    /// Stored bytes of numbers, with the size of one.
+    /// The bytes of numbers, with the size of one.
     Whole(usize, Vec<u8>),
     Texts(Vec<Option<String>>),
 }
@@ -274,7 +276,7 @@ impl RowValues {
         Ok(())
     }
 
-    /// Adds the value at a place of the same column.
+    /// Adds the value at a position of the same column.
     fn add(&mut self, from: &Self, place: OnSegment, channels: usize) -> Result<(), WriteError> {
         if place.share > 0.0
             && let (Self::Floats(to), Self::Floats(from)) = (&mut *self, from)
@@ -305,7 +307,7 @@ fn between(
 }
 
 impl ObjectRows {
-    /// No rows.
+    /// An empty table.
     fn of(spec: &StoreSpec) -> Self {
         let columns = spec.vertex_attributes.iter();
         let columns = columns.map(|one| {
@@ -379,7 +381,7 @@ impl ObjectRows {
         self.columns.iter_mut().for_each(|(_, one)| one.clear());
     }
 
-    /// Adds rows of other ones.
+    /// Appends a range of other rows.
     fn extend(&mut self, from: &Self, rows: Range<usize>) -> Result<(), WriteError> {
         let places = rows.start * self.dims..rows.end * self.dims;
         let places = from.positions.get(places).or_bug("rows beyond the last")?;
@@ -390,7 +392,7 @@ impl ObjectRows {
         Ok(())
     }
 
-    /// Adds what is at a place between other rows.
+    /// Appends an interpolated row.
     fn add(&mut self, from: &Self, place: OnSegment) -> Result<(), WriteError> {
         between(&from.positions, place, self.dims, &mut self.positions)?;
         for ((channels, to), (_, from)) in self.columns.iter_mut().zip(&from.columns) {
@@ -421,17 +423,17 @@ impl ObjectRows {
     }
 }
 
-/// Replaces the points of lines and skeletons on their way to a writer.
+/// A sink that replaces the points of lines and skeletons before it passes them to a writer.
 struct Resampling<'s> {
     spec: &'s StoreSpec,
     sink: &'s mut StoreWriter,
     points: NewPoints,
     /// Most new points of a skeleton.
     most: usize,
-    /// The line that is not complete.
+    /// The object of the incomplete line.
     id: Option<i64>,
     line: ObjectRows,
-    /// What is not pushed yet.
+    /// New points that are not pushed yet.
     out: ObjectRows,
     owners: Vec<(i64, usize)>,
     links: Vec<u64>,
@@ -461,7 +463,7 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// The way along some rows.
+    /// The arc length along some rows.
     fn way(
         id: i64,
         rows: &ObjectRows,
@@ -484,7 +486,7 @@ impl Resampling<'_> {
         Ok(way)
     }
 
-    /// The places of the new points on a way, and how many.
+    /// The positions of the new points on a line, and their number.
     fn places<'w>(
         &self,
         id: i64,
@@ -555,7 +557,7 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// Resamples whole skeletons, whose links go from child to parent.
+    /// Resamples whole skeletons; their links are pairs of child and parent.
     fn skeletons(
         &mut self,
         rows: &ObjectRows,
@@ -584,7 +586,7 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// Resamples the ways of a tree, parents first; returns how many rows it has.
+    /// Resamples the branches of a tree, parents first; returns the number of its rows.
     fn tree(
         &mut self,
         id: i64,
@@ -595,7 +597,7 @@ impl Resampling<'_> {
         let mut seen = 1;
         let first = self.out.len();
         self.add(id, rows, OnSegment::at(root))?;
-        // The row where a way starts, the new point there, and the next row.
+        // Stack of branches: the start row, its new point, and the next row.
         let mut open: Vec<(usize, usize, usize)> = Vec::new();
         open.extend(forest.children(root).map(|child| (root, first, child)));
         open.reverse();
@@ -693,7 +695,7 @@ impl Forest {
         std::iter::successors(first, |child| self.after.get(*child).copied().flatten())
     }
 
-    /// The child of a row with one alone.
+    /// The child of a row with exactly one.
     fn only_child(&self, row: usize) -> Option<usize> {
         let mut children = self.children(row);
         children.next().filter(|_| children.next().is_none())

@@ -1,10 +1,11 @@
-//! Lines by fewer of their vertices (Ramer, Douglas and Peucker).
+//! Simplifies lines by leaving out vertices (Ramer, Douglas and Peucker).
 
-/// The rows of a line that are kept, so that every other one is at most `tolerance` away from the segment between the kept rows around it: both ends, and of each part the
-/// row that is farthest from the segment between the ends of the part, the first one of several.
+/// The rows of a line that are kept, so that all others are at most `tolerance` away from the segment between the kept rows around them. Kept are
+/// both ends and, recursively, the row of each part that is farthest from the segment between the part's ends; the first one of several.
 ///
 /// # Cost
-/// Distances: rows times depth of the parts, which is the logarithm of the rows for lines that wind evenly, and the number of kept rows at worst.
+/// The number of rows times the depth of the recursion, which is the logarithm of the rows for evenly curved lines, and the number of kept rows
+/// at worst.
 pub(super) fn simplified<'p>(
     rows: &[usize],
     tolerance: f64,

@@ -1,4 +1,4 @@
-//! The parts of a store by group, by the values of an attribute, by number, and one for each object.
+//! Splits a store by group, by the values of an attribute, into a number of parts, or by object.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use super::{attribute_column, counts_of, ids_of, quoted};
 use crate::ConvertError;
 use crate::error::shown;
 
-/// What parts have in common.
+/// The criterion by which a store is split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitBy {
@@ -24,7 +24,7 @@ pub enum SplitBy {
     Group,
     /// The value of an attribute of objects, or of vertices in a store without objects.
     Attribute(String),
-    /// Nothing: so many parts, of about as many vertices each; whole objects if there are any.
+    /// This number of parts with about the same number of vertices; objects are not divided.
     Count(u32),
 }
 
@@ -32,21 +32,21 @@ pub enum SplitBy {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SplitPart {
-    /// A name for its file, without an ending: legal on every system, and unlike those of the other parts, without regard to capital letters.
+    /// A name for its file, without an ending: legal on every system, and different from the other parts' names without regard to case.
     pub name: String,
-    /// What it is of: the name of the group, the value, or its number.
+    /// The name of the group, the value, or the number of the part.
     pub of: String,
-    /// What it holds.
+    /// The query for its contents.
     pub query: Query,
 }
 
-/// The parts, and remarks on what is in none of them.
+/// The parts, and notes about data in none of them.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SplitParts {
     /// The parts, in the order of groups, values or numbers.
     pub parts: Vec<SplitPart>,
-    /// What is in no part.
+    /// Notes about data in no part.
     pub notes: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ const MOST: usize = 1 << 16;
 /// The list of objects, or the members of all groups, or one pass over an attribute of vertices. Memory: about 50 bytes an object.
 ///
 /// # Errors
-/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values or parts. As the query.
+/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values or parts. The errors of the query.
 pub fn split_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -89,14 +89,14 @@ pub fn split_parts<'a>(
     })
 }
 
-/// A part for each object of a selection of level 0, with a name by a template: `{id}` stands for the id of the object, `{NAME}` for the value of an
-/// attribute of objects. Characters that are not legal in names on every system are replaced in what is filled in.
+/// A part for each object of a selection of level 0. Its name is made from a template: `{id}` is replaced by the id of the object, `{NAME}` by the
+/// value of an object attribute. Characters in them that are not legal in file names on every system are replaced.
 ///
 /// # Cost
 /// As [`split_parts`].
 ///
 /// # Errors
-/// Misuse: a template without a place that is filled in, or with another name; two objects with the same file. As the query.
+/// Misuse: a template without braces, or with an unknown name; two objects with the same file. The errors of the query.
 pub fn object_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -191,7 +191,7 @@ impl Template {
     }
 }
 
-/// The values of an attribute of a table of objects as texts; none where they are missing.
+/// The values of an object attribute as texts; `None` for missing ones.
 fn words(
     store: &Store,
     batch: &RecordBatch,
@@ -255,7 +255,7 @@ fn whole(numbers: &Values<'_>) -> Option<Vec<String>> {
     })
 }
 
-/// The same selection of some objects.
+/// The selection, restricted to some objects.
 fn of_objects(selection: &Query, ids: Vec<i64>) -> Query {
     Query {
         objects: Some(ids),
@@ -269,7 +269,7 @@ fn wanted(selection: &Query) -> Option<BTreeSet<i64>> {
     Some(ids.iter().copied().collect())
 }
 
-/// The remark that parts of whole objects lack vertices, if the selection is all objects and some vertices belong to none.
+/// The note about missing vertices: parts of whole objects lack vertices without an object.
 async fn owned_by_none(store: &Store, selection: &Query) -> Result<Option<String>, ConvertError> {
     if selection.objects.is_some() || !has_objects(store).await? {
         return Ok(None);
@@ -382,7 +382,7 @@ async fn by_attribute(
         .collect())
 }
 
-/// A value, ordered as a number where it is one.
+/// A value; numbers are ordered as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     number: Option<i128>,
@@ -408,7 +408,7 @@ fn check_count(store: &Store, name: &str, found: usize) -> Result<(), ConvertErr
     ))
 }
 
-/// Parts of vertices without objects, by the values of an attribute of theirs.
+/// The parts of a store without objects, by the values of a vertex attribute.
 async fn by_vertices(
     store: &Store,
     selection: &Query,
@@ -490,7 +490,7 @@ async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found,
     let mut parts: Vec<Vec<i64>> = vec![Vec::new(); index(count)];
     let mut before = 0u128;
     for (id, size) in sizes {
-        // The part in which the middle of the object is.
+        // An object belongs to the part that contains its middle.
         let middle = 2 * before + u128::from(size);
         let number = (middle * u128::from(count))
             .checked_div(2 * total)

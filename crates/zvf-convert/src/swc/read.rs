@@ -24,7 +24,7 @@ pub(crate) struct Swc {
     limits: Limits,
 }
 
-/// One file, held.
+/// One file in memory.
 #[derive(Debug, Default)]
 struct Tree {
     ids: Vec<i64>,
@@ -260,9 +260,9 @@ fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, C
     Ok(tree)
 }
 
-/// A node from which the way up never ends.
+/// A node of a cycle, if there is one.
 fn on_cycle(up: &[Option<u64>]) -> Option<usize> {
-    // 0: not seen; else the walk that came by.
+    // 0: not seen; otherwise the number of the walk that visited the node.
     let mut seen = vec![0_usize; up.len()];
     for start in 0..up.len() {
         let walk = start + 1;

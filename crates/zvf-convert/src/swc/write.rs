@@ -1,7 +1,7 @@
 //! SWC: a node a line, `id type x y z radius parent`.
 //!
-//! The query runs twice: first for links and node ids, which determine the row of each node in the file; then for
-//! the nodes themselves, which are sorted by that row outside memory.
+//! The query runs twice: first for links and node ids, which determine the row of each node in the file; then for the nodes themselves,
+//! which are sorted by that row with temporary files.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::export::schemas::Schemas;
 use crate::numbers::{floats, positions, put, put_all, single, whole};
 use crate::{ConvertError, Place};
 
-/// Columns that a line has a place for.
+/// Attributes with a column in the file.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
 
 /// Bytes of nodes that are sorted in memory at one time.
@@ -111,7 +111,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     nodes.write(job)
 }
 
-/// How many nodes there are, their ids and their links, by row of the answer.
+/// The number of nodes, their ids and their links, by row of the answer.
 struct Topology<'a> {
     path: &'a Path,
     limit: u64,
@@ -170,17 +170,17 @@ impl Batches for Topology<'_> {
     }
 }
 
-/// A node by its place in the file: place, position, radius, type, id, and the id of the parent, as bits of 64.
+/// A node: its row in the file, position, radius, type, id, and the id of the parent, each as 64 bits.
 type Node = [u64; 8];
 
-/// Nodes on their way into the order of the file.
+/// Sorts nodes into the order of the file.
 struct Nodes<'a> {
     path: &'a Path,
-    /// Of the next node.
+    /// The row of the next node.
     row: usize,
     places: Vec<u32>,
     parents: Vec<u32>,
-    /// None: a node's id follows from its place.
+    /// `None`: ids are rows of the file, from 1.
     ids: Option<Vec<i64>>,
     sorter: Sorter<Node>,
     /// Whether every node has a radius, a type.
@@ -200,12 +200,12 @@ impl Nodes<'_> {
         Ok(id.or_bug("a node without an id")?)
     }
 
-    /// The second answer is another than the first.
+    /// The error for a second answer that differs from the first.
     #[cold]
     fn changed(&self, found: usize) -> ConvertError {
         let found = format!("{found} nodes, or other ids");
         let expected = format!(
-            "the {} nodes that were there before: did the store change?",
+            "the {} nodes of the first pass: the store changed during the export",
             self.places.len()
         );
         ConvertError::malformed(self.path, Place::Whole, found, expected)
@@ -231,7 +231,7 @@ impl Nodes<'_> {
         }
         let mut file = job.create()?;
         let mut text = String::from("# id type x y z radius parent\n");
-        // As navis states it, and as an import reads it.
+        // In the form of navis, which imports read.
         let mut units = job.store.root().axes().iter().map(|axis| &axis.unit);
         if let Some(Some(unit)) = units.next()
             && zvf_meta::units::name(unit).is_some()
@@ -254,7 +254,7 @@ impl Nodes<'_> {
                 .map_err(|error| job.failed(error))?;
             text.clear();
         }
-        // Of no nodes there is the line of the names.
+        // Without nodes, the file has only the line of column names.
         file.write_all(text.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| job.failed(error))
@@ -324,7 +324,7 @@ fn distinct(ids: &[i64]) -> bool {
         && sorted.windows(2).all(|pair| pair.first() != pair.last())
 }
 
-/// No node.
+/// Marks a missing parent.
 const NONE: u32 = u32::MAX;
 
 /// The parent of every node ([`NONE`] for roots): from (child, parent) pairs if they form trees, else from any orientation that does.
@@ -340,7 +340,7 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     if !twice && downwards(&parents).len() == count {
         return Some(parents);
     }
-    // Edges without a direction: each part is walked from its first node.
+    // The edges are undirected: each component is traversed from its first node.
     let pairs = links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
     let near = Grouped::new(count, pairs);
     let mut seen = vec![false; count];
@@ -362,11 +362,11 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
             }
         }
     }
-    // A tree uses every edge; one that is left closes a ring.
+    // An unused edge closes a ring.
     (used == links.len()).then_some(parents)
 }
 
-/// Nodes grouped by another one, ascending: the start of each group, and all nodes.
+/// Neighbours of nodes, ascending: the start of the list of each node, and all lists.
 #[derive(Debug)]
 struct Grouped {
     starts: Vec<usize>,
@@ -401,7 +401,7 @@ impl Grouped {
         Self { starts, nodes }
     }
 
-    /// The group of one node.
+    /// The list of one node.
     fn of(&self, node: u32) -> &[u32] {
         let node = index(node);
         let bounds = self.starts.get(node).zip(self.starts.get(node + 1));
@@ -411,7 +411,7 @@ impl Grouped {
     }
 }
 
-/// All nodes that come from a root, every parent before its children. Nodes of a ring are missing.
+/// All nodes below roots, parents before children. Nodes of a ring are missing.
 fn downwards(parents: &[u32]) -> Vec<u32> {
     let pairs = (0..NONE)
         .zip(parents)

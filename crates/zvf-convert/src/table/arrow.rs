@@ -69,7 +69,7 @@ impl Arrow {
         Ok(open)
     }
 
-    /// Looks at the beginning of a file.
+    /// Reads the beginning of a file.
     fn begin(path: &Path) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
         let mut magic = [0; 6];
@@ -147,7 +147,7 @@ impl Source for Arrow {
     }
 }
 
-/// Reads batches on a thread of its own, and hands them over in parts of so many rows.
+/// Reads batches on a thread of its own, and passes them on in parts of `rows` rows.
 pub(crate) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
     path: &Path,
     schema: &SchemaRef,
@@ -173,7 +173,7 @@ pub(crate) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
     })
 }
 
-/// Hands a batch over in parts of so many rows.
+/// Passes a batch on in parts of `rows` rows.
 fn sliced(batch: &RecordBatch, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
     let mut start = 0;
     while start < batch.num_rows() {

@@ -11,7 +11,7 @@ use lz4_flex::frame::FrameDecoder;
 
 use crate::error::{ConvertError, Place};
 
-/// A footer, or the head of a block, that is longer is none.
+/// Longest footer, or head of a block.
 const LONGEST: u64 = 256 << 20;
 /// Bytes of a batch, unpacked.
 const LARGEST: u64 = 8 << 30;
@@ -67,7 +67,7 @@ pub(super) fn file(path: &Path, file: &mut File) -> Result<(), ConvertError> {
 pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     let mut checked = Checked::of(path, file)?;
     let mut at = 0_u64;
-    // A stream may end without a mark of its end.
+    // A stream may end without an end marker.
     while at < checked.length {
         let mut size = checked.read(at, 4)?;
         at = at.saturating_add(4);
@@ -126,7 +126,7 @@ impl<'f> Checked<'f> {
         Ok(bytes)
     }
 
-    /// Checks the message whose body begins at `start`; returns the length of the body.
+    /// Checks the message with a body at `start`; returns the length of the body.
     fn message(&mut self, head: &[u8], start: u64, body: Option<u64>) -> Result<u64, ConvertError> {
         let message = root_as_message(head)
             .map_err(|error| self.bad(start, &error.to_string(), "a message of Arrow IPC"))?;

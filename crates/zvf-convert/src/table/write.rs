@@ -1,4 +1,4 @@
-//! Tables: a row a vertex.
+//! Tables: one row for each vertex.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -109,7 +109,7 @@ async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), Con
             .collect();
         job.not_kept("attributes of vertices", vertices.into_iter());
         if level.object_index().is_some() {
-            job.note("which object a vertex belongs to is not kept");
+            job.note("the object of each vertex is not kept");
         }
     }
     if !links && !chained(job.kind) && job.kind != Kind::PointCloud {
@@ -118,7 +118,7 @@ async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), Con
     Ok(())
 }
 
-/// One table on its way.
+/// Writes one table.
 struct TableFile<'a> {
     path: &'a Path,
     format: Format,
@@ -191,7 +191,7 @@ impl<'a> TableFile<'a> {
         }
     }
 
-    /// Ends the file; how many rows it has.
+    /// Completes the file; returns the number of rows.
     fn finish(self) -> Result<u64, ConvertError> {
         if let Some(writer) = self.writer {
             let done = writer.finish();
@@ -201,7 +201,7 @@ impl<'a> TableFile<'a> {
     }
 }
 
-/// Separated values on their way into a file that is packed by gzip.
+/// Writes separated values to a file compressed with gzip.
 struct Packed(CsvWriter<GzEncoder<BufWriter<File>>>);
 
 impl TableWriter for Packed {

@@ -19,7 +19,7 @@ use crate::shape::Extent;
 use crate::sink::Sink;
 use crate::tracks::{Census, Chains, Visit};
 
-/// A header that is longer is none.
+/// Longest header.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 /// Files to be read again.
@@ -162,7 +162,7 @@ pub(crate) struct Scalars {
     pub(crate) double: bool,
     /// The values of the points of all streamlines.
     pub(crate) values: Vec<f64>,
-    /// How many each streamline has.
+    /// The number of values of each streamline.
     pub(crate) lengths: Vec<u64>,
 }
 
@@ -171,7 +171,7 @@ pub(crate) struct Scalars {
 /// A NaN ends a streamline, an infinity the file.
 ///
 /// # Errors
-/// I/O; a file that is none, or that ends before its infinity.
+/// I/O; a file of another format, or one that ends before its infinity.
 pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     let header = header(path, "mrtrix track scalars")?;
     let mut bytes = Bytes::open(path)?;
@@ -196,7 +196,7 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
             lengths.push(open);
             open = 0;
         } else {
-            // Writers end the last streamline, or leave that to the infinity.
+            // Some writers end the last streamline only by the infinity.
             lengths.extend((open > 0).then_some(open));
             break;
         }
@@ -215,7 +215,7 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     }
 }
 
-/// What a file of track scalars has to have until its infinity.
+/// The expectation before the infinity, for messages.
 const VALUE: &str = "a value, or the infinity that ends the file";
 
 /// The numbers of three times four or eight bytes; `None` for fewer bytes.
@@ -279,7 +279,7 @@ fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
             break;
         }
         let Some((key, value)) = text.split_once(':') else {
-            // Long values go on in the next line.
+            // Long values continue in the next line.
             if !last.is_empty() && go_on(&mut members, &last, text) {
                 continue;
             }
@@ -339,7 +339,7 @@ fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
     })
 }
 
-/// Keeps a member; a key that comes again makes a list.
+/// Adds a member; repeated keys make a list.
 fn remember(members: &mut Map<String, Value>, key: &str, value: &str) {
     match members.get_mut(key) {
         None => {
@@ -350,7 +350,7 @@ fn remember(members: &mut Map<String, Value>, key: &str, value: &str) {
     }
 }
 
-/// Adds a line to the value that was kept last.
+/// Appends a line to the last value of a member.
 fn go_on(members: &mut Map<String, Value>, key: &str, line: &str) -> bool {
     let slot = match members.get_mut(key) {
         Some(Value::Array(list)) => list.last_mut(),

@@ -63,7 +63,7 @@ fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
     }
     let kind = if double { "Float64LE" } else { "Float32LE" };
     text.push_str(&format!("datatype: {kind}\ncount: {count}\nfile: . "));
-    // The place of the points is part of what comes before them.
+    // The header contains its own length as text.
     let mut digits = 1_usize;
     let place = loop {
         let place = text

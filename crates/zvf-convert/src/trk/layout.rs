@@ -10,7 +10,7 @@ pub(super) const NAMES: usize = 10;
 pub(super) const NAME: usize = 20;
 
 zvf_format::layout! {
-    /// The first 1000 bytes of a file. Its numbers, and those of the streamlines, may have either byte order.
+    /// The first 1000 bytes of a file. All numbers of a file, also of its streamlines, have the same byte order, which may be either one.
     pub struct Head: 1000 {
         /// TRACK and a zero
         pub magic as "id_string": [u8; 6],
@@ -26,7 +26,7 @@ zvf_format::layout! {
         pub scalar_names as "scalar_name": [[u8; NAME]; NAMES],
         /// numbers of a streamline; 0 or more
         pub properties as "n_properties": I16,
-        /// names of properties, encoded like those of scalars
+        /// names of properties, encoded like names of scalars
         pub property_names as "property_name": [[u8; NAME]; NAMES],
         /// from voxels to scanner millimetres, since version 2; unset if the last number is 0
         pub voxel_to_rasmm as "vox_to_ras": [[F32; 4]; 4],

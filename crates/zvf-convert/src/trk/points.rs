@@ -21,7 +21,7 @@ pub(super) struct Points<'a> {
     /// Numbers of a point: its coordinates and its scalars.
     width: usize,
     raw: Vec<u8>,
-    /// Of the last block, as they are stored.
+    /// Positions of the last block, after the map.
     pub(super) positions: Vec<f32>,
     pub(super) scalars: Vec<f32>,
 }
@@ -108,13 +108,13 @@ impl<'a> Points<'a> {
         done
     }
 
-    /// The position that is stored of one in the file, at byte `at`.
+    /// Maps a position, which is at byte `at` of the file.
     fn mapped(&self, position: [f32; 3], at: u64) -> Result<[f32; 3], ConvertError> {
         let Some(map) = &self.map else {
             return Ok(position);
         };
         let [x, y, z] = position.map(f64::from);
-        // Rounded here, once, so that what is surveyed is what is stored.
+        // Rounded here, so that both passes see the stored values.
         let mapped = map.map(|[a, b, c, offset]| narrow(offset + a * x + b * y + c * z));
         match mapped.iter().all(|value| value.is_finite()) {
             true => Ok(mapped),
@@ -122,7 +122,7 @@ impl<'a> Points<'a> {
                 self.path,
                 Place::Byte(at.saturating_add(12)),
                 format!("{:?}", [x, y, z]),
-                "a point that float32 holds behind the affine",
+                "a point that float32 holds after the affine is applied",
             )),
         }
     }
@@ -151,13 +151,13 @@ pub(super) fn read_properties(
     Ok(())
 }
 
-/// The file ends after `got` bytes of numbers that begin at byte `at`.
+/// The error for a file that ends `got` bytes after byte `at`, where numbers begin.
 fn cut_short(bytes: &Bytes, at: u64, got: usize, what: &str) -> ConvertError {
     let rest = got % 4;
     bytes.short(at.saturating_add((got - rest) as u64), rest, what, 4)
 }
 
-/// Bytes as the numbers that are whole.
+/// The complete numbers in `raw`.
 fn floats<O: ByteOrder>(raw: &[u8]) -> &[F32<O>] {
     let numbers = <[F32<O>]>::ref_from_prefix_with_elems(raw, raw.len() / 4);
     numbers.map_or(&[], |(numbers, _)| numbers)

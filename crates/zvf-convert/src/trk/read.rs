@@ -47,7 +47,7 @@ struct Header {
     count: Option<u64>,
     /// The voxel grid of the header.
     frame: JsonObject,
-    /// From the positions of the file to millimetres of the scanner, or why there is no map.
+    /// The map from positions of the file to scanner millimetres, or why there is none.
     map: Result<Affine, String>,
 }
 
@@ -126,7 +126,7 @@ impl Trk {
             let header = parse(file, self.space, &mut chains)?;
             chains.check(file, ids.end)?;
             if header.scalars != self.scalars || header.properties != self.properties {
-                let expected = "those of when the file was looked at";
+                let expected = "those of the first pass: the file changed while it was read";
                 return Err(ConvertError::malformed(
                     file,
                     Place::Whole,
@@ -139,7 +139,7 @@ impl Trk {
     }
 }
 
-/// Remarks on the map that was applied, and on what the header does not determine.
+/// Notes about the map that was applied, and about missing information in the header.
 fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if space == Space::Voxelmm {
@@ -185,7 +185,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
     loop {
         if header.count == Some(done) {
             if bytes.maybe::<1>("nothing")?.is_some() {
-                let found = format!("more bytes behind the last of {done} streamlines");
+                let found = format!("more bytes after the last of {done} streamlines");
                 return Err(bytes.bad(found, "the end of the file"));
             }
             break;
@@ -209,7 +209,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
         };
         while left > 0 {
             let read = points.read(&mut bytes, left);
-            // Points before a wrong one are delivered: a limit may end the reading earlier.
+            // Points before a wrong one are passed on first: their errors, such as a limit, take precedence.
             visit.points(&points.positions, &points.scalars)?;
             left = left.saturating_sub(read?);
         }
@@ -220,7 +220,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
     Ok(header)
 }
 
-/// Columns of scalars or properties, by the number of all and the names of ten.
+/// Columns of scalars or properties, from their number and the names of the first ten.
 fn columns(
     path: &Path,
     (stated, count_at): (I16, usize),
@@ -246,7 +246,7 @@ fn columns(
                 format!("a name of {word}"),
             ));
         };
-        // One name may cover several columns: their number follows after the zero.
+        // A name may apply to several columns; their number follows the terminating zero.
         let more: Vec<u8> = parts.next().unwrap_or_default().to_vec();
         let width = match std::str::from_utf8(&more).map(str::trim) {
             Ok("") => 1,
@@ -283,7 +283,7 @@ fn columns(
         });
     }
     if left > 0 {
-        // Columns beyond the names have a common name.
+        // Columns without a name share one.
         if columns.iter().any(|other| other.name == word) {
             let found = format!("{} with columns left over", shown(word));
             return Err(bad(path, names_at, found, "another name"));
@@ -346,7 +346,7 @@ fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
         "properties",
     )?;
     let affine = head.voxel_to_rasmm.map(|row| row.map(F32::get));
-    // Before version 2 the header had no affine, and a zero in its corner means that it was not set.
+    // A zero in the corner means that the affine is not set; before version 2 there was none.
     let [.., [.., corner]] = affine;
     let set = version >= 2 && corner != 0.0;
     let text = |bytes: &[u8]| {

@@ -67,7 +67,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         "attributes of vertices beyond the ten that a header names",
         left.iter().map(String::as_str),
     );
-    // Mapped positions are rounded in any case.
+    // Mapped positions are always rounded.
     if inexact && (job.map.is_none() || double) {
         job.note("positions were rounded to float32");
     }
@@ -80,7 +80,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// Keeps what ten names of twenty bytes can hold, and says what they cannot.
+/// Removes columns that do not fit into ten names of twenty bytes; returns their names.
 fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
     let (mut left, mut kept) = (Vec::new(), 0_usize);
     columns.retain(|column| {
@@ -95,7 +95,7 @@ fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
     left
 }
 
-/// A name of 20 bytes; for several columns their number follows after the zero.
+/// A name of 20 bytes; for several columns, their number follows the terminating zero.
 fn field(column: &Numbers) -> Option<[u8; NAME]> {
     let mut bytes = attribute(&column.name).as_bytes().to_vec();
     if bytes.is_empty() || bytes.contains(&0) || column.width == 0 {
@@ -105,7 +105,7 @@ fn field(column: &Numbers) -> Option<[u8; NAME]> {
         bytes.push(0);
         bytes.extend(column.width.to_string().bytes());
     }
-    // One byte stays zero: it ends the text.
+    // The last byte is the terminating zero.
     if bytes.len() >= NAME {
         return None;
     }
@@ -113,7 +113,7 @@ fn field(column: &Numbers) -> Option<[u8; NAME]> {
     bytes.try_into().ok()
 }
 
-/// How many numbers columns are, and their names.
+/// The number of values of all columns, and their names.
 fn names(columns: &[Numbers]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
     let width: usize = columns.iter().map(|column| column.width).sum();
     let Ok(width) = i16::try_from(width) else {
@@ -136,7 +136,7 @@ fn header(
     properties: &[Numbers],
     count: i32,
 ) -> Result<Head, ConvertError> {
-    // With `keep_frame`, the header of the source is right only if stored positions are those of the file.
+    // With `keep_frame`, the header of the source is valid only if positions are stored in the frame of the file.
     let kept = !job.options.keep_frame;
     let own = job
         .frame

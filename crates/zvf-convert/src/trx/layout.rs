@@ -1,5 +1,5 @@
-//! The members of an archive: what they are, by their names. An array has no header; `NAME.TYPE` or `NAME.WIDTH.TYPE` declares its numbers,
-//! which are little-endian.
+//! The names of the members of an archive. Arrays have no header; the name `NAME.TYPE` or `NAME.WIDTH.TYPE` declares their type. Numbers are
+//! little-endian.
 
 use arrow_schema::DataType;
 

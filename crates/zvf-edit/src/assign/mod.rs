@@ -14,7 +14,7 @@ use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 
 /// The three ways, for messages.
-const WAYS: &str = "a column that every vertex has another value of (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
+const WAYS: &str = "a column with a different value for each vertex (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
     --by-order takes the rows in the order of a query of the whole store, --by-object-order object after object";
 
 /// Values for an attribute of vertices, objects or links.
@@ -295,7 +295,7 @@ impl<'k> Search<'k> {
                     .map(|(row, hits)| format!("{} of {hits} {}", keys.show(*row), scope.plural()));
                 let found = listed(shown);
                 let expected = format!(
-                    "a key that every {} of the store has another value of; several columns together may be one (--key A,B)",
+                    "a key with a different value for each {} of the store; several columns together can be one (--key A,B)",
                     scope.name()
                 );
                 return Err(WriteError::input(what, found, expected));
@@ -511,7 +511,7 @@ impl Edit {
                     scope.plural()
                 );
                 let expected = format!(
-                    "one for each: {} has no value for a missing one; --fill VALUE gives the others one",
+                    "one for each: type {} has no value that means missing; --fill VALUE sets one for the others",
                     one.values.name()
                 );
                 WriteError::input(format!("{} attribute {}", scope.name(), one.name), found, expected)
@@ -653,11 +653,10 @@ fn no_way(scope: Scope, rows: usize) -> WriteError {
     );
     let expected = match scope {
         Scope::Vertex => WAYS.to_owned(),
-        Scope::Object => "a column object_id, or one that every object has another value of (--key COLUMN); \
+        Scope::Object => "a column object_id, or one with a different value for each object (--key COLUMN); \
             --by-order takes the rows in the order of `zvf objects`"
             .to_owned(),
-        Scope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column that every link has \
-            another value of (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
+        Scope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column with a different value for each link (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
             .to_owned(),
     };
     WriteError::input("the table", found, expected)

@@ -1,4 +1,4 @@
-//! Which objects the rows of a table are for: by id, by a key, or in order.
+//! Matches the rows of a table with objects: by id, by a key, or in order.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ impl Edit {
         Ok(matched)
     }
 
-    /// The objects of the rows of a table, with the rows.
+    /// Matches the rows of a table with objects.
     pub(crate) async fn match_objects(
         &mut self,
         table: &RecordBatch,
@@ -97,7 +97,7 @@ impl Edit {
         named(&ids, pairs)
     }
 
-    /// The objects that have the key of a row, among those that have a row in the index.
+    /// Finds the objects with the key of a row, among the objects of the index.
     fn search_objects(
         &self,
         table: &RecordBatch,
@@ -185,7 +185,7 @@ impl Table {
     }
 }
 
-/// Ids of objects by their number, in the order of pairs.
+/// Replaces numbers of objects in pairs by their ids, in the order of pairs.
 fn named(ids: &[i64], pairs: Pairs) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
     let mut found = Vec::with_capacity(pairs.rows.len());
     for row in &pairs.rows {

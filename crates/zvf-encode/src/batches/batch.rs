@@ -10,17 +10,17 @@ use crate::spec::store::AttributeSpec;
 use crate::values::column::{Values, packed};
 use crate::values::number::{NumberType, narrow};
 
-/// Some vertices, with everything that belongs to them.
+/// Vertices with their objects, attributes and links.
 ///
-/// A batch may be of any size; its borders leave no trace in the store. How objects are given in batches depends on the kind:
+/// A batch may be of any size; the store does not depend on how vertices are divided into batches. How objects are given depends on the kind:
 ///
 /// | kind | objects | links |
 /// |---|---|---|
-/// | points | none, or an id a vertex, in any order | none |
-/// | lines | two vertices after each other; the id is the number of the line if none is given | the two vertices |
-/// | polylines, streamlines | the vertices of an object after each other, through as many batches as it takes | each vertex and the next |
-/// | graphs, meshes | an id a vertex, in any order; all are object 0 if none is given | any vertices pushed so far |
-/// | skeletons | as graphs; an object is whole in one batch | (child, parent) of this batch, each child once, no cycle |
+/// | points | none, or an id for each vertex, in any order | none |
+/// | lines | two consecutive vertices; without ids, the number of the line is its id | the two vertices |
+/// | polylines, streamlines | the vertices of an object are consecutive, over any number of batches | each vertex and the next |
+/// | graphs, meshes | an id for each vertex, in any order; without ids, all belong to object 0 | any vertices pushed so far |
+/// | skeletons | as graphs; an object must be complete in one batch | (child, parent) of this batch, each child once, no cycle |
 ///
 /// # Shape
 /// `N` vertices, `D` axes: positions are `N * D` numbers, an attribute of `C` channels `N * C`, `M` links of `L`
@@ -41,27 +41,27 @@ pub struct Batch<'a> {
     pub positions: Values<'a>,
     /// The object of each vertex.
     pub objects: Owners<'a>,
-    /// Attributes by name, a row a vertex.
+    /// Attributes by name, a row for each vertex.
     pub attributes: Vec<(String, Values<'a>)>,
-    /// Attributes of fragments by name, a row a vertex.
+    /// Attributes of fragments by name, a row for each vertex.
     pub fragment_attributes: Vec<(String, Values<'a>)>,
-    /// Endpoints of links, link by link, as [`numbering`](Self::numbering) counts them.
+    /// Endpoints of links, link by link; [`numbering`](Self::numbering) defines their meaning.
     #[serde(with = "packed")]
     pub links: Cow<'a, [u64]>,
     /// The meaning of the numbers of endpoints.
     pub numbering: Numbering,
-    /// Attributes of links by name, a row a link.
+    /// Attributes of links by name, a row for each link.
     pub link_attributes: Vec<(String, Values<'a>)>,
 }
 
-/// Which object each vertex belongs to.
+/// The object of each vertex.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Owners<'a> {
-    /// None given: the kind determines them, see [`Batch`].
+    /// Not given; the kind determines the objects, see [`Batch`].
     None,
-    /// One id a vertex.
+    /// An id for each vertex.
     Each(#[serde(with = "packed")] Cow<'a, [i64]>),
-    /// Runs of vertices: an id, and how many vertices are its.
+    /// Runs of consecutive vertices: an id, and the number of its vertices.
     Runs(Cow<'a, [(i64, usize)]>),
 }
 
@@ -131,22 +131,21 @@ impl<'a> Batch<'a> {
         mapped.map_attribute("radius", |values| values.scaled(factor))
     }
 
-    /// Says to which object each vertex belongs: one id a vertex. Any 64-bit number is an id.
+    /// Sets the object of each vertex, by an id for each. Any 64-bit integer can be an id.
     #[must_use]
     pub fn with_object_ids(mut self, ids: impl Into<Cow<'a, [i64]>>) -> Self {
         self.objects = Owners::Each(ids.into());
         self
     }
 
-    /// Says to which object each vertex belongs: pairs of an id and how many vertices are its.
+    /// Sets the object of each vertex, by pairs of an id and the number of consecutive vertices.
     #[must_use]
     pub fn with_object_runs(mut self, runs: impl Into<Cow<'a, [(i64, usize)]>>) -> Self {
         self.objects = Owners::Runs(runs.into());
         self
     }
 
-    /// Adds an attribute of the vertices. Every batch has all attributes of the specification, that by which chunks are
-    /// cut included.
+    /// Adds an attribute of the vertices. Every batch must have all attributes of the specification, including the attribute that divides chunks.
     #[must_use]
     pub fn with_attribute(
         mut self,
@@ -198,20 +197,20 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Objects with their attributes. An object without vertices is kept.
+/// Objects with their attributes. Objects without vertices are stored, too.
 ///
 /// An object that is in no table has no object attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectTable<'a> {
-    /// Ids of objects, one a row.
+    /// Ids of objects, one for each row.
     #[serde(with = "packed")]
     pub ids: Cow<'a, [i64]>,
-    /// Attributes by name, a row an object.
+    /// Attributes by name, a row for each object.
     pub attributes: Vec<(String, Values<'a>)>,
 }
 
 impl<'a> ObjectTable<'a> {
-    /// Objects, one a row.
+    /// A table of objects, one for each row.
     #[must_use]
     pub fn new(ids: impl Into<Cow<'a, [i64]>>) -> Self {
         Self {
@@ -220,7 +219,7 @@ impl<'a> ObjectTable<'a> {
         }
     }
 
-    /// The ids, one a row.
+    /// The ids, one for each row.
     #[must_use]
     pub fn ids(&self) -> &[i64] {
         &self.ids
@@ -248,19 +247,19 @@ impl<'a> ObjectTable<'a> {
 /// All groups of a store, with their attributes.
 ///
 /// # Shape
-/// A group is a list of object ids, in the order that it shall keep. The attributes have a row a group.
+/// A group is a list of object ids, whose order is preserved. The attributes have a row for each group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups<'a> {
     /// Ids of the members of each group, in the order that is stored.
     pub members: Vec<Vec<i64>>,
-    /// One name a group, or none at all.
+    /// A name for each group, or empty.
     pub names: Vec<String>,
-    /// Attributes by name, a row a group.
+    /// Attributes by name, a row for each group.
     pub attributes: Vec<(String, Values<'a>)>,
 }
 
 impl<'a> Groups<'a> {
-    /// Groups by their members; the number of a group is its place in the list.
+    /// Groups by their members; the number of a group is its index in the list.
     #[must_use]
     pub fn new(members: Vec<Vec<i64>>) -> Self {
         Self {
@@ -276,7 +275,7 @@ impl<'a> Groups<'a> {
         &self.members
     }
 
-    /// The names of the groups, in their order; none where groups have no names.
+    /// The names of the groups, in their order; empty if groups have no names.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

@@ -17,7 +17,7 @@ use crate::values::column::Values;
 use crate::values::number::NumberType;
 use zvf_format::int::{signed, wide};
 
-/// Most values that chunks are cut by: the document of the level holds all of them.
+/// Most values by which chunks are divided: the document of the level holds all of them.
 const MOST_VALUES: usize = 1 << 20;
 
 impl StoreSpec {
@@ -74,7 +74,7 @@ impl StoreSpec {
         let here = |part: &str| format!("chunk_by/{}/{part}", attribute.name);
         let mut others = self.vertex_attributes.iter();
         if !stored && others.any(|one| one.name == attribute.name) {
-            let expected = "a name of its own: it lies in the keys of chunks and in no array";
+            let expected = "a name that no vertex attribute has: its values are stored in chunk keys, not in an array";
             return Err(WriteError::spec(
                 here("name"),
                 "a vertex attribute",
@@ -91,7 +91,7 @@ impl StoreSpec {
         }
         if self.kind == Kind::PointCloud && self.bin_shape.is_some() {
             // The released readers look for bins by keys that have a component for each axis and no other.
-            let expected = "none where chunks are cut by an attribute";
+            let expected = "none in a store whose chunks are divided by an attribute";
             return Err(WriteError::spec("bin_shape", "bins", expected));
         }
         let Some(values) = values else {
@@ -128,7 +128,7 @@ impl StoreSpec {
 
 fn check_count(count: usize) -> Result<(), WriteError> {
     if count > MOST_VALUES {
-        let what = "values that chunks are cut by";
+        let what = "values by which chunks are divided";
         return Err(WriteError::limit(what, wide(count), wide(MOST_VALUES)));
     }
     Ok(())

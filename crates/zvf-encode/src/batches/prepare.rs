@@ -194,7 +194,7 @@ impl Context<'_> {
         let column = format!("positions, row {}, axis {}", unplaced.row, unplaced.axis);
         let expected = match unplaced.beyond {
             Some((from, to)) => format!("{from} to {to}, the bounds given"),
-            None => "a number that lies in a chunk".to_owned(),
+            None => "a finite number whose chunk coordinate fits 64 bits".to_owned(),
         };
         self.bad(column, unplaced.value.to_string(), expected)
     }

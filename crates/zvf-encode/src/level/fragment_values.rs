@@ -64,7 +64,7 @@ impl StoreSpec {
         let binned = self.kind == Kind::PointCloud && self.bin_shape.is_some();
         if binned && self.cuts_by_value() {
             let found = format!("{} of them", self.fragment_attributes.len());
-            let expected = "none where points lie in bins, which are their fragments";
+            let expected = "none in a store of points with bins: its fragments are the bins";
             return Err(WriteError::spec(member, found, expected));
         }
         if self.fragment_owners != Some(true) {

@@ -18,35 +18,36 @@ use zvf_format::int::index;
 /// The path of the array in its level.
 const PATH: &str = "object_index/manifests";
 
-/// Most manifests of a chunk that is an object of its own. The released writers take 16384: then a query of a few objects reads nearly all manifests of a store.
+/// Most manifests of a chunk that is an object of its own. With the 16384 of the released writers, a query of a few objects reads nearly all
+/// manifests of a store.
 const CHUNK: u32 = 512;
 
-/// Bytes of the manifests of such a chunk, after which it has fewer of them; not fewer than [`FEWEST`].
+/// Largest size of such a chunk in bytes; a chunk with larger manifests has fewer of them, but at least [`FEWEST`].
 const CHUNK_BYTES: usize = 2 << 20;
 const FEWEST: u32 = 64;
 
-/// Most manifests of a chunk inside a shard, and about as many bytes: it is decoded as a whole for one object.
+/// Most manifests of a chunk inside a shard, and its approximate bytes. A query of one object decodes the whole chunk.
 const INNER: u32 = 128;
 const INNER_BYTES: usize = 32 << 10;
 
-/// Chunks of a shard: its index has 16 bytes for each.
+/// Chunks of a shard; its index has 16 bytes for each.
 const INNER_CHUNKS: u32 = 128;
 
-/// How many manifests are stored together.
+/// The number of manifests that are stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rows {
-    /// Of a chunk.
+    /// Manifests of a chunk.
     chunk: u32,
-    /// Chunks of a shard; none: each chunk is an object of its own.
+    /// Chunks of a shard; `None`: each chunk is an object of its own.
     chunks: Option<u32>,
 }
 
 impl Rows {
-    /// Chooses from a sample, the `first` manifests of an array, which have `bytes` bytes together.
+    /// Chooses the numbers from a sample: the `first` manifests of an array, with `bytes` bytes in total.
     fn of(first: usize, bytes: usize, sharded: bool) -> Result<Self, WriteError> {
         let rows = narrow("manifests of a chunk", first.max(1))?;
         let power = |rows: u32| 1 << rows.max(1).ilog2();
-        // Less than a chunk is stored as one object, whatever the others are.
+        // Fewer manifests than a chunk are stored as one object without a shard.
         if !sharded || (rows < CHUNK && bytes < CHUNK_BYTES) {
             let chunk = match bytes >= CHUNK_BYTES {
                 true => power(rows).max(FEWEST),
@@ -79,10 +80,10 @@ pub struct ManifestLayout {
 }
 
 impl ManifestLayout {
-    /// The layout of a stored array; `None`: one that is not written.
+    /// The layout of a stored array; `None` for layouts that this crate does not write.
     ///
     /// # Errors
-    /// Malformed: shards that are none.
+    /// Malformed: an invalid configuration of shards.
     pub fn of(doc: &ArrayDoc) -> Result<Option<Self>, WriteError> {
         let sharding = doc.sharding()?;
         let plain = doc.key_encoding == KeyEncoding::default() && doc.data_type.is_vlen_bytes();
@@ -120,7 +121,7 @@ impl ManifestLayout {
         self.rows.object().map(index)
     }
 
-    /// Encodes the manifests of one stored object. The document of the array needs the lengths of its chunks as well, where they are listed.
+    /// Encodes the manifests of one stored object. If the array lists the lengths of chunks, its document must also be updated: [`EncodedManifests::list`].
     ///
     /// # Errors
     /// Limit: more than 4 GiB. Bug: more manifests than belong in the object.
@@ -139,7 +140,7 @@ impl ManifestLayout {
 /// The bytes of a stored object of manifests.
 #[derive(Debug)]
 pub struct EncodedManifests {
-    /// All of it.
+    /// The bytes of the object.
     pub bytes: Vec<u8>,
     /// The lengths of the chunks of a large shard, for `zvf_shard_lengths`.
     pub lengths: Option<String>,
@@ -167,12 +168,12 @@ impl EncodedManifests {
     }
 }
 
-/// The manifests of one object, as they are collected.
+/// Collects the manifests of one stored object.
 #[derive(Debug, Default)]
 struct ManifestObject {
-    /// Those of the last chunk.
+    /// The manifests of the last chunk.
     chunk: VlenBuilder,
-    /// The encoded chunks before it.
+    /// The encoded previous chunks.
     done: Vec<Vec<u8>>,
 }
 
@@ -223,10 +224,10 @@ pub struct ManifestArray<'t> {
     compression: Compression,
     sharded: bool,
     target: &'t Below<'t>,
-    /// Manifests until it is known how many are stored together.
+    /// The first manifests, until the layout is chosen.
     first: Vec<Vec<u8>>,
     first_bytes: usize,
-    /// How they are stored, once that is known.
+    /// The layout, once it is chosen.
     layout: Option<ManifestLayout>,
     object: ManifestObject,
     /// Manifests of the object.
@@ -254,7 +255,7 @@ impl<'t> ManifestArray<'t> {
         }
     }
 
-    /// Decides how manifests are stored: a query of one object decodes a chunk as a whole.
+    /// Chooses the layout of manifests.
     fn divide(&mut self) -> Result<(), WriteError> {
         let first = std::mem::take(&mut self.first);
         let rows = Rows::of(first.len(), self.first_bytes, self.sharded)?;

@@ -244,7 +244,7 @@ impl LinkColumn {
                     let found = format!(
                         "{missing} links without a value, in one chunk with others that have one"
                     );
-                    let expected = "a value for each: the type has none for absence";
+                    let expected = "a value for each: the type has no value that means missing";
                     return Err(WriteError::data(path(), found, expected));
                 }
             }

@@ -136,7 +136,7 @@ impl Parametric {
                 return Err(WriteError::spec(
                     member,
                     found,
-                    "a number and name of its own",
+                    "a number and a name that no other has",
                 ));
             }
         }

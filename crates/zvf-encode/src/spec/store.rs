@@ -259,7 +259,7 @@ impl ChunkBy {
 /// assert!(spec.check().is_ok());
 ///
 /// let error = spec.with_bin_shape([20.0, 25.0, 25.0]).check().unwrap_err();
-/// assert_eq!(error.to_string(), "bin_shape/0: found 20, expected a whole part of the chunk's 50");
+/// assert_eq!(error.to_string(), "bin_shape/0: found 20, expected a size that divides the chunk's 50");
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]

@@ -163,7 +163,7 @@ impl VersionRules {
     pub(crate) fn check(self, spec: &StoreSpec) -> Result<(), WriteError> {
         if self.members == Members::Early && spec.coordinate_offset.is_some() {
             // 0.8 §5.1.
-            let expected = "none: readers of 0.8.1 take stored positions for those of the world";
+            let expected = "none: readers of 0.8.1 interpret stored positions as world coordinates";
             return Err(WriteError::spec("coordinate_offset", "one", expected));
         }
         self.check_codecs(&spec.compression, spec.shard_shape.cells().is_some())?;

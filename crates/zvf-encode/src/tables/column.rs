@@ -326,7 +326,7 @@ pub fn column(
             (zero, texts.any(|text| text.is_none()))
         }
         Absence::Impossible => {
-            let expected = "a value for every object: bool has none for absence";
+            let expected = "a value for every object: bool has no value that means missing";
             return Err(WriteError::input(what, "objects without a value", expected));
         }
     };

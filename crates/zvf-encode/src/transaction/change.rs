@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zvf-unfinished.json   put if absent: one change at a time; put again now and then, as a sign of life
-//! …                     objects that no reader asks for yet
+//! …                     objects that no reader uses yet
 //! zarr.json             replaced, if it is still the one that was read
 //! zvf-unfinished.json   removed, if it is still ours
 //! ```

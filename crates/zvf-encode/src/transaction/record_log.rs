@@ -61,7 +61,7 @@ impl RecordLog {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let found = "in use by another writer";
-                return Err(misused(path, found, "a journal of its own for each writer"));
+                return Err(misused(path, found, "a journal that no other writer uses"));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }

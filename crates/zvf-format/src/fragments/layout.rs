@@ -14,17 +14,17 @@ pub const VERSION: u16 = 1;
 crate::layout! {
     /// Head of one fragment index: 16 bytes, little-endian, at byte 0.
     ///
-    /// Another magic and R above F are refused as malformed, another version and any flag as unsupported.
+    /// Another magic, or R above F, is malformed; another version, or any flag, is unsupported.
     pub struct FragmentHead: 16 {
         /// 'ZVFG', least significant byte first
         pub magic: U32,
-        /// layout of this blob, not of the store
+        /// version of the layout of this blob, not of the store
         pub version: U16,
         /// reserved, must be 0
         pub flags: U16,
         /// fragments in this chunk
         pub fragments as "F": U32,
-        /// of them are row ranges
+        /// number of fragments that are row ranges
         pub ranges as "R": U32,
     }
 
@@ -38,7 +38,7 @@ crate::layout! {
 }
 
 impl FragmentHead {
-    /// Bytes of the bitmap that hold bits, and of the padding after them.
+    /// Bytes of the bitmap with bits, and of the padding after them.
     #[must_use]
     pub fn bitmap_bytes(&self) -> (u64, u64) {
         let used = u64::from(self.fragments.get()).div_ceil(8);

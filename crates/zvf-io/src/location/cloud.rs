@@ -1,4 +1,4 @@
-//! Object stores of the three clouds, and what speaks as they do.
+//! Object stores of the three clouds, and compatible servers.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use url::Url;
 use super::{Backs, Built, NoBackend, profile, retries};
 use crate::IoOptions;
 
-/// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
-/// the body instead.
+/// The client's limit on a whole transfer: a day, which disables it in effect. `retry.rs` limits the time without progress, and the time of a
+/// body by its length.
 const TIMEOUT: &str = "86400 seconds";
 
 /// Applies `key=value` pairs to a builder.
@@ -85,7 +85,7 @@ pub(super) fn azure(url: &Url, options: &IoOptions) -> Built {
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    // Azure answers no suffix ranges; its client refuses to send them.
+    // Azure does not support suffix ranges; its client refuses to send them.
     let backs = Backs {
         suffixes: false,
         ..Backs::BUCKET

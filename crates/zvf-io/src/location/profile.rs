@@ -1,4 +1,4 @@
-//! Keys and settings of S3 in the files that the program `aws` keeps: `~/.aws/credentials` and `~/.aws/config`.
+//! Keys and settings of S3 from the files of the program `aws`: `~/.aws/credentials` and `~/.aws/config`.
 //!
 //! Source: the AWS reference "Using shared config and credentials files", and the order in which its tools look for keys:
 //! options, environment, these files, then the credentials of the machine.
@@ -12,7 +12,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 
 use crate::IoOptions;
 
-/// The keys, which belong together, and the other settings that are looked at.
+/// The keys, which are taken from one place only, and the other supported settings.
 const KEYS: [(&str, AmazonS3ConfigKey); 3] = [
     ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
     ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
@@ -22,7 +22,7 @@ const SETTINGS: [(&str, AmazonS3ConfigKey); 2] = [
     ("region", AmazonS3ConfigKey::Region),
     ("endpoint_url", AmazonS3ConfigKey::Endpoint),
 ];
-/// Ways to get keys that need another program or service.
+/// Settings for keys from another program or service.
 const ELSEWHERE: [&str; 5] = [
     "sso_session",
     "sso_start_url",
@@ -58,7 +58,7 @@ pub(super) fn apply(
         file("AWS_CONFIG_FILE", "config"),
     ];
     let profile = read(files, asked.as_deref())?;
-    // A token of the machine's identity comes before the files.
+    // A token of the machine's identity has precedence over the files.
     let identity = asked.is_none() && variable("AWS_WEB_IDENTITY_TOKEN_FILE").is_some();
     fill(builder, &profile, !options.anonymous && !identity)
 }
@@ -74,7 +74,7 @@ fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<Profile, Err
             Err(error) => return Err(failed(format!("{}: {error}", path.display()))),
         };
         for (key, value) in section(&text, name).into_iter().flatten() {
-            // The file of keys comes first, and counts.
+            // The file of keys is read first and has precedence.
             found
                 .get_or_insert_with(Profile::new)
                 .entry(key)
@@ -112,7 +112,7 @@ fn section(text: &str, name: &str) -> Option<Profile> {
             }
             continue;
         }
-        // Lines that are set in belong to the setting above them.
+        // Indented lines belong to the setting above them.
         let comment = whole.starts_with(['#', ';']);
         if !inside || comment || line.starts_with([' ', '\t']) {
             continue;

@@ -1,4 +1,4 @@
-//! What is appended, in the types of the store.
+//! Converts the input of an append to the types of the store.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ fn triangles(quads: &[u64]) -> Vec<u64> {
     quads.iter().flat_map(cut).collect()
 }
 
-/// What was taken, in the types of the store.
+/// The converted input of an append.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) batches: Vec<Batch<'static>>,
@@ -49,7 +49,7 @@ pub(super) struct Taken {
     pub(super) unknown: BTreeSet<String>,
     /// Attributes that only the store has.
     pub(super) missing: BTreeSet<String>,
-    /// Attributes that have a value of the edit.
+    /// Attributes whose missing values are filled from the options of the edit.
     pub(super) filled: BTreeSet<String>,
 }
 
@@ -62,7 +62,7 @@ impl Taken {
     }
 }
 
-/// Takes all batches of a reader or of tables, in the types of the store.
+/// Converts all batches of a reader, or tables, to the types of the store.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) edit: Edit,
@@ -73,12 +73,12 @@ pub(super) struct Gathered {
     rule: ObjectIds,
     /// The object attributes of the store.
     known: Vec<AttributeSpec>,
-    /// Faces of four corners that were cut into triangles, if they are.
+    /// How many faces of four corners were cut into triangles; `None` if they are not cut.
     quads: Option<u64>,
 }
 
 impl Gathered {
-    /// Nothing yet, for an edit; `known` are the attributes of its objects.
+    /// An empty collection for an edit; `known` are the object attributes of its store.
     pub(super) fn new(
         edit: Edit,
         numbers: Numbers,
@@ -96,11 +96,11 @@ impl Gathered {
         }
     }
 
-    /// Takes all of what is given; returns remarks.
+    /// Converts the whole input; returns notes.
     ///
     /// # Errors
     ///
-    /// Misuse: what does not fit the store; as the files say.
+    /// Misuse: data that does not fit the store; the errors of the files.
     pub(super) fn take(&mut self, given: &Given) -> Result<Vec<String>> {
         let mut notes = Vec::new();
         match given {
@@ -128,7 +128,7 @@ impl Gathered {
         Ok(notes)
     }
 
-    /// Takes a table of vertices with its links.
+    /// Converts a table of vertices with its links.
     fn table(&mut self, tables: &EditTables, notes: &mut Vec<String>) -> Result<()> {
         let (edit, spec) = (&self.edit, self.edit.spec());
         let vertices = tables.vertices.vertices(edit)?;
@@ -153,8 +153,7 @@ impl Gathered {
             batch = batch.with_object_ids(ids);
         } else if !spec.has_objects() && tables.vertices.has_objects() {
             notes.push(
-                "left out: which object a vertex belongs to, since the store has no objects"
-                    .to_owned(),
+                "left out: the object of each vertex, since the store has no objects".to_owned(),
             );
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
@@ -178,7 +177,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Takes the tables of objects and groups of an answer.
+    /// Converts the tables of objects and groups of an answer.
     fn described(&mut self, one: &Answered) -> Result<()> {
         if let Some(objects) = &one.objects
             && self.edit.spec().has_objects()

@@ -22,7 +22,7 @@ pub(super) enum Given {
 }
 
 impl Given {
-    /// Whether it may have attributes of objects.
+    /// Whether the source can have object attributes.
     pub(super) fn describes_objects(&self) -> bool {
         match self {
             Self::Tables(list) => list.iter().any(|one| one.objects.is_some()),
@@ -52,11 +52,11 @@ impl From<EditTables> for Answered {
 }
 
 impl AppendJob {
-    /// Reads what is given.
+    /// Reads the sources.
     ///
     /// # Errors
     ///
-    /// Misuse: files that do not fit the store or the options; as the files and the storage say.
+    /// Misuse: files that do not fit the store or the options; the errors of the files and of the storage.
     pub(super) async fn given(&self, context: &Context) -> Result<Given> {
         let format = self.format.as_ref().and_then(|format| format.as_str());
         let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
@@ -225,7 +225,7 @@ fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
-/// Whether a file is a text table. Its timestamps and missing values have no type, so they are converted to what the store uses.
+/// Whether a file is a text table. Its timestamps and missing values have no type and are converted to the types of the store.
 fn is_table(file: &Path, format: Option<&str>) -> bool {
     let known = match format {
         Some(name) => Format::from_name(name),

@@ -12,7 +12,7 @@ use crate::error::Result;
 /// Ids that are listed one by one for people.
 const LISTED: usize = 8;
 
-/// The ids that objects of the files get in the store.
+/// The ids in the store of the objects of all files.
 #[derive(Debug)]
 pub(super) struct Numbers {
     taken: BTreeSet<i64>,
@@ -20,9 +20,9 @@ pub(super) struct Numbers {
     pub(super) keep: bool,
     files: Vec<PathBuf>,
     map: IdMap,
-    /// By the id among those of all files.
+    /// The ids in the store, by the id that [`IdMap`] makes of a file and an id in it.
     given: BTreeMap<i64, i64>,
-    /// Of objects without an id in a file.
+    /// The ids in the store of objects without an id in their file.
     unnamed: Vec<i64>,
     next: Option<i64>,
     /// Why an object has no id.
@@ -30,7 +30,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Of the objects of some files; a reader that gave them ids of their own has the rule [`ObjectIds::Kept`] and no files.
+    /// No ids yet. If the reader already made the ids of several files distinct, the rule is [`ObjectIds::Kept`] and `files` is empty.
     pub(super) fn of(edit: &Edit, rule: ObjectIds, files: &[PathBuf]) -> Result<Self> {
         let taken: BTreeSet<i64> = edit.object_ids().collect();
         let next = taken.last().map_or(Some(0), |last| last.checked_add(1));
@@ -46,14 +46,14 @@ impl Numbers {
         })
     }
 
-    /// The ids that were given.
+    /// All assigned ids, in rising order.
     pub(super) fn ids(&self) -> Vec<i64> {
         let all = self.given.values().chain(&self.unnamed).copied();
         Vec::from_iter(all.collect::<BTreeSet<i64>>())
     }
 
     fn fresh(&mut self) -> i64 {
-        // Where no id is left, objects get the last one, and `check` refuses them.
+        // If no id is left, objects get the last one, and `check` reports it.
         let number = self.next.unwrap_or(i64::MAX);
         self.next = number.checked_add(1);
         number
@@ -81,7 +81,7 @@ impl Numbers {
         number
     }
 
-    /// The id in the store for an object without one in file number `file`, its `at`-th one.
+    /// The id in the store for the `at`-th object without an id in file number `file`.
     pub(super) fn of_unnamed(&mut self, file: usize, at: i64, rule: ObjectIds) -> i64 {
         match rule {
             ObjectIds::FromFile | ObjectIds::Offset { .. } => self.of_file(file, at),
@@ -95,7 +95,7 @@ impl Numbers {
 
     /// # Errors
     ///
-    /// Usage: an id that two files have, or the store already.
+    /// Usage: an id that two files share, or that the store already has.
     pub(super) fn check(&mut self) -> Result<()> {
         if let Some(wrong) = self.wrong.take() {
             return Err(wrong);
@@ -105,7 +105,7 @@ impl Numbers {
         let distinct: BTreeSet<i64> = all.copied().collect();
         if distinct.len() < count {
             return Err(JobError::usage(format!(
-                "objects: found {count} in the files, expected an id of its own for each; objects without an id in their file get \
+                "objects: found {count} in the files, expected different ids; objects without an id in their file get \
                  one above {}, and ids have 64 bits: --new-ids gives all of them new ids",
                 self.taken.last().copied().unwrap_or_default(),
             )));
@@ -124,7 +124,7 @@ impl Numbers {
     }
 }
 
-/// Ids for people: runs as `3-9`, not too many.
+/// Ids as text for users: runs as `3-9`, cut after some.
 pub(super) fn listed(ids: &[i64]) -> String {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &id in ids {

@@ -1,4 +1,4 @@
-//! Steps of a store that several programs import, each its part.
+//! Steps of an import by several programs, each of which writes a part.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,8 @@ use zvf_write::{PartOptions, PartStart, PartedStore};
 use super::{ImportJob, ImportReport};
 use crate::{Context, JobError, JobEvent};
 
-/// The ways to keep the objects of parts apart.
-const NUMBERED: &str = "objects of files that name none are numbered from 0 in each part, and no two parts can have the same: a column \
-    object_id (--object-column), files named by numbers, --id-from-file or --id-offset with another number in each part keep them apart";
+/// The end of a message: how to give objects of different parts different ids.
+const NUMBERED: &str = "objects without ids in the files are numbered from 0 in each part, but ids of parts must differ: use a column object_id (--object-column), files named by numbers, --id-from-file, or another --id-offset in each part";
 
 /// Most parts that may be declared.
 const MOST: usize = 1_000_000;
@@ -37,7 +36,7 @@ impl ImportJob {
         }
         spec.bounds = bounds.map(|bounds| (bounds.lo().to_vec(), bounds.hi().to_vec()));
         spec.outside = Outside::Refuse;
-        // Files have names of their own; the store is named after its address.
+        // The name must not depend on the files, which differ between parts.
         spec.name = None;
         let failed = || JobError::write(&self.store);
         let write = context.writing(self.clear_leftovers);
@@ -130,7 +129,7 @@ impl ImportJob {
     }
 }
 
-/// The names of parts: so many numbers, names, or the lines of a file.
+/// The names of parts: from their count, from a list, or from the lines of a file.
 fn part_names(given: &[String]) -> Result<Vec<String>, JobError> {
     let too_many = |found: String| JobError::option("parts", found, &format!("{MOST} at most"));
     let names = match given {

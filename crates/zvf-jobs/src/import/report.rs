@@ -1,4 +1,4 @@
-//! What an import did.
+//! The report of an import.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use zvf_convert::Import;
 use zvf_encode::{AttributeSpec, AttributeType, StoreSpec, Summary};
 
-/// What `import` did.
+/// The report of `import`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ pub enum ImportReport {
         links: Option<u64>,
         /// Names of the parts.
         parts: Vec<String>,
-        /// Names of parts that were declared or begun, and that the store does not have.
+        /// Names of declared or begun parts that the store lacks.
         absent: Vec<String>,
     },
 }
@@ -85,7 +85,7 @@ pub struct StoreImported {
     pub chunks: Option<u64>,
     /// Objects.
     pub objects: u64,
-    /// Links that the files state.
+    /// Links of the files.
     pub links: u64,
     /// Links that are stored; `None` if they could not be counted.
     pub links_stored: Option<u64>,
@@ -109,9 +109,9 @@ pub struct StoreImported {
     pub link_attributes: Vec<AttributeImported>,
     /// The header of the files and the map that was applied: [`Import::frame`].
     pub frame: Option<Value>,
-    /// Remarks on what the store does not hold, and on decisions.
+    /// Notes about data that was not stored, and about automatic choices.
     pub notes: Vec<String>,
-    /// All about the store, for further texts; no part of the document.
+    /// The specification of the store, for texts; not serialized.
     #[serde(skip)]
     pub spec: StoreSpec,
 }

@@ -13,15 +13,15 @@ use crate::error::Result;
 /// Files and folders under temporary names.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// The files and folders that are under temporary names now: a program that a signal ends removes them, since destructors do not run then. While the
-/// guard lives, no file is begun and none gets its name.
+/// The files and folders that have temporary names now. A program that is ended by a signal removes them, since destructors do not run then.
+/// While the guard is held, no file is begun or renamed.
 pub fn unfinished_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a file or directory if it is there.
 pub fn remove_path(path: &Path) {
-    // What cannot be removed is left: there is nobody to report it to.
+    // Errors are ignored: destructors and the interrupt handler, which call this, cannot report them.
     let _ = match path.is_dir() {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
@@ -37,7 +37,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// A place for a file that will be `target`; nothing is created yet.
+    /// Reserves a temporary name for the file `target`; nothing is created yet.
     ///
     /// # Errors
     ///
@@ -113,23 +113,23 @@ impl Staged {
         })
     }
 
-    /// Where to write.
+    /// The temporary path to write to.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.temporary
     }
 
-    /// Gives it its name, in place of what has that name now.
+    /// Renames it to its target, which is replaced if it exists.
     ///
     /// # Errors
     ///
-    /// I/O; then the target is as it was.
+    /// I/O; the target is unchanged then.
     pub fn commit(mut self) -> Result<PathBuf> {
         let failed = |error| JobError::file("write", &self.target)(error);
-        // Held until all renames are done: an interrupt between two of them would leave neither old nor new.
+        // Held during all renames: an interrupt between two of them would leave neither the old nor the new folder.
         let mut unfinished = unfinished_files();
         if self.temporary.is_dir() && self.target.is_dir() {
-            // A directory cannot be replaced by a rename: the old one steps aside first, and back if that fails.
+            // A rename cannot replace a directory: the old one is renamed first, and renamed back if the second rename fails.
             let mut aside = self.temporary.clone().into_os_string();
             aside.push(".old");
             let aside = PathBuf::from(aside);
@@ -158,7 +158,7 @@ impl Drop for Staged {
     }
 }
 
-/// Whether there is something that is neither file nor directory: a device, a pipe, a socket. Links are followed.
+/// Whether the path is neither a file nor a directory: a device, a pipe, a socket. Follows symbolic links.
 #[must_use]
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())

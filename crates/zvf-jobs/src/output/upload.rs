@@ -1,4 +1,4 @@
-//! Results that go to a URL: made in a temporary folder, and sent when they are whole.
+//! Results for a URL: written to a temporary folder, and uploaded when they are complete.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ struct Upload {
 }
 
 impl Output {
-    /// Of a path or URL that was given; a URL of the local disk is a path.
+    /// The output for a path or URL; a `file:` URL is handled as a path.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Output {
         };
         let address = url.trim_end_matches('/');
         let store = store.trim_end_matches('/');
-        // A store at a path is looked at when the file is made.
+        // Whether a local path is inside a store is checked when the file is created.
         if address
             .strip_prefix(store)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -58,7 +58,7 @@ impl Output {
                     "{url}: found no name behind the bucket or host, expected that of a file or directory"
                 ))
             })?;
-        // A slash at the end says that it is a directory.
+        // A slash at the end marks a directory.
         let end = if url.ends_with('/') { "/" } else { "" };
         if let Place::Folder(path) = Place::of(address, io).map_err(StoreError::from)? {
             let mut path = path.into_os_string();
@@ -79,7 +79,7 @@ impl Output {
         })
     }
 
-    /// Where the result is made.
+    /// The local path to write the result to.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -89,7 +89,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// As the backend says.
+    /// The errors of the backend.
     pub async fn send(self, files: Vec<PathBuf>, context: &Context) -> Result<Vec<PathBuf>> {
         let Some(upload) = self.upload else {
             return Ok(files);

@@ -10,12 +10,12 @@ use super::table::{EditTable, fill_text};
 use crate::FillValue;
 use crate::error::Result;
 
-/// Tables of vertices and links that an edit takes.
+/// A table of vertices, with one of links, as input of an edit.
 #[derive(Debug)]
 pub struct EditTables {
     /// The vertices.
     pub vertices: EditTable,
-    /// The links, if there are some.
+    /// The links, if there are any.
     pub links: Option<EditTable>,
     /// The ids of the vertices that links name, unless they name rows.
     pub ids: Option<NodeIds>,
@@ -50,11 +50,11 @@ impl EditTables {
     }
 }
 
-/// What new vertices and links have without a value of their own.
+/// Sets the values of attributes that new vertices and links have no value for.
 ///
 /// # Errors
 ///
-/// Misuse: no such attribute, or another value.
+/// Misuse: no such attribute, or a value of another type.
 pub fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     for (name, text) in fills {
         let known = edit.vertex_attributes();
@@ -65,7 +65,7 @@ pub fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     Ok(())
 }
 
-/// Remarks of an append about attributes that only the files have, or only the store.
+/// Notes about attributes that only the files have, or only the store.
 #[must_use]
 pub fn edit_remarks(
     edit: &Edit,

@@ -1,4 +1,4 @@
-//! Positions of tables on their way into a store: its units, and the map with which it was made.
+//! Converts positions of tables to the units of a store, and by the map with which the store was made.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -23,7 +23,7 @@ impl EditPlace {
     ///
     /// # Errors
     ///
-    /// As the store says.
+    /// The errors of the store.
     pub fn of<'a>(store: &'a Store, options: &'a PlaceOptions) -> BoxFuture<'a, Result<Self>> {
         async move {
             let frame = StoreFrame::of_store(store).await?;
@@ -42,7 +42,7 @@ impl EditPlace {
         options
     }
 
-    /// Places new vertices; remarks for people.
+    /// Converts the positions of new vertices; returns notes for the user.
     ///
     /// # Errors
     ///

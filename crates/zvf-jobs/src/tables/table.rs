@@ -1,5 +1,5 @@
-//! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads, brought
-//! to the columns and types of a store.
+//! Input tables of edits: output of `zvf query` and `zvf links`, and all tables that `zvf import` reads, converted to the columns and types
+//! of a store.
 //!
 //! Columns are named as in CSV output: a list has a column for each of its values. Numbers from typed files (Arrow, Parquet) keep their type;
 //! numbers in text files are parsed as the type of their attribute. Neither rounds.
@@ -26,12 +26,12 @@ use zvf_write::{
 use crate::JobError;
 use crate::error::Result;
 
-/// A table that an edit takes.
+/// An input table of an edit.
 #[derive(Debug)]
 pub struct EditTable {
     file: String,
     batch: RecordBatch,
-    /// Where a column of the CSV file is in the batch: its name, the column, and the value of a list.
+    /// For each column of the CSV form: its name, the column of the batch, and the index in its list.
     columns: Vec<(String, usize, usize)>,
     /// The line of the first row; `None` if the file has no lines.
     first: Option<usize>,
@@ -39,9 +39,9 @@ pub struct EditTable {
     object: Option<usize>,
     /// The columns of positions, if they were named.
     position: Vec<usize>,
-    /// The columns of the ends of links, if named.
+    /// The columns with the ends of links, if named.
     link_columns: Option<Vec<String>>,
-    /// How positions are brought into the store.
+    /// How positions are converted to the store's.
     placed: Option<Placed>,
     /// How texts are read as values.
     fields: Fields,
@@ -90,7 +90,7 @@ impl EditTable {
         Ok(table)
     }
 
-    /// A table of an answer.
+    /// A table from a record batch of a query.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl EditTable {
         &self.file
     }
 
-    /// The table as it is.
+    /// The table as it was read.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
@@ -276,7 +276,7 @@ impl EditTable {
         self.batch.schema()
     }
 
-    /// Sets how positions are brought into the store.
+    /// Sets how positions are converted to the store's.
     pub fn place(&mut self, placed: Placed) {
         self.placed = Some(placed);
     }
@@ -359,7 +359,7 @@ impl EditTable {
             .find_map(|name| self.column(name))
     }
 
-    /// The column of the file as it is, where columns are all of one of numbers, and no value of it is missing.
+    /// The column of the batch itself, if `columns` are exactly its values, they are numbers, and none is missing.
     fn whole_column(&self, columns: &[usize]) -> Option<&ArrayRef> {
         let first = *columns.first()?;
         let (_, at, 0) = self.columns.get(first)? else {
@@ -388,8 +388,8 @@ impl EditTable {
         text.map(|text| text.map(Cow::Owned)).collect()
     }
 
-    /// A column in the type of an attribute. A missing float is NaN, a missing moment the number that an import uses. A column that is not an attribute must be complete: `own` describes its values.
-    /// `fill` replaces missing values.
+    /// A column in the type of an attribute. `fill` replaces missing values; without it, a missing float is NaN and a missing time the number
+    /// that an import uses. A column that is not an attribute must be complete: `own` describes its values.
     ///
     /// # Errors
     ///
@@ -434,7 +434,7 @@ impl EditTable {
                 };
                 Values::Text(texts.map(|(_, one)| text(one)).collect())
             }
-            // The number for a missing moment, as in imports.
+            // The number that imports use for a missing time.
             Some(NumberType::I64) if time => {
                 let number = |text: &str| time_number(text, unit).flatten();
                 let missing = fill.and_then(|text| text.parse().ok());
@@ -469,7 +469,7 @@ impl EditTable {
             }
             Some(float) => {
                 let missing = optional.then_some(f32::NAN);
-                // Exact: the value is one of the type.
+                // Exact: `float` was parsed as this type.
                 let value = |text: &str| self.fields.float(text, float).map(narrow);
                 self.parsed(one, columns, own, missing, value)?.into()
             }
@@ -595,7 +595,7 @@ impl EditTable {
         Ok((format!("attribute:{}", one.name), values))
     }
 
-    /// The columns of a key as the file has them; moments in the numbers of their attribute.
+    /// The columns of a key as the file has them; times as numbers in the unit of their attribute.
     pub fn keys(&self, names: &[String], known: &[AttributeSpec]) -> Result<Vec<EditColumn>> {
         let one = |name: &String| {
             let mut columns = self.channels(name);
@@ -617,7 +617,7 @@ impl EditTable {
             });
             let column = match (moment, self.batch.columns().get(*at)) {
                 (Some(moment), _) => self.array(moment, &columns, Some("a moment"), None)?,
-                // Decimals, and moments that are the texts of a category.
+                // Decimals, and times that the store holds as texts of a category.
                 (None, Some(column)) if column_type(column.data_type()).is_none() => {
                     self.text_column(first.or_bug("a column without a number")?)
                 }
@@ -771,12 +771,12 @@ impl EditTable {
     }
 }
 
-/// What an edit puts into gaps, by attribute.
+/// The text that replaces missing values, by attribute.
 fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
     |name| edit.fill(name).map(str::to_owned)
 }
 
-/// The text of a fill; a moment as its number in the unit of the attribute.
+/// The text of a fill value; a time as its number in the unit of the attribute.
 pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let unit = one.unit.as_deref().unwrap_or_default();
     let number = time_number(text, unit).flatten();

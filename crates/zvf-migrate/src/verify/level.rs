@@ -1,4 +1,4 @@
-//! One level of a store: sums over its rows, and how vertices and fragments are identified.
+//! Sums over the rows of one level, and the identification of vertices and fragments.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,10 +17,10 @@ use zvf_store::{
 use super::super::reading::{each_link, each_manifest};
 use super::Sums;
 
-/// Bytes of chunks that are read together, about.
+/// Approximate bytes of chunks that are read together.
 const TOGETHER: u64 = 4 << 20;
 
-/// The hash of anything.
+/// The hash of a value.
 pub(super) fn hash(part: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     part.hash(&mut hasher);
@@ -49,10 +49,10 @@ impl Sum {
     }
 }
 
-/// Odd, so that its powers are, and lose no bits.
+/// Odd, so that multiplication by its powers is reversible.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A sequence, by a number with the hashes of its elements for digits. Those of its parts join to it, wherever it is cut.
+/// A sequence of hashes as one number, with the hashes as digits. The numbers of two parts can be joined to the number of the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sequence {
     hash: u64,
@@ -84,9 +84,9 @@ pub(super) struct Side {
     reader: ChunkReader,
     /// The chunks that presence lists or manifests name, in lex order.
     chunks: Vec<ChunkCoord>,
-    /// How many rows and fragments each chunk has.
+    /// The number of rows and fragments of each chunk.
     counts: Vec<(u32, u32)>,
-    /// The vertices of the fragments of each chunk; empty where fragments are identified by their places.
+    /// The vertices of the fragments of each chunk; empty if fragments are identified by their places.
     sequences: Vec<Vec<Sequence>>,
     /// First and last row of fragments, by chunk and fragment, if links follow from them.
     ends: HashMap<(u32, u32), (u32, u32)>,
@@ -143,7 +143,7 @@ impl Side {
         self.counts.iter().map(|(rows, _)| u64::from(*rows)).sum()
     }
 
-    /// Whether a vertex is there.
+    /// Whether a vertex exists.
     pub(super) fn has(&self, chunk: &[i64], row: u32) -> bool {
         let slot = self.slot(chunk);
         let counts = slot.and_then(|slot| self.counts.get(index(slot)));
@@ -159,8 +159,8 @@ impl Side {
         self.hash_rows(chunk, &mut sums)
     }
 
-    /// Sums up all rows. `by_place`: whole columns and fragments of chunks, identified by their places, else rows by what they hold.
-    /// `placed`: each row has to be in the chunk of its position. `ends`: keep those of fragments.
+    /// Sums up all rows: with `by_place` whole columns and fragments, identified by chunk, else rows, identified by their values. With `placed`
+    /// each row must be in the chunk of its position. With `ends`, the ends of fragments are recorded.
     pub(super) fn scan(
         &mut self,
         by_place: bool,
@@ -180,7 +180,7 @@ impl Side {
             let batch: Vec<&[i64]> = batch.iter().map(ChunkCoord::as_slice).collect();
             for mut chunk in self.handle.block_on(reader.read(&batch))? {
                 if chunk.rows == 0 {
-                    // A chunk that is not stored may have fragments, of rows that do not exist.
+                    // A chunk without rows may have fragments, which refer to rows that do not exist.
                     chunk.fragments = CheckedFragments::default();
                 }
                 let slot = narrow("chunks", self.counts.len())?;
@@ -244,7 +244,7 @@ impl Side {
             coord.hash(&mut hasher);
             let blocks = values.into_iter().flat_map(RowValues::blocks);
             blocks.for_each(|block| hasher.write(block));
-            // In the copy, rows without a value may have the one that means absence.
+            // In the copy, rows without a value may have the value that means absence.
             let missing = values.map_or(0, RowValues::rows)..index(rows);
             if let Some(absent) = column.and_then(ChunkColumn::absent_row) {
                 missing.for_each(|_| hasher.write(&absent));
@@ -257,8 +257,8 @@ impl Side {
         }
     }
 
-    /// The hash of each row of a chunk: of its position and all values. Adds to the sums of those of positions, and of positions with
-    /// each attribute.
+    /// The hash of each row of a chunk: of its position and all values. Also adds to the sums for positions, and for positions with each
+    /// attribute.
     fn hash_rows(&self, chunk: &DecodedChunk, sums: &mut [Sum]) -> Result<Vec<u64>, WriteError> {
         let (of_positions, of_values) = sums.split_first_mut().or_bug("no sum of positions")?;
         let position = |row| hash(&chunk.positions.row(row));
@@ -278,8 +278,8 @@ impl Side {
         Ok(hashes)
     }
 
-    /// The vertices of the fragments of a chunk by the hashes of its rows. Of trees, `stored` says whether the parent of a row is
-    /// stored; else it is the row before it in its lowest fragment.
+    /// The sequences of vertices of the fragments of a chunk, from the hashes of its rows. For trees, `stored` are the rows with a stored
+    /// parent; the parent of other rows is the previous row of their lowest fragment.
     fn sequences_of(
         &mut self,
         hashes: &[u64],
@@ -320,7 +320,7 @@ impl Side {
         Ok(found)
     }
 
-    /// Whether a row of a chunk has its place in another one, further away than rounding explains (trap T13).
+    /// Whether a row has a position outside of its chunk, by more than a rounding error (trap T13).
     fn is_displaced(&self, chunk: &DecodedChunk) -> Result<bool, WriteError> {
         /// Rows with positions that are converted together.
         const ROWS: usize = 4096;
@@ -334,7 +334,7 @@ impl Side {
         } else {
             1e-6
         };
-        // What chunks are keyed by beside their place comes first.
+        // Keys of chunks begin with the value of the dividing attribute.
         let shape = self.level.chunk_shape().iter().rev();
         let bounds = chunk.coord.iter().rev().zip(shape).rev().map(|(at, size)| {
             #[expect(clippy::cast_precision_loss, reason = "the bounds are widened")]
@@ -355,8 +355,8 @@ impl Side {
         }))
     }
 
-    /// The sequence of what a manifest names, and the number of entries that name nothing. Adds the links between fragments in
-    /// different chunks to `chains`, by their places.
+    /// The sequence of the vertices of an object, and the number of entries of its manifest that name a missing fragment. Adds the links between
+    /// fragments in different chunks to `chains`.
     pub(super) fn object(
         &self,
         entries: &mut dyn Iterator<Item = (ChunkCoord, i64)>,
@@ -380,7 +380,7 @@ impl Side {
         (sequence, missing)
     }
 
-    /// A fragment, by chunk and number, and its vertices, or its place instead of them.
+    /// The chunk and number of a fragment, and the sequence of its vertices or of its place.
     fn fragment(&self, chunk: &[i64], number: i64) -> Option<((u32, u32), Sequence)> {
         let number = u32::try_from(number).ok()?;
         let slot = self.slot(chunk)?;

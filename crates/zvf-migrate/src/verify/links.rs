@@ -11,7 +11,7 @@ use super::super::report::Verified;
 use super::level::{Side, Sum, hash, join, place};
 use super::{Pair, Sums};
 
-/// Most rows with cached hashes, besides those of one chunk: 16 MiB.
+/// Most rows with cached hashes in addition to one chunk: 16 MiB.
 const MOST_ROWS: usize = 1 << 21;
 
 /// Most chunks with cached hashes.
@@ -20,10 +20,10 @@ const MOST_CHUNKS: usize = 512;
 /// The identity of the ends of links: their places, or the hashes of their vertices.
 struct Ends<'s> {
     side: &'s Side,
-    /// The level that the links lead to.
+    /// The level of the far ends.
     other: &'s Side,
     by_place: bool,
-    /// The links are those of the source; links without an end were reported and left out.
+    /// Whether these are links of the source; its links without an end were reported and left out of the copy.
     of_source: bool,
     /// Hashes of rows by chunk, and whether it is one of the other level.
     cached: HashMap<(bool, u32), Vec<u64>>,
@@ -31,7 +31,7 @@ struct Ends<'s> {
 }
 
 impl Ends<'_> {
-    /// The hash of the ends of a link; `None`: it was left out.
+    /// The hash of the ends of a link; `None` if the copy leaves it out.
     fn hash(&mut self, link: &StoredLink<'_>, delta: i32) -> Result<Option<u64>, WriteError> {
         let rank = self.side.level.key_rank().max(1);
         let mut ends = None;
@@ -39,7 +39,7 @@ impl Ends<'_> {
             let one = match self.end(which > 0 && delta != 0, chunk, row)? {
                 Some(one) => one,
                 None if self.of_source => return Ok(None),
-                // An end that the copy does not have is a difference: no other one has this hash.
+                // A missing end in the copy is a difference: no link has this hash.
                 None => 0,
             };
             ends = Some(ends.map_or(one, |ends| join(ends, one)));
@@ -47,11 +47,11 @@ impl Ends<'_> {
         Ok(ends)
     }
 
-    /// What identifies an end, of this level or of the one that is `far`; `None`: it is not there.
+    /// The identity of an end in this level or the `far` one; `None` if the vertex does not exist.
     fn end(&mut self, far: bool, chunk: &[i64], row: u32) -> Result<Option<u64>, WriteError> {
         let side = if far { self.other } else { self.side };
         if self.by_place {
-            // Places of a copy are those of the source and need no lookup.
+            // If places identify ends, the copy is compared by place without a lookup.
             let there = !self.of_source || side.has(chunk, row);
             return Ok(there.then(|| place(chunk, row)));
         }
@@ -108,7 +108,7 @@ impl Ends<'_> {
     }
 }
 
-/// Compares the links of a level, of all deltas. `chains`: those that the copy's manifests imply.
+/// Compares the links of a level, for all deltas. `chains` are the links that the manifests of the copy imply.
 pub(super) fn compare(
     pair: &Pair,
     all: &[Pair],
@@ -149,7 +149,7 @@ pub(super) fn compare(
                 links.count += edges.count;
                 links.hashes = links.hashes.wrapping_add(edges.hashes);
             }
-            // Edges that were implied before have no values, and stored ones have some.
+            // Implied edges have no values, so values cannot be compared.
             values.clear();
             expected.clear();
         }

@@ -1,8 +1,8 @@
-//! Verification of a copy: both stores are opened and read again, and everything is compared.
+//! Verifies a copy: opens and reads both stores again, and compares everything.
 //!
-//! Chunks, manifests and links are read with `zvf-store`, which shares no code with the encode side, and summed up: a level is the
-//! same if the sums of the hashes of its columns, fragments and links are. Where chunks kept their shapes, what is hashed is identified by
-//! its place, else by what vertices hold (`level.rs`). Objects, tables and groups are compared one by one.
+//! Chunks, manifests and links are read with `zvf-store`, which shares no code with the encode side. Two levels are equal if the sums of the
+//! hashes of their columns, fragments and links are equal. If the shapes of chunks are unchanged, vertices are identified by their place,
+//! otherwise by their values (`level.rs`). Objects, tables and groups are compared one by one.
 
 mod level;
 mod links;
@@ -30,7 +30,7 @@ type Sums = BTreeMap<String, Sum>;
 struct Pair {
     old: Side,
     new: Side,
-    /// Chunks, and fragments that are bins, have the same shapes.
+    /// Whether chunks, and fragments that are bins, have the same shapes.
     same_shapes: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
             new: after,
         });
     }
-    // Links between levels join vertices that are identified in one way.
+    // Both ends of a link between levels must be identified in the same way.
     let by_place = pairs.iter().all(|pair| pair.same_shapes);
     let mut verified = Verified::default();
     for pair in &mut pairs {
@@ -127,8 +127,8 @@ impl Pair {
         }
     }
 
-    /// Whether the stored links between the fragments of an object are those that its manifest implies: rows of links were not
-    /// stored before, or fragments are others now.
+    /// Whether the links between the fragments of objects are made from the manifests: the source does not store their rows, or fragments
+    /// changed.
     fn is_chained(&self) -> bool {
         let level = &self.old.level;
         let links = level.links(0);
@@ -137,7 +137,7 @@ impl Pair {
         level.object_index().is_some() && (untrusted || moved)
     }
 
-    /// Compares ids; `None`: there are no objects.
+    /// Compares ids; `None` without objects.
     fn ids(&self) -> Result<Option<Ids>, WriteError> {
         let (level, handle) = (&self.new.level, &self.new.handle);
         let Some(index) = self.old.level.object_index() else {
@@ -175,7 +175,7 @@ impl Pair {
             let Some(there) = ids.row(row) else {
                 return Ok(());
             };
-            // Fragments that the source does not have were reported and left out.
+            // Entries of the source for missing fragments were reported and left out.
             let (wanted, _) = self.old.object(entries, &mut Sum::default());
             let part = copy.manifest_chunk(copy.chunk_of(there));
             let part = self.new.handle.block_on(part)?;
@@ -219,7 +219,7 @@ impl Pair {
                     let at = to_index("rows of a table", row)?;
                     let there = to_index("rows of a table", there)?;
                     let absent = at >= values.rows || values.is_absent(at);
-                    // Where a type has no value for absence, that was reported; an empty text means it anyway.
+                    // For types without a value for absence, the loss was reported; an empty text counts as absent.
                     let same = if absent {
                         copy.is_absent(there)
                     } else {

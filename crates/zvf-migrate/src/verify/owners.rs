@@ -13,8 +13,8 @@ use super::level::{Side, Sum, hash, join};
 /// Cells that are read together.
 const BATCH: usize = 64;
 
-/// Whether the column names the objects that the manifests name. True without a column, and if a fragment has several objects: queries read
-/// manifests then.
+/// Whether the column agrees with the manifests. True without a column, and if a fragment has several objects, because queries then read
+/// manifests.
 ///
 /// # Cost
 /// All manifests and all cells of the column, once.
@@ -49,7 +49,7 @@ pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
         let wants = wants.collect();
         let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
         for (chunk, cell) in chunks.iter().zip(cells) {
-            // A lost one: its fragments are missing from what is found.
+            // A lost cell counts as empty, so that its fragments differ.
             let cell = cell.unwrap_or_default();
             let (owners, rest) = cell.as_chunks();
             if !rest.is_empty() {

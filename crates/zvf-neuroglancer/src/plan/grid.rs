@@ -28,7 +28,7 @@ impl ChunkGrid {
             return Ok(None);
         };
         let dims = level.dims();
-        // A leading component that counts values of an attribute is no place.
+        // A leading component for the values of an attribute is not a coordinate in space.
         let skip = lo.len().saturating_sub(dims);
         let first: Vec<i64> = lo.iter().skip(skip).copied().collect();
         let mut shape = Vec::with_capacity(dims);

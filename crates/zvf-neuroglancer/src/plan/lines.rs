@@ -55,7 +55,7 @@ impl LinesPlan {
         let skip = ["object_id", "vertices", "chunks", "fragments"];
         let attributes = Attributes::of(&schema, objects.batches.first(), &skip);
         let properties = Properties::of(&attributes.shown);
-        // Fewer than two vertices are no line.
+        // Objects with fewer than two vertices are left out.
         let mut order: Vec<u32> = (0..objects.len())
             .filter(|number| objects.vertices(*number) > 1)
             .collect();
@@ -68,7 +68,7 @@ impl LinesPlan {
             vertices.saturating_mul(row).saturating_add(fixed)
         };
         let vertices: u64 = order.iter().map(|number| objects.vertices(*number)).sum();
-        // By default a viewer asks for as many annotations as the picture has pixels, regardless of the length of a line. With this spacing there
+        // By default a viewer requests as many annotations as the picture has pixels, regardless of the length of a line. With this spacing there
         // is about one vertex for sixteen pixels.
         let spacing =
             (vertices > MANY).then(|| 4.0 * (vertices as f64 / order.len() as f64).sqrt());

@@ -29,9 +29,9 @@ const SKEW: u64 = 16;
 /// One band of one level of the store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Band {
-    /// First scrambled number of its points.
+    /// The least scrambled number of its points.
     from: u64,
-    /// One past its last number; `None`: unbounded.
+    /// The end of its scrambled numbers (exclusive); `None`: unbounded.
     until: Option<u64>,
     /// Points of an average chunk.
     pub(crate) points: u64,
@@ -49,7 +49,7 @@ impl Band {
 /// for each annotation, then has 3 MiB.
 fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
     let most = (BAND_BYTES / row.max(1)).max(1);
-    // Points of an average chunk in the band that holds so many of the largest one.
+    // Points of an average chunk in the band that has `most` points of the largest one.
     let share = u128::from(most) * u128::from(average) / u128::from(largest.max(average).max(1));
     let limit = u64::try_from(share).unwrap_or(u64::MAX).clamp(1, LARGEST);
     let mut sizes = vec![FIRST.min(limit)];
@@ -206,7 +206,7 @@ impl PointsPlan {
         })
     }
 
-    /// The corners of the space of all points.
+    /// The corners of the bounding box of all points.
     pub(crate) fn corners(&self) -> (&[f64], &[f64]) {
         (&self.lower, &self.upper)
     }

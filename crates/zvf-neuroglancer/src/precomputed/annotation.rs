@@ -45,7 +45,7 @@ pub struct SpatialLevel {
     pub grid_shape: Vec<u64>,
     /// Size of a cell on each axis.
     pub chunk_size: Vec<f64>,
-    /// Annotations of a cell, from which Neuroglancer computes the density of the level.
+    /// Greatest number of annotations in a cell, from which Neuroglancer computes the density of the level.
     pub limit: u64,
 }
 
@@ -205,7 +205,7 @@ impl AnnotationList {
         self.finish_by(|_| 0)
     }
 
-    /// The file of the list, sorted by a key of the ids. A viewer that shows a part of a list shows its beginning.
+    /// The file of the list, sorted by a key of the ids. Viewers that draw only a part of a list draw its beginning.
     #[must_use]
     pub fn finish_by(self, key: impl Fn(u64) -> u64) -> Vec<u8> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

@@ -23,22 +23,21 @@ const EDGEBREAKER: i32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DracoError {
-    /// A corner of a triangle that is no vertex, or a coordinate of more than [`DRACO_BITS`] bits.
+    /// A corner of a triangle that refers to no vertex, or a coordinate of more than [`DRACO_BITS`] bits.
     #[error("found {found}, expected {expected}")]
     Input {
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What it has to be.
+        /// The value expected.
         expected: String,
     },
-    /// What the encoder reports of a fragment that is none of these.
+    /// Another error of the encoder.
     #[error("a bug of the Draco encoder: {0}; please report it")]
     Encoder(String),
 }
 
-/// Encodes triangles between vertices of whole coordinates, without the quantization of Draco itself, which Neuroglancer does not read.
-/// A decoder may return vertices and triangles in another order, and corners of a triangle from another one of them. Triangles that have
-/// a corner twice are left out.
+/// Encodes triangles between vertices with integer coordinates, without Draco's own quantization, which Neuroglancer does not support. A decoder
+/// may return vertices and triangles in another order, and the corners of a triangle rotated. Triangles with a repeated corner are left out.
 ///
 /// # Errors
 /// Input that is out of range; a failure of the encoder.
@@ -87,7 +86,7 @@ fn encode(positions: &[[u32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<u8>, Str
     mesh.set_faces_from_flat_indices(triangles.as_flattened());
     let mut options = EncoderOptions::new();
     options.set_encoding_method(EDGEBREAKER);
-    // One of the threads of the caller, not one for each core.
+    // On a thread of the caller, instead of one thread for each core.
     options.set_threads(1);
     let mut encoder = MeshEncoder::new();
     encoder.set_mesh(mesh);

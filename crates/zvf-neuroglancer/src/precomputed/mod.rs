@@ -33,11 +33,11 @@ pub use property::{Property, PropertyType, Values};
 pub use segments::{Number, SegmentProperties};
 pub use skeleton::{SkeletonAttribute, skeleton, skeleton_info};
 
-/// Why values cannot be encoded: the caller's counts are inconsistent. Nothing was written.
+/// Values cannot be encoded, because the caller's counts are inconsistent. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: found {found}, expected {expected}")]
 pub struct EncodeError {
-    /// What was counted.
+    /// The counted items.
     pub what: &'static str,
     /// The found number.
     pub found: usize,

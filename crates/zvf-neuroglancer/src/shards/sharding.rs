@@ -11,10 +11,10 @@ use super::murmur::murmur;
 /// The `@type` of the layout.
 const KIND: &str = "neuroglancer_uint64_sharded_v1";
 
-/// Bits of the number of a shard, and of the number of a minishard, that are read and written.
+/// Largest supported number of bits of the number of a shard, and of a minishard.
 const MOST_BITS: u32 = 32;
 
-/// How keys become places.
+/// How shards are computed from keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hash {
     /// The key itself.
@@ -32,12 +32,12 @@ impl Hash {
     }
 }
 
-/// Where bytes of a shard are.
+/// How the shard and the minishard of a key are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Least significant bits of a key that do not matter: neighbours share a minishard.
+    /// Number of ignored low bits of a key, so that neighbours share a minishard.
     pub preshift_bits: u32,
-    /// What is applied to the other bits.
+    /// The hash of the other bits.
     pub hash: Hash,
     /// Bits of the hash that are the number of the minishard, from the least significant one.
     pub minishard_bits: u32,
@@ -45,24 +45,24 @@ pub struct Layout {
     pub shard_bits: u32,
 }
 
-/// How shards are laid out and packed: the member `sharding` of an `info`.
+/// The layout and compression of shards: the member `sharding` of an `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sharding {
-    /// Where objects are.
+    /// The placement of objects.
     pub layout: Layout,
-    /// Whether minishard indexes are packed by gzip.
+    /// Whether minishard indexes are compressed with gzip.
     pub packed_index: bool,
-    /// Whether objects are packed by gzip; fragments of meshes never are.
+    /// Whether objects are compressed with gzip; fragments of meshes never are.
     pub packed_data: bool,
 }
 
-/// What is wrong with a description of the layout.
+/// An invalid description of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found {found}, expected {expected}")]
 pub struct ShardingError {
-    /// What it says.
+    /// The value found.
     pub found: String,
-    /// What it has to say.
+    /// The value expected.
     pub expected: &'static str,
 }
 
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// A number whose `bits` least significant bits are set.
+/// A number with the `bits` least significant bits set.
 fn low_bits(bits: u32) -> u64 {
     1_u64.checked_shl(bits).map_or(u64::MAX, |end| end - 1)
 }

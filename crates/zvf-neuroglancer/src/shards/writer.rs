@@ -1,7 +1,7 @@
-//! Shards in one pass over their objects, in bounded memory.
+//! Writes shards in one pass over their objects, in bounded memory.
 //!
-//! Objects wait in a temporary file until all are known, since the number of shards follows from their number and bytes. Then keys and
-//! places are distributed to temporary files of shards, and each shard is written once, from its beginning to its end.
+//! Objects are collected in a temporary file, because the number of shards depends on their number and bytes. Then their keys and positions are
+//! distributed to temporary files by shard, and each shard is written sequentially.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,23 +15,23 @@ use zvf_store::Class;
 
 use super::sharding::{Hash, Layout, Sharding};
 
-/// Objects of a minishard, on average at most.
+/// Largest average number of objects of a minishard.
 const MINISHARD: u64 = 512;
 
-/// Objects of a shard, and bytes of them, on average at most, where the number of shards is chosen.
+/// Largest average number of objects of a shard, and of their bytes, if the number of shards is chosen.
 const SHARD: u64 = 1 << 19;
 const SHARD_BYTES: u64 = 256 << 20;
 
-/// Bits of the number of shards at most: more shards are more files than a folder should have.
+/// Largest number of bits of the shard number, so that a folder does not have too many files.
 const MOST_SHARD_BITS: u32 = 20;
 
-/// Bits of the number of minishards of a shard at most: a list of 1 MiB.
+/// Largest number of bits of the minishard number: a list of 1 MiB.
 const MOST_MINISHARD_BITS: u32 = 16;
 
 /// Bits of the number of temporary files that are open at one time.
 const SPOOL_BITS: u32 = 7;
 
-/// Bits of neighbours that share a minishard where keys are Morton codes: a block of 8 by 8 by 8 cells.
+/// Number of ignored bits if keys are Morton codes: a block of 8 by 8 by 8 cells shares a minishard.
 const BLOCK_BITS: u32 = 9;
 
 /// Entries that are sorted in memory: 3 MiB of them.
@@ -40,7 +40,7 @@ const FEW: u64 = 1 << 16;
 /// Bytes of an [`Entry`] in a file.
 const ENTRY: usize = 32;
 
-/// How many shards there are.
+/// The number of shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShardSize {
     /// By the number of objects and their bytes: about 256 MiB and half a million objects each.
@@ -49,10 +49,10 @@ pub enum ShardSize {
     Bits(u32),
 }
 
-/// What a [`ShardWriter`] wrote.
+/// The result of a [`ShardWriter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sharded {
-    /// How the shards are laid out.
+    /// The layout of the shards.
     pub sharding: Sharding,
     /// Files. Shards without objects have none.
     pub files: u64,
@@ -70,7 +70,7 @@ pub enum ShardError {
     /// Two objects have the same key.
     #[error("found two objects of the number {0}, expected one")]
     Twice(u64),
-    /// What cannot be.
+    /// A broken internal invariant.
     #[error("a bug in zvf: {0}; please report it")]
     Bug(&'static str),
 }
@@ -87,12 +87,12 @@ impl ShardError {
     }
 }
 
-/// A key and where its object waits.
+/// A key, and the position of its object in the temporary file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     key: u64,
     start: u64,
-    /// Bytes in front of the object, which its range does not have.
+    /// Bytes before the object, which are not part of its range.
     before: u64,
     size: u64,
 }
@@ -142,7 +142,7 @@ impl Spool {
         entry.put(&mut self.0)
     }
 
-    /// Hands over the entries in their order.
+    /// Passes on the entries in their order.
     fn entries(
         self,
         take: &mut dyn FnMut(Entry) -> Result<(), ShardError>,
@@ -170,13 +170,13 @@ pub struct ShardWriter {
     entries: Spool,
     at: u64,
     count: u64,
-    /// Bits of the keys, where they are Morton codes.
+    /// Bits of the keys, if they are Morton codes.
     morton: Option<u32>,
     packed: bool,
 }
 
 impl ShardWriter {
-    /// Shards of objects whose keys are ids, `packed` by gzip or not.
+    /// Shards of objects with ids as keys; `packed`: compressed with gzip.
     ///
     /// # Errors
     /// A temporary file in `folder` cannot be made.
@@ -184,7 +184,7 @@ impl ShardWriter {
         Self::new(folder, None, packed)
     }
 
-    /// Shards of cells whose keys are Morton codes of `bits` bits, packed: neighbours share a minishard.
+    /// Shards of cells with Morton codes of `bits` bits as keys, compressed; neighbours share a minishard.
     ///
     /// # Errors
     /// As [`by_id`](Self::by_id).
@@ -204,7 +204,7 @@ impl ShardWriter {
         })
     }
 
-    /// Adds an object. The bytes of `before`, which readers find in front of it, are never packed.
+    /// Adds an object. The bytes of `before` are stored directly before it and never compressed.
     ///
     /// # Errors
     /// I/O.
@@ -247,7 +247,7 @@ impl ShardWriter {
 
     /// Chooses the bits.
     fn layout(&self, size: ShardSize) -> Layout {
-        // The least bits that leave at most `most` of `all` in each.
+        // The smallest number of bits for at most `most` of `all` in each.
         let bits = |all: u64, most: u64| {
             let parts = all.div_ceil(most).max(1);
             u64::BITS - (parts - 1).leading_zeros()
@@ -307,11 +307,11 @@ impl ShardWriter {
     }
 }
 
-/// Takes the number of a shard and its entries.
+/// Receives the number of a shard and its entries.
 type TakeShard<'a> = dyn FnMut(u64, Vec<Entry>) -> Result<(), ShardError> + 'a;
 
-/// Hands over the entries of each of `shards`, one shard after another, through temporary files: each has as many neighbouring shards as
-/// there have to be for 128 files. Few entries need none.
+/// Passes on the entries of `shards`, shard by shard. Many entries are sorted with up to 128 temporary files, each for a range of shards; few
+/// entries are sorted in memory.
 fn spread(
     folder: &Path,
     layout: &Layout,
@@ -378,7 +378,7 @@ fn write_shard(
     let list_bytes = layout.list_bytes();
     io::copy(&mut io::repeat(0).take(list_bytes), &mut out)?;
     let (mut ranges, mut stored) = (Vec::new(), Vec::new());
-    // Positions behind the list of minishards.
+    // Positions after the list of minishards.
     let mut at = 0_u64;
     for group in entries.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((minishard, _)) = group.first() else {

@@ -87,8 +87,7 @@ pub(crate) async fn level_files(
     Ok(found)
 }
 
-/// The ids of the objects of a level, in the order of the object index, so that its manifests are read once and one stored chunk after
-/// another.
+/// The ids of the objects of a level, in the order of the object index, so that each stored chunk of manifests is read once.
 fn members(plan: &LinesPlan, objects: &Objects, level: usize) -> Result<Vec<i64>> {
     let numbers = plan.levels.get(level);
     let numbers = numbers.ok_or_else(|| ViewError::not_found("no such spatial level"))?;

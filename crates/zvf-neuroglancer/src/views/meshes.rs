@@ -1,4 +1,4 @@
-//! Objects as legacy meshes: one fragment for each chunk in which faces have their first corner.
+//! Objects as legacy meshes: a face is in the fragment of the chunk of its first corner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn info(opened: &ViewedStore) -> Result<Value> {
     Ok(left_out(mesh_info(Some("properties")), opened))
 }
 
-/// A document that names the axes that are not shown, where there are any.
+/// Adds the axes that are not shown to a document.
 pub(crate) fn left_out(mut document: Value, opened: &ViewedStore) -> Value {
     let axes = opened.other_axes();
     if !axes.is_empty() {

@@ -92,7 +92,7 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
             triangles: shape.triangles(),
             positions: shape.positions,
         };
-        // Coarser levels do not have it either.
+        // Coarser levels do not have the object either.
         if !details.is_empty() && detail.triangles.is_empty() {
             break;
         }
@@ -119,7 +119,7 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
     })
 }
 
-/// The levels that become levels of detail: of those that replace each other, all that have objects if level 0 has them.
+/// The levels that become levels of detail: replacing levels, and only those with objects if level 0 has objects.
 async fn levels(opened: &ViewedStore) -> Result<Vec<u32>> {
     let mut found = vec![0];
     let objects = opened.objects().await?;

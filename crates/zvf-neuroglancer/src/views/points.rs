@@ -1,4 +1,4 @@
-//! Points as annotations, in a spatial index whose levels add up to level 0 of the store.
+//! Points as annotations, in a spatial index with additive levels that together are level 0 of the store.
 //!
 //! Cells of the index are chunks of the store. Each chunk is cut into bands by a scrambled number of the place of a row,
 //! and band *k* of all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that needs few points
@@ -302,7 +302,7 @@ async fn by_object(opened: &ViewedStore, budget: u64, segment: u64) -> Result<Co
     Ok(maker.only()?.list.finish().into())
 }
 
-/// The bits of an id that depend on the chunk.
+/// The bits of an id for the level and the chunk.
 fn base(level: usize, ordinal: usize) -> Result<u64> {
     let fits = |number: usize, bits: u32| {
         let number = u64::try_from(number).ok()?;
@@ -404,7 +404,7 @@ impl<'o> Maker<'o> {
     fn query(&self, level: u32, columns: &[Column]) -> Query {
         let mut all = vec![Column::Position, Column::Row];
         all.extend_from_slice(columns);
-        // Of additive stores the other levels have attributes of their own; those that are shown are of level 0.
+        // The shown attributes are attributes of level 0; other additive levels have attributes of their own.
         all.push(Column::Attributes);
         Query {
             level,

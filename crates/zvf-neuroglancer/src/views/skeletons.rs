@@ -96,8 +96,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Reads a segment of a level: an object, or the whole of a store without objects. From a level above 0 without the object
-    /// nothing is read.
+    /// Reads a segment of a level: an object, or everything in a store without objects. The result is empty for a level above 0 without the
+    /// object.
     ///
     /// # Cost
     /// Holds the whole segment.

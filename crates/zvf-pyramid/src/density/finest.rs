@@ -342,7 +342,7 @@ fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
         .collect()
 }
 
-/// Reads the records whose first word is one of `numbers`, in this order; `take` gets the place among the numbers.
+/// Calls `take` with each record whose first word is in `numbers`, in ascending order, and with the index of the word in `numbers`.
 pub(super) fn numbers(
     records: &mut Records<'_>,
     numbers: Range<u32>,

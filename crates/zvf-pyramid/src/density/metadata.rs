@@ -271,7 +271,7 @@ impl Places {
         let chunks = column(batch, "chunk")?;
         let (axes, rank) = arrow::elements(&chunks)?;
         if rank != dims {
-            let expected = "one whose chunks are cut by space alone";
+            let expected = "one whose chunks are divided by space alone";
             let found = "a level that is split by an attribute";
             return Err(WriteError::input("level 0", found, expected));
         }

@@ -42,7 +42,7 @@ impl LevelBuilder<'_> {
             for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
                 (*low, *high) = (low.min(*axis), high.max(*axis));
                 if !axis.is_finite() {
-                    let expected = "a number that lies in a bin";
+                    let expected = "a finite number within the range of bin numbers";
                     return Err(WriteError::data("position", axis.to_string(), expected));
                 }
             }

@@ -1,4 +1,4 @@
-//! Gathered bytes as Arrow arrays.
+//! Converts gathered bytes to Arrow arrays.
 
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
     })
 }
 
-/// Marks a column that states the place of a row, in the store or in the answer, and is not an attribute: files written from an answer
-/// lack such columns.
+/// Marks a column with the place of a row in the store or the answer. It is not an attribute, and is left out of files that are written from an
+/// answer.
 pub(crate) fn placed(field: Field) -> Field {
     let mark = ("zvf.column".to_owned(), "place".to_owned());
     field.with_metadata([mark].into())
@@ -61,8 +61,8 @@ fn pair(item: DataType) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), 2)
 }
 
-/// The Arrow unit of a date or time and how many of it one stored step is. Steps without a fixed length, or finer
-/// than a nanosecond, stay plain integers.
+/// The Arrow unit of a date or time, and its number in a stored step. `None` for steps without a fixed length or below a nanosecond, which
+/// remain plain integers.
 fn scale(unit: TimeUnit) -> Option<(ArrowUnit, i64)> {
     Some(match unit {
         TimeUnit::Week => (ArrowUnit::Second, 604_800),
@@ -91,7 +91,7 @@ pub(crate) fn fixed_list(item: DataType, width: usize) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
 }
 
-/// An array of rows of `width` elements from their bytes, row-major. `valid` speaks of rows.
+/// An array of rows of `width` elements from their bytes, row-major. `valid` is the validity of rows.
 pub(crate) fn rows(
     dtype: DType,
     width: usize,
@@ -252,7 +252,7 @@ fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<Array
     Ok(Arc::new(array.finish()))
 }
 
-/// Categories as an array: texts, integers, booleans or numbers where all are of one kind, else their JSON text.
+/// Categories as an array: texts, integers, booleans or numbers if all are of one kind, else their JSON text.
 pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     let all = |test: fn(&Value) -> bool| values.iter().all(|value| value.is_null() || test(value));
     if all(Value::is_string) {
@@ -332,7 +332,7 @@ pub(crate) fn counts(values: Vec<u64>) -> ArrayRef {
     ))
 }
 
-/// Validity from stretches of missing rows.
+/// Validity from ranges of missing rows.
 pub(crate) fn validity(rows: usize, missing: &[(usize, usize)]) -> Option<NullBuffer> {
     if missing.is_empty() {
         return None;
@@ -346,7 +346,7 @@ pub(crate) fn validity(rows: usize, missing: &[(usize, usize)]) -> Option<NullBu
     Some(NullBuffer::from(bits))
 }
 
-/// Bytes an Arrow array of `rows` rows needs at most to be worth a batch of its own.
+/// A buffer with a capacity of `bytes`, at most 64 MiB.
 pub(crate) fn buffer(bytes: u64) -> MutableBuffer {
     MutableBuffer::with_capacity(usize::try_from(bytes.min(64 << 20)).unwrap_or(usize::MAX))
 }

@@ -1,4 +1,4 @@
-//! Vertex attributes: what the documents state, the content of one cell, and the finished column.
+//! Vertex attributes: their documents, the content of one cell, and the finished column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ const MOST: usize = 1 << 30;
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnSpec {
     pub(crate) name: String,
-    /// `None`: the value is the first component of the chunk key (attribute-chunked levels), unless `absent`.
+    /// `None`: the value is in the chunk key (levels whose chunks are divided by an attribute), unless `absent`.
     pub(crate) array: Option<Arc<GridArray>>,
-    /// Other levels of the chain have the attribute, this one has not: every value is missing.
+    /// Whether only other levels of the chain have the attribute; all values are missing then.
     pub(crate) absent: bool,
     pub(crate) dtype: DType,
     /// Values in a row, if the document declares them.
     pub(crate) declared: Option<usize>,
     pub(crate) categories: Option<Arc<Vec<Value>>>,
-    /// The same as an array, made once.
+    /// The categories as an array, made once.
     pub(crate) dictionary: Option<ArrayRef>,
     pub(crate) fill_code: Option<i64>,
     pub(crate) metadata: HashMap<String, String>,
-    /// Set once a cell has several values in a row although the document states one (trap T8); `None` if the document states none.
+    /// Set if a cell has several values in a row although the document states one (trap T8); `None` if the document states none.
     pub(crate) wider: Option<Arc<AtomicBool>>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum Cell {
     Code(i64),
     /// Rows of `width` elements.
     Rows { values: RowValues, width: usize },
-    /// The same of the first `rows` rows; those that were appended later have no value.
+    /// Values of the first `rows` rows; rows that were appended later have none.
     Short {
         values: RowValues,
         width: usize,
@@ -75,8 +75,7 @@ impl Cell {
         }
     }
 
-    /// The cell as an operand of a filter over the rows `from .. until`, none of which lies across the end of a short
-    /// cell.
+    /// The cell as an operand of a filter over the rows `from .. until`, which are all before or all after the end of a short cell.
     pub(crate) fn operand_of(&self, from: u32, until: u32, size: usize) -> Operand<'_> {
         match self {
             Self::Short { rows, .. } if from >= *rows => Operand::Missing,
@@ -95,7 +94,7 @@ impl Cell {
 }
 
 impl ColumnSpec {
-    /// The attribute that an attribute-chunked level has in its keys.
+    /// The attribute in the chunk keys of a level.
     pub(crate) fn of_key(name: &str, values: &[Value]) -> Self {
         Self {
             name: name.to_owned(),
@@ -126,7 +125,7 @@ impl ColumnSpec {
         }
     }
 
-    /// A cell of `rows` rows: the bytes decide how wide a row is, the document is only a check (trap T8).
+    /// A cell of `rows` rows. The width of a row follows from the bytes and is checked against the document (trap T8).
     ///
     /// # Errors
     ///
@@ -148,8 +147,8 @@ impl ColumnSpec {
         self.cell_of(values, rows)
     }
 
-    /// A cell of a chunk with `rows` rows, of which all have a value or, in an array whose writer appends vertices without attributes, the
-    /// first ones (`zvf-0.7`, section 17.4).
+    /// A cell of a chunk with `rows` rows. All have a value; or only the first ones, if the writer of the array appends vertices without
+    /// attributes (`zvf-0.7`, section 17.4).
     ///
     /// # Errors
     ///
@@ -239,7 +238,7 @@ impl ColumnSpec {
         )
     }
 
-    /// Numbers and booleans of chunk keys come as themselves, not as dictionaries.
+    /// Whether values are not a dictionary: numbers and booleans of chunk keys.
     fn plain_values(&self) -> bool {
         self.array.is_none()
             && self
@@ -273,7 +272,7 @@ impl ColumnSpec {
     }
 }
 
-/// Gathered values of one attribute: the bytes of rows with values, and the rows without.
+/// Gathered values of one attribute: the bytes of rows with a value, and the ranges of rows without.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     /// Values of the rows that have one.
@@ -286,7 +285,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Makes room.
+    /// An empty column with a capacity.
     pub(crate) fn with_capacity(bytes: u64) -> Self {
         Self {
             bytes: arrow::buffer(bytes),
@@ -390,7 +389,7 @@ impl Column {
         }
     }
 
-    /// Bytes of the values and of what is known about rows without one.
+    /// Bytes of the values and of the ranges of missing rows.
     pub(crate) fn bytes(&self) -> usize {
         let missing = self.missing.len().saturating_mul(16);
         self.bytes.len().saturating_add(missing)

@@ -1,4 +1,4 @@
-//! Copies of the kept rows of a cell.
+//! Copies the selected rows of a cell.
 
 use arrow_buffer::MutableBuffer;
 use zvf_store::RowValues;
@@ -6,12 +6,12 @@ use zvf_store::RowValues;
 use crate::error::QueryError;
 use zvf_store::format::int;
 
-/// Which rows of a chunk are in the answer.
+/// The rows of a chunk that are in the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kept {
-    /// Every row of a buffer of this many.
+    /// All rows of a buffer with this number of rows.
     All(u32),
-    /// These, ascending, each once.
+    /// These rows, ascending, each once.
     Rows(Vec<u32>),
 }
 
@@ -109,7 +109,7 @@ impl<'a> Rows<'a> {
         range.chain(list.iter().copied())
     }
 
-    /// How many of the rows are kept, repeats of a list counted once.
+    /// The number of kept rows; repeated rows of a list count once.
     pub(crate) fn kept(self, kept: &Kept) -> u64 {
         match self {
             Self::Range { start, count } => u64::from(kept.count_in(start, count)),
@@ -143,7 +143,7 @@ impl<'a> From<&'a Kept> for Rows<'a> {
 ///
 /// # Errors
 ///
-/// Bug: a row that is not among the values, which callers check before.
+/// Bug: a row without a value; callers check this before.
 pub(crate) fn gather(
     values: &RowValues,
     pick: Rows<'_>,
@@ -211,7 +211,7 @@ fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) -> 
     Ok(())
 }
 
-/// Reverses the bytes of every element, for cells that are stored big-endian (or read on such a machine).
+/// Reverses the bytes of every element, for big-endian cells or machines.
 pub(crate) fn swap(bytes: &mut [u8], size: usize) {
     match size {
         2 => bytes

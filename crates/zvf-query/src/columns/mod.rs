@@ -1,4 +1,4 @@
-//! From the bytes of cells to columns of record batches.
+//! Converts the bytes of cells to columns of record batches.
 
 pub(crate) mod arrow;
 pub(crate) mod attribute;

@@ -1,4 +1,4 @@
-//! Positions as points in well-known binary: the column `geometry`.
+//! The column `geometry`: positions as points in well-known binary.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::arrow::placed;
 use crate::QueryError;
 use crate::error::{OrBug, Place};
 
-/// The name of the column, unless an attribute or an axis has it.
+/// The name of the column, unless an attribute or an axis has that name.
 pub(crate) const GEOMETRY: &str = "geometry";
 
-/// Names of axes that are the first and the second coordinate of a point.
+/// Names of axes that become the first and the second coordinate of a point.
 const FIRST: [&str; 3] = ["x", "lon", "longitude"];
 const SECOND: [&str; 3] = ["y", "lat", "latitude"];
 
@@ -29,18 +29,18 @@ const POINT_Z: u32 = 1001;
 /// Bytes before the coordinates: byte order, then the code.
 const HEAD: usize = 5;
 
-/// How positions become points.
+/// The conversion of positions to points.
 #[derive(Debug, Clone)]
 pub(crate) struct Points {
     /// The axes of the coordinates.
     axes: Vec<usize>,
-    /// Their names, as far as documents state some.
+    /// Their names, if documents state them.
     names: Vec<Option<String>>,
     crs: Option<Value>,
 }
 
 impl Points {
-    /// The points of a store: its axes of space, x before y, whatever their order is; names that are no x and y are taken in the order of the store.
+    /// The conversion for a store: its axes of space, x before y; in the order of the store if the names are not x and y.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Points {
         HEAD.saturating_add(coordinates)
     }
 
-    /// The column: the extension type `geoarrow.wkb`, with the coordinate reference system of the store; `zvf.coordinates` in its metadata names the axes.
+    /// The field with the extension type `geoarrow.wkb` and the coordinate reference system; `zvf.coordinates` in its metadata names the axes.
     pub(crate) fn field(&self, name: String) -> Field {
         let field = placed(Field::new(name, DataType::Binary, true));
         let crs = self.crs.as_ref();
@@ -82,11 +82,11 @@ impl Points {
         field.with_metadata(metadata)
     }
 
-    /// Positions of `dims` numbers a row as points. One with a coordinate that is not a number is null.
+    /// Positions with `dims` numbers each as points. A position with a NaN coordinate is null.
     ///
     /// # Errors
     ///
-    /// Limit: more bytes than the offsets of an Arrow array count. Bug: an axis that no position has.
+    /// Limit: more bytes than the offsets of an Arrow array can count. Bug: an axis that positions do not have.
     pub(crate) fn array(&self, numbers: &[f64], dims: usize) -> Result<ArrayRef, QueryError> {
         let rows = numbers.len().checked_div(dims);
         let rows = rows.or_bug("positions without axes")?;
@@ -124,7 +124,7 @@ impl Points {
     }
 }
 
-/// The axes of a point in the order of its coordinates; an axis that no document describes is one of space.
+/// The axes of a point in the order of its coordinates; axes without a description count as space.
 fn axes_of(axes: &[Axis], dims: usize) -> Option<Vec<usize>> {
     let space = (0..dims).filter(|axis| axes.get(*axis).is_none_or(Axis::is_space));
     let space: Vec<usize> = space.collect();
@@ -144,8 +144,8 @@ fn axes_of(axes: &[Axis], dims: usize) -> Option<Vec<usize>> {
     Some([first, second].into_iter().chain(rest).collect())
 }
 
-/// The coordinate reference system of a document in a form that readers of geometries know: PROJJSON, a code as `EPSG:28992`, or well-known text. Of a code with a
-/// vertical system, `EPSG:25832+7837`, it is the horizontal one. Other texts and objects have a meaning of their own.
+/// The coordinate reference system of a document in a form that readers of geometries support: PROJJSON, a code such as `EPSG:28992`, or
+/// well-known text. For a code with a vertical system (`EPSG:25832+7837`), the horizontal one. `None` for other texts and objects.
 fn known_crs(crs: &Value) -> Option<Value> {
     match crs {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Positions: from stored bytes to world coordinates, and which rows a box keeps.
+//! Converts positions from stored bytes to world coordinates, and selects the rows in a box.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) struct PositionSpec {
     pub(crate) dtype: DType,
     /// Columns.
     pub(crate) dims: usize,
-    /// Stored to world.
+    /// The conversion from stored to world coordinates.
     pub(crate) world: World,
 }
 
@@ -87,7 +87,7 @@ impl Number for f64 {
     }
 }
 
-/// Runs `$body` with `$T` as the number type of a dtype; `$else` for types that are no coordinates.
+/// Runs `$body` with `$T` as the number type of a dtype; `$else` for types that cannot be coordinates.
 macro_rules! with_type {
     ($dtype:expr, $T:ident => $body:expr, $else:expr) => {
         match $dtype.kind {
@@ -158,7 +158,7 @@ impl PositionSpec {
         with_type!(dtype, T => Some(Self { dtype, dims, world: { let _: T = T::nearest(0.0); world } }), None)
     }
 
-    /// The nearest number of the type of positions, as conditions compare it; of whole numbers itself.
+    /// The nearest number of the floating-point type of positions, with which conditions compare; unchanged for integer types.
     pub(crate) fn rounded(&self, number: f64) -> f64 {
         match self.dtype.kind {
             DTypeKind::F16 => f16::from_f64(number).to_f64(),
@@ -172,7 +172,7 @@ impl PositionSpec {
         self.dims.saturating_mul(self.dtype.size())
     }
 
-    /// The dtype of positions as they are read, and of [`Self::to_world`].
+    /// The dtype of positions after decoding, and of [`Self::to_world`].
     pub(crate) fn little_dtype(&self) -> DType {
         DType::little(self.dtype.kind)
     }
@@ -224,7 +224,7 @@ impl PositionSpec {
         extent
     }
 
-    /// The rows of little-endian world positions inside a box; `extent` is theirs, where it is known already.
+    /// The rows of little-endian world positions inside a box; `extent` is the extent of all rows, if known.
     pub(crate) fn inside(&self, rows: &[u8], bbox: &BBox, extent: Option<&Extent>) -> Kept {
         let count = rows.len().checked_div(self.row_bytes()).unwrap_or(0);
         let all = Kept::All(u32::try_from(count).unwrap_or(u32::MAX));
@@ -279,7 +279,7 @@ impl PositionSpec {
     ///
     /// # Errors
     ///
-    /// Bug: a row that has no position.
+    /// Bug: a row without a position.
     pub(crate) fn retained(
         &self,
         rows: &[u8],
@@ -309,7 +309,7 @@ impl PositionSpec {
     }
 }
 
-/// Appends the rows inside a box. Whether a row is inside is as good as random, so nothing branches on it.
+/// Appends the rows inside a box, without branches, because results are unpredictable.
 fn rows_inside<const D: usize, I>(
     items: &[I],
     read: impl Fn(&I) -> f64,
@@ -346,7 +346,7 @@ fn extent_of<const D: usize, I, T: Number>(
     let Some(first) = rows.first() else { return };
     let mut min = first.each_ref().map(&read);
     let mut max = min;
-    // Numbers that are equal to themselves are numbers.
+    // False for NaN.
     let mut number = true;
     for row in rows {
         for ((item, min), max) in row.iter().zip(&mut min).zip(&mut max) {
@@ -368,7 +368,7 @@ fn extent_of<const D: usize, I, T: Number>(
     extent.nan = true;
     for row in rows {
         for ((item, min), max) in row.iter().zip(&mut extent.min).zip(&mut extent.max) {
-            // `f64::min` and `f64::max` pass NaN by.
+            // `f64::min` and `f64::max` ignore NaN.
             *min = min.min(read(item).double());
             *max = max.max(read(item).double());
         }

@@ -1,4 +1,4 @@
-//! Single values of a cell, of whatever type.
+//! Single values of a cell, of any type.
 
 use std::cmp::Ordering;
 
@@ -55,7 +55,7 @@ impl<'a> Utf32<'a> {
     }
 }
 
-/// The values with which a type can be compared.
+/// The kinds of literals with which a type can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Bool,

@@ -1,4 +1,4 @@
-//! A gathered column as bytes of a temporary file, and back.
+//! Writes gathered columns to a temporary file, and reads them.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::error::OrBug;
 use crate::spool::{put, put_bytes, take, take_bytes};
 use zvf_store::format::int;
 
-/// The width of a row where no cell states it.
+/// Marks an unknown width of a row.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Writes a column: rows, width, which rows have a value (a byte a row; none where all have), and the values of those that have one.
+/// Writes a column: number of rows, width, a byte for each row that states whether it has a value (omitted if all have), and the values.
 pub(crate) fn write(column: &Column, out: &mut Vec<u8>) {
     put(int::wide(column.rows), out);
     put(column.width.map_or(UNKNOWN, int::wide), out);
@@ -35,7 +35,7 @@ pub(crate) struct StoredColumn<'a> {
     /// Zero if the table does not have the column.
     rows: usize,
     width: Option<usize>,
-    /// Which rows have a value; empty where all have.
+    /// A byte for each row that states whether it has a value; empty if all have.
     valued: &'a [u8],
     /// The values of the rows that have one.
     bytes: &'a [u8],
@@ -79,7 +79,7 @@ impl<'a> StoredColumn<'a> {
         })
     }
 
-    /// Appends some of the rows to a column. The inner error: another width than rows before, for the caller to place.
+    /// Appends some of the rows to a column. The inner error is another width than of previous rows; the caller adds the place.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Rows as hashes, and sets of rows that are compared by them.
+//! Compares sets of rows by hashes.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,13 +18,13 @@ use zvf_store::format::int;
 use crate::error::{OrBug, internal};
 use crate::{QueryError, numbers};
 
-/// Sets of rows are summed up in so many parts.
+/// Number of parts of a set of rows, by hash.
 const PARTS: usize = 1 << 16;
 
-/// Most rows that are in one store only and are kept to be shown and counted.
+/// Most rows of only one store that are kept in order to count and show them.
 const MOST_ROWS: usize = 1 << 18;
 
-/// The hash of anything.
+/// The hash of a value.
 pub(super) fn hash(of: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
@@ -50,7 +50,7 @@ pub(super) fn rows(batch: &RecordBatch, columns: &[String]) -> Result<Vec<u64>, 
     Ok(all)
 }
 
-/// Calls a function of the type of a column of numbers; `None` of other columns.
+/// Calls a function with the type of a numeric column; `None` for other columns.
 macro_rules! of_numbers {
     ($column:expr, $function:ident $(, $more:expr)*) => {
         match $column.data_type() {
@@ -78,7 +78,7 @@ macro_rules! of_numbers {
     };
 }
 
-/// The hashes of the values of a column. Floats are equal if their bits are, categories if their texts are.
+/// The hashes of the values of a column. Floats are compared by their bits, categories by their texts.
 fn column_hashes(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
     fn of_number<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<Vec<u64>> {
         let array = array.as_primitive_opt::<T>()?;
@@ -164,14 +164,14 @@ pub(super) fn value_text(column: &ArrayRef, row: usize) -> String {
     found.unwrap_or_default()
 }
 
-/// Which of the two stores a row is of.
+/// The store of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Old,
     New,
 }
 
-/// Rows of both stores: in the first pass as sums of hashes, in the second one by row in the parts that differ.
+/// The rows of both stores: in the first pass as sums of hashes, in the second pass single rows of the parts that differ.
 #[derive(Debug)]
 pub(super) struct RowSets {
     /// The number of rows in the old store minus the number in the new one, and the difference of the sums of their hashes.
@@ -179,16 +179,16 @@ pub(super) struct RowSets {
     counts: [u64; 2],
     /// Unmatched rows of the parts that differ, by their hashes; `None` in the first pass.
     left: Option<HashMap<u64, Left>>,
-    /// Not all of them fitted.
+    /// Whether some rows were not kept.
     overflowed: bool,
 }
 
 /// A row that one store has more often than the other.
 #[derive(Debug, Clone)]
 pub(super) struct Left {
-    /// How much more often the old store has it.
+    /// The number of copies in the old store minus the number in the new one.
     pub(super) more: i64,
-    /// The place of the row, if it has one beside its values.
+    /// The place of the row, if it is not identified by its values only.
     pub(super) place: String,
     pub(super) text: String,
 }

@@ -27,7 +27,7 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The number of all differences.
     pub total: u64,
-    /// Whether differences were left uncounted: the rows of one table that only one store has are counted up to 262,144.
+    /// Whether there are further differences: rows of a table that only one store has are counted up to 262,144.
     pub more: bool,
     /// Rows of the vertex tables of all levels, in the first and in the second store.
     pub vertices: [u64; 2],
@@ -42,9 +42,9 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Where: a member of the documents, or a level with an object, vertex or link.
+    /// The place: a member of the documents, or a level with an object, vertex or link.
     pub place: String,
-    /// What each store has.
+    /// The contents of both stores there.
     pub what: String,
 }
 
@@ -92,7 +92,7 @@ impl Comparison {
         }
     }
 
-    /// Adds the rows that only one store has. Two rows of one place are one difference.
+    /// Adds the rows that only one store has. Two different rows of the same place are one difference.
     fn rows(&mut self, sets: RowSets, level: u32, noun: &str) -> Result<(), QueryError> {
         let (left, all) = sets.into_left()?;
         self.more |= !all;
@@ -121,16 +121,17 @@ impl Comparison {
     }
 }
 
-/// Compares two stores: kind, axes, levels, names and types of attributes, rows, links, objects and groups of every level. Chunks, shards, codecs, versions and
-/// the order of rows in chunks do not count.
+/// Compares two stores: kind, axes, levels, names and types of attributes, rows, links, objects and groups of every level. Chunks, shards, codecs,
+/// versions and the order of rows in chunks are ignored.
 ///
-/// Vertices of objects are identified by the id of the object and their number in it, others by their values; floats are equal if their bits
-/// are. Ends of links are identified as their vertices are. `most` differences are returned, all are counted. `progress` gets numbers of rows read.
+/// Vertices of objects are identified by the id of the object and their number in it, other vertices by their values; floats are compared by
+/// their bits. Ends of links are identified like vertices. `most` differences are returned, all are counted. `progress` gets the number of rows
+/// of each step.
 ///
 /// # Cost
 ///
-/// One query of each level of both stores, and a second one where they differ. Kept are 8 bytes for each vertex of a level for the ends of
-/// its links, and at most 262,144 rows that differ.
+/// One query of each level of both stores, and a second one if they differ. Memory: 8 bytes for each vertex of a level for the ends of its links,
+/// and at most 262,144 rows that differ.
 ///
 /// # Errors
 ///
@@ -257,7 +258,7 @@ impl Pair<'_> {
             let mut ignored = Comparison::default();
             let report = if first { &mut *found } else { &mut ignored };
             let mut columns = self.columns(report, "objects", &schemas);
-            // How many chunks and fragments an object has follows from the chunks of the store.
+            // The numbers of chunks and fragments depend on the chunk shape.
             columns.retain(|name| name != "chunks" && name != "fragments");
             for (of, mut answer) in answers {
                 while let Some((_, batch)) = answer.next().await? {
@@ -303,7 +304,7 @@ impl Pair<'_> {
             let mut of_links = self.columns(report, "links", &links_of);
             of_links.retain(|name| name != "vertices");
             for (of, mut answer) in answers {
-                // What identifies each vertex, by row.
+                // The identity of each vertex, by row.
                 let mut places: Vec<u64> = Vec::new();
                 let mut object = (None, 0_u64);
                 while let Some((table, batch)) = answer.next().await? {

@@ -1,4 +1,4 @@
-//! A condition tied to the attributes of one level.
+//! Resolves a condition for the attributes of one level.
 
 use std::cmp::Ordering;
 
@@ -11,11 +11,11 @@ use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
 
-/// A filter with numbers of operands instead of names, and with values of the attributes' types.
+/// A resolved filter: numbers of operands instead of names, and literals converted to the types of the attributes.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
     pub(super) root: Node,
-    /// Remarks about parts of the condition that are easily misunderstood.
+    /// Notes about parts of the condition that are easily misunderstood.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Node {
     Any(Vec<Node>),
     Not(Box<Node>),
     Leaf(Leaf),
-    /// A test that does not compare one attribute with literals.
+    /// Another test than a comparison of one attribute with literals.
     Check(Check),
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Test {
         truths: Vec<u8>,
         fill: Option<i64>,
     },
-    /// A value compared with each of `values`; true when one comparison is.
+    /// Compares a value with each of `values`; true if one comparison is true.
     Values {
         op: Op,
         values: Vec<Literal>,
@@ -58,11 +58,11 @@ pub(super) enum Test {
 }
 
 impl BoundFilter {
-    /// Ties a condition to attributes. `find` gives the number and type of an attribute.
+    /// Resolves a condition. `find` returns the number and type of an attribute.
     ///
     /// # Errors
     ///
-    /// Misuse: a value that the attribute cannot be compared with. Unknown names are whatever `find` says.
+    /// Misuse: a value that the attribute cannot be compared with. The errors of `find` for unknown names.
     pub(crate) fn bind(condition: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         let mut binder = Binder {
             find,
@@ -74,7 +74,7 @@ impl BoundFilter {
         Ok(Self { root, remarks })
     }
 
-    /// The same, where operands are [`Operand::Values`](super::Operand::Values).
+    /// As [`bind`](Self::bind), for operands that are [`Operand::Values`](super::Operand::Values).
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl BoundFilter {
 
 struct Binder<'f> {
     find: &'f Find<'f>,
-    /// Whether a lone attribute is compared in its stored type.
+    /// Whether comparisons of an attribute with literals use its stored type.
     leaves: bool,
     remarks: Vec<String>,
 }
@@ -176,7 +176,7 @@ impl Binder<'_> {
         parts.iter().map(|part| self.node(part)).collect()
     }
 
-    /// An attribute against literals: true when one comparison is.
+    /// Compares an attribute with literals; true if one comparison is true.
     fn values(
         &mut self,
         at: (&str, Option<usize>),
@@ -253,9 +253,9 @@ fn leaf(
     })
 }
 
-/// Says which texts are no category, where all categories are texts.
+/// A note about texts that are not a category, if all categories are texts.
 fn no_category(name: &str, categories: &[Value], values: &[Literal]) -> Option<String> {
-    // Categories that a remark lists.
+    // Most categories in a note.
     const LISTED: usize = 8;
     let missing: Vec<String> = values
         .iter()
@@ -308,7 +308,7 @@ fn category_truths(
             .map(|value| compare_json(category, value))
             .collect();
         any |= found.iter().any(Option::is_some);
-        // A category of another type is unequal, and neither less nor more.
+        // A category of another type is unequal, and neither less nor greater.
         let holds = found
             .iter()
             .any(|order| order.map_or(op == Op::NotEqual, |order| passes(op, Some(order))));

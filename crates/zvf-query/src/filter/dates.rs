@@ -1,4 +1,4 @@
-//! Dates as they are written in conditions.
+//! Parses dates in conditions.
 
 use zvf_store::format::dtype::TimeUnit;
 
@@ -10,7 +10,7 @@ use crate::QueryError;
 ///
 /// # Errors
 ///
-/// Misuse: no such date, or a unit that is no length of time.
+/// Misuse: an invalid date, or a unit that is not a length of time.
 pub(super) fn literal(text: &str, unit: TimeUnit) -> Result<Literal, QueryError> {
     let wrong = || {
         QueryError::misuse(format!(
@@ -20,7 +20,7 @@ pub(super) fn literal(text: &str, unit: TimeUnit) -> Result<Literal, QueryError>
     let (date, nanos) = parse(text).ok_or_else(wrong)?;
     let (year, month, day) = date;
     let months = i128::from(year - 1970) * 12 + i128::from(month - 1);
-    // A date inside of a month or year is between two numbers.
+    // A date within a month or year is between two numbers.
     let inside = if (day, nanos) == (1, 0) { 0.0 } else { 0.5 };
     let per = match unit {
         TimeUnit::Year if month == 1 && inside == 0.0 => return Ok(Literal::Int(months / 12)),
@@ -118,7 +118,7 @@ fn parse(text: &str) -> Option<(Date, i128)> {
 
 /// Days since 1970-01-01, of the Gregorian calendar.
 fn days((year, month, day): Date) -> i64 {
-    // Years begin in March, so that leap days are at their ends.
+    // Years start in March, so that leap days are at their ends.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);

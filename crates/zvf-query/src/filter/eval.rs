@@ -1,4 +1,4 @@
-//! A bound condition against the rows of a chunk.
+//! Evaluates a resolved condition for the rows of a chunk.
 
 use std::cmp::Ordering;
 
@@ -18,12 +18,12 @@ impl BoundFilter {
         eval(&self.root, rows, operands)
     }
 
-    /// Whether no row of a chunk can satisfy the filter, from what is known before reading.
+    /// Whether no row of a chunk can satisfy the filter, by the operands that are known before reading.
     pub(crate) fn rules_out(&self, operands: &[Operand<'_>]) -> bool {
         matches!(self.eval(1, operands).as_deref(), Ok([FALSE]))
     }
 
-    /// Whether a truth is plain true.
+    /// Whether a truth value is true, and not unknown.
     pub(crate) fn holds(truth: u8) -> bool {
         truth == TRUE
     }
@@ -72,7 +72,7 @@ impl Leaf {
             }
             Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
             Operand::Rows { bytes, width } => (bytes, width),
-            // Leaves are not bound to values.
+            // Leaves are not resolved for such operands.
             Operand::Values { .. } => return Ok(vec![UNKNOWN; rows]),
         };
         let channel = channel_of(&self.name, self.channel, width, rows)?;

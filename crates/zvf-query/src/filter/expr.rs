@@ -1,17 +1,17 @@
-//! The tree of a condition, and its text.
+//! The syntax tree of a condition, and its text form.
 
 use std::fmt;
 
-/// A condition, or a value inside of one.
+/// A condition, or a value in one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
-    /// All hold; two or more.
+    /// True if all are; two or more.
     All(Vec<Expr>),
-    /// One holds; two or more.
+    /// True if one is; two or more.
     Any(Vec<Expr>),
     Not(Box<Expr>),
     Compare(Op, Box<Expr>, Box<Expr>),
-    /// A value, and the lowest and highest that are accepted.
+    /// A value, and the lowest and highest accepted values.
     Between(Box<[Expr; 3]>),
     In(Box<Expr>, Vec<Expr>),
     /// A value and a pattern, in which `%` is any text and `_` any character.
@@ -139,7 +139,7 @@ pub(crate) enum Literal {
 }
 
 impl Expr {
-    /// Whether it is true or false, not a value.
+    /// Whether it is a condition and not a value.
     pub(crate) fn is_condition(&self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl Expr {
         )
     }
 
-    /// The condition that all parts hold; `None` of no part.
+    /// The conjunction of all parts; `None` without parts.
     pub(crate) fn joined(mut parts: Vec<Self>) -> Option<Self> {
         match parts.len() {
             0 | 1 => parts.pop(),
@@ -249,7 +249,7 @@ fn list(parts: &[Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write_joined(parts, ", ", f, |part, f| part.part(4, f))
 }
 
-/// Writes parts one after another, with a text between.
+/// Writes parts with a separator.
 pub(crate) fn write_joined<T>(
     parts: &[T],
     between: &str,
@@ -311,7 +311,7 @@ impl fmt::Display for Expr {
                 }
                 channel.map_or(Ok(()), |channel| write!(f, "[{channel}]"))
             }
-            // A number after the sign would be a negative number.
+            // Parenthesized, because a number after the sign would be parsed as a negative number.
             Self::Negate(part) => match part.as_ref() {
                 Self::Literal(_) => write!(f, "-({part})"),
                 other => {
@@ -347,7 +347,7 @@ impl fmt::Display for Literal {
 
 #[cfg(test)]
 pub(super) mod strategies {
-    //! Trees as the parser makes them.
+    //! Generates trees in the form that the parser returns.
 
     use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Words of a condition.
+//! The tokenizer of conditions.
 
 use super::expr::is_word;
 
@@ -9,7 +9,7 @@ pub(crate) struct Wrong {
     pub(crate) what: String,
 }
 
-/// One word.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     /// A bare or quoted name. Bare ones may be keywords.
@@ -26,7 +26,7 @@ const SIGNS: [&str; 18] = [
     "==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", "-", "+", "*", "/", "%",
 ];
 
-/// Cuts an expression into words with the byte at which each starts.
+/// Splits an expression into tokens with the byte at which each starts.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -67,7 +67,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
     }
 }
 
-/// The text up to the closing quote; a doubled quote means one quote.
+/// The text up to the closing quote; a doubled quote is a quote in the text.
 fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), Wrong> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1).peekable();

@@ -1,4 +1,4 @@
-//! What conditions are made of once they are tied to a store: values, operands and truths.
+//! Values, operands and truth values of resolved conditions.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ pub(super) const FALSE: u8 = 0;
 pub(super) const UNKNOWN: u8 = 1;
 pub(super) const TRUE: u8 = 2;
 
-/// What an attribute's values are.
+/// The type of an attribute's values.
 #[derive(Debug, Clone)]
 pub(crate) struct OperandType {
     pub(crate) dtype: DType,
@@ -27,7 +27,7 @@ pub(crate) struct OperandType {
     pub(crate) axis: Option<usize>,
 }
 
-/// Gives the number and type of an attribute.
+/// Returns the number and type of an attribute.
 pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
 
 /// One value.
@@ -38,7 +38,7 @@ pub(crate) enum Val<'a> {
     Int(i128),
     F32(f32),
     F64(f64),
-    /// UTF-8, or whatever bytes a file has.
+    /// UTF-8, or the raw bytes of a file.
     Text(Cow<'a, [u8]>),
 }
 
@@ -59,13 +59,13 @@ impl Val<'_> {
 pub(crate) enum Operand<'a> {
     /// Every value is missing.
     Missing,
-    /// Nothing is known yet: used to rule out chunks before anything is read.
+    /// Not read yet; used to rule out chunks before they are read.
     Unread,
-    /// Row-major values of `width` elements a row.
+    /// Row-major values with `width` elements in a row.
     Rows { bytes: &'a [u8], width: usize },
     /// One code for all rows.
     Code(i64),
-    /// Row-major values of `width` a row.
+    /// Row-major values, `width` in a row.
     Values { values: &'a [Val<'a>], width: usize },
 }
 
@@ -88,7 +88,7 @@ impl Fault {
     }
 }
 
-/// The channel that is meant of `width`.
+/// The channel that a name selects of `width` channels.
 pub(super) fn channel_of(
     name: &str,
     channel: Option<usize>,
@@ -115,7 +115,7 @@ pub(super) fn float(number: i128) -> f64 {
     number as f64
 }
 
-/// Whether an ordering satisfies an operator; no ordering is NaN on one side.
+/// Whether an ordering satisfies an operator; `None` if one side is NaN.
 pub(super) fn passes(op: Op, order: Option<Ordering>) -> bool {
     match op {
         Op::Equal => order == Some(Ordering::Equal),

@@ -1,4 +1,4 @@
-//! The way from words to the tree of a condition.
+//! The parser of conditions.
 
 use super::expr::{Expr, Function, Literal, Math, Op};
 use super::lex::{Token, Wrong, error, tokens};
@@ -10,7 +10,7 @@ const DEPTH: usize = 200;
 /// Longest text.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A part, and how deeply its own parts are nested.
+/// A part, and the depth of its nesting.
 type Part = (Expr, usize);
 
 /// Parses a whole condition.
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         error(self.at(), &format!("expected {what}, found {found}"))
     }
 
-    /// Fails for a value in place of a condition that ends here.
+    /// Fails for a value instead of a condition; the part ends at the current token.
     fn is_condition(&self, part: &Expr) -> Result<(), Wrong> {
         match part.is_condition() {
             true => Ok(()),
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Fails for a condition, which began at `at`, in place of a value.
+    /// Fails for a condition instead of a value; the part begins at `at`.
     fn is_value(part: &Expr, at: usize) -> Result<(), Wrong> {
         match part.is_condition() {
             true => Err(error(at, "expected a value, found a condition")),
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One level deeper than the deepest of some parts.
+    /// One more than the largest of some depths.
     fn deeper(at: usize, depths: impl IntoIterator<Item = usize>) -> Result<usize, Wrong> {
         let depth = depths.into_iter().max().unwrap_or(0) + 1;
         match depth > DEPTH {
@@ -369,7 +369,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the word that was just taken is the right side of a comparison: there, `nan` is meant as a value, not as a name.
+    /// Whether the last token is the right side of a comparison, where `nan` is probably meant as a value and not as a name.
     fn compared(&self) -> bool {
         let before = self.next.checked_sub(2).and_then(|at| self.tokens.get(at));
         matches!(

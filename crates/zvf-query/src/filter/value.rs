@@ -1,4 +1,4 @@
-//! Values inside of conditions: columns, arithmetic and functions, row by row.
+//! Values in conditions: columns, arithmetic and functions, evaluated row by row.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -34,7 +34,7 @@ impl Type {
     }
 }
 
-/// A value, tied to operands.
+/// A resolved value.
 #[derive(Debug, Clone)]
 pub(super) enum Term {
     Literal(Literal),
@@ -55,7 +55,7 @@ pub(super) struct Column {
     fill: Option<i64>,
 }
 
-/// A test of values that is not one of a column against literals.
+/// A test of values other than the comparison of a column with literals.
 #[derive(Debug, Clone)]
 pub(super) enum Check {
     Compare(Op, Term, Term),
@@ -68,11 +68,11 @@ fn misuse(what: String) -> QueryError {
     QueryError::misuse(format!("where: {what}"))
 }
 
-/// Ties a value to operands.
+/// Resolves a value.
 ///
 /// # Errors
 ///
-/// Misuse: arithmetic of what is no number.
+/// Misuse: arithmetic with other values than numbers.
 pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryError> {
     let number = |part: &Expr| match term(part, find)? {
         (term, Type::Number) => Ok(term),
@@ -168,7 +168,7 @@ fn category(value: &Value) -> Val<'static> {
 }
 
 impl Check {
-    /// Ties a comparison of two values to operands.
+    /// Resolves a comparison of two values.
     ///
     /// # Errors
     ///
@@ -202,11 +202,11 @@ impl Check {
         Ok(Self::Compare(op, a.0, b.0))
     }
 
-    /// Ties a pattern to operands.
+    /// Resolves a pattern.
     ///
     /// # Errors
     ///
-    /// Misuse: no text.
+    /// Misuse: a value that is not a text.
     pub(super) fn like(value: &Expr, pattern: &str, find: &Find<'_>) -> Result<Self, QueryError> {
         match term(value, find)? {
             (term, Type::Text) => Ok(Self::Like(term, pattern.chars().collect())),
@@ -223,7 +223,7 @@ impl Check {
 
     /// # Errors
     ///
-    /// Misuse: no number.
+    /// Misuse: a value that is not a number.
     pub(super) fn is_nan(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         match term(value, find)? {
             (term, Type::Number) => Ok(Self::IsNan(term)),
@@ -276,7 +276,7 @@ impl Check {
     }
 }
 
-/// Compares two values; a literal is rounded to the type of a stored number, as in comparisons of a lone column.
+/// Compares two values; literals are rounded to the type of a stored number, as in comparisons of a column with literals.
 fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
     match (a, b) {
         (Val::Text(a), Val::Text(b)) => Some(a.cmp(b)),
@@ -294,7 +294,7 @@ fn double(value: &Val<'_>) -> Option<f64> {
     value.double()
 }
 
-/// Whether a text is of a pattern: `%` is any text, `_` any character.
+/// Whether a text matches a pattern: `%` is any text, `_` any character.
 pub(super) fn like(text: &str, pattern: &[char]) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);
@@ -326,7 +326,7 @@ pub(super) fn like(text: &str, pattern: &[char]) -> bool {
 type Values<'a> = Option<Vec<Val<'a>>>;
 
 impl Term {
-    /// The value of every row; `None` where nothing is read yet.
+    /// The value of every row; `None` if it is not read yet.
     fn values<'a>(&self, rows: usize, operands: &[Operand<'a>]) -> Result<Values<'a>, Fault> {
         Ok(match self {
             Self::Literal(literal) => {
@@ -399,7 +399,7 @@ fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
     }
 }
 
-/// Integers stay integers except in quotients; results beyond 128 bits become floats.
+/// Integers remain integers except in quotients; results beyond 128 bits become floats.
 fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Val<'a> {
     if let (Val::Int(a), Val::Int(b)) = (a, b) {
         let whole = match math {
@@ -490,11 +490,11 @@ impl Column {
     }
 }
 
-/// Refuses what an attribute of times cannot be compared with; texts become numbers of its unit.
+/// Converts texts to numbers in the unit of an attribute of times; refuses other values.
 ///
 /// # Errors
 ///
-/// Misuse: a text that is no date.
+/// Misuse: a text that is not a date.
 pub(super) fn of_times(kind: DTypeKind, values: Vec<Literal>) -> Result<Vec<Literal>, QueryError> {
     let DTypeKind::Datetime { unit } = kind else {
         return Ok(values);

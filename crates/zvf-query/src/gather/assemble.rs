@@ -1,4 +1,4 @@
-//! From the sorted runs of the temporary file to rows in the order of the objects.
+//! Merges the sorted runs of the temporary file to rows in the order of the objects.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::stored_rows::StoredRows;
 use crate::vertex_table::Gathered;
 use zvf_store::format::int;
 
-/// Most entries that are put together at one time.
+/// Most entries that are merged at a time.
 const ENTRIES: usize = 1 << 16;
 
 /// All runs of a pass.
@@ -25,7 +25,7 @@ pub(crate) struct Assembly {
     runs: Vec<Vec<Page>>,
     /// Bytes of each bucket of entries.
     sizes: Vec<u64>,
-    /// What is read, used again.
+    /// A buffer for reads, reused.
     buffer: Mutex<Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl Assembly {
     ///
     /// # Errors
     ///
-    /// Bug: entries that the plan does not have.
+    /// Bug: entries that are not in the plan.
     pub(crate) fn add(&mut self, run: &mut Run) -> Result<(), QueryError> {
         for (bucket, bytes) in run.sizes.drain(..) {
             let sum = self.sizes.get_mut(int::index(bucket));
@@ -56,7 +56,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Ranges of entries, from one on, of about so many bytes each.
+    /// Splits the entries from `from` on into ranges of about `bytes` bytes.
     pub(crate) fn ranges(&self, from: usize, bytes: u64) -> Vec<Range<usize>> {
         let end = self.plan.entries.len();
         let mut ranges = Vec::new();
@@ -104,7 +104,7 @@ impl Assembly {
             }
             pages.push(StoredRows::read(&mut rest)?);
         }
-        // The records of one entry are in one page, in their order. Pairs of numbers move faster than records.
+        // The records of an entry are in one page, in order. Sorting pairs of numbers is faster than sorting records.
         let entries = records.iter().map(|(record, ..)| record.entry);
         let mut order: Vec<(u32, u32)> = entries.zip(0..).collect();
         order.sort_unstable();
@@ -132,7 +132,7 @@ impl Assembly {
         steps.finish()
     }
 
-    /// The pages that have the entries.
+    /// Reads the pages with the entries.
     fn read(&self, range: &Range<usize>, buffer: &mut Vec<u8>) -> Result<(), QueryError> {
         for run in &self.runs {
             let from = run.partition_point(|page| int::index(page.last) < range.start);
@@ -171,13 +171,13 @@ fn piece(record: &Record<'_>, pick: u32, slot: Slot) -> Piece {
     }
 }
 
-/// Steps being made.
+/// Builds steps.
 struct Steps<'a> {
     assembly: &'a Assembly,
     pages: &'a [StoredRows<'a>],
     done: Vec<Step>,
     step: Step,
-    /// Rows of one page that are copied with those that follow them; a chunk that has some.
+    /// Consecutive rows of one page that are not copied yet; one of their chunks.
     waiting: (usize, Range<usize>, Slot),
 }
 

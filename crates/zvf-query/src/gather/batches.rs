@@ -1,4 +1,4 @@
-//! Manifest entries cut into batches, and which chunks each batch is the first or last to use.
+//! Splits manifest entries into batches, and determines the first and last batch that uses each chunk.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use crate::manifests::Entries;
 use crate::plan::chunks::Slot;
 use zvf_store::format::int;
 
-/// Most chunks that one batch adds.
+/// Most new chunks of one batch.
 const CHUNKS: usize = 32;
 
 /// Most entries of one batch.
@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     pub(crate) entries: Range<usize>,
     /// Every chunk the entries name, ascending.
     pub(crate) slots: Vec<Slot>,
-    /// Those that no batch before has named.
+    /// Chunks that no previous batch has named.
     pub(crate) new: Vec<Slot>,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// How many chunks are read again where at most `keep` stay in memory from one batch to the next, as
-    /// `run::shrink` chooses them. Counting ends above `most`.
+    /// The number of chunks that are read again if at most `keep` remain in memory from one batch to the next, chosen as in `run::shrink`.
+    /// Counting ends above `most`.
     pub(crate) fn repeats(&self, keep: usize, most: usize) -> usize {
         let mut held: BTreeSet<(usize, Slot)> = BTreeSet::new();
         let mut repeats = 0;
@@ -57,13 +57,13 @@ impl Batches {
     }
 }
 
-/// Cuts entries, from one on, into batches that name at most `most` chunks each.
+/// Splits the entries from `from` on into batches that name at most `most` chunks each.
 pub(crate) fn cut(entries: &Entries, from: usize, chunks: usize, most: usize) -> Batches {
     let mut batches = Batches {
         list: Vec::new(),
         last_use: vec![0; chunks],
     };
-    // The batch that named a chunk last, counted from 1.
+    // The last batch that named each chunk, from 1.
     let mut named = vec![0_usize; chunks];
     let mut start = from;
     let (mut slots, mut new) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Links and objects of a result by object, once its vertices are out.
+//! Sends the links and objects of a result by object after its vertices.
 
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ impl Run {
             let next = next.filter(|next| to.binary_search(next).is_ok());
             links.extend(next.map(|(_, row)| (row.saturating_sub(1), row)));
         });
-        // Where pieces were remembered, chains were not.
+        // Either pieces or chains were recorded.
         for piece in &placed.pieces {
             answer.chain(piece);
         }

@@ -1,4 +1,4 @@
-//! Chunks and link cells of a result by object, requested together.
+//! Requests the chunks and link cells of a result by object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::scan::plan::load;
 /// Most chunks of one task.
 const CHUNKS: usize = 16;
 
-/// Fewest chunks of one task: below, a second thread costs more than it saves.
+/// Fewest chunks of one task; for fewer, another thread costs more than it saves.
 const LEAST: usize = 3;
 
 /// How chunks are read.
@@ -29,14 +29,14 @@ pub(crate) struct Fetch {
     pub(crate) reader: Arc<Reader>,
     pub(crate) what: What,
     pub(crate) round: u32,
-    /// The fragments that the result names of each chunk, by first number and count; `None` where it may be all of them.
+    /// The requested fragments of each chunk, by first number and count; `None` if all may be needed.
     pub(crate) named: Option<BySlot<(u32, u32)>>,
     /// Whether chunks are read on the calling thread.
     pub(crate) here: bool,
 }
 
 impl Fetch {
-    /// Reads chunks. Of those in `held` only what is missing is read.
+    /// Reads chunks. Only missing cells are read for chunks in `held`.
     pub(crate) fn chunks(
         self: &Arc<Self>,
         slots: Vec<Slot>,
@@ -94,7 +94,7 @@ impl Fetch {
     }
 }
 
-/// Chunks that were read before, by the numbers of this reader.
+/// Chunks that were read before, renumbered for this reader.
 pub(crate) fn renumber(
     held: HashMap<Vec<i64>, Decoded>,
     reader: &Reader,
@@ -112,7 +112,7 @@ pub(crate) fn renumber(
     renumbered.collect()
 }
 
-/// Batches with the chunks that they are the first to name, then link cells, as many at a time as the budget allows, in order.
+/// The jobs in order: for each batch, the chunks that it is the first to name; then link cells. The budget limits how many are in flight.
 pub(crate) fn jobs(
     p: &Prepared,
     fetch: &Arc<Fetch>,

@@ -1,4 +1,4 @@
-//! Which objects have a row that satisfies the conditions.
+//! Finds the objects with a row that satisfies the conditions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::scan::pass::Scan;
 use crate::scan::plan::{Ask, OfObjects};
 use crate::vertex_table::TablePlan;
 
-/// What must be read in the pass that finds the objects.
+/// The data to read in the pass that finds the objects.
 pub(crate) fn ask(p: &Prepared) -> Ask {
     Ask {
         fragments: true,
@@ -29,8 +29,8 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
     }
 }
 
-/// The objects of which at least one row satisfies the conditions: those asked for, else all, by row. What was read
-/// to find them is kept in `held`.
+/// The objects with at least one row that satisfies the conditions, among the requested objects, else among all, by row. The chunks that were read
+/// are kept in `held`.
 pub(super) async fn hits(
     p: &Prepared,
     asked: Option<(Arc<IdTable>, Vec<Pick>)>,

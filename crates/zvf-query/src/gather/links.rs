@@ -26,16 +26,16 @@ pub(crate) struct Placed {
     pub(crate) fragments: Vec<Option<Arc<Fragments>>>,
 }
 
-/// Links of lines: ranges of rows that follow each other.
+/// Links of lines: ranges of consecutive rows.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) table: LinkTable,
-    /// Where attributes come from.
+    /// The stored links, for attributes.
     pub(crate) stored: Stored,
 }
 
 impl Lines {
-    /// The links inside of some ranges.
+    /// The links inside some ranges.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Lines {
     }
 }
 
-/// Links of skeletons: from a row to its parent.
+/// Links of skeletons, from a row to its parent.
 #[derive(Debug)]
 pub(crate) struct Trees {
     pub(crate) table: LinkTable,
@@ -118,8 +118,8 @@ impl Trees {
     }
 }
 
-/// The parent of a child that object `pick` has: in the same object, else in the first object that has it, and then
-/// only from the first object that has the child.
+/// The parent of a child of object `pick`: in the same object if it has the parent. Otherwise in the first object with the parent, but only if
+/// `pick` is the first object with the child.
 fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
     if let Some((_, parent)) = parents.iter().find(|(object, _)| *object == pick) {
         return Some(*parent);
@@ -135,7 +135,7 @@ fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
     }
 }
 
-/// Stored links, in the order of their records: once for each object that has all ends, else once across objects.
+/// Stored links, in the order of their records: one for each object with all ends, else one across objects.
 ///
 /// # Errors
 ///
@@ -150,7 +150,7 @@ pub(crate) fn stored(
     for cell in cells {
         let mut rows = Vec::new();
         for (at, keys) in cell.keys.chunks_exact(table.width).enumerate() {
-            // Most links of a chunk belong to objects that are not wanted, which their first end shows.
+            // Most links of a chunk belong to other objects; the first end is tested first.
             let mut found = keys.iter().zip(&mut ends);
             let all = found.all(|(key, hits)| {
                 index.hits(*key, hits);

@@ -1,4 +1,4 @@
-//! Results by object: each object whole or cut by the conditions, one after another.
+//! Results by object, one after another: whole objects, or their rows that satisfy the conditions.
 
 pub(crate) mod assemble;
 pub(crate) mod batches;

@@ -1,4 +1,4 @@
-//! From gathered steps to batches that go out: schema, places, limit.
+//! Converts gathered steps to the batches of the answer: schema, placement, limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -28,25 +28,25 @@ use crate::workers::{Workers, started};
 use crate::{QueryError, Select};
 use zvf_store::format::int;
 
-/// Rows below which a step is not worth a change of thread.
+/// Steps with fewer rows are not worth another thread.
 pub(crate) const INLINE: u64 = 20_000;
 
-/// Most fragments of one answer: each is remembered for the links.
+/// Most fragments of one answer, which are all recorded for links.
 const MOST_PIECES: usize = 1 << 26;
 
-/// State about the rows that were sent.
+/// The state that is kept about sent rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Nothing: there are no links.
     Nothing,
-    /// Which rows follow each other: links are nothing else.
+    /// Ranges of consecutive rows, for links that are implied by them.
     Chains,
     /// Every fragment.
     Pieces,
 }
 
 impl Keep {
-    /// What the links of a query need. A limit cuts at fragment boundaries.
+    /// The state that the links of a query need.
     pub(crate) fn of(p: &Prepared, links: Option<&LinkTable>) -> Self {
         let Some(links) = links.filter(|_| p.query.limit.is_none()) else {
             return if p.query.limit.is_some() {
@@ -67,7 +67,7 @@ impl Keep {
     }
 }
 
-/// The vertex table as it went out.
+/// The vertex table as it was sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) keep: Keep,
@@ -82,17 +82,17 @@ pub(crate) struct Sent {
     pub(crate) lengths: Vec<u64>,
     pub(crate) rows: u64,
     pub(crate) truncated: bool,
-    /// The objects of the answer are those below this number.
+    /// The number of objects in the answer: the first ones.
     pub(crate) picks: usize,
     pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
 }
 
 impl Sent {
-    /// Takes the pieces of a batch.
+    /// Records the pieces of a batch.
     ///
     /// # Errors
     ///
-    /// Bug: a piece of no object.
+    /// Bug: a piece without an object.
     fn remember(&mut self, pieces: &mut Vec<Piece>) -> Result<(), QueryError> {
         if self.keep == Keep::Pieces {
             self.pieces.append(pieces);
@@ -148,7 +148,7 @@ fn add_lengths(lengths: &mut [u64], pieces: &[Piece]) -> Result<(), QueryError> 
     Ok(())
 }
 
-/// A step under way.
+/// A running step.
 pub(crate) struct Waiting {
     end: usize,
     chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
@@ -192,11 +192,11 @@ impl Waiting {
         Self { end, chunks, step }
     }
 
-    /// Waits for the step; a batch of very many rows continues with another one.
+    /// Waits for the step; a batch with very many rows continues in another step.
     ///
     /// # Errors
     ///
-    /// As for the step.
+    /// The errors of the step.
     pub(crate) async fn finish(
         self,
         plan: &Arc<GatherPlan>,
@@ -210,7 +210,7 @@ impl Waiting {
     }
 }
 
-/// The way out.
+/// Sends rows to the answer.
 pub(crate) struct Outlet {
     plan: Arc<GatherPlan>,
     schemas: Option<Schemas>,
@@ -219,23 +219,23 @@ pub(crate) struct Outlet {
     vertices: bool,
     batch_rows: usize,
     limit: Option<u64>,
-    /// The limit never cuts an object.
+    /// Whether the limit must not cut objects.
     whole: bool,
-    /// The answer is one of several levels, which together are cut at the limit: this one ends after it.
+    /// Whether this is the answer of one level of a chain, which is cut at the limit later.
     part: bool,
     owners: Option<Owners>,
     placer: Placer,
-    /// Steps that wait for the schema.
+    /// Steps before the schema is known.
     pending: VecDeque<Step>,
-    /// Batches that wait for the end of their last object.
+    /// Batches whose last object is not complete.
     held: VecDeque<RecordBatch>,
-    /// Rows that went out.
+    /// Number of sent rows.
     released: u64,
     full: bool,
 }
 
 impl Outlet {
-    /// A way out for one answer.
+    /// An outlet for one answer.
     pub(crate) fn new(
         p: &Prepared,
         schemas: Schemas,
@@ -261,24 +261,24 @@ impl Outlet {
         }
     }
 
-    /// Takes the widths of columns from decoded cells.
+    /// Sets the widths of columns from decoded cells.
     pub(crate) fn widths(&mut self, told: &[Option<usize>]) {
         for (width, told) in self.widths.iter_mut().zip(told) {
             *width = width.or(*told);
         }
     }
 
-    /// Whether something went out.
+    /// Whether rows were sent.
     pub(crate) fn sent(&self) -> bool {
         self.schema.is_some()
     }
 
-    /// Whether the limit is reached and something is left out.
+    /// Whether the limit is reached and rows are left out.
     pub(crate) fn full(&self) -> bool {
         self.full
     }
 
-    /// Takes a step; sends what is ready.
+    /// Adds a step; sends complete batches.
     ///
     /// # Errors
     ///
@@ -297,7 +297,7 @@ impl Outlet {
         self.drain(emit, sent).await
     }
 
-    /// Sends the rest, and the schemas in any case.
+    /// Sends the remaining rows, and the schemas if they were not sent.
     ///
     /// # Errors
     ///
@@ -383,7 +383,7 @@ impl Outlet {
             self.held
                 .push_back(batch.slice(0, room.min(batch.num_rows())));
         }
-        // Under a limit an object goes out when it is known to fit.
+        // With a limit, an object is sent only when it is known to fit.
         let ready = match sent.pieces.last() {
             Some(last) if self.whole && self.limit.is_some() && !self.full => {
                 let first = sent.pieces.partition_point(|piece| piece.pick < last.pick);
@@ -395,7 +395,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Cuts the answer at the limit: at the row, or at the last object that fits.
+    /// Cuts the answer at the limit: at a row, or after the last object that fits.
     fn cut(&mut self, limit: u64, sent: &mut Sent) {
         sent.truncated = true;
         let at = sent
@@ -429,7 +429,7 @@ impl Outlet {
         sent.picks = int::index(crossing) + usize::from(started);
     }
 
-    /// Sends held rows up to a row of the answer; drops only what the limit cut off.
+    /// Sends held rows up to a row of the answer.
     async fn release(&mut self, until: u64, emit: &mut Emit) {
         while let Some(batch) = self.held.pop_front() {
             let rows = int::wide(batch.num_rows());
@@ -454,7 +454,7 @@ impl Outlet {
     ///
     /// # Errors
     ///
-    /// Bug: a row without an object, or not of its fragment.
+    /// Bug: a row without an object, or outside its fragment.
     fn columns(&self, pieces: &[Piece], sent: &Sent) -> Result<OwnerColumns, QueryError> {
         let plan = &self.plan;
         let mut columns = OwnerColumns::default();

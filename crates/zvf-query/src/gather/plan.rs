@@ -1,4 +1,4 @@
-//! From chosen objects to what must be read.
+//! Plans the reads for chosen objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ use zvf_store::format::int;
 /// Manifests that are requested together.
 const MANIFESTS: usize = 1 << 14;
 
-/// Bytes of memory budget for each manifest of the stored chunks that are decoded together.
+/// Bytes of the memory budget for each manifest in the stored chunks that are decoded together.
 const MANIFEST: u64 = 1 << 10;
 
-/// Chunks whose rows are decoded on the calling thread: about 20 µs each.
+/// Up to so many chunks are decoded on the calling thread; each takes about 20 µs.
 const FEW_CHUNKS: usize = 16;
 
-/// Manifests that are worth a table of the listed chunks.
+/// From so many manifests on, a table of the listed chunks is worth its cost.
 const MANY: usize = 1 << 10;
 
-/// The number of chunks that a batch may always name: a few, so that their requests go out together. Budgets below 1 MiB are not raised for it.
+/// Chunks that a batch may always name: a few, so that their requests are sent together. Budgets below 1 MiB allow only one.
 fn least(budget: u64) -> usize {
     if budget < 1 << 20 { 1 } else { 8 }
 }
 
-/// A result by object under way.
+/// The state of a running query by object.
 pub(super) struct Run {
     pub(super) ids: Arc<IdTable>,
     pub(super) picks: Vec<Pick>,
@@ -62,12 +62,12 @@ pub(super) struct Run {
     pub(super) jobs: Jobs<(Batch, Vec<Decoded>)>,
     pub(super) workers: Workers,
     pub(super) last_use: Vec<usize>,
-    /// Begins with a pass over the chunks.
+    /// Whether it begins with a pass over the chunks.
     pub(super) sorted: bool,
     pub(super) pruned: bool,
     /// The parts of the vertex table that links need.
     pub(super) keep: Keep,
-    /// Fragment indexes are needed after their chunks.
+    /// Whether fragment indexes are needed after their chunks.
     pub(super) fragments: bool,
     /// Chunks that are counted.
     pub(super) noted: Vec<bool>,
@@ -122,7 +122,7 @@ impl Run {
         let mut empty = Vec::with_capacity(rows.len());
         let manifests = async {
             for part in parts(&rows, rising, index, p.query.memory_budget) {
-                // Rows that rise ask for no part of the manifests a second time.
+                // With rising rows, no part of the manifests is read twice.
                 if many && rising {
                     index.forget_manifests();
                 }
@@ -136,7 +136,7 @@ impl Run {
             }
             Ok::<(), QueryError>(())
         };
-        // All objects need all links.
+        // If all objects are requested, all links are needed.
         let some = links.is_some() && p.rule == Rule::Stored && int::wide(rows.len()) < ids.len();
         let groups = async {
             if some {
@@ -180,10 +180,10 @@ impl Run {
         if let (Some(family), Some(groups)) = (&p.family, &groups) {
             groups::restrict(family, groups, &reader.table, &entries, &mut cells);
         }
-        // Manifests came in the round before.
+        // Manifests were read in the previous round.
         let round = p.round + 1;
         let chunk_count = reader.table.len();
-        // All objects need all rows.
+        // If all objects are requested, all rows are needed.
         let named = (int::wide(names.len()) < ids.len()).then(|| {
             let named = |entry: Entry| (entry.slot, (entry.first, entry.count));
             BySlot::new(chunk_count, || entries.iter(0).map(named))
@@ -245,7 +245,7 @@ impl Run {
         let chunks = self.reader.table.len();
         let keep =
             usize::try_from(self.load.budget / 8 / self.load.chunk_bytes()).unwrap_or(usize::MAX);
-        // Under a limit it is not known how far the objects are read.
+        // With a limit, the number of objects that are read is unknown.
         if p.query.limit.is_none() && batches.repeats(keep, chunks / 2) > chunks / 2 {
             self.sorted = true;
             return;
@@ -253,7 +253,7 @@ impl Run {
         self.start(p, batches);
     }
 
-    /// The entries from one on, cut so that the chunks of a batch take a part of the budget.
+    /// Splits the entries from `from` on, so that the chunks of a batch take a part of the budget.
     pub(super) fn batches(&self, from: usize) -> Batches {
         let most =
             usize::try_from(self.load.budget / 8 / self.load.chunk_bytes()).unwrap_or(usize::MAX);
@@ -274,7 +274,8 @@ impl Run {
     }
 }
 
-/// Rows whose manifests are asked for together: of rising rows no more stored chunks than the memory budget has room for.
+/// Splits rows into parts whose manifests are requested together. If rows rise, a part has at most as many stored chunks as fit the memory
+/// budget.
 fn parts<'a>(
     rows: &'a [u64],
     rising: bool,
@@ -297,7 +298,7 @@ fn parts<'a>(
     })
 }
 
-/// Manifests may only name chunks that the grid can hold.
+/// Fails if a manifest names a chunk outside the grid.
 fn check_grid(
     reader: &Reader,
     entries: &Entries,

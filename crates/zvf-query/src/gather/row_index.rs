@@ -1,4 +1,4 @@
-//! From a row of a chunk to the rows of the answer it became: none, one, or one for each object that has it.
+//! Maps a row of a chunk to its rows in the answer: none, one, or one for each object with the row.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::manifests::Entry;
 use crate::row_map::Key;
 use zvf_store::format::int;
 
-/// Consecutive rows of a chunk that became consecutive rows of the answer.
+/// Consecutive rows of a chunk that are consecutive rows of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Span {
     start: u32,
@@ -26,12 +26,12 @@ pub(crate) type Hit = (u32, u64);
 /// The pieces of an answer by chunk and row.
 #[derive(Debug, Default)]
 pub(crate) struct RowIndex {
-    /// By chunk: sorted, and either disjoint or of single rows.
+    /// By chunk; sorted, and either disjoint or single rows.
     spans: Vec<Vec<Span>>,
 }
 
 impl RowIndex {
-    /// Sorts pieces by chunk. Eight bytes and a bit for each fragment of the answer, more where fragments overlap.
+    /// Sorts pieces by chunk. Takes eight bytes and a bit for each fragment of the answer, more if fragments overlap.
     ///
     /// # Errors
     ///
@@ -100,13 +100,13 @@ impl RowIndex {
         Ok(Self { spans })
     }
 
-    /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
+    /// The rows of the answer for a row of a chunk: the first one in each object, in the order of objects.
     pub(crate) fn hits(&self, key: Key, out: &mut Vec<Hit>) {
         self.all_hits(key, out);
         out.dedup_by_key(|(pick, _)| *pick);
     }
 
-    /// All rows of the answer that a row became, ascending.
+    /// All rows of the answer for a row of a chunk, ascending.
     pub(crate) fn all_hits(&self, key: Key, out: &mut Vec<Hit>) {
         out.clear();
         let Some(chunk) = self.spans.get(int::index(key.slot())) else {
@@ -114,7 +114,7 @@ impl RowIndex {
         };
         let row = key.row();
         let after = chunk.partition_point(|span| span.start <= row);
-        // Spans that begin at or before the row, from the last one backwards: they are disjoint, or single rows.
+        // Spans that begin at or before the row, in descending order; they are disjoint, or single rows.
         for span in chunk.get(..after).unwrap_or(&[]).iter().rev() {
             if row - span.start >= span.count {
                 break;

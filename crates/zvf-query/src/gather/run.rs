@@ -1,4 +1,4 @@
-//! A result by object, from first to last batch.
+//! Runs a query by object.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use crate::workers::WORKERS;
 use crate::{QueryError, Select};
 use zvf_store::format::int;
 
-/// The objects of an answer, chosen.
+/// The chosen objects of an answer.
 pub(crate) struct Choice {
     pub(crate) ids: Arc<IdTable>,
     pub(crate) picks: Vec<Pick>,
@@ -50,7 +50,7 @@ pub(crate) struct Choice {
 ///
 /// # Errors
 ///
-/// Misuse: objects where there are none, unknown ids and groups. I/O; malformed cells and manifests; a limit.
+/// Misuse: objects in a store without objects, unknown ids and groups. I/O; malformed cells and manifests; a limit.
 pub(crate) async fn run(p: Prepared, emit: &mut Emit) -> Result<Summary, QueryError> {
     let index = Arc::clone(select::index(&p)?);
     let asked = select::picks(&p, &index).await?;
@@ -58,8 +58,8 @@ pub(crate) async fn run(p: Prepared, emit: &mut Emit) -> Result<Summary, QueryEr
     deliver(p, choice, emit).await
 }
 
-/// Chooses objects: those `asked` for, else all; under conditions and [`Select::Objects`] those that have a row which
-/// satisfies them.
+/// Chooses objects: the requested ones (`asked`), else all; with conditions and [`Select::Objects`] only those with a row that satisfies the
+/// conditions.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ pub(crate) async fn deliver(
         .vertices(&p, emit, links.as_ref(), &mut warnings)
         .await?;
     if answer.is_none() {
-        // Rows lie in other chunks than their keys say (trap T12), so that the box cannot leave chunks out.
+        // Rows are not in the chunks of their keys (trap T12), so that the box cannot exclude chunks.
         warnings.push(format!(
             "level {}: rows lie in other chunks than chunk_shape says: all chunks are read",
             p.query.level
@@ -150,20 +150,20 @@ pub(crate) async fn deliver(
     Ok(summary)
 }
 
-/// How a part of the gathering ended.
+/// The reason why gathering ended.
 enum Ended {
-    /// Everything is out that is wanted.
+    /// All rows were sent.
     Done,
     /// Some rows are outside their chunks.
     Misplaced,
-    /// Too many chunks are read again: the entries from this one on are better sorted.
+    /// Too many chunks would be read again: the entries from this one on are sorted instead.
     Sort(usize),
-    /// The objects share so many rows that entries from this one on are not worth to be sorted.
+    /// The objects share so many rows that sorting the entries from this one on is not worth it.
     Batches(usize),
 }
 
 impl Run {
-    /// Sends the vertex table. `None`: some rows are outside their chunks, and nothing was sent.
+    /// Sends the vertex table. `None` if some rows are outside their chunks; nothing was sent then.
     async fn vertices(
         &mut self,
         p: &Prepared,
@@ -235,7 +235,7 @@ impl Run {
         Ok(Some(sent))
     }
 
-    /// Gathers batch after batch. More than `most` chunks that are read again end it.
+    /// Gathers batch by batch. Ends if more than `most` chunks are read again.
     async fn gather(
         &mut self,
         p: &Prepared,
@@ -258,7 +258,7 @@ impl Run {
                     self.note(&chunk, sent);
                     cache.insert(chunk.slot, Arc::new(chunk));
                 }
-                // Chunks that had to make room are read again.
+                // Chunks that were dropped from memory are read again.
                 let slots = batch.slots.iter().copied();
                 let gone: Vec<Slot> = slots.filter(|slot| !cache.contains_key(slot)).collect();
                 again = again.saturating_add(gone.len());
@@ -306,8 +306,8 @@ impl Run {
         }
     }
 
-    /// Reads all chunks of the entries from one on once, in their order, and sends the rows in the order of the entries.
-    /// The rows are in a temporary file. Nothing was sent of entries from this one on.
+    /// Reads all chunks of the entries from `from` on once, in chunk order, writes their rows to a temporary file, and sends them in the order of
+    /// the entries. No rows of these entries were sent before.
     async fn sort(
         &mut self,
         p: &Prepared,
@@ -317,7 +317,7 @@ impl Run {
         from: usize,
     ) -> Result<Ended, QueryError> {
         let chunks = self.reader.table.len();
-        // Whatever was on its way is not needed.
+        // Requests in flight are not needed.
         self.jobs = Jobs::none();
         let (first, entries) = (u32::try_from(from), &self.plan.entries);
         let (Ok(first), Ok(_)) = (first, u32::try_from(entries.len())) else {
@@ -431,7 +431,7 @@ impl Run {
     }
 }
 
-/// Drops chunks that no later batch uses; past the budget also others, those first that are used last.
+/// Drops chunks that no later batch uses; above the budget also others, beginning with those that are needed last.
 fn shrink(cache: &mut HashMap<Slot, Arc<Decoded>>, last_use: &[usize], batch: usize, budget: u64) {
     let last = |slot: &Slot| last_use.get(int::index(*slot)).copied().unwrap_or(0);
     cache.retain(|slot, _| last(slot) > batch);

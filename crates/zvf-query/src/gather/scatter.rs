@@ -1,5 +1,5 @@
-//! One pass over the chunks in their order: the rows of the wanted objects are written to a temporary file, sorted by manifest
-//! entry within each group of chunks.
+//! One pass over the chunks in their order: writes the rows of the requested objects to a temporary file, sorted by manifest entry within each
+//! group of chunks.
 //!
 //! The file holds the pages of one run for each group. A page has records of pieces, by entry, then their rows, column by column:
 //!
@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | bytes of records | u64 | |
 //! | records | see [`Record`] | entries rise; the records of one entry are in one page |
-//! | rows | see [`stored_rows`] | those of the records, in order |
+//! | rows | see [`stored_rows`] | the rows of the records, in order |
 
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ const WRITE: usize = 512 << 10;
 /// Number of entries with one sum of sizes.
 pub(super) const BUCKET: u32 = 8;
 
-/// How many times the rows of a group may be wanted, beside a constant number, before the file would become much larger than
-/// what was read.
+/// Limit on how many times the rows of a group may be requested, apart from a constant number; beyond it, the file would be much larger than the
+/// chunks.
 const COPIES: u64 = 4;
 
-/// One piece of an entry, as a page has it.
+/// One piece of an entry, in a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) entry: u32,
@@ -57,7 +57,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     ///
-    /// Bug: bytes that are no record.
+    /// Bug: bytes that are not a record.
     pub(super) fn read(rest: &mut &'a [u8]) -> Result<Self, QueryError> {
         let (head, after) = rest
             .split_first_chunk::<16>()
@@ -101,7 +101,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Where a page is, and which entries it has.
+/// The position of a page, and its entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
     pub(super) first: u32,
@@ -121,7 +121,7 @@ pub(crate) struct Scatter {
 /// An entry of a group of chunks.
 #[derive(Debug, Clone, Copy)]
 struct Key {
-    /// Among all entries.
+    /// Its number among all entries.
     number: u32,
     /// Number of its chunk in the group.
     at: u32,
@@ -137,7 +137,7 @@ pub(crate) struct Run {
     /// Bytes by bucket of entries, ascending.
     pub(super) sizes: Vec<(u32, u64)>,
     pub(crate) widths: Vec<Option<usize>>,
-    /// The objects share so many rows that a sorted copy is not worth it; there are no pages.
+    /// Whether the objects share so many rows that a sorted copy is not worth it; there are no pages then.
     pub(crate) shared: bool,
 }
 
@@ -173,7 +173,7 @@ impl Scatter {
             sorted.extend(entries.map(|entry| (*entry, at)));
         }
         sorted.sort_unstable();
-        // The entries of one group are far apart in memory. In a loop that does nothing else their cache misses overlap.
+        // The entries of a group are far apart in memory. In a loop without other work their cache misses overlap.
         let key = |(number, at)| {
             let entry = self.plan.entries.get(int::index(number));
             let entry = entry.or_bug("an entry that is not there")?;
@@ -182,7 +182,7 @@ impl Scatter {
         sorted.into_iter().map(key).collect()
     }
 
-    /// Whether the entries ask for the rows of the chunks many times.
+    /// Whether the entries need the rows of the chunks many times.
     fn shares(keys: &[Key], chunks: &[Decoded]) -> bool {
         let rows: u64 = chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
         let most = rows.saturating_mul(COPIES).saturating_add(1 << 16);
@@ -192,7 +192,7 @@ impl Scatter {
             let Some(fragments) = fragments.and_then(|chunk| chunk.fragments.as_ref()) else {
                 continue;
             };
-            // A fragment that does not exist is an error of the gathering.
+            // A missing fragment is reported later, when it is gathered.
             let numbers = key.entry.fragments();
             for found in numbers.map_while(|number| fragments.get(number)) {
                 asked = asked.saturating_add(int::wide(found.len()));
@@ -248,7 +248,7 @@ impl Scatter {
         self.append(&mut file, run, &mut written)
     }
 
-    /// Writes pages; those after the first `written` have places within `file`.
+    /// Writes pages; the positions of pages after the first `written` are relative to `file`.
     fn append(
         &self,
         file: &mut Vec<u8>,
@@ -268,7 +268,7 @@ impl Scatter {
     }
 }
 
-/// A page being filled.
+/// Builds a page.
 #[derive(Debug)]
 struct PageBuilder {
     records: Vec<u8>,

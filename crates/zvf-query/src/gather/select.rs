@@ -36,13 +36,12 @@ pub(crate) fn no_index(level: u32) -> QueryError {
     ))
 }
 
-/// The objects that ids and groups name, in the order of the answer: as asked, members of groups by id. `None`: no
-/// ids and no groups are asked for, so every object counts.
+/// The objects that ids and groups name, in the order of the answer: ids as requested, members of groups by id. `None` without ids and groups:
+/// all objects.
 ///
 /// # Errors
 ///
-/// Misuse: an id that no object has, unless missing ones are ignored; a group that does not exist; groups where there
-/// are none. I/O.
+/// Misuse: an id that no object has, unless missing ones are ignored; a group that does not exist; groups in a store without groups. I/O.
 pub(crate) async fn picks(
     p: &Prepared,
     index: &ObjectIndex,
@@ -57,7 +56,7 @@ pub(crate) async fn picks(
     for id in named(p, members, &|id| ids.slot(id).is_some())? {
         picks.extend(ids.slot(id).map(|row| Pick { id, row }));
     }
-    // An id that all attempts did not find is not requested again.
+    // A failed chunk of manifests is an error only if it is needed; it is not requested again.
     let needed = |chunk| picks.iter().any(|pick| index.chunk_of(pick.row) == chunk);
     if let Some((_, error)) = failed.into_iter().find(|(chunk, _)| needed(*chunk)) {
         return Err(error.into());
@@ -65,8 +64,8 @@ pub(crate) async fn picks(
     Ok(Some((ids, picks)))
 }
 
-/// The ids that a query names, in the order of the answer: as asked and in the groups, members of groups ascending.
-/// Members without a row have no vertices on any level and are left out.
+/// The ids that a query names, in the order of the answer: as requested if they are also in the groups; members of groups ascending. Members
+/// without a row have no vertices on any level and are left out.
 ///
 /// # Errors
 ///
@@ -147,8 +146,8 @@ pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError
     Ok(Some(all.into_iter().flatten().collect()))
 }
 
-/// Asks for manifests beside the groups, while it is not known which are needed, where there are few chunks of them:
-/// that saves a round. They are kept by the index. Returns which chunks failed: nothing may need them.
+/// If there are few chunks of manifests, requests all of them together with the groups, before the needed ones are known. This saves a round of
+/// requests. The index caches them. Returns the chunks that failed, which may not be needed.
 async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Vec<(u64, StoreError)> {
     const MOST: u64 = 32;
     if p.query.groups.is_none() || index.manifest_chunks() > MOST {

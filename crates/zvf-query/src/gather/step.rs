@@ -1,4 +1,4 @@
-//! The work on a batch of manifest entries, done on a worker thread.
+//! Gathers the rows of a batch of manifest entries, on a worker thread.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::reader::{Decoded, Reader};
 use crate::vertex_table::{Gathered, TablePlan};
 use zvf_store::format::int;
 
-/// Pieces after which a step ends.
+/// Number of pieces after which a step ends.
 pub(super) const MOST_PIECES: usize = 1 << 18;
 
 /// The rows of one fragment of one object in the answer.
@@ -24,19 +24,19 @@ pub(crate) struct Piece {
     pub(crate) pick: u32,
     pub(crate) slot: Slot,
     pub(crate) fragment: u32,
-    /// Row of the answer that the first kept row became; set when the piece is placed.
+    /// Row of the answer for the first kept row; set when the piece is placed.
     pub(crate) out: u64,
     /// Kept rows.
     pub(crate) taken: u32,
-    /// Which positions of the fragment are kept; `None`: all.
+    /// The kept positions of the fragment; `None`: all.
     pub(crate) positions: Option<Box<[u32]>>,
-    /// Whether the first kept row follows the last kept row of the piece before in the object.
+    /// Whether the first kept row directly follows the last kept row of the previous piece in the object.
     pub(crate) joined: bool,
-    /// Whether the fragment's first and last row are kept; `None` of an empty fragment.
+    /// Whether the first and the last row of the fragment are kept; `None` for an empty fragment.
     pub(crate) ends: Option<(bool, bool)>,
 }
 
-/// Where to go on in a batch.
+/// The position at which a batch continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) entry: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Cursor {
 pub(crate) struct Step {
     pub(crate) gathered: Gathered,
     pub(crate) pieces: Vec<Piece>,
-    /// The batch is not done: so many rows came together that they are handed out first.
+    /// Set if the step ended before the batch, because it has many rows.
     pub(crate) rest: Option<Cursor>,
     pub(crate) misplaced: Option<Slot>,
 }
@@ -65,16 +65,16 @@ impl Step {
     }
 }
 
-/// Everything the steps of a query share.
+/// The data that the steps of a query share.
 #[derive(Debug)]
 pub(crate) struct GatherPlan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) table: TablePlan,
     pub(crate) entries: Entries,
-    /// Where the entries of each object begin, and the end.
+    /// The first entry of each object, and the end.
     pub(crate) starts: Vec<usize>,
     pub(crate) ids: Vec<i64>,
-    /// Rows after which a step ends.
+    /// Number of rows after which a step ends.
     pub(crate) most_rows: usize,
 }
 
@@ -89,7 +89,7 @@ impl GatherPlan {
         })
     }
 
-    /// The index of the object of an entry, searched from that of an earlier entry, or from 0.
+    /// The index of the object of an entry. The search begins at `before`, the object of an earlier entry, or 0.
     fn pick(&self, entry: usize, before: u32) -> u32 {
         // Most objects have a few entries, so that the next entry belongs to one of the next objects. A short linear search reads memory in
         // order; a binary search would miss the cache.
@@ -161,8 +161,8 @@ impl GatherPlan {
         Ok(step)
     }
 
-    /// Gathers one fragment of an entry. The number of the object in the piece is 0: only some callers need it, and a search for it in each of
-    /// millions of entries, in no order, was a tenth of a full read by objects.
+    /// Gathers one fragment of an entry. The number of the object in the piece is 0, because only some callers need it: searching for it in
+    /// millions of unordered entries took a tenth of the time of a full read by object.
     pub(super) fn piece(
         &self,
         chunk: &Decoded,
@@ -235,7 +235,7 @@ impl GatherPlan {
         })
     }
 
-    /// A chunk without vertices is accepted only if the level lists it.
+    /// Fails for a chunk without vertices that the level does not list.
     pub(super) fn check_listed(&self, chunk: &Decoded, entry: usize) -> Result<(), QueryError> {
         let coord = self.reader.table.get(chunk.slot);
         if self.reader.level.vertices().presence().contains(coord) {
@@ -250,7 +250,7 @@ impl GatherPlan {
     }
 }
 
-/// Rows of the object that the query does not see.
+/// Marks rows of an object that are not part of the query.
 pub(super) fn gap(pick: u32) -> Piece {
     Piece {
         pick,
@@ -269,12 +269,12 @@ pub(super) fn gap(pick: u32) -> Piece {
 pub(crate) struct Placer {
     next: u64,
     pick: Option<u32>,
-    /// The last row of the object so far is kept.
+    /// Whether the last row of the object so far is kept.
     open: bool,
 }
 
 impl Placer {
-    /// Gives a piece its first row, and says whether it joins the one before.
+    /// Sets the first row of a piece, and whether it joins the previous one.
     pub(crate) fn place(&mut self, piece: &mut Piece) {
         if self.pick != Some(piece.pick) {
             self.pick = Some(piece.pick);
@@ -282,7 +282,7 @@ impl Placer {
         }
         piece.out = self.next;
         self.next += u64::from(piece.taken);
-        // An empty fragment lets the rows on its two sides meet.
+        // An empty fragment does not separate the rows before and after it.
         if let Some((first, last)) = piece.ends {
             piece.joined = self.open && first;
             self.open = last;

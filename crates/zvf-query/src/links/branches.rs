@@ -1,5 +1,4 @@
-//! Skeletons: a row's parent is the row before it in its fragment, unless a stored record says otherwise (`zvf-0.9`,
-//! section 14.3).
+//! Skeletons: the parent of a row is the previous row in its fragment, unless a stored record names another one (`zvf-0.9`, section 14.3).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ pub(crate) struct Parents {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredParent {
     pub(crate) child: Key,
-    /// [`Key::OUTSIDE`]: in a chunk that the query does not see.
+    /// [`Key::OUTSIDE`]: in a chunk that is not part of the query.
     pub(crate) parent: Key,
     cell: usize,
     row: u32,
@@ -69,14 +68,14 @@ impl Parents {
             }
         }
         records.sort_by_key(|record| record.child);
-        // Keeps the last of equals.
+        // Keeps the last record of each child.
         records.reverse();
         records.dedup_by_key(|record| record.child);
         records.reverse();
         Ok(Self { cells, records })
     }
 
-    /// The records of children in a stretch of rows of one chunk.
+    /// The records of children in a range of rows of one chunk.
     pub(crate) fn of(&self, slot: Slot, rows: Range<u32>) -> &[StoredParent] {
         let from = self
             .records
@@ -110,7 +109,7 @@ impl Parents {
     }
 }
 
-/// Everything the links of a result in chunk order come from.
+/// The data from which the links of a result in chunk order are made.
 #[derive(Debug)]
 pub(crate) struct Branches {
     pub(crate) table: LinkTable,
@@ -119,7 +118,7 @@ pub(crate) struct Branches {
 }
 
 impl Branches {
-    /// The links of the rows of some chunks, children rising.
+    /// The links of the rows of some chunks, ordered by child.
     ///
     /// # Errors
     ///
@@ -154,10 +153,10 @@ impl Branches {
     }
 }
 
-/// No parent.
+/// Marks a missing parent.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The row before each row in the lowest fragment that contains it.
+/// The previous row of each row, in the lowest fragment that contains it.
 pub(crate) fn implied_parents(fragments: &Fragments, rows: u32) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX - 1;
     let mut parents = vec![UNSEEN; int::index(rows)];

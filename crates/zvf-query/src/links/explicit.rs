@@ -1,4 +1,4 @@
-//! Graphs, meshes, and whatever else stores its links: the records are the links (`zvf-0.9`, section 14.1).
+//! Kinds with stored links, such as graphs and meshes: the records are the links (`zvf-0.9`, section 14.1).
 
 use arrow_array::RecordBatch;
 
@@ -7,7 +7,7 @@ use super::table::{LinkSink, LinkTable};
 use crate::QueryError;
 use crate::row_map::RowMap;
 
-/// The links of some cells with all their endpoints kept, in the order of the records.
+/// The links of some cells whose endpoints are all in the answer, in the order of the records.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Links of a few objects, where groups of links follow the fragments of their chunk (`fragment_link_groups`; `zvf-0.9`, appendix
-//! E): of a cell only the rows of those fragments are looked at.
+//! Links of a few objects, in levels that group links by the fragments of their chunk (`fragment_link_groups`; `zvf-0.9`, appendix E): only the
+//! rows of these fragments are decoded.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
 use zvf_store::format::int;
 
-/// The array of the groups of links; `None` if the level does not claim that groups follow fragments.
+/// The array with the groups of links; `None` if the level does not declare that links are grouped by fragments.
 ///
 /// # Errors
 ///
@@ -70,12 +70,12 @@ impl Family {
         QueryError::malformed(place, what)
     }
 
-    /// Decodes the records of a cell that are in the wanted groups, in the order of their rows. Takes its cells in the
-    /// order of [`wants`](Self::wants).
+    /// Decodes the records in the requested groups of a cell, in the order of their rows. Consumes cells in the order of
+    /// [`wants`](Self::wants).
     ///
     /// # Errors
     ///
-    /// Malformed cells; groups other than the level claims.
+    /// Malformed cells; groups that contradict the declaration of the level.
     pub(super) fn decode_groups(
         &self,
         at: LinkCellRef,
@@ -147,11 +147,11 @@ impl Family {
         })
     }
 
-    /// Checks that records that were found by their groups are links of the fragments of these groups.
+    /// Checks that the records of groups are links of the groups' fragments.
     ///
     /// # Errors
     ///
-    /// Malformed: the level's claim is wrong.
+    /// Malformed: the declaration of the level is wrong.
     pub(crate) fn check_groups<'f>(
         &self,
         cell: &RecordCell,
@@ -160,7 +160,7 @@ impl Family {
         let Some(groups) = &cell.groups else {
             return Ok(());
         };
-        // A chunk past the limit of a query is not read, and none of its links is in the answer.
+        // A chunk after the limit of a query is not read, and none of its links is in the answer.
         let Some(fragments) = groups.slot.and_then(fragments) else {
             return Ok(());
         };
@@ -169,7 +169,7 @@ impl Family {
             let what = format!("{count} groups, the chunk has {fragments} fragments");
             return Err(self.false_claim(&cell.at, what));
         }
-        // A list of rows is sorted once for the links of its group that follow each other.
+        // A list of rows is sorted once for consecutive links of its group.
         let mut list: Option<(u32, Vec<u32>)> = None;
         let records = cell.keys.chunks_exact(self.width().max(1));
         for ((keys, &group), row) in records.zip(&groups.group).zip(&groups.rows) {

@@ -1,4 +1,4 @@
-//! Links of a result: stored ones, and those the conventions imply.
+//! Links of a result: stored ones, and links that are implied by the conventions.
 
 pub(crate) mod branches;
 pub(crate) mod explicit;
@@ -9,7 +9,7 @@ pub(crate) mod table;
 
 use zvf_store::meta::{Kind, LinksConvention};
 
-/// Where the links of a level come from.
+/// How the links of a level are determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// From stored records.
@@ -21,7 +21,7 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// The rule of a kind of geometry under the store's convention.
+    /// The rule for a kind of geometry and the convention of the store.
     pub(crate) fn of(kind: Kind, convention: Option<LinksConvention>) -> Self {
         let explicit = convention == Some(LinksConvention::Explicit);
         match kind {

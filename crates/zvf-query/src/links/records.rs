@@ -1,4 +1,4 @@
-//! Stored link records: which cells a query needs, and their endpoints in the order of the application.
+//! Stored link records: determines the cells that a query needs, and decodes their endpoints in the order of the application.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,13 +22,13 @@ use zvf_store::format::int;
 /// Most cells that are read together.
 const MOST_CELLS: usize = 64;
 
-/// A family with the attributes that are wanted, shared with worker threads.
+/// A family with the requested attributes, shared with worker threads.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) links: LinkFamily,
     /// The attributes with readable values.
     attributes: Vec<LinkAttribute>,
-    /// One for each of them.
+    /// The columns of the attributes.
     pub(crate) columns: Vec<ColumnSpec>,
     pub(crate) level: u32,
     /// Cells and links that were read.
@@ -40,7 +40,7 @@ pub(crate) struct Family {
     missing: Vec<AtomicBool>,
 }
 
-/// The wanted groups of one link cell.
+/// The requested groups of one link cell.
 #[derive(Debug)]
 pub(crate) struct WantedGroups {
     /// `link_fragments`.
@@ -49,14 +49,14 @@ pub(crate) struct WantedGroups {
     pub(super) fragments: Vec<u32>,
 }
 
-/// The groups that the records of a cell were found in.
+/// The groups of the records of a cell.
 #[derive(Debug)]
 pub(crate) struct FoundGroups {
     /// The chunk.
     pub(super) slot: Option<Slot>,
     /// Groups of the cell.
     pub(super) count: u32,
-    /// By record.
+    /// The group of each record.
     pub(super) group: Vec<u32>,
     /// The row of each record in its cell.
     pub(super) rows: Vec<u32>,
@@ -67,7 +67,7 @@ pub(crate) struct FoundGroups {
 pub(crate) struct LinkCellRef {
     pub(crate) array: usize,
     pub(crate) source: ChunkCoord,
-    /// The wanted groups; `None`: all records.
+    /// The requested groups; `None`: all records.
     pub(crate) groups: Option<Arc<WantedGroups>>,
 }
 
@@ -77,16 +77,16 @@ pub(crate) struct RecordCell {
     pub(crate) at: LinkCellRef,
     /// Whether pairs go from parent to child.
     pub(crate) parent_first: bool,
-    /// L endpoints a record.
+    /// L endpoints for each record.
     pub(crate) keys: Vec<Key>,
     /// One for each attribute of the family.
     pub(crate) attributes: Vec<Cell>,
-    /// Where the records were found by their groups, which are not all of the cell.
+    /// The groups of the records, if only some groups of the cell were read.
     pub(crate) groups: Option<FoundGroups>,
 }
 
 impl RecordCell {
-    /// Row of the cell that record `i` is in; one that no cell has, an error where its values are copied, if there is no such record.
+    /// The row of record `i` in its cell; for a missing record, a row beyond all cells, which is an error when its values are copied.
     pub(crate) fn row(&self, i: usize) -> u32 {
         match &self.groups {
             Some(groups) => groups.rows.get(i).copied().unwrap_or(u32::MAX),
@@ -155,8 +155,8 @@ impl Family {
         all
     }
 
-    /// A warning where every cell of the family was read and the links are not as many as its document states: links were
-    /// lost, or the number is out of date (`zvf-0.9`, section 13.2).
+    /// A warning if all cells of the family were read and their number of links differs from the document: links were lost, or the number is out
+    /// of date (`zvf-0.9`, section 13.2).
     fn count_warning(&self) -> Option<String> {
         let arrays = self.links.arrays();
         let cells = arrays
@@ -170,7 +170,7 @@ impl Family {
         count_warning(&place, ("num_links", stated), (found, "links")).filter(|_| all)
     }
 
-    /// Endpoints a record.
+    /// Endpoints of a record.
     pub(crate) fn width(&self) -> usize {
         self.links.width()
     }
@@ -186,7 +186,7 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Malformed: a cell with an endpoint in a chunk without vertices, if the query takes the `whole` level.
+    /// Malformed: a cell with an endpoint in a chunk without vertices, if the query reads the `whole` level.
     pub(crate) fn cells(
         &self,
         table: &ChunkTable,
@@ -216,7 +216,7 @@ impl Family {
         Ok(found)
     }
 
-    /// Refuses a cell that does not touch the query although the query takes the whole level; `near` cells touch it.
+    /// Fails for a cell that does not touch a query of the whole level; `near` are the cells that touch it.
     fn check_whole(
         &self,
         number: usize,
@@ -261,7 +261,7 @@ impl Family {
             .to_owned()
     }
 
-    /// The cells of one link cell: records, their groups if wanted, then attributes.
+    /// The cells of one link cell: records, their groups if requested, then attributes.
     pub(crate) fn wants(&self, cell: &LinkCellRef, out: &mut Vec<CellWant>) {
         if let Some(array) = self.links.arrays().get(cell.array) {
             out.push(CellWant {
@@ -307,26 +307,26 @@ impl Family {
         found
     }
 
-    /// Groups of cells that are read together, so small that several fit the budget if records are distributed as documents suggest.
+    /// Splits cells into groups that are read together, so small that several fit the budget if the counts in documents are right.
     pub(crate) fn parts(&self, cells: Vec<LinkCellRef>, budget: u64) -> Vec<Vec<LinkCellRef>> {
         let (arrays, doc) = (self.links.arrays(), self.links.doc());
         let count = |array: &LinkArray| int::wide(array.array.presence().len());
         let all: u64 = arrays.iter().map(count).sum();
         let records = doc.num_physical_records.or(doc.num_links).unwrap_or(0);
-        // Nearly all links are inside of chunks; those between chunks are distributed over the cells of all arrays.
+        // Nearly all links are inside chunks; links between chunks are distributed over the cells of all arrays.
         let per = |cell: &LinkCellRef| {
             let inside = arrays.get(cell.array).filter(|array| array.is_intra());
             records / inside.map_or(all, count).max(1)
         };
-        // Endpoints as they are stored, as keys and as rows of the answer; attributes twice.
+        // Endpoints are in memory as stored, as keys and as rows of the answer; attributes twice.
         let values: usize = self.columns.iter().map(ColumnSpec::row_bytes).sum();
         let record = int::wide(self.width().saturating_mul(24).saturating_add(values * 2));
         together(cells, per, budget / 16 / record.max(1))
     }
 
-    /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants): calls `each` with the chunks of
-    /// the endpoints and one record after another. Of duplicate families only the copy at the lex-smallest chunk of a
-    /// record is visited. Returns the attributes, with the number of records.
+    /// Decodes one link cell; consumes cells in the order of [`wants`](Self::wants). Calls `each` for every record, with the chunks of its endpoints.
+    /// Families that store a record several times are visited only at the lex-smallest chunk of the record. Returns the attributes, with the
+    /// number of records.
     ///
     /// # Errors
     ///
@@ -349,7 +349,7 @@ impl Family {
         let place = || Place::cell(self.level, &self.path(at.array), &at.source);
         array.endpoint_chunks(&at.source, ends)?;
         let cell = array.decode(&at.source, &bytes)?;
-        // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
+        // All records of a cell have the same endpoint chunks, so copies are skipped as whole cells.
         let records = if array.is_copy(ends) { 0 } else { cell.len() };
         self.cells_read.fetch_add(1, Ordering::Relaxed);
         if self.links.counts(array) {
@@ -378,7 +378,7 @@ impl Family {
         Ok(attributes.into_iter().map(|one| (one, records)).collect())
     }
 
-    /// Takes the attributes of a cell with `rows` rows; `records` of them are used.
+    /// Decodes the attributes of a cell with `rows` rows, of which `records` are used.
     ///
     /// # Errors
     ///
@@ -465,7 +465,7 @@ impl Family {
         })
     }
 
-    /// Checks that every endpoint of a cell is inside its chunk's buffer.
+    /// Checks that all endpoints of a cell are inside the buffers of their chunks.
     ///
     /// # Errors
     ///
@@ -490,7 +490,7 @@ impl Family {
     }
 }
 
-/// Cells in their order, those together that have at most so many records; a cell that has more is alone.
+/// Splits cells, in order, into groups with at most `most` records; a larger cell is a group of its own.
 fn together<C>(cells: Vec<C>, records: impl Fn(&C) -> u64, most: u64) -> Vec<Vec<C>> {
     let mut parts: Vec<Vec<C>> = Vec::new();
     let mut sum = 0_u64;

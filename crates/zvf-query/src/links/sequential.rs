@@ -13,17 +13,17 @@ use crate::object_counts::ObjectCounts;
 use crate::plan::chunks::Slot;
 use crate::row_map::{ChunkRows, Key, RowMap};
 
-/// Everything the links of a result in chunk order come from.
+/// The data from which the links of a result in chunk order are made.
 #[derive(Debug)]
 pub(crate) struct Sequential {
     pub(crate) table: LinkTable,
     pub(crate) kept: Arc<RowMap>,
-    /// `None` without an object index: every fragment counts then.
+    /// `None` without an object index; all fragments are used then.
     pub(crate) resolved: Option<Arc<ObjectCounts>>,
     pub(crate) stored: Stored,
 }
 
-/// Stored records by their vertices in the result: where link attributes come from.
+/// Stored records by their vertices in the result, for link attributes.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     cells: Vec<RecordCell>,
@@ -32,8 +32,8 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Sorts the records. `links` appends the links of the result, as pairs of its rows, that a record with two endpoints is of. The
-    /// first of several records of one link counts.
+    /// Sorts the records. `links` appends the links of the result, as pairs of its rows, that belong to the two endpoints of a record. Of several
+    /// records of one link, the first is used.
     pub(crate) fn new(
         cells: Vec<RecordCell>,
         mut links: impl FnMut(Key, Key, &mut Vec<(u64, u64)>),
@@ -57,7 +57,7 @@ impl Stored {
         self.records.iter().map(|(pair, _, _)| *pair).collect()
     }
 
-    /// Appends a link with its attributes, or without any if no record is stored.
+    /// Appends a link with its attributes; they are missing if no record is stored.
     pub(crate) fn push(&self, sink: &mut LinkSink, a: u64, b: u64) -> Result<(), QueryError> {
         sink.push_vertices([a, b].into_iter());
         let found = self
@@ -107,7 +107,7 @@ impl Sequential {
                 .fragments
                 .as_ref()
                 .is_some_and(|fragments| fragments.disjoint());
-            // Stored records may start anywhere, manifests only at the end of a fragment.
+            // Stored records may start at any row, links from manifests only at the last row of a fragment.
             if rising && self.resolved.is_some() && !sink.has_attributes() {
                 self.rising(slot, chunk, &bridges, &mut sink);
                 continue;
@@ -125,8 +125,8 @@ impl Sequential {
         sink.finish()
     }
 
-    /// The links of a chunk with fragments that are rising ranges: those of each fragment, then those that leave its last
-    /// row. This order is already sorted.
+    /// The links of a chunk whose fragments are rising ranges: for each fragment, its own links, then the links that start at its last row. This
+    /// order is sorted.
     fn rising(&self, slot: Slot, chunk: &ChunkRows, bridges: &[(u64, u64)], sink: &mut LinkSink) {
         let Some(fragments) = &chunk.fragments else {
             return;
@@ -166,7 +166,7 @@ impl Sequential {
         }
     }
 
-    /// Without an object index nothing but stored records joins fragments.
+    /// The links between fragments without an object index: only stored records.
     fn stored_pairs(&self) -> Vec<(u64, u64)> {
         if self.resolved.is_some() {
             Vec::new()
@@ -233,7 +233,7 @@ fn pairs(rows: Rows<'_>, chunk: &ChunkRows, out: &mut Vec<(u64, u64)>) {
     }
 }
 
-/// Visits two sorted lists as one, equal pairs once.
+/// Merges two sorted lists; equal pairs are visited once.
 fn merge(
     left: &[(u64, u64)],
     right: &[(u64, u64)],

@@ -19,7 +19,7 @@ use crate::objects::free_name;
 pub(crate) struct LinkTable {
     pub(crate) schema: SchemaRef,
     pub(crate) width: usize,
-    /// The stored family, when there is one.
+    /// The stored family, if any.
     pub(crate) family: Option<Arc<Family>>,
 }
 
@@ -54,7 +54,7 @@ impl LinkTable {
     }
 }
 
-/// Links on their way into one batch.
+/// Builds one batch of links.
 #[derive(Debug)]
 pub(crate) struct LinkSink {
     table: LinkTable,
@@ -63,7 +63,7 @@ pub(crate) struct LinkSink {
 }
 
 impl LinkSink {
-    /// Room for `links` links.
+    /// An empty batch with a capacity of `links` links.
     pub(crate) fn new(table: &LinkTable, links: usize) -> Self {
         let columns = table
             .family
@@ -87,7 +87,7 @@ impl LinkSink {
             .unwrap_or(0)
     }
 
-    /// Whether attributes are wanted, so that links must be pushed with them.
+    /// Whether the table has attributes, so that links must be pushed with them.
     pub(crate) fn has_attributes(&self) -> bool {
         !self.columns.is_empty()
     }
@@ -113,7 +113,7 @@ impl LinkSink {
         }
     }
 
-    /// Appends the vertices of one link; its attributes follow.
+    /// Appends the vertices of one link; the caller then appends its attributes.
     pub(crate) fn push_vertices(&mut self, vertices: impl Iterator<Item = u64>) {
         self.vertices.extend(vertices);
     }

@@ -1,4 +1,4 @@
-//! What is known of one object.
+//! The measures of one object.
 
 /// The measures of an object; those that do not apply are missing.
 #[derive(Debug, Clone, Default)]
@@ -13,10 +13,10 @@ pub(super) struct Measured {
     pub(super) faces: Option<u64>,
     pub(super) surface: Option<f64>,
     pub(super) volume: Option<f64>,
-    /// The positions of the first and the last vertex; none without vertices.
+    /// The positions of the first and the last vertex; empty without vertices.
     pub(super) first: Vec<f64>,
     pub(super) last: Vec<f64>,
-    /// Of each axis.
+    /// The range on each axis.
     pub(super) bounds: Vec<(f64, f64)>,
     pub(super) means: Vec<Option<f64>>,
 }

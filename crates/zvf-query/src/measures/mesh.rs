@@ -7,12 +7,12 @@ use crate::error::OrBug;
 use crate::statistics::CompensatedSum;
 use crate::whole_objects::WholeObjects;
 
-/// The faces of an object as triangles. Vertices with the same position are one.
+/// The faces of an object as triangles. Vertices with the same position are merged.
 #[derive(Debug)]
 pub(super) struct Mesh<'o> {
     /// The positions of the corners.
     triangles: Vec<[&'o [f64]; 3]>,
-    /// Edges of faces, with the numbers of faces on one side and on the other.
+    /// Edges of faces, with the number of faces on either side.
     edges: HashMap<(usize, usize), (u32, u32)>,
 }
 
@@ -33,7 +33,7 @@ impl<'o> Mesh<'o> {
             for row in face {
                 let position = objects.position(*row);
                 let position = position.or_bug("a link of rows that are not returned")?;
-                // -0 and 0 are one place.
+                // Normalizes -0 to 0.
                 let key = position
                     .iter()
                     .map(|value| (value + 0.0).to_bits())
@@ -41,7 +41,7 @@ impl<'o> Mesh<'o> {
                 let next = known.len();
                 corners.push((*known.entry(key).or_insert(next), position));
             }
-            // A vertex that follows itself is no corner.
+            // Repeated corners are dropped.
             corners.dedup_by_key(|(number, _)| *number);
             let ends = corners.first().zip(corners.last());
             if corners.len() > 1 && ends.is_some_and(|(first, last)| first.0 == last.0) {
@@ -71,7 +71,7 @@ impl<'o> Mesh<'o> {
         let mut sum = CompensatedSum::default();
         for [a, b, c] in &self.triangles {
             let (u, v) = (difference(b, a), difference(c, a));
-            // Of any number of axes.
+            // For any number of axes.
             let (uu, vv, uv) = (dot(&u, &u), dot(&v, &v), dot(&u, &v));
             let area = match (u.as_slice(), v.as_slice()) {
                 ([ux, uy, uz], [vx, vy, vz]) => {

@@ -26,7 +26,7 @@ use object::PathMeter;
 use table::MeasureTable;
 use zvf_store::format::int;
 
-/// Most vertices of a batch of objects that are in memory with their links, unless one object has more.
+/// Most vertices of a batch of objects in memory with their links, unless a single object has more.
 const VERTICES: u64 = 1 << 20;
 
 /// The column of ids.
@@ -41,29 +41,29 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// One row for each object, in the order of the query or of the object index:
 ///
-/// | column | of | meaning |
+/// | column | kinds | meaning |
 /// |---|---|---|
 /// | `object_id` | all | |
 /// | `points` | all | vertices |
 /// | `length` | all kinds with links of two vertices | sum of the lengths of the links |
 /// | `tortuosity` | lines, polylines, streamlines | length, divided by the distance of both ends; missing if that is 0 |
 /// | `branches`, `tips` | skeletons, graphs | vertices with three or more neighbours, vertices with one |
-/// | `strahler` | skeletons | Strahler order of the root; missing if the links are no forest |
+/// | `strahler` | skeletons | Strahler order of the root; missing if the links do not form a forest |
 /// | `faces`, `surface` | meshes | number and area of the faces |
 /// | `volume` | meshes in three dimensions | enclosed volume; missing unless the surface is closed and its faces have one orientation |
 /// | `min_x`, `max_x`, .. | all | bounds on each axis |
 /// | `mean_NAME` | on request | mean of a vertex attribute, missing values and NaN left out; `mean_NAME_0`, .. of several channels |
 ///
-/// All are float64 but ids and counts. Objects without vertices have no length, bounds and means.
+/// All are float64 except ids and counts. Objects without vertices have no length, bounds and means.
 ///
 /// # Units
 ///
-/// World coordinates, as they are stored; all axes count, one of time too.
+/// Stored world coordinates, over all axes, including time.
 ///
 /// # Cost
 ///
-/// The list of objects, then the vertices of the selected ones once if their links follow from the order of rows; of other kinds batches of objects of
-/// about a million vertices are read with their links, each by a query of its own.
+/// The list of objects, then the vertices of the selected ones, once, if their links are implied by the order of rows. For other kinds, batches of
+/// objects with about a million vertices are read with their links, each by its own query.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ impl Measures {
                 batch_rows: query.batch_rows,
                 ..Query::default()
             };
-            // The schema of the vertices says what attributes are.
+            // The types of attributes are in the schema of the vertices.
             let answer = crate::query(store, paths).await?;
             let schema = answer
                 .schema(Table::Vertices)
@@ -175,11 +175,11 @@ impl Measures {
         })
     }
 
-    /// Keeps `object_id` and some measures, each with its name in the table that is returned.
+    /// Restricts the table to `object_id` and some measures, with new names.
     ///
     /// # Errors
     ///
-    /// Misuse: a measure that the objects do not have, a name that is given twice or is `object_id`.
+    /// Misuse: an unknown measure, a name that is repeated or is `object_id`.
     pub fn with_columns<'n>(
         mut self,
         columns: impl IntoIterator<Item = (&'n str, &'n str)>,
@@ -213,12 +213,12 @@ impl Measures {
         Ok(self)
     }
 
-    /// Adds the positions of the first and the last vertex of lines, polylines and streamlines to the table: `start_x`, .., `end_x`, .. for each axis, float64,
-    /// missing of objects without vertices. Before [`with_columns`](Self::with_columns), which then may choose them.
+    /// Adds the positions of the first and the last vertex of lines, polylines and streamlines to the table: `start_x`, .., `end_x`, .. for each
+    /// axis, float64, missing for objects without vertices. Call it before [`with_columns`](Self::with_columns), which can then select them.
     ///
     /// # Errors
     ///
-    /// Misuse: another kind, whose objects have no ends.
+    /// Misuse: a kind without ends.
     pub fn with_ends(mut self) -> Result<Self, QueryError> {
         if !self.kind.is_chain() {
             return Err(QueryError::misuse(format!(
@@ -278,7 +278,7 @@ impl Measures {
                         if table == Table::Vertices {
                             done = meter.extend(&batch, &self.table)?;
                         }
-                        // Objects without vertices are between those that have some.
+                        // Objects without vertices are inserted between the others.
                         let last = done.last().map(|object| object.id);
                         let rest = self.objects.get(self.next..);
                         let rest = rest.or_bug("objects beyond the last")?;
@@ -313,7 +313,7 @@ impl Measures {
         })
     }
 
-    /// The columns of a batch that are returned.
+    /// The returned columns of a batch.
     fn returned(&self, batch: RecordBatch) -> Result<RecordBatch, QueryError> {
         let Some((indexes, schema)) = &self.chosen else {
             return Ok(batch);
@@ -339,7 +339,7 @@ impl Measures {
     }
 }
 
-/// Puts objects without vertices between those that have some.
+/// Inserts objects without vertices between the others.
 fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, QueryError> {
     let mut found = found.into_iter().peekable();
     let mut rows = Vec::with_capacity(all.len());

@@ -15,7 +15,7 @@ use crate::error::OrBug;
 use crate::statistics::CompensatedSum;
 use crate::whole_objects::{WholeObjects, distance};
 
-/// Measures objects from rows, one after another: what needs no links but those from each row to the next.
+/// Measures objects from their rows, for kinds whose rows are linked to the next row.
 #[derive(Debug)]
 pub(super) struct PathMeter {
     dims: usize,
@@ -45,7 +45,7 @@ impl PathMeter {
         }
     }
 
-    /// Measures rows of objects; returns those that are complete.
+    /// Adds rows; returns the measures of complete objects.
     pub(super) fn extend(
         &mut self,
         batch: &RecordBatch,
@@ -69,7 +69,7 @@ impl PathMeter {
         Ok(done)
     }
 
-    /// The object that is complete when no more rows follow.
+    /// Completes the last object.
     pub(super) fn end(&mut self) -> Option<Measured> {
         self.object.take().map(|object| object.measured(true))
     }
@@ -100,7 +100,7 @@ impl Rows {
             .or_bug("a row without a position")
     }
 
-    /// The values of a row that are averaged.
+    /// The values of a row for means.
     fn values(&self, row: usize) -> impl Iterator<Item = Result<f64, QueryError>> {
         self.attributes.iter().flat_map(move |(values, width)| {
             let start = row.saturating_mul(*width);

@@ -37,9 +37,9 @@ enum Measure {
     Min(usize),
     Max(usize),
     Mean(usize),
-    /// Of the first vertex, on an axis.
+    /// The coordinate of the first vertex on an axis.
     Start(usize),
-    /// Of the last vertex.
+    /// The coordinate of the last vertex on an axis.
     End(usize),
 }
 
@@ -89,7 +89,7 @@ impl MeasureTable {
         let mut columns = Vec::new();
         let mut number = 0;
         for name in means {
-            // An attribute with the name of a column of the table has another one there.
+            // An attribute with the name of another column has a prefix in the table.
             let column = [format!("attribute:{name}"), name.clone()];
             let column = column
                 .into_iter()
@@ -172,7 +172,7 @@ impl MeasureTable {
         let numbers = |of: &dyn Fn(&Measured) -> Option<f64>| -> ArrayRef {
             Arc::new(rows.iter().map(of).collect::<Float64Array>())
         };
-        // The bounds of positions that are all NaN are none.
+        // Without a finite coordinate there are no bounds.
         let known = |bounds: &(f64, f64)| bounds.0 <= bounds.1;
         let column = |measure: &Measure| -> ArrayRef {
             match *measure {

@@ -7,13 +7,13 @@ use zvf_store::format::int;
 use crate::QueryError;
 use crate::error::OrBug;
 
-/// The place of a row in an object.
+/// The index of a row in an object.
 fn place(rows: &Range<usize>, row: usize) -> Result<usize, QueryError> {
     let place = rows.contains(&row).then(|| row - rows.start);
     place.or_bug("a link between two objects")
 }
 
-/// How many links each vertex has. A link from a vertex to itself is none.
+/// The number of links of each vertex. Links from a vertex to itself are ignored.
 pub(super) fn degrees(rows: Range<usize>, links: &[usize]) -> Result<Vec<u32>, QueryError> {
     let mut degrees = vec![0_u32; rows.len()];
     for pair in links
@@ -28,13 +28,13 @@ pub(super) fn degrees(rows: Range<usize>, links: &[usize]) -> Result<Vec<u32>, Q
     Ok(degrees)
 }
 
-/// Vertices whose degrees satisfy a condition.
+/// The number of vertices with a degree that satisfies a condition.
 pub(super) fn count(degrees: &[u32], of: impl Fn(u32) -> bool) -> u64 {
     int::wide(degrees.iter().filter(|degree| of(**degree)).count())
 }
 
-/// The Strahler order of a skeleton, the highest one of several trees: 1 of a tip, and of other vertices the highest order of their children, or one more if two
-/// children have it. `None`: a vertex has two parents, or is its own ancestor. Links go from child to parent.
+/// The Strahler order of a skeleton; the highest one of several trees. A tip has order 1; other vertices have the highest order of their children,
+/// or one more if two children have it. `None` if a vertex has two parents or is its own ancestor. Links are pairs of child and parent.
 pub(super) fn strahler(rows: Range<usize>, links: &[usize]) -> Result<Option<u64>, QueryError> {
     let mut parents: Vec<Option<usize>> = vec![None; rows.len()];
     let mut children = vec![0_u32; rows.len()];
@@ -47,7 +47,7 @@ pub(super) fn strahler(rows: Range<usize>, links: &[usize]) -> Result<Option<u64
         }
         *children.get_mut(parent).or_bug("a row of no object")? += 1;
     }
-    // The highest order of the children that are done, and whether two have it.
+    // The highest order of the completed children, and whether two children have it.
     let mut orders = vec![(0_u64, false); rows.len()];
     let mut ready: Vec<usize> = children
         .iter()

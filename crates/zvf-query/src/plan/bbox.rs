@@ -8,11 +8,11 @@ use crate::QueryError;
 ///
 /// # Shape
 ///
-/// `lo` and `hi` have one number an axis, in the axis order of the store, and `lo` is at most `hi`. Infinities are allowed.
+/// `lo` and `hi` have one number for each axis, in the axis order of the store, and `lo` is at most `hi`. Infinities are allowed.
 ///
 /// # Units
 ///
-/// World units: what is stored plus `coordinate_offset`, see `zvf-0.9`, section 15.7.
+/// World units: the stored value plus `coordinate_offset`, see `zvf-0.9`, section 15.7.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BBox {
     lo: Vec<f64>,
@@ -24,8 +24,8 @@ impl BBox {
     ///
     /// # Errors
     ///
-    /// Misuse: corners of different lengths, no axis at all, a coordinate that is not a number, or a lower corner above the
-    /// upper one: a box with swapped corners would hold nothing, without a word.
+    /// Misuse: corners of different lengths, no axes, a NaN coordinate, or a lower corner above the upper one, because a box with swapped corners
+    /// would silently select nothing.
     pub fn new(lo: Vec<f64>, hi: Vec<f64>) -> Result<Self, QueryError> {
         if lo.len() != hi.len() {
             return Err(QueryError::misuse(format!(
@@ -61,7 +61,7 @@ impl BBox {
     ///
     /// # Errors
     ///
-    /// Misuse, saying which part is wrong.
+    /// Misuse, with the wrong part.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let Some((lo, hi)) = text.split_once(':') else {
             return Err(QueryError::misuse(format!(

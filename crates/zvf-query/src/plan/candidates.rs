@@ -1,9 +1,8 @@
-//! From a box to the chunks that may hold rows inside it.
+//! Determines the chunks that may have rows inside a box.
 //!
-//! Writers place a position by one of two rules (`zvf-0.9`, section 10.1): straight, `floor(p / chunk_shape)`, or
-//! through bins, `fdiv(floor(p / bin_shape), bins_per_chunk)`. In exact arithmetic they agree; in floating point, or
-//! when bins do not divide chunks, they do not (trap T13). A chunk is a candidate by either rule, and a
-//! cell is in its place by either rule.
+//! Writers place a position by one of two rules (`zvf-0.9`, section 10.1): straight, `floor(p / chunk_shape)`, or by bins,
+//! `fdiv(floor(p / bin_shape), bins_per_chunk)`. The rules agree in exact arithmetic, but not in floating point, or if bins do not divide chunks
+//! (trap T13). So chunks are candidates by either rule, and cells are accepted by either rule.
 
 use crate::BBox;
 
@@ -17,12 +16,12 @@ fn float(number: i64) -> f64 {
     number as f64
 }
 
-/// How one level cuts space into chunks.
+/// The grid of chunks of one level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Grid {
-    /// Edge lengths of a chunk, stored units, one an axis.
+    /// Edge lengths of a chunk in stored units, one for each axis.
     chunk: Vec<f64>,
-    /// Edge lengths of a bin and bins a chunk, where positions may have been placed through bins.
+    /// Edge lengths of a bin, and bins in a chunk, if positions may have been placed by bins.
     bins: Option<(Vec<f64>, Vec<i64>)>,
 }
 
@@ -55,15 +54,15 @@ impl Grid {
         saturate((p / edge).floor())
     }
 
-    /// The chunk of a coordinate through bins.
+    /// The chunk of a coordinate by the rule with bins.
     fn binned(&self, axis: usize, p: f64) -> Option<i64> {
         let (shape, each) = self.bins.as_ref()?;
         let (shape, each) = (shape.get(axis)?, each.get(axis)?);
         Some(saturate((p / shape).floor()).div_euclid(*each))
     }
 
-    /// Whether a cell with rows from `min` to `max` is at the place of one of the two rules. `chunk` is its
-    /// key; a leading attribute component is skipped.
+    /// Whether rows from `min` to `max` are all in the chunk by one of the two rules. `chunk` is the key; a leading attribute component is
+    /// skipped.
     pub(crate) fn in_place(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());
         let Some(chunk) = chunk.get(skip..) else {
@@ -75,15 +74,15 @@ impl Grid {
             .zip(max)
             .enumerate()
             .all(|(axis, ((&at, &min), &max))| {
-                // Rows of NaN alone leave an empty range; nothing can be said about them.
+                // Rows with only NaN have an empty range, which is accepted.
                 min > max
                     || (self.straight(axis, min) == at && self.straight(axis, max) == at)
                     || (self.binned(axis, min) == Some(at) && self.binned(axis, max) == Some(at))
             })
     }
 
-    /// Whether a cell with rows from `min` to `max` has no row at the place of one of the two rules, which is more than an effect of
-    /// rounding. `chunk` is as in [`in_place`](Self::in_place).
+    /// Whether rows from `min` to `max` are all outside the chunk by both rules, which rounding cannot cause. `chunk` is as in
+    /// [`in_place`](Self::in_place).
     pub(crate) fn is_elsewhere(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());
         let axes = chunk.iter().skip(skip).zip(min).zip(max).enumerate();
@@ -96,7 +95,7 @@ impl Grid {
             })
     }
 
-    /// The chunks a box meets.
+    /// The chunks that intersect a box.
     pub(crate) fn candidates(&self, bbox: &BBox, world: &World) -> Candidates {
         let (mut straight, mut binned) = (Vec::new(), Vec::new());
         for axis in 0..self.dims() {
@@ -110,11 +109,11 @@ impl Grid {
         Candidates { straight, binned }
     }
 
-    /// The range of world coordinates on an axis that holds every row which one of the two rules puts into a chunk, a little wider
-    /// than what rounding, also to float32, may move a coordinate.
+    /// The range of world coordinates on one axis of all rows that one of the two rules places in a chunk, extended by a tolerance for rounding
+    /// errors, also of float32.
     pub(crate) fn span(&self, axis: usize, at: i64, world: &World) -> (f64, f64) {
         const WIDER: f64 = 1e-6;
-        // Keys that far out include everything beyond them.
+        // Chunks with such large keys are treated as unbounded.
         if at.unsigned_abs() >= 1 << 52 {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
@@ -135,7 +134,7 @@ impl Grid {
         (low + offset - slack(low), high + offset + slack(high))
     }
 
-    /// The first and last chunk that the store's bounds lead to, by axis.
+    /// The first and last chunk of the bounds of the store, by axis.
     pub(crate) fn extents(&self, lo: &[f64], hi: &[f64]) -> Vec<(i64, i64)> {
         lo.iter()
             .zip(hi)
@@ -145,7 +144,7 @@ impl Grid {
     }
 }
 
-/// The step from stored to world coordinates.
+/// The conversion from stored to world coordinates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct World {
     /// `coordinate_offset`: world = stored + offset. Empty when the store has none.
@@ -157,7 +156,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The stored coordinates that can come out inside the box, as a range on one axis.
+    /// The range of stored coordinates on one axis whose world coordinates may be inside the box.
     fn stored_range(&self, axis: usize, bbox: &BBox) -> (f64, f64) {
         let lo = bbox.lo().get(axis).copied().unwrap_or(f64::NEG_INFINITY);
         let hi = bbox.hi().get(axis).copied().unwrap_or(f64::INFINITY);
@@ -187,7 +186,7 @@ pub(crate) struct Candidates {
 impl Candidates {
     /// The chunks of another grid that overlap these: chunks of `from` and of `to` both begin at the origin.
     pub(crate) fn overlapping(&self, from: &Grid, to: &Grid) -> Self {
-        // What an edge may be off by rounding.
+        // Tolerance for rounding of edges.
         const SLACK: f64 = 1e-9;
         let edges = || from.chunk.iter().zip(&to.chunk);
         let onto = |block: &[(i64, i64)]| -> Vec<(i64, i64)> {
@@ -207,7 +206,7 @@ impl Candidates {
         }
     }
 
-    /// Corners of the block around all candidates, for a key of `rank` components. `None`: keys of fewer axes.
+    /// Corners of the block around all candidates, for keys of `rank` components. `None` if keys have fewer axes.
     pub(crate) fn hull(&self, rank: usize) -> Option<(Vec<i64>, Vec<i64>)> {
         let extra = rank.checked_sub(self.straight.len())?;
         let (mut lo, mut hi) = (vec![i64::MIN; extra], vec![i64::MAX; extra]);
@@ -238,8 +237,8 @@ impl Candidates {
     }
 }
 
-/// The chunk farthest from the origin: where cells were placed by another chunk shape than the metadata says (trap
-/// T12), it is the one that shows it best.
+/// The chunk farthest from the origin. If cells were placed with another chunk shape than the documents state (trap T12), its rows show it most
+/// clearly.
 pub(crate) fn farthest<'a>(
     chunks: impl Iterator<Item = &'a [i64]>,
     dims: usize,

@@ -18,7 +18,7 @@ enum Lookup {
     /// Binary search.
     #[default]
     Search,
-    /// One entry a chunk of the block around all chunks; [`Slot::MAX`] if there is none.
+    /// One entry for each chunk of the block around all chunks; [`Slot::MAX`] for unlisted ones.
     Dense {
         lo: Vec<i64>,
         shape: Vec<i64>,
@@ -27,7 +27,7 @@ enum Lookup {
 }
 
 impl ChunkTable {
-    /// Numbers `chunks`, which must rise in lex order. `None`: more than `u32::MAX - 1` chunks.
+    /// Numbers `chunks`, which must be in lex order. `None`: more than `u32::MAX - 1` chunks.
     pub(crate) fn new<'a>(rank: usize, chunks: impl Iterator<Item = &'a [i64]>) -> Option<Self> {
         let mut coords = Vec::new();
         for chunk in chunks {
@@ -91,7 +91,7 @@ impl ChunkTable {
         self.coords.len().checked_div(self.rank).unwrap_or(0)
     }
 
-    /// Coordinate of a chunk; empty past the end.
+    /// Coordinate of a chunk; empty for an invalid number.
     pub(crate) fn get(&self, slot: Slot) -> &[i64] {
         let start = index(slot).saturating_mul(self.rank);
         self.coords

@@ -1,4 +1,4 @@
-//! What to read: pure functions from metadata to numbered chunks. Nothing here fetches.
+//! Plans reads: pure functions from metadata to numbered chunks, without I/O.
 
 pub(crate) mod bbox;
 pub(crate) mod candidates;

@@ -1,4 +1,4 @@
-//! A region tied to the axes of a store: which positions and boxes are in it.
+//! A region, resolved for the axes of a store, with tests of positions and boxes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{AxisRange, Overlap, Region, Shape};
 use crate::error::existing;
 use crate::{BBox, QueryError};
 
-/// A region of a store.
+/// A resolved region.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundRegion {
     shape: BoundShape,
@@ -42,13 +42,13 @@ enum BoundShape {
     },
     Mask {
         mask: Arc<Mask>,
-        /// The axes of the store that the volume has; `None`: none, all are at 0.
+        /// The axes of the store that are axes of the volume; `None`: the coordinate is 0.
         space: [Option<usize>; 3],
     },
 }
 
 impl Region {
-    /// Ties the region to the axes of a store.
+    /// Resolves the region for the axes of a store.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ fn bind(shape: &Shape, axes: &[&str]) -> Result<BoundShape, QueryError> {
 }
 
 impl BoundRegion {
-    /// Whether a position is in the region; its coordinates are numbers.
+    /// Whether a position without NaN coordinates is in the region.
     pub(crate) fn contains(&self, position: &[f64]) -> bool {
         self.shape.contains(position)
     }
@@ -196,7 +196,7 @@ impl BoundRegion {
         self.shape.overlap(low, high)
     }
 
-    /// A box around the region that is in another one; where nothing is in both, some box.
+    /// A box around the intersection of the region with another box; an arbitrary box if they do not intersect.
     pub(crate) fn bounds(&self, within: Option<&BBox>) -> Result<BBox, QueryError> {
         let all = || vec![(f64::NEG_INFINITY, f64::INFINITY); self.dims];
         let mut found = all();
@@ -207,7 +207,7 @@ impl BoundRegion {
             }
         }
         if found.iter().any(|(low, high)| low > high) {
-            // Region and box are both tested as they are.
+            // The box need not be exact, because region and box are also tested.
             if let Some(bbox) = within {
                 return Ok(bbox.clone());
             }
@@ -254,14 +254,14 @@ impl BoundShape {
     fn overlap(&self, low: &[f64], high: &[f64]) -> Overlap {
         let part = |part: &Self| part.overlap(low, high);
         match self {
-            // Outside of one is inside of the opposite of one.
+            // Outside of one part is inside of its complement.
             Self::All(parts) => {
                 Overlap::any(parts.iter().map(|one| part(one).inverted())).inverted()
             }
             Self::Any(parts) => Overlap::any(parts.iter().map(part)),
             Self::Not(one) => part(one).inverted(),
-            // Rounding never changes an order, so that the nearest and the farthest corner have the least and the largest distance
-            // that any position in between is computed to have.
+            // Rounding is monotonic, so the computed distance of every position in the block is between the computed distances of its nearest
+            // and its farthest point.
             Self::Sphere { center, square, .. } => {
                 let axes = || low.iter().zip(high).zip(center);
                 let nearest = axes().map(|((low, high), one)| (low - one).max(one - high).max(0.0));
@@ -324,7 +324,7 @@ impl BoundShape {
                 *range = (range.0.max(low), range.1.min(high));
             }
         };
-        // Slightly wider, since a rounded difference may accept more.
+        // Slightly wider, because a rounded difference may accept more.
         let around = |value: f64, distance: f64| {
             let slack = (value.abs() + distance) * 1e-15;
             (value - distance - slack, value + distance + slack)

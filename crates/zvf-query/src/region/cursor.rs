@@ -1,11 +1,11 @@
-//! A place in a text that is parsed.
+//! A cursor over a text for the parser of regions.
 
 use crate::filter::Wrong;
 
 /// Largest absolute value of a coordinate: products of three of them are finite.
 pub(super) const LARGEST: f64 = 1e100;
 
-/// The rest of a text, and how far it was read.
+/// A text and the current position.
 #[derive(Debug)]
 pub(super) struct TextCursor<'t> {
     text: &'t str,
@@ -18,7 +18,7 @@ impl<'t> TextCursor<'t> {
         Self { text, at: 0 }
     }
 
-    /// Byte that is read next.
+    /// The next byte.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -34,7 +34,7 @@ impl<'t> TextCursor<'t> {
         self.rest().chars().next()
     }
 
-    /// Skips a character, if it is next.
+    /// Skips a character if it is the next one.
     pub(super) fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         self.at += if found { wanted.len_utf8() } else { 0 };
@@ -49,7 +49,7 @@ impl<'t> TextCursor<'t> {
         }
     }
 
-    /// Takes characters as long as they are wanted; none is fine.
+    /// Takes characters as long as `wanted` is true, possibly none.
     fn run(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
         self.peek();
         let rest = self.rest();
@@ -63,7 +63,7 @@ impl<'t> TextCursor<'t> {
         self.run(|c| c.is_alphanumeric() || c == '_')
     }
 
-    /// Takes a word, if it is the next one, in letters of any case.
+    /// Takes a word if it is the next one, ignoring case.
     pub(super) fn eat_word(&mut self, wanted: &str) -> bool {
         let before = self.at;
         let found = self.word().eq_ignore_ascii_case(wanted);
@@ -73,7 +73,7 @@ impl<'t> TextCursor<'t> {
         found
     }
 
-    /// Takes a name: in backquotes, or up to a blank or one of the signs of the language.
+    /// Takes a name: in backquotes, or up to a blank or a sign of the syntax.
     pub(super) fn name(&mut self, what: &str) -> Result<String, Wrong> {
         if !self.eat('`') {
             let start = self.at;
@@ -99,7 +99,7 @@ impl<'t> TextCursor<'t> {
         }
     }
 
-    /// Takes a number; `inf` and `-inf` are numbers here.
+    /// Takes a number, including `inf` and `-inf`.
     pub(super) fn number(&mut self) -> Result<f64, Wrong> {
         self.peek();
         let start = self.at;
@@ -108,7 +108,7 @@ impl<'t> TextCursor<'t> {
         number.ok_or_else(|| self.expected_at(start, "a number"))
     }
 
-    /// Takes a number that is not infinite, nor so large that products of it are.
+    /// Takes a finite number, which is small enough that products are finite, too.
     pub(super) fn coordinate(&mut self) -> Result<f64, Wrong> {
         self.peek();
         let start = self.at;
@@ -136,7 +136,7 @@ impl<'t> TextCursor<'t> {
         number.map_err(|_| self.expected_at(start, what))
     }
 
-    /// Takes a range `LO:HI`; either end may be left out.
+    /// Takes a range `LO:HI`; either end can be omitted.
     pub(super) fn range(&mut self) -> Result<(f64, f64), Wrong> {
         let start = self.at;
         let low = match self.peek() {
@@ -161,13 +161,13 @@ impl<'t> TextCursor<'t> {
         }
     }
 
-    /// An error at the byte that is read next.
+    /// The error at the next byte.
     pub(super) fn expected(&mut self, what: &str) -> Wrong {
         self.peek();
         self.expected_at(self.at, what)
     }
 
-    /// An error at a byte before.
+    /// The error at an earlier byte.
     pub(super) fn expected_at(&self, at: usize, what: &str) -> Wrong {
         const SHOWN: usize = 20;
         let rest = self.text.get(at..).unwrap_or("").trim_start();
@@ -190,7 +190,7 @@ fn is_plain(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '=' | ',' | '(' | ')' | ':' | ';' | '`' | '@')
 }
 
-/// A name as [`TextCursor::name`] takes it.
+/// The text of a name for [`TextCursor::name`].
 pub(super) fn written_name(name: &str) -> String {
     match !name.is_empty() && name.chars().all(is_plain) {
         true => name.to_owned(),
@@ -198,7 +198,7 @@ pub(super) fn written_name(name: &str) -> String {
     }
 }
 
-/// A number as [`TextCursor::number`] takes it, in the fewest digits.
+/// The shortest text of a number for [`TextCursor::number`].
 pub(super) fn written(number: f64) -> String {
     match number == 0.0 || (1e-5..1e16).contains(&number.abs()) || !number.is_finite() {
         true => number.to_string(),

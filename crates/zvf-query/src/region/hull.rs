@@ -1,8 +1,8 @@
 //! Convex hulls of points, by the quickhull algorithm with exact predicates (crate `robust`).
 //!
-//! A point is added to a hull where it lies strictly above faces: these are replaced by those between the point and the edges around them. In exact arithmetic the
-//! faces that are strictly below a point are connected and surrounded by one ring of edges, also where the point is in the planes of others, and a point above a
-//! replaced face is above one of its replacements or inside.
+//! A point strictly above some faces is added to the hull: these faces are replaced by new ones between the point and the edges around them. In exact
+//! arithmetic, the faces strictly below a point are connected and surrounded by one ring of edges, even if the point is in the planes of other
+//! faces; and a point above a replaced face is above one of its replacements or inside.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use zvf_store::format::int;
 use super::cursor::LARGEST;
 use super::mesh::{MOST_VERTICES, Mesh, Point, side_of, turn};
 
-/// A triangle of the hull, its corners turning left as seen from outside.
+/// A triangle of the hull, with its corners counter-clockwise as seen from outside.
 #[derive(Debug, Default)]
 struct Face {
     corners: [u32; 3],
-    /// The faces beyond the edges from each corner to the next one.
+    /// The neighbouring faces at the edges from each corner to the next one.
     beyond: [usize; 3],
     /// Points above this face; every point above the hull is in one such list.
     above: Vec<u32>,
@@ -27,7 +27,7 @@ struct Face {
 ///
 /// # Errors
 ///
-/// What is wrong: fewer than four points or too many, points in one plane, coordinates that are not finite or too large.
+/// A text: fewer than four points or too many, points in one plane, coordinates that are not finite or too large.
 pub(super) fn hull(points: &[Point]) -> Result<Mesh, String> {
     if int::wide(points.len()) > MOST_VERTICES {
         return Err(format!(
@@ -67,7 +67,7 @@ fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
         return Err(few(&format!("{count} points")));
     };
     let numbered = || (0_u32..).zip(points.iter().copied());
-    // The largest measure; one that rounds to zero is decided exactly by `is`.
+    // The point with the largest measure; whether it is zero is decided exactly by `is`.
     let farthest = |measure: &dyn Fn(Point) -> f64, is: &dyn Fn(Point) -> bool| {
         let found = numbered().filter(|(_, point)| is(*point));
         found.max_by(|(_, one), (_, other)| measure(*one).total_cmp(&measure(*other)))
@@ -122,7 +122,7 @@ impl Hull<'_> {
 
     /// Begins with the tetrahedron of four points.
     fn begin(&mut self, [a, b, c, d]: [u32; 4]) -> Result<(), String> {
-        // From outside of each face the opposite corner is below.
+        // Oriented so that the opposite corner is below each face.
         let [b, c] = if self.height([a, b, c], d)? < 0.0 {
             [b, c]
         } else {
@@ -146,7 +146,7 @@ impl Hull<'_> {
         self.assign(all, &every)
     }
 
-    /// Adds points to the list of one face that each is above; points above none are inside.
+    /// Adds each point to the list of one face below it; points above no face are inside.
     fn assign(&mut self, points: Vec<u32>, faces: &[usize]) -> Result<(), String> {
         for point in points {
             for number in faces {
@@ -161,7 +161,7 @@ impl Hull<'_> {
         Ok(())
     }
 
-    /// Takes the highest point above a face; none, if there is none or the face is replaced.
+    /// Removes and returns the highest point above a face; `None` if there is none or the face is replaced.
     fn take_farthest(&mut self, face: usize) -> Result<Option<u32>, String> {
         let found = self.faces.get(face).ok_or_else(broken)?;
         if found.is_gone {
@@ -185,7 +185,7 @@ impl Hull<'_> {
     fn add(&mut self, point: u32, face: usize) -> Result<Vec<usize>, String> {
         let (mut seen, mut open) = (HashMap::from([(face, true)]), vec![face]);
         let mut replaced = Vec::new();
-        // Edges around the faces below the point: from, to, and the face beyond.
+        // Edges around the faces below the point: from, to, and the neighbouring face.
         let mut ring: Vec<(u32, u32, usize)> = Vec::new();
         let mut waiting = Vec::new();
         while let Some(number) = open.pop() {
@@ -225,7 +225,7 @@ impl Hull<'_> {
                 Some(gone) => *gone = face,
                 None => self.faces.push(face),
             }
-            // The face beyond has the edge in the other direction.
+            // The neighbouring face has the edge in the other direction.
             let edge = self.faces.get_mut(*other).and_then(|other| {
                 let [a, b, c] = other.corners;
                 let edges = [(a, b), (b, c), (c, a)];

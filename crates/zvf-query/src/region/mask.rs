@@ -1,7 +1,7 @@
-//! Masks: the elements of a volume that belong to a region, as runs along the last axis of the volume.
+//! Masks: regions of volume elements, as runs along the last axis of the volume.
 //!
-//! A position belongs to the element whose voxel contains it ([`element_at`]), as of samples at the nearest element. Volumes have up to three axes; here all
-//! have three, the first ones of extent 1.
+//! A position belongs to the element whose voxel contains it ([`element_at`]), as in samples of the nearest element. Volumes have up to three axes;
+//! here all have three, with leading axes of extent 1.
 
 use std::fmt;
 
@@ -20,10 +20,10 @@ pub(super) const MOST_RUNS: usize = 1 << 22;
 /// Most rows along the last axis of the box around the elements of a mask.
 const MOST_ROWS: u64 = 1 << 24;
 
-/// How far, in elements, a map and its inverse may lead from a corner of the volume.
+/// Largest error, in elements, of a map followed by its inverse, at the corners of the volume.
 const MOST_ERROR: f64 = 1e-4;
 
-/// The part of an element by which blocks are enlarged where a rounded sum decides.
+/// Fraction of an element by which blocks are enlarged to allow for rounding.
 const SLACK: f64 = 1e-2;
 
 /// An element of the volume.
@@ -32,25 +32,25 @@ type Element = [u64; 3];
 /// A box of positions: the lower and upper end by axis.
 pub(super) type Block = [(f64, f64); 3];
 
-/// The elements of a volume that belong to the mask, and where they are.
+/// The elements of a volume in the mask, with the map to positions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mask {
-    /// The axes of the store that the map leads to.
+    /// The axes of the store for the results of the map.
     axes: Vec<String>,
     /// Extents of the volume, one for each axis.
     shape: Vec<u64>,
-    /// From elements to positions, both of three axes.
+    /// The map from elements to positions, both with three axes.
     to_world: Affine,
     to_element: Affine,
     /// Whether the axes of the volume differ from the axes of the store.
     is_skew: bool,
     extents: Element,
-    /// First and last element of the box around the elements that belong.
+    /// First and last element of the box around the mask.
     low: Element,
     high: Element,
-    /// Where the runs of each row of this box begin in `runs`, and the end.
+    /// The first run of each row of this box in `runs`, and the end.
     starts: Vec<u32>,
-    /// First and last element along the last axis; they rise within a row.
+    /// First and last element along the last axis, rising within a row.
     runs: Vec<[u32; 2]>,
 }
 
@@ -60,12 +60,13 @@ fn counted(count: u64) -> Result<usize, String> {
 }
 
 impl Mask {
-    /// A mask of an axis for each number of `shape`. `to_world` maps elements to positions on `axes` of the store; `runs` are the first element and the count of
-    /// neighbouring elements, the last axis of the volume being the fastest.
+    /// A mask with an axis for each number of `shape`. `to_world` maps elements to positions on `axes` of the store; `runs` are the first element
+    /// and the number of consecutive elements, with the last axis of the volume fastest.
     ///
     /// # Errors
     ///
-    /// What is wrong: other numbers of axes than one to three, no elements or too many, runs that do not rise or leave the volume, a map without a usable inverse.
+    /// A text: other numbers of axes than one to three, no elements or too many, runs that do not rise or leave the volume, a map without a
+    /// usable inverse.
     pub(super) fn new(
         axes: Vec<String>,
         shape: Vec<u64>,
@@ -138,7 +139,7 @@ impl Mask {
         Ok(mask)
     }
 
-    /// Cuts runs at the ends of rows.
+    /// Splits runs at the ends of rows.
     fn index(&mut self, runs: &[(u64, u64)], count: u64) -> Result<(), String> {
         let [_, rows, columns] = self.extents;
         let place = |at: u64| [at / columns / rows, at / columns % rows, at % columns];
@@ -152,7 +153,7 @@ impl Mask {
             };
             next = end;
             let (a, b) = (place(*first), place(end - 1));
-            // Beyond a row or a plane a run has elements of all columns or rows.
+            // A run over several rows or planes covers all columns or rows of the box.
             let from = match (a[0] == b[0], a[1] == b[1]) {
                 (true, true) => a,
                 (true, false) => [a[0], a[1], 0],
@@ -217,7 +218,7 @@ impl Mask {
         u32::try_from(self.runs.len()).map_err(|_| "found too many runs".to_owned())
     }
 
-    /// The axes of the store that positions have here, each with its place among the three.
+    /// The axes of the store for positions, each with its index among the three.
     pub(super) fn axes(&self) -> impl Iterator<Item = (usize, &str)> {
         let pad = 3 - self.axes.len();
         self.axes
@@ -226,7 +227,7 @@ impl Mask {
             .map(move |(at, name)| (at + pad, name.as_str()))
     }
 
-    /// Whether a position is in the voxel of an element that belongs.
+    /// Whether a position is in the voxel of an element of the mask.
     pub(super) fn covers(&self, position: [f64; 3]) -> bool {
         let mut place = [0.0; 3];
         self.to_element.apply(&position, &mut place);
@@ -254,10 +255,10 @@ impl Mask {
         self.runs.get(int::index(*start)..int::index(*end))
     }
 
-    /// The overlap with a block, which may be infinite. Where the axes of the volume are not those of the store, blocks that cut an edge of a voxel by less than a
-    /// hundredth of it are `Crosses`, too, and such that are just inside.
+    /// The overlap with a block, which may be infinite. If the axes of the volume differ from the axes of the store, blocks whose border is closer to
+    /// a voxel's border than a hundredth of a voxel are also `Crosses`.
     pub(super) fn overlap(&self, block: &Block) -> Overlap {
-        // Rounding never changes an order: the place of a position in the block is between these.
+        // Rounding is monotonic, so all positions of the block are between these.
         let spans = span(&self.to_element, block);
         let (mut low, mut high, mut whole) = ([0; 3], [0; 3], true);
         for axis in 0..3 {
@@ -265,7 +266,7 @@ impl Mask {
             let extent = self.extents[axis];
             let ends = (element_at(least, extent), element_at(most, extent));
             whole &= ends.0.is_some() && ends.1.is_some();
-            // An end outside of the volume is clamped to the border, or the whole block lies beyond it.
+            // An end outside of the volume is clamped to the border, unless the whole block is outside.
             (low[axis], high[axis]) = match ends {
                 (Some(low), Some(high)) => (low, high),
                 (Some(low), None) => (low, extent - 1),
@@ -291,7 +292,7 @@ impl Mask {
         }
     }
 
-    /// Whether all elements of a box belong, which is in the box around them.
+    /// Whether all elements of a box are in the mask; the box is inside the box around the mask.
     fn has_all(&self, low: Element, high: Element) -> bool {
         let mut rows =
             (low[0]..=high[0]).flat_map(|plane| (low[1]..=high[1]).map(move |row| (plane, row)));
@@ -303,7 +304,7 @@ impl Mask {
         })
     }
 
-    /// Whether the voxel of an element of a box that belongs meets the block around whose elements the box is.
+    /// Whether the voxel of an element of the mask in a box intersects `block`; the box contains all elements of the block.
     fn meets(&self, low: Element, high: Element, block: &Block) -> bool {
         let bounds = self.bounds();
         let mut clipped = *block;
@@ -338,7 +339,7 @@ impl Mask {
         false
     }
 
-    /// A box around all positions that belong.
+    /// A box around all positions in the mask.
     pub(super) fn bounds(&self) -> Block {
         let ends = [0, 1, 2].map(|axis| (lower(self.low[axis]), upper(self.high[axis])));
         span(
@@ -353,13 +354,13 @@ fn first_run(runs: &[[u32; 2]], element: u64) -> Option<&[u32; 2]> {
     runs.get(runs.partition_point(|run| u64::from(run[1]) < element))
 }
 
-/// Where the voxel of an element begins.
+/// The lower end of the voxel of an element.
 #[expect(clippy::cast_precision_loss, reason = "elements are below 2^40")]
 fn lower(element: u64) -> f64 {
     element as f64 - 0.5
 }
 
-/// Where the voxel of an element ends.
+/// The upper end of the voxel of an element.
 fn upper(element: u64) -> f64 {
     lower(element) + 1.0
 }
@@ -369,7 +370,7 @@ fn by_extents(shape: &[u64]) -> String {
     format!("{} elements", extents.join(" x "))
 }
 
-/// The least and the largest value of an affine map in a block, on each axis, as [`Affine::apply`] computes it.
+/// The least and the largest value of an affine map in a block, on each axis, with the rounding of [`Affine::apply`].
 fn span(map: &Affine, block: &Block) -> Block {
     let mut offset = [0.0; 3];
     map.apply(&[0.0; 3], &mut offset);
@@ -383,13 +384,13 @@ fn span(map: &Affine, block: &Block) -> Block {
                 (least, most) = (least + factor * high, most + factor * low);
             }
         }
-        // The difference of infinite ends is unknown.
+        // The sum of opposite infinities is NaN.
         let known = |one: f64, other: f64| if one.is_nan() { other } else { one };
         (known(least, f64::NEG_INFINITY), known(most, f64::INFINITY))
     })
 }
 
-/// Refuses a map that its inverse does not lead back from.
+/// Refuses a map whose inverse is not accurate enough.
 fn check_inverse(to_world: &Affine, to_element: &Affine, extents: Element) -> Result<(), String> {
     for corner in 0..8 {
         let element = [0, 1, 2].map(|axis: usize| match corner >> axis & 1 {
@@ -409,7 +410,7 @@ fn check_inverse(to_world: &Affine, to_element: &Affine, extents: Element) -> Re
     Ok(())
 }
 
-/// A block of positions among the elements: a parallelepiped, against which boxes are tested by separating axes.
+/// A block of positions in element coordinates: a parallelepiped, tested against boxes by separating axes.
 struct Turned {
     middle: [f64; 3],
     /// Half of each edge.
@@ -427,7 +428,7 @@ impl Turned {
         Self { middle, edges }
     }
 
-    /// Whether the voxels of a box of elements meet the block, or are closer than [`SLACK`].
+    /// Whether the voxels of a box of elements intersect the block, or are closer than [`SLACK`].
     fn meets(&self, elements: [(u64, u64); 3]) -> bool {
         let ends = elements.map(|(first, last)| (lower(first) - SLACK, upper(last) + SLACK));
         let from = [0, 1, 2].map(|axis| self.middle[axis] - ends[axis].0.midpoint(ends[axis].1));
@@ -464,7 +465,7 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 impl fmt::Display for Mask {
-    /// The axes of the store, the extents, the rows of the affine, and of each run the distance from the end of the one before and its length.
+    /// The axes of the store, the extents, the rows of the affine, and for each run the distance from the end of the previous one and its length.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pad = 3 - self.axes.len();
         for (at, name) in self.axes.iter().enumerate() {
@@ -490,7 +491,7 @@ impl fmt::Display for Mask {
         let [_, rows, columns] = self.extents;
         let (mut end, mut open): (u64, Option<u64>) = (0, None);
         let mut first = true;
-        // Runs that meet at the end of a row are one.
+        // Adjacent runs at the end of a row are joined.
         let mut put = |f: &mut fmt::Formatter<'_>, gap: u64, length: u64| {
             let comma = if std::mem::take(&mut first) {
                 "; "

@@ -1,4 +1,4 @@
-//! Closed meshes of triangles: which points and boxes lie in them.
+//! Closed meshes of triangles, with tests of points and boxes.
 //!
 //! A point is inside if a ray from it towards larger z crosses an odd number of triangles. The ray is moved by an infinitely small step along x, and a
 //! smaller one along y, so that it meets no edge and no vertex: on which side of an edge it passes is the exact sign of a determinant (crate `robust`),
@@ -19,7 +19,7 @@ pub(super) const MOST_VERTICES: u64 = 1 << 20;
 /// Most triangles of a mesh.
 pub(super) const MOST_TRIANGLES: usize = 1 << 21;
 
-/// Entries of the columns for each triangle, at most.
+/// Most entries of the columns for each triangle.
 const MOST_ENTRIES: usize = 8;
 
 /// Most columns along an axis.
@@ -39,9 +39,9 @@ pub(super) struct Mesh {
     bounds: Block,
     /// Columns along each of the two axes.
     columns: usize,
-    /// Columns a unit, by axis.
+    /// Columns per unit, by axis.
     scale: [f64; 2],
-    /// Where the triangles of each column begin in `listed`, and the end.
+    /// The first triangle of each column in `listed`, and the end.
     starts: Vec<usize>,
     listed: Vec<u32>,
 }
@@ -53,11 +53,11 @@ impl PartialEq for Mesh {
 }
 
 impl Mesh {
-    /// A mesh. Vertices of the same coordinates are one, triangles of fewer than three vertices are left out.
+    /// A mesh. Vertices with the same coordinates are merged, degenerate triangles are left out.
     ///
     /// # Errors
     ///
-    /// What is wrong: no triangles or too many, numbers of vertices that do not exist, coordinates that are not finite, edges that do not belong to an even number of triangles.
+    /// A text: no triangles or too many, references to missing vertices, coordinates that are not finite, edges with an odd number of triangles.
     pub(super) fn new(vertices: &[Point], triangles: &[[u32; 3]]) -> Result<Self, String> {
         if int::wide(vertices.len()) > MOST_VERTICES || triangles.len() > MOST_TRIANGLES {
             return Err(format!(
@@ -83,7 +83,7 @@ impl Mesh {
                     vertices.len()
                 )
             })?;
-            // Zero of both signs is one number.
+            // Normalizes -0 to 0.
             let key = found.map(|one| (one + 0.0).to_bits());
             let next = u32::try_from(own.len()).unwrap_or(u32::MAX);
             let number = *numbers.entry(key).or_insert(next);
@@ -173,11 +173,11 @@ impl Mesh {
         })
     }
 
-    /// The columns that a block meets, along both axes.
+    /// The columns that a block intersects, along both axes.
     fn span(&self, block: &Block) -> [(usize, usize); 2] {
         [0, 1].map(|axis: usize| {
             let column = |at: f64| {
-                // A number that is not one (all at one place) is 0, one too large the last column.
+                // The cast of NaN (all vertices at one place) is 0; large numbers are clamped to the last column.
                 let column = ((at - self.bounds[axis].0) * self.scale[axis]) as usize;
                 column.min(self.columns - 1)
             };
@@ -185,7 +185,7 @@ impl Mesh {
         })
     }
 
-    /// The triangles that may meet a block; some come several times.
+    /// The triangles that may intersect a block; some are returned several times.
     fn near(&self, block: &Block) -> impl Iterator<Item = [Point; 3]> {
         let [(left, right), (low, high)] = self.span(block);
         (left..=right).flat_map(move |x| {
@@ -216,7 +216,7 @@ impl Mesh {
                 continue;
             }
             let below = point[2] < block[2].0;
-            // Positive if the corners turn right as seen from the point.
+            // Positive if the corners are clockwise as seen from the point.
             let side = match below {
                 true => 0.0,
                 false => side_of(corners, point),
@@ -236,7 +236,7 @@ impl Mesh {
         odd
     }
 
-    /// The overlap with a block, which may be infinite. Near the surface it may be `Crosses` for blocks that the mesh does not meet.
+    /// The overlap with a block, which may be infinite. It may be `Crosses` for blocks near the surface that do not intersect it.
     pub(super) fn overlap(&self, block: &Block) -> Overlap {
         let mut clipped = *block;
         for ((low, high), (least, most)) in clipped.iter_mut().zip(self.bounds) {
@@ -251,7 +251,7 @@ impl Mesh {
         {
             return Overlap::Crosses;
         }
-        // No triangle meets the block, so one point decides for all.
+        // No triangle intersects the block, so one point decides for all.
         match self.covers(clipped.map(|(low, _)| low)) {
             true if clipped == *block => Overlap::Inside,
             true => Overlap::Crosses,
@@ -275,13 +275,13 @@ fn block_around(points: impl Iterator<Item = Point>) -> Block {
     block
 }
 
-/// The side of the plane of a triangle on which a point is: positive below, if the corners turn left as seen from above.
+/// The side of the plane of a triangle on which a point is: positive below, if the corners are counter-clockwise as seen from above.
 pub(super) fn side_of([a, b, c]: [Point; 3], point: Point) -> f64 {
     let coord = |[x, y, z]: Point| Coord3D { x, y, z };
     orient3d(coord(a), coord(b), coord(c), coord(point))
 }
 
-/// Whether the corners turn left, in the plane of two axes.
+/// The orientation of the corners in the plane of two axes: positive if counter-clockwise.
 pub(super) fn turn(a: Point, b: Point, c: Point, [first, second]: [usize; 2]) -> f64 {
     let coord = |point: Point| Coord {
         x: point[first],
@@ -304,7 +304,7 @@ fn passes(a: Point, b: Point, point: Point) -> f64 {
 
 /// Whether a point in the plane of a triangle is in the triangle.
 fn on_triangle([a, b, c]: [Point; 3], point: Point) -> bool {
-    // In one of the planes of the axes the triangle has an area, unless its corners are on a line; then its edges are those of others.
+    // The triangle has an area in one of the planes of the axes, unless its corners are collinear; then its edges belong to other triangles, too.
     let planes = [[0, 1], [1, 2], [2, 0]];
     let plane = planes
         .into_iter()
@@ -315,7 +315,7 @@ fn on_triangle([a, b, c]: [Point; 3], point: Point) -> bool {
     })
 }
 
-/// Whether a triangle may meet a block: neither the axes nor the plane of the triangle separate them.
+/// Whether a triangle may intersect a block: neither the axes nor the plane of the triangle separate them.
 fn may_meet(corners: [Point; 3], block: &Block) -> bool {
     let own = block_around(corners.into_iter());
     if own

@@ -49,9 +49,9 @@ pub use relation::ObjectRelation;
 ///
 /// # Meaning
 ///
-/// In world coordinates, as of a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
+/// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
 /// `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are
-/// their union. An element of a mask contains the positions that are nearest to its centre: of the two borders of a voxel along an axis of the volume the lower
+/// their union. An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper
 /// one. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
 /// polygons and meshes decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
 ///
@@ -112,7 +112,7 @@ pub struct RegionFile<'t> {
     pub labels: &'t [i64],
 }
 
-/// Reads the files that a text names; an error is what is wrong with one.
+/// Reads the files that a text names; the error describes a defect of a file.
 type OfFile<'f> = &'f mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>;
 
 /// An axis with its lower and upper end.
@@ -134,7 +134,7 @@ pub(crate) enum Overlap {
     Outside,
     /// Every point of the box is in the region.
     Inside,
-    /// Neither is known.
+    /// The box may be partly in the region.
     Crosses,
 }
 
@@ -216,7 +216,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: what is no polygon, with the byte or the member that is wrong.
+    /// Misuse: a text that is not a polygon; the error states the byte or the member that is wrong.
     pub fn polygon(text: &str) -> Result<Self, QueryError> {
         if text.trim_start().starts_with('{') {
             let json = serde_json::from_str(text);
@@ -246,7 +246,7 @@ impl Region {
     }
 
     /// The inside of a closed mesh: of its triangles, given by the numbers of their vertices. Vertices of the same coordinates are one. A point is inside if an odd
-    /// number of triangles lie above it, whichever way they turn.
+    /// number of triangles lie above it, whatever their orientation.
     ///
     /// # Errors
     ///
@@ -271,8 +271,8 @@ impl Region {
         Ok(Self { shape })
     }
 
-    /// The voxels of some elements of a volume. `shape` has its extents, the last axis being the fastest; `to_world` maps indices of elements to positions on `axes`
-    /// of the store; `runs` are the first element and the count of neighbouring ones, in rising order.
+    /// The voxels of some elements of a volume. `shape` has its extents, the last axis varies fastest; `to_world` maps indices of elements to positions on `axes`
+    /// of the store; `runs` are first elements and counts of neighbouring elements, in ascending order.
     ///
     /// # Cost
     ///
@@ -280,7 +280,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: more than three axes or 2^40 elements, more than 2^22 runs or 2^24 rows, runs that do not rise, no run; a map without a usable inverse.
+    /// Misuse: more than three axes or 2^40 elements, more than 2^22 runs or 2^24 rows, runs that are not ascending, no run; a map without a usable inverse.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -318,7 +318,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the text goes wrong, and a mark under it.
+    /// Misuse: a malformed text; the error marks the byte.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         Self::parse_with(text, &mut no_file)
     }
@@ -423,7 +423,7 @@ impl std::str::FromStr for Region {
     }
 }
 
-/// Refuses files, of texts from elsewhere.
+/// Refuses files, for texts that other programs send.
 fn no_file(_: &RegionFile<'_>) -> Result<Region, String> {
     let what =
         "found a file, expected the shape itself: files are read by the program and in Python";
@@ -478,7 +478,7 @@ fn written_range((axis, low, high): &AxisRange) -> String {
 }
 
 impl Shape {
-    /// Calls `f` with every part, the parts of one before itself.
+    /// Calls `f` with every part, inner parts first.
     fn each_mut(&mut self, f: &mut dyn FnMut(&mut Self)) {
         match self {
             Self::All(parts) | Self::Any(parts) => {
@@ -653,7 +653,7 @@ impl fmt::Display for Shape {
 }
 
 impl fmt::Display for Region {
-    /// As it is parsed.
+    /// The text form that [`Region::parse`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.shape)
     }

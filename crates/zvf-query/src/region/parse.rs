@@ -1,4 +1,4 @@
-//! From the text of a region to its tree.
+//! The parser of regions.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 1 << 26;
 
 const SHAPES: [&str; 7] = ["sphere", "near", "box", "polygon", "mesh", "hull", "mask"];
 
-/// Parses a whole text: of places, or of what objects have to do with them.
+/// Parses a whole text: a region, or a condition on objects by regions (`of_objects`).
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Sh
     }
 }
 
-/// Takes a plane: two names of axes, of one letter each if they are one word, then ranges of others.
+/// Takes a plane: two names of axes (or one word of two letters), then ranges of other axes.
 pub(super) fn plane(text: &mut TextCursor<'_>) -> Result<Plane, Wrong> {
     const WANTED: &str = "two axes, such as xy or lon,lat";
     text.peek();
@@ -83,7 +83,7 @@ struct Parser<'t, 'f> {
     text: TextCursor<'t>,
     shapes: usize,
     file: OfFile<'f>,
-    /// Whether relations of objects are joined here, not places.
+    /// Whether the parts are relations of objects, and not regions.
     of_objects: bool,
 }
 
@@ -139,7 +139,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What objects have to do with a place: touching it, unless stated.
+    /// Takes the relation of objects to a region; the default is touching.
     fn relation(&mut self, left: usize) -> Result<Shape, Wrong> {
         let mut all = ObjectRelation::ALL.into_iter();
         let Some(relation) = all.find(|relation| self.text.eat_word(relation.name())) else {
@@ -236,7 +236,7 @@ impl Parser<'_, '_> {
         Ok(shape)
     }
 
-    /// The region of the file whose name follows.
+    /// Takes the name of a file; returns its region.
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
@@ -257,7 +257,7 @@ impl Parser<'_, '_> {
         (self.file)(&file).map_err(|what| Wrong { at, what })
     }
 
-    /// Takes the plane after polygons, and the end.
+    /// Takes the plane after polygons, and the closing parenthesis.
     fn prism(&mut self, polygons: Shape) -> Result<Shape, Wrong> {
         let mut region = Region { shape: polygons };
         if self.text.eat(',') {
@@ -292,7 +292,7 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
     })
 }
 
-/// Takes ranges of axes, `x=0:10,y=5:`, as of a box.
+/// Takes ranges of axes, such as `x=0:10,y=5:`.
 pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, Wrong> {
     let mut found = vec![range(text)?];
     while text.eat(',') {

@@ -1,17 +1,18 @@
-//! What whole objects have to do with several regions.
+//! Conditions on whole objects by their relations to several regions.
 
 use std::fmt;
 
 use super::{ObjectRelation, OfFile, Plane, Region, Shape, misuse, no_file, parse};
 use crate::QueryError;
 
-/// A condition on whole objects by their relations to several regions; each region may be met by another vertex.
+/// A condition on whole objects by their relations to several regions; different vertices may be in different regions.
 ///
 /// # Text
 ///
-/// `touching(REGION)`, `inside(REGION)`, `starting(REGION)` and `ending(REGION)`, joined by `and`, `or` and `not`, with parentheses; a shape without such a word is
-/// touched: `sphere(1,2,3,4) and not box(x=0:1)` means the objects with a vertex in the sphere and none in the box, `touching(sphere(1,2,3,4) and not box(x=0:1))`
-/// those with a vertex that is in the sphere and not in the box. Parsing the output of `Display` gives the same condition.
+/// `touching(REGION)`, `inside(REGION)`, `starting(REGION)` and `ending(REGION)`, combined by `and`, `or` and `not`, with parentheses. A shape without
+/// such a word means touching: `sphere(1,2,3,4) and not box(x=0:1)` selects objects with a vertex in the sphere and none in the box;
+/// `touching(sphere(1,2,3,4) and not box(x=0:1))` selects objects with a vertex that is in the sphere and not in the box. Parsing the output of
+/// `Display` gives the same condition.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -41,12 +42,12 @@ impl ObjectPlaces {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the text goes wrong, and a mark under it.
+    /// Misuse, with the byte of the error, and a mark under it.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         Self::parse_with(text, &mut no_file)
     }
 
-    /// Parses the text form, in which shapes may name files, as of [`Region::parse_with`].
+    /// Parses the text form, in which shapes may name files, as in [`Region::parse_with`].
     ///
     /// # Errors
     ///
@@ -77,13 +78,13 @@ impl ObjectPlaces {
         Self { shape }
     }
 
-    /// The condition with a plane for the polygons that state none.
+    /// Sets the plane of polygons without one.
     pub(crate) fn in_plane(mut self, plane: &Plane) -> Self {
         self.shape.put_in(plane);
         self
     }
 
-    /// Whether the plane of a polygon is not stated.
+    /// Whether a polygon has no plane.
     pub(crate) fn has_open_plane(&self) -> bool {
         self.shape.has_open_plane()
     }
@@ -108,11 +109,11 @@ impl ObjectPlaces {
         found
     }
 
-    /// Whether an object satisfies the condition; `holds` says which of the [`relations`](Self::relations) hold, by number.
+    /// Whether an object satisfies the condition; `holds` returns whether one of the [`relations`](Self::relations) is true, by number.
     pub(crate) fn holds(&self, holds: &dyn Fn(usize) -> bool) -> bool {
         fn of(shape: &Shape, next: &mut usize, holds: &dyn Fn(usize) -> bool) -> bool {
             match shape {
-                // All parts are counted.
+                // No short-circuit, because all parts are numbered.
                 Shape::All(parts) => {
                     (parts.iter()).fold(true, |all, part| all & of(part, next, holds))
                 }

@@ -1,7 +1,7 @@
 //! Polygons with holes and several parts: tests of points and rectangles.
 //!
-//! The position of a point beside an edge is decided by the exact sign of a determinant (crate `robust`), so that no point is missed or counted twice
-//! near an edge or a vertex. A point on an edge, also of a hole, is inside.
+//! The side of an edge on which a point is follows from the exact sign of a determinant (crate `robust`), so that results near edges and vertices are
+//! exact. A point on an edge, also of a hole, is inside.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use super::cursor::{LARGEST, written};
 /// Most vertices of all rings together.
 pub(super) const MOST_VERTICES: usize = 1 << 18;
 
-/// Entries of the bands for each edge, at most.
+/// Most entries of the bands for each edge.
 const MOST_ENTRIES: usize = 8;
 
 /// A rectangle: the lower and upper end by axis.
 pub(super) type Rectangle = [(f64, f64); 2];
 
-/// A closed ring: the first vertex comes again at the end.
+/// A closed ring: the last vertex equals the first.
 pub(super) type Ring = Vec<[f64; 2]>;
 
-/// Polygons, the union of which is meant. A polygon is what an odd number of its rings surround: an outer ring, then holes.
+/// The union of polygons. The inside of a polygon is surrounded by an odd number of its rings: an outer ring, then holes.
 #[derive(Debug, Clone)]
 pub(super) struct Polygons {
     parts: Vec<Part>,
@@ -42,12 +42,12 @@ impl PartialEq for Polygons {
 struct Part {
     rings: Vec<Ring>,
     bounds: Rectangle,
-    /// Ends of each edge, the lower one by the second axis first.
+    /// Ends of each edge, sorted by the second axis.
     edges: Vec<[[f64; 2]; 2]>,
-    /// Where the edges of each band begin in `listed`, and the end.
+    /// The first edge of each band in `listed`, and the end.
     starts: Vec<usize>,
     listed: Vec<u32>,
-    /// Bands a unit.
+    /// Bands per unit.
     scale: f64,
 }
 
@@ -56,7 +56,7 @@ impl Polygons {
     ///
     /// # Errors
     ///
-    /// What is wrong: a ring that is not closed or has fewer than four vertices, a number that is infinite or too large, too many vertices.
+    /// A text: a ring that is not closed or has fewer than four vertices, a number that is infinite or too large, too many vertices.
     pub(super) fn new(parts: Vec<Vec<Ring>>) -> Result<Self, String> {
         let count: usize = parts.iter().flatten().map(Vec::len).sum();
         if count > MOST_VERTICES {
@@ -139,7 +139,7 @@ impl Part {
         part
     }
 
-    /// Sorts the edges into bands: as many as there are edges, or fewer where edges are long, so that the lists stay short.
+    /// Sorts the edges into bands: as many as there are edges, or fewer if edges are long, so that the lists remain short.
     fn index(&mut self) {
         let mut bands = self.edges.len().max(1);
         let (low, high) = self.bounds[1];
@@ -172,14 +172,14 @@ impl Part {
         }
     }
 
-    /// The band of a coordinate; it never falls as the coordinate rises.
+    /// The band of a coordinate; monotonic.
     fn band(&self, y: f64, bands: usize) -> usize {
-        // A number that is not one (all at one height) is 0, one too large the last band.
+        // The cast of NaN (all vertices at one height) is 0; large numbers are clamped to the last band.
         let band = ((y - self.bounds[1].0) * self.scale) as usize;
         band.min(bands - 1)
     }
 
-    /// The edges that may meet a range of the second axis; some come several times.
+    /// The edges that may intersect a range of the second axis; some are returned several times.
     fn edges_between(&self, low: f64, high: f64) -> impl Iterator<Item = &[[f64; 2]; 2]> {
         let bands = self.starts.len().saturating_sub(1).max(1);
         let (first, last) = (self.band(low, bands), self.band(high, bands));
@@ -197,7 +197,7 @@ impl Part {
         if !bounds.all(|((low, high), one)| *low <= one && one <= *high) {
             return false;
         }
-        // Counts the edges that a ray towards larger x crosses; of the two ends of an edge the lower one belongs to it.
+        // Counts the edges that a ray towards larger x crosses; the lower end of an edge belongs to it, the upper one does not.
         let mut odd = false;
         for [a, b] in self.edges_between(y, y) {
             if y < a[1] || y > b[1] {
@@ -241,7 +241,7 @@ impl Part {
         {
             return Overlap::Crosses;
         }
-        // No edge meets the block, so that one of its points decides for all. A block that reaches out of the bounds is never wholly inside.
+        // No edge intersects the block, so one of its points decides for all. A block that extends beyond the bounds is never completely inside.
         match self.covers([clipped[0].0, low]) {
             true if clipped == *rectangle => Overlap::Inside,
             true => Overlap::Crosses,

@@ -5,7 +5,7 @@
 pub enum ObjectRelation {
     /// At least one vertex is inside.
     Touching,
-    /// Every vertex is inside, and there is one.
+    /// All vertices are inside, and there is at least one.
     Inside,
     /// The first vertex is inside, in the order of the object's rows: where a line starts.
     Starting,
@@ -17,7 +17,7 @@ impl ObjectRelation {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Touching, Self::Inside, Self::Starting, Self::Ending];
 
-    /// The word for it.
+    /// The name in texts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Polygons from well-known text and from GeoJSON.
+//! Parsers of polygons in well-known text and GeoJSON.
 
 use serde_json::Value;
 
@@ -77,11 +77,11 @@ pub(super) fn list<T>(
     Ok(items)
 }
 
-/// The polygons of GeoJSON: of a geometry, a feature, or all of a collection.
+/// The polygons in GeoJSON: of a geometry, a feature, or a collection.
 ///
 /// # Errors
 ///
-/// What is wrong, after its path.
+/// A text with the path and the error.
 pub(super) fn of_geojson(json: &Value) -> Result<Polygons, String> {
     let mut parts = Vec::new();
     collect(json, "", &mut parts)?;

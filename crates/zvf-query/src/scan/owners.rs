@@ -1,4 +1,4 @@
-//! Owners of rows: which objects' manifests name the fragments a row lies in.
+//! Owners of rows: the objects whose manifests name a fragment with the row.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::row_map::ChunkRows;
 use crate::vertex_table::OwnerColumns;
 use zvf_store::format::int;
 
-/// Where the objects of fragments are known from.
+/// The source of the objects of fragments.
 #[derive(Debug)]
 pub(crate) enum Owners {
     /// Manifests: object rows by chunk, in their order; first fragment, count, object row.
     Manifests(BySlot<(u32, u32, u32)>, Arc<IdTable>),
-    /// The owner column, and ids that are in another order than their rows.
+    /// The owner column, and the ids if their order differs from the order of rows.
     Column(Arc<OwnerCells>, Option<Arc<IdTable>>),
 }
 
@@ -32,7 +32,7 @@ impl Owners {
         Self::Manifests(BySlot::new(chunks, all), ids)
     }
 
-    /// Appends the owners of a chunk's kept rows: the first of each in the order of the object index, and all of them if `all`.
+    /// Appends the owners of a chunk's kept rows: the first owner of each in the order of the object index; all of them with `all`.
     pub(crate) fn push(&self, slot: Slot, chunk: &ChunkRows, all: bool, out: &mut OwnerColumns) {
         match self {
             Self::Manifests(entries, ids) => {
@@ -49,7 +49,7 @@ impl Owners {
     }
 }
 
-/// Appends the owners of a chunk's kept rows, given its fragments with their objects. Objects are in the order of the object index.
+/// Appends the owners of a chunk's kept rows, from its fragments with their objects, which are in the order of the object index.
 fn push<O: Copy + Ord>(
     entries: impl Iterator<Item = (u32, u32, O)>,
     id: impl Fn(O) -> Option<i64>,
@@ -57,7 +57,7 @@ fn push<O: Copy + Ord>(
     all: bool,
     out: &mut OwnerColumns,
 ) {
-    // Beyond this many pairs repeats are dropped before there is more room.
+    // From so many pairs on, repeated ones are dropped before more memory is reserved.
     const MOST: usize = 1 << 22;
     let rows = int::index(chunk.rows.unwrap_or(0));
     let mut first: Vec<Option<O>> = vec![None; rows];

@@ -1,7 +1,7 @@
-//! One pass over the chunks of a query: which chunks are read, in which groups, and what is requested beside them.
+//! One pass over the chunks of a query, in groups, with all other data that it needs.
 //!
-//! Everything that does not depend on other requests is requested at once: vertices, fragments, attributes, link
-//! cells, manifests, ids, object attributes are one round of requests.
+//! All requests that do not depend on others are sent in one round: vertices, fragments, attributes, link cells, manifests, ids, object
+//! attributes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::vertex_table::{Out, TablePlan};
 use crate::workers::Workers;
 use zvf_store::format::int;
 
-/// Groups of a box that are read before the first row goes out.
+/// Groups of a box that are read before the first row is sent.
 const LOOK_AHEAD: usize = 16;
 
-/// A pass under way.
+/// A running pass.
 pub(crate) struct Scan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) table: TablePlan,
@@ -51,10 +51,9 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Plans a pass and waits for what its first batch needs.
+    /// Plans a pass and waits for the data of its first batch.
     ///
-    /// Rows outside the chunk of their key (trap T12) mean that keys cannot be used: the pass starts again
-    /// over all chunks.
+    /// If rows are outside the chunks of their keys (trap T12), keys are unusable, and the pass starts again over all chunks.
     ///
     /// # Errors
     ///
@@ -65,7 +64,7 @@ impl Scan {
             return Ok(scan);
         }
         if p.query.chunks.is_some() {
-            // Other pieces may not see it, and would leave the chunks out.
+            // Other pieces may not detect it, and would exclude the chunks.
             let place = Place::array(p.query.level, "vertices");
             let what = "rows lie in other chunks than chunk_shape says: a box cannot be split";
             return Err(QueryError::malformed(place, what));
@@ -114,7 +113,7 @@ impl Scan {
                 return Ok((scan, false));
             }
             scan.ready.push_back(group);
-            // A few groups are looked at before anything goes out, so that the pass can still start again.
+            // A few groups are read before rows are sent, so that the pass can still start again.
             if prune && ask.limit.is_none() && scan.ready.len() < LOOK_AHEAD {
                 next = scan.jobs.next().await?;
             }
@@ -152,19 +151,18 @@ impl Scan {
         else {
             return Ok(side.walk.clone());
         };
-        // Manifests are read after the rows that need them.
+        // Manifests are read after the rows, in the next round.
         let order = order.then_some((scope, p.round.saturating_add(1)));
         let walk = walk_of_kept(cells, &self.reader, kept, (index, ids), order).await?;
         Ok(Some(Arc::new(walk)))
     }
 
-    /// Sets how many rows are wanted at most, before the first of them is taken.
+    /// Sets the limit on rows, before the first one is read.
     pub(crate) fn limit(&mut self, rows: u64) {
         self.remaining = Some(rows);
     }
 
-    /// Reads groups until the width of every wanted attribute is known, or until nothing can tell it. Returns the
-    /// widths.
+    /// Reads groups until the width of every requested attribute is known, or no group is left. Returns the widths.
     ///
     /// # Errors
     ///
@@ -188,7 +186,7 @@ impl Scan {
     ///
     /// # Errors
     ///
-    /// I/O; malformed cells; rows in other chunks than their keys say, after rows have been handed out.
+    /// I/O; malformed cells; rows outside the chunks of their keys, if rows were already returned.
     pub(crate) async fn next(&mut self) -> Result<Option<(Box<GroupOut>, usize)>, QueryError> {
         let group = match self.ready.pop_front() {
             Some(group) => Some(group),
@@ -241,7 +239,7 @@ impl Scan {
         Ok(Some((group, taken)))
     }
 
-    /// Defects of the chunks, after all are read.
+    /// Adds warnings about defects of the chunks, after all are read.
     pub(crate) fn remarks(&mut self) {
         let shown = |index| self.table.has(Out::Attribute(index));
         let found = self.gaps.warnings(&self.reader, shown);

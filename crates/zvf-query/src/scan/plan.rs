@@ -1,4 +1,4 @@
-//! Which chunks a query takes, and how many of them at a time.
+//! Plans the chunks of a query, and how many of them are read at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::vertex_table::TablePlan;
 use crate::{BBox, QueryError, Select};
 use zvf_store::format::int;
 
-/// The chunks a box leads to: those that may hold rows of it, and where whole chunks are selected in a chain of levels,
-/// those that overlap what is selected on its first level.
+/// The chunks for a box: chunks that may have rows inside it. If whole chunks are selected in a chain of levels, the chunks that overlap the
+/// selection on its first level.
 fn region(p: &Prepared, bbox: &BBox) -> Candidates {
     let world = &p.reader.position.world;
     let first = p.part.as_ref().and_then(|part| part.first.as_ref());
@@ -29,7 +29,7 @@ fn region(p: &Prepared, bbox: &BBox) -> Candidates {
     }
 }
 
-/// The chunks of a query, the region they were taken from (`None`: all of the level), and whether any were left out by where their rows lie.
+/// The chunks of a query, their region (`None`: the whole level), and whether chunks were excluded because of the positions of their rows.
 fn plan_chunks(
     p: &Prepared,
     prune: bool,
@@ -73,7 +73,7 @@ fn plan_chunks(
     Ok((table, scope, pruned))
 }
 
-/// The knowledge of objects that a pass needs; each variant includes the one before.
+/// The information about objects that a pass needs; each variant includes the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OfObjects {
     Nothing,
@@ -81,23 +81,23 @@ pub(crate) enum OfObjects {
     Owners,
     /// The rows of these objects in the object index.
     Rows,
-    /// Which fragments of an object follow each other: that is known from manifests alone.
+    /// The order of the fragments of an object, which only manifests contain.
     Order,
 }
 
-/// Which data a pass reads in addition to vertices.
+/// The data that a pass reads in addition to vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) fragments: bool,
-    /// Fragments are kept until the end of the pass.
+    /// Whether fragments are kept until the end of the pass.
     pub(crate) keep_fragments: bool,
-    /// What is known of objects.
+    /// The information about objects.
     pub(crate) objects_by: OfObjects,
     /// Stored links.
     pub(crate) links: Option<Touch>,
-    /// The object table, when its attributes are wanted.
+    /// The object table, if its attributes are requested.
     pub(crate) objects: Option<ObjectTable>,
-    /// Keep decoded chunks, up to this many bytes.
+    /// Largest memory for decoded chunks that are kept, in bytes.
     pub(crate) hold: u64,
     /// Rows that are wanted at most.
     pub(crate) limit: Option<u64>,
@@ -105,13 +105,13 @@ pub(crate) struct Ask {
     pub(crate) table: TablePlan,
 }
 
-/// What is done with every chunk of a result in chunk order.
+/// The work on every chunk of a result in chunk order.
 #[derive(Debug)]
 pub(crate) struct VertexPlan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) what: What,
     pub(crate) table: TablePlan,
-    /// Keep decoded chunks for a second pass.
+    /// Whether decoded chunks are kept for a second pass.
     pub(crate) hold: bool,
     /// Whether chunks are read on the calling thread.
     pub(crate) here: bool,
@@ -124,20 +124,20 @@ impl VertexPlan {
     }
 }
 
-/// One pass over the chunks of a level: what is read, in which groups and how many of them at a time. Computed from documents.
+/// One pass over the chunks of a level: the groups of cells to read, and how many groups at a time. Computed from documents.
 #[derive(Debug)]
 pub(crate) struct Pass {
     pub(crate) vertices: Arc<VertexPlan>,
     pub(crate) pace: Pace,
     pub(crate) load: Load,
     pub(crate) links: Vec<LinkCellRef>,
-    /// The region that the chunks were taken from; `None`: all of the level.
+    /// The region of the chunks; `None`: the whole level.
     pub(crate) scope: Option<Candidates>,
-    /// Whether chunks were left out because of the positions of their rows.
+    /// Whether chunks were excluded because of the positions of their rows.
     pub(crate) pruned: bool,
 }
 
-/// Plans a pass; `prune`: only the chunks that may have rows of the answer.
+/// Plans a pass; with `prune`, only over chunks that may have rows of the answer.
 ///
 /// # Errors
 ///
@@ -222,7 +222,7 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
     }
 }
 
-/// How much is read at one time.
+/// Computes the groups and their number in flight.
 fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     let owners = int::wide(p.table.owner_bytes());
     let load = Load {
@@ -231,7 +231,7 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
         ..load
     };
     let pace = Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load);
-    // Every row counts, so the first group has what is wanted.
+    // Every row is in the answer, so the first group is enough.
     let whole = p.query.bbox.is_none() && p.query.filter.is_none();
     match (limit, pace.groups.first()) {
         (Some(limit), Some(first)) if whole && limit < load.rows(first) => {
@@ -241,8 +241,8 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     }
 }
 
-/// The chunk that would show best whether rows lie where keys say, where that is in doubt: the listed chunks are not those that the store's
-/// bounds lead to (of a coarse level, whose rows may reach less far, where they lie beyond, or where the box meets none).
+/// The chunk that shows most clearly whether keys agree with positions, if this is in doubt: the listed chunks are not the chunks of the store's
+/// bounds. Rows of a coarse level may have smaller bounds, so it is in doubt only if chunks are beyond the bounds or the box intersects none.
 pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
     let presence = p.level.vertices().presence();
     let reader = &pass.vertices.reader;
@@ -276,7 +276,7 @@ pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
 /// Most chunks of one group.
 const GROUP: u32 = 64;
 
-/// Up to so many chunks make two groups, more make at least four.
+/// Up to so many chunks are split into two groups, more into at least four.
 const FEW: u32 = 32;
 
 /// Most groups in flight.
@@ -289,10 +289,10 @@ pub(crate) struct Pace {
     pub(crate) window: usize,
 }
 
-/// Facts about a level that are known before it is read.
+/// The size of a level's data, as known before it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// Average rows of a chunk, as documents state them.
+    /// Average rows of a chunk, by the documents.
     pub(crate) rows_per_chunk: u64,
     /// Decoded bytes of a row.
     pub(crate) row_bytes: u64,
@@ -304,16 +304,16 @@ pub(crate) struct Load {
     pub(crate) limit: Option<u64>,
 }
 
-/// Decoded bytes that are not worth another thread: a change of threads takes as long as zstd takes for some 50 kB.
+/// Decoded bytes up to which another thread is not worth it: a thread switch takes as long as zstd takes for some 50 kB.
 const SMALL: u64 = 256 << 10;
 
 impl Load {
-    /// Whether so many chunks are decoded on the calling thread.
+    /// Whether this number of chunks is decoded on the calling thread.
     pub(crate) fn is_small(self, chunks: usize) -> bool {
         self.chunk_bytes().saturating_mul(int::wide(chunks)) <= SMALL
     }
 
-    /// Rows that so many chunks have on average.
+    /// Average number of rows of these chunks.
     fn rows(self, chunks: &Range<Slot>) -> u64 {
         let chunks = u64::from(chunks.end.saturating_sub(chunks.start));
         self.rows_per_chunk.saturating_mul(chunks)
@@ -327,9 +327,9 @@ impl Load {
 }
 
 impl Pace {
-    /// Cuts chunks into groups: large enough to be worth a task, small enough that there are several, about a batch
-    /// each. Where few rows are wanted, the first group has about as many, and each of the next is twice as large: a filter may
-    /// leave rows out. The cut depends on the store and the query alone, so that the same query gives the same batches.
+    /// Splits chunks into groups of about one batch: large enough to be worth a task, small enough that there are several. With a small limit, the
+    /// first group has about this number of rows, and each further group twice as many, because a filter may reject rows. The result depends
+    /// only on the store and the query, so that the same query returns the same batches.
     pub(crate) fn new(chunks: Slot, load: Load) -> Self {
         let rows = load.rows_per_chunk.max(1);
         let by_rows = u32::try_from(load.batch_rows.div_ceil(rows)).unwrap_or(GROUP);
@@ -349,7 +349,7 @@ impl Pace {
         }
         let rows = rows.saturating_mul(u64::from(size));
         let bytes = rows.saturating_mul(load.row_bytes).max(1);
-        // Decoded cells and gathered columns exist side by side.
+        // Decoded cells and gathered columns are in memory at the same time.
         let mut window = (load.budget / bytes.saturating_mul(2)).clamp(2, WINDOW);
         if let Some(limit) = load.limit {
             window = window.min((limit / rows).saturating_add(2));

@@ -1,5 +1,5 @@
-//! What is asked for at once, and what worker threads make of it: groups of chunks, then link cells; manifests, ids and object
-//! attributes beside them.
+//! The concurrent requests of a pass, and the work on worker threads: groups of chunks, then link cells; at the same time manifests, ids and object
+//! attributes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
 
-/// Which data were read in addition to the cells.
+/// The data that was read in addition to the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,
     pub(crate) walk: Option<Arc<Walk>>,
     /// The objects of fragments by the owner column, without manifests.
     pub(crate) cells: Option<Arc<OwnerCells>>,
-    /// What manifests may name that are read after the pass.
+    /// The chunks that manifests may name, if they are read after the pass.
     pub(crate) scope: Option<Scope>,
     pub(crate) values: Option<ObjectValues>,
 }
 
-/// Groups of chunks, then link cells, as many at a time as the plan says, in order.
+/// The jobs in order: groups of chunks, then link cells, with the number in flight from the plan.
 pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box<GroupOut>> {
     let (round, stop) = (p.round, Arc::clone(stop));
     let (reader, links) = (Arc::clone(&pass.vertices.reader), p.link_parts(pass.links));
@@ -50,7 +50,7 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
-/// What is known of objects, and their attributes.
+/// Reads the information about objects, and their attributes.
 pub(crate) async fn side(
     p: &Prepared,
     ask: &Ask,
@@ -61,7 +61,7 @@ pub(crate) async fn side(
         return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    // Attributes of very many objects are read later, piece by piece.
+    // Attributes of very many objects are read later, in batches.
     let small = ask
         .objects
         .as_ref()
@@ -77,8 +77,8 @@ pub(crate) async fn side(
     Ok(Side { values, ..known })
 }
 
-/// What a pass needs to know of objects: from the owner column where it can be used, else from all manifests. What the column does not say of
-/// kept rows, [`Scan::walk`](super::pass::Scan::walk) reads after the pass.
+/// Reads the information about objects: from the owner column if it is usable, else from all manifests. [`Scan::walk`](super::pass::Scan::walk)
+/// reads the rest for kept rows after the pass.
 async fn of_objects(
     index: &ObjectIndex,
     reader: &Arc<Reader>,
@@ -90,7 +90,7 @@ async fn of_objects(
     if needed == OfObjects::Nothing {
         return Ok(side);
     }
-    // All objects have chunks of the level.
+    // If all chunks are read, every object with vertices is needed.
     let whole = reader.table.len() >= reader.level.vertices().presence().len();
     let cells = async {
         if whole && needed == OfObjects::Order {
@@ -99,7 +99,7 @@ async fn of_objects(
         OwnerCells::read(reader, round).await
     };
     let ids = async {
-        // Ids that ascend are in the order of their rows.
+        // Ascending ids have the order of their rows.
         let ascending = index.doc().object_ids_sorted == Some(true);
         let unneeded = needed == OfObjects::Owners && ascending;
         if unneeded || reader.level.owner_column().current().is_none() {
@@ -119,7 +119,7 @@ async fn of_objects(
     Ok(side)
 }
 
-/// Whether the rows of the chunk that the plan doubts are inside the chunk of its key.
+/// Whether the rows of the probed chunk are inside the chunk of its key.
 ///
 /// # Errors
 ///
@@ -149,7 +149,7 @@ pub(crate) async fn placed(
     checked.await?
 }
 
-/// A group of chunks, done.
+/// The result for a group of chunks.
 #[derive(Debug, Default)]
 pub(crate) struct GroupOut {
     pub(crate) chunks: Vec<(Slot, ChunkRows)>,
@@ -162,7 +162,7 @@ pub(crate) struct GroupOut {
 }
 
 impl VertexPlan {
-    /// The work.
+    /// Decodes a group.
     ///
     /// # Errors
     ///

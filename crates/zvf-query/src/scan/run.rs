@@ -1,4 +1,4 @@
-//! A result in chunk order, from first to last batch.
+//! Runs a query in chunk order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     let ask = ask(&mut p)?;
     let objects = ask.objects.clone();
     let links = link_table(&p)?;
-    // The levels of a chain count their rows for each other.
+    // In a chain, the number of rows is needed for the other levels.
     let vertices = p.query.outputs.vertices || p.part.is_some();
     let counted = counted(&p);
     let owned = owned(&p);
@@ -49,7 +49,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     })
     .await;
     if let Some(gate) = p.part.as_mut().and_then(|part| part.gate.take()) {
-        // The channel is closed when the rest is not wanted.
+        // The channel is closed if no more rows are needed.
         scan.limit(gate.await.unwrap_or(0));
     }
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
                 }
             }
             shared = shared.saturating_add(columns.shared);
-            // Rows past the limit are gathered already; they have no owners, since they are cut off below.
+            // Rows after the limit are cut off below, so their owners are not needed.
             columns.first.resize(gathered.rows, None);
             columns.all.resize(gathered.rows, Vec::new());
         }
@@ -137,8 +137,8 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     Ok(summary)
 }
 
-/// A warning where all vertices of a level were read and they are not as many as its document states: some were lost, or the
-/// number is out of date (`zvf-0.9`, section 6). Zero is what some writers put there.
+/// A warning if all vertices of a level were read and their number differs from the document: vertices were lost, or the number is out of date
+/// (`zvf-0.9`, section 6). Zero is ignored, because some writers never set it.
 fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
     let (stated, found) = (p.level.doc().vertex_count, scan.vertices);
     let all = p.query.outputs.vertices
@@ -152,7 +152,7 @@ fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
         .filter(|_| all && stated > 0)
 }
 
-/// Whether objects are counted by their rows.
+/// Whether the rows of objects are counted.
 fn counted(p: &Prepared) -> bool {
     p.query.outputs.objects && p.level.object_index().is_some()
 }
@@ -213,7 +213,7 @@ pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> 
     if !p.query.outputs.links || !(implied || p.family.is_some()) {
         return Ok(None);
     }
-    // Implied links have two ends, regardless of an unrelated family.
+    // Implied links have two ends, even if the store has an unrelated family.
     let family = p
         .family
         .clone()

@@ -1,4 +1,4 @@
-//! Object ids as they are written: numbers and ranges of them.
+//! Object ids and ranges of ids, with their text and JSON forms.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use zvf_store::format::int;
 
 use crate::QueryError;
 
-/// Ids of one selection.
+/// Most ids of a selection.
 const MOST_IDS: u64 = 100_000_000;
 
-/// Ids of a range that need no look at the store; of a longer one the store says first which it has.
+/// Ranges with more ids are first compared with the ids of the store.
 const SHORT: u64 = 1024;
 
 /// Object ids and ranges of ids, in the order of the answer; a repeated id repeats its output.
@@ -22,12 +22,12 @@ const SHORT: u64 = 1024;
 ///
 /// # Meaning
 ///
-/// A range stands for all its ids, ascending. An id that no object has is an error, also inside a range, unless missing ids are ignored: then a range means the
-/// objects whose ids are in it.
+/// A range includes all its ids, ascending. A missing id is an error, also inside a range, unless missing ids are ignored: then a range selects the
+/// existing objects in it.
 ///
 /// # Cost
 ///
-/// Two numbers for each range, however long it is: [`among`](Self::among) uses memory only for ids of objects that exist.
+/// Two numbers for each range, regardless of its length. [`among`](Self::among) uses memory only for ids of existing objects.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -40,7 +40,7 @@ const SHORT: u64 = 1024;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdRanges {
-    /// First and last id; ranges that follow each other are one.
+    /// First and last id; adjacent ranges are merged.
     ranges: Vec<(i64, i64)>,
 }
 
@@ -85,14 +85,14 @@ impl IdRanges {
         self.ranges.is_empty()
     }
 
-    /// Whether there is a range of more than 1024 ids, for which the store is read before the query is known.
+    /// Whether there is a range of more than 1024 ids, which must be resolved with the store.
     pub(super) fn has_long(&self) -> bool {
         self.ranges
             .iter()
             .any(|(first, last)| last.abs_diff(*first) >= SHORT)
     }
 
-    /// Every id, whether the store has it or not.
+    /// All ids, including missing ones.
     ///
     /// # Cost
     ///
@@ -110,11 +110,11 @@ impl IdRanges {
         Ok(ids)
     }
 
-    /// The ids of objects that exist: `has` tells whether one does, `all` has every one, and `count` is their number.
+    /// The ids of existing objects: `has` tests one id, `all` returns all ids of the store, and `count` is their number.
     ///
     /// # Cost
     ///
-    /// Eight bytes for each id of the result. Where missing ids are ignored, a range longer than `count` takes one pass over `all`.
+    /// Eight bytes for each id of the result. If missing ids are ignored, a range longer than `count` takes one pass over `all`.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl IdRanges {
         for (first, last) in &self.ranges {
             let (first, last) = (*first, *last);
             let more = last.abs_diff(first);
-            // A range of one id is looked up, also in a store without objects.
+            // A single id is always looked up, also in a store without objects.
             let longer = more > 0 && more >= count;
             if ignore_missing && longer {
                 let mut found = Vec::new();
@@ -163,7 +163,7 @@ impl IdRanges {
         Ok(ids)
     }
 
-    /// As JSON: numbers, and texts of three and more.
+    /// As JSON: numbers, and texts for ranges of three and more ids.
     pub(super) fn to_json(&self) -> Value {
         let mut items: Vec<Value> = Vec::new();
         for (first, last) in &self.ranges {
@@ -213,7 +213,7 @@ impl fmt::Display for IdRanges {
     }
 }
 
-/// Checks that so many more ids are within the limit.
+/// Checks that `more` further ids are within the limit.
 fn room(ids: &[i64], more: u64) -> Result<(), QueryError> {
     let known = u64::try_from(ids.len()).unwrap_or(u64::MAX);
     let count = known.saturating_add(more);

@@ -1,4 +1,4 @@
-//! Members of a description, from texts and from JSON.
+//! Sets the members of a description from texts and from JSON.
 
 use serde_json::{Map, Value};
 use zvf_store::Names;
@@ -40,7 +40,7 @@ const MEMBERS: [&str; 26] = [
     "memory_budget",
 ];
 
-/// An error of a member.
+/// The error for a member.
 pub(super) fn wrong(member: &str, found: &str, expected: &str) -> QueryError {
     QueryError::misuse(format!("{member}: found {found}, expected {expected}"))
 }
@@ -102,7 +102,7 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse: a member that does not exist, a value that cannot be; the message begins with the name of the member.
+    /// Misuse: an unknown member, an invalid value; the message begins with the name of the member.
     ///
     /// ```
     /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -170,7 +170,7 @@ impl QuerySpec {
         Ok(())
     }
 
-    /// Sets a member from JSON. Texts are as in [`set`](Self::set); null leaves the default.
+    /// Sets a member from JSON. Texts are handled as in [`set`](Self::set); null is the default.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl QuerySpec {
         match (member, value) {
             ("chunks", Value::Null) => self.chunks = None,
             ("chunks", given) => self.chunks = Some(chunk_range(given)?),
-            // Null leaves the default; the name must be known.
+            // Null is the default, but the name must be known.
             (_, Value::Null) if MEMBERS.contains(&member) => {}
             (_, Value::String(text)) => return self.set(member, text),
             ("bbox", Value::Array(corners)) => self.bbox = Some(corners_of(corners)?),
@@ -245,7 +245,7 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse: no object, members that do not exist, values that cannot be; the message begins with the path of the member.
+    /// Misuse: JSON that is not an object, unknown members, invalid values; the message begins with the path of the member.
     pub fn from_json(value: &Value) -> Result<Self, QueryError> {
         let members = value
             .as_object()
@@ -258,7 +258,7 @@ impl QuerySpec {
         Ok(spec)
     }
 
-    /// The description as JSON: the members that are not as by default.
+    /// The description as JSON, without members that have their default.
     pub(super) fn to_json(&self) -> Value {
         let default = Self::default();
         let mut found = Map::new();
@@ -361,7 +361,7 @@ fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, QueryError>
     items.map(text).collect()
 }
 
-/// A number of a box; JSON has none for what has no end.
+/// A number of a box; infinities are texts, because JSON lacks them.
 fn end_of(path: &str, value: &Value) -> Result<f64, QueryError> {
     match value {
         Value::String(text) if text == "inf" => Ok(f64::INFINITY),
@@ -638,7 +638,7 @@ mod tests {
             ),
             (
                 json!({ "plane": "xy", "sphere": "1,2,3" }),
-                "plane: found it without a polygon",
+                "plane: found a plane, but no polygon",
             ),
             (
                 json!({ "inside": true, "touching": true, "sphere": "1,2,3" }),

@@ -29,7 +29,7 @@ pub use ids::IdRanges;
 /// the default. An unknown member or an invalid value is an error that begins with the path of the member. The text form of each
 /// member, which flags and query strings have, is also accepted as a JSON string.
 ///
-/// | member | text | JSON beside the text |
+/// | member | text | JSON other than the text |
 /// |---|---|---|
 /// | `level` | `0` | number |
 /// | `bbox` | `0,0,0:10,10,10`, or ranges of some axes: `x=0:10,y=5:` | `[[0, 0, 0], [10, 10, 10]]`, `{"x": [0, 10], "y": [5, null]}` |
@@ -37,8 +37,8 @@ pub use ids::IdRanges;
 /// | `sphere` | `1,2,3,4`: the centre, then the radius | `[1, 2, 3, 4]` |
 /// | `near` | `x=0,1`: an axis, a coordinate and a distance | |
 /// | `polygon` | well-known text, or GeoJSON | GeoJSON |
-/// | `plane` | `xz`, `lon,lat`, `xy,z=0:10`: of the polygons that state none | |
-/// | `touching`, `inside`, `starting`, `ending` | `true`, `false`: whole objects by how they lie; one of them | boolean |
+/// | `plane` | `xz`, `lon,lat`, `xy,z=0:10`: for polygons without a plane | |
+/// | `touching`, `inside`, `starting`, `ending` | `true`, `false`: whole objects by their relation to box and region; at most one of them | boolean |
 /// | `passing` | `sphere(1,2,3,4) and not ending(box(x=0:1))`: see [`ObjectPlaces`] | |
 /// | `objects` | `1,5-9`: see [`IdRanges`] | `[1, "5-9"]` |
 /// | `groups` | `AF_left,2`: names or numbers | `["AF_left", 2]` |
@@ -53,8 +53,8 @@ pub use ids::IdRanges;
 /// | `chunks` | | `{"from": [0, 0], "until": [1, 0]}` |
 /// | `batch_rows`, `memory_budget` | `65536` | number |
 ///
-/// Box, region, sphere, slab and polygon combine by intersection; in JSON that is written they are one `region`, beside the box. A box of named axes is part
-/// of the region: `box(x=0:10,y=5:)`.
+/// Box, region, sphere, slab and polygon combine by intersection; serialized JSON has them as one `region`, next to the box. A box of named axes is
+/// part of the region: `box(x=0:10,y=5:)`.
 ///
 /// ```
 /// use zvf_query::QuerySpec;
@@ -75,15 +75,15 @@ pub struct QuerySpec {
     pub level: u32,
     /// Box in world coordinates, inclusive on both sides.
     pub bbox: Option<BBox>,
-    /// A part of space; together with a box their intersection.
+    /// A region of space; combined with a box by intersection.
     pub region: Option<Region>,
-    /// The plane of the polygons of the region that state none.
+    /// The plane of polygons of the region without a plane.
     pub(crate) plane: Option<Plane>,
     /// Whole objects by their relation to box and region; the member has the name of the relation.
     pub relation: Option<ObjectRelation>,
     /// A condition on objects by their relations to several regions.
     pub passing: Option<ObjectPlaces>,
-    /// Object ids, in the order the answer shall have.
+    /// Object ids, in the order of the answer.
     pub objects: Option<IdRanges>,
     /// Groups by name or number.
     pub groups: Option<Vec<GroupRef>>,
@@ -91,7 +91,7 @@ pub struct QuerySpec {
     pub condition: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
-    /// Which rows a match adds to the answer.
+    /// The rows that a match adds to the answer.
     pub select: Select,
     /// Vertex attributes of the answer.
     pub attributes: Names,
@@ -103,7 +103,7 @@ pub struct QuerySpec {
     pub owners: bool,
     /// Only the own content of an additive level.
     pub own_level_only: bool,
-    /// Skip ids that no object has, instead of refusing them.
+    /// Whether missing ids are skipped instead of refused.
     pub ignore_missing: bool,
     /// One of several pieces of the answer.
     pub split: Option<PieceOf>,
@@ -111,7 +111,7 @@ pub struct QuerySpec {
     pub chunks: Option<ChunkRange>,
     /// Largest number of rows of one record batch.
     pub batch_rows: usize,
-    /// Decoded bytes that may be on their way or waiting at one time.
+    /// Decoded bytes in memory at once.
     pub memory_budget: u64,
 }
 
@@ -161,16 +161,16 @@ impl Default for QuerySpec {
 pub enum GroupRef {
     /// By its number.
     Number(u64),
-    /// By its name, or by digits that are its number; see [`zvf_store::group_of`].
+    /// By its name, or by its number as text; see [`zvf_store::group_of`].
     Word(String),
 }
 
 /// One of several pieces of an answer; as text `I/N`, `I` from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PieceOf {
-    /// Which piece, from 0.
+    /// The number of the piece, from 0.
     pub number: u32,
-    /// How many there are.
+    /// The number of pieces.
     pub count: u32,
 }
 
@@ -198,55 +198,55 @@ impl fmt::Display for PieceOf {
 }
 
 impl QuerySpec {
-    /// The whole of level 0.
+    /// Selects all of level 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for another level.
+    /// Sets the level.
     #[must_use]
     pub fn with_level(mut self, level: u32) -> Self {
         self.level = level;
         self
     }
 
-    /// Asks for the inside of a box.
+    /// Selects the inside of a box.
     #[must_use]
     pub fn with_bbox(mut self, bbox: BBox) -> Self {
         self.bbox = Some(bbox);
         self
     }
 
-    /// Asks for the inside of a region.
+    /// Selects the inside of a region.
     #[must_use]
     pub fn with_region(mut self, region: Region) -> Self {
         self.region = Some(region);
         self
     }
 
-    /// Requests whole objects by their relation to box and region.
+    /// Selects whole objects by their relation to box and region.
     #[must_use]
     pub fn with_relation(mut self, relation: ObjectRelation) -> Self {
         self.relation = Some(relation);
         self
     }
 
-    /// Requests objects by their relations to several regions.
+    /// Selects objects by their relations to several regions.
     #[must_use]
     pub fn with_passing(mut self, places: ObjectPlaces) -> Self {
         self.passing = Some(places);
         self
     }
 
-    /// Asks for objects by their ids.
+    /// Selects objects by their ids.
     #[must_use]
     pub fn with_objects(mut self, ids: impl IntoIterator<Item = i64>) -> Self {
         self.objects = Some(ids.into_iter().collect());
         self
     }
 
-    /// Asks for the objects of groups.
+    /// Selects the objects of groups.
     #[must_use]
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = GroupRef>) -> Self {
         self.groups = Some(groups.into_iter().collect());
@@ -263,21 +263,21 @@ impl QuerySpec {
         Ok(self)
     }
 
-    /// Asks for so many vertices at most.
+    /// Sets the largest number of vertices.
     #[must_use]
     pub fn with_limit(mut self, rows: u64) -> Self {
         self.limit = Some(rows);
         self
     }
 
-    /// Chooses which rows a match adds to the answer.
+    /// Sets the rows that a match adds to the answer.
     #[must_use]
     pub fn with_select(mut self, select: Select) -> Self {
         self.select = select;
         self
     }
 
-    /// Chooses the columns of the vertex table.
+    /// Sets the columns of the vertex table.
     ///
     /// # Errors
     ///
@@ -291,14 +291,14 @@ impl QuerySpec {
         Ok(self)
     }
 
-    /// Chooses the tables of the answer.
+    /// Sets the tables of the answer.
     #[must_use]
     pub fn with_tables(mut self, tables: Outputs) -> Self {
         self.tables = tables;
         self
     }
 
-    /// Asks for one of several pieces of the answer.
+    /// Selects one of several pieces of the answer.
     #[must_use]
     pub fn with_split(mut self, piece: PieceOf) -> Self {
         self.split = Some(piece);
@@ -349,7 +349,7 @@ impl QuerySpec {
 
     /// The query, with these objects and groups.
     fn with_numbers(&self, objects: Option<Vec<i64>>, groups: Option<Vec<u64>>) -> Query {
-        // What named columns do not show is not read.
+        // Attributes that are not among the named columns are not read.
         let named = !self.columns.is_empty() && !self.columns.contains(&Column::Attributes);
         let attributes = if named {
             let names = self.columns.iter().filter_map(|column| match column {
@@ -384,7 +384,7 @@ impl QuerySpec {
         }
     }
 
-    /// Whether names, long ranges of ids or a piece have to be looked up in the store before the query is known.
+    /// Whether names, long ranges of ids or a piece must be resolved with the store.
     #[must_use]
     pub fn needs_store(&self) -> bool {
         self.split.is_some()
@@ -396,7 +396,7 @@ impl QuerySpec {
     ///
     /// # Cost
     ///
-    /// Without names of groups, long ranges and a piece nothing is read. Else as [`group_numbers`] and [`Query::splits`], and the ids of the level.
+    /// Nothing is read without names of groups, long ranges and a piece. Otherwise as [`group_numbers`] and [`Query::splits`], and the ids of the level.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl QuerySpec {
         })
     }
 
-    /// The ids that objects of the level have, or of those that complete it.
+    /// The ids of the objects of the level, and of the levels that complete it.
     async fn existing(&self, store: &Store, ids: &IdRanges) -> Result<Vec<i64>, QueryError> {
         let need = Need {
             objects: true,
@@ -455,7 +455,7 @@ impl QuerySpec {
         ids.among(count, has, all, self.ignore_missing)
     }
 
-    /// Asks a store.
+    /// Runs the query on a store.
     ///
     /// # Errors
     ///

@@ -7,11 +7,11 @@ use super::member::{shown, truth, wrong};
 use crate::region::Plane;
 use crate::{ObjectPlaces, ObjectRelation, QueryError, Region, Select};
 
-/// The shapes that are members of their own; in JSON that is written they are part of `region`.
+/// The shapes with members of their own; serialized JSON has them in `region`.
 pub(super) const SHAPES: [&str; 3] = ["sphere", "near", "polygon"];
 
 impl QuerySpec {
-    /// Sets one of these members from its text; `false`: it is none of them.
+    /// Sets one of these members from its text; `false` for other members.
     pub(super) fn set_place(&mut self, member: &str, text: &str) -> Result<bool, QueryError> {
         match member {
             "region" => self.intersect(Region::of_member(member, text)?),
@@ -29,7 +29,7 @@ impl QuerySpec {
         Ok(true)
     }
 
-    /// Sets one of these members from JSON that is no text; `false`: it is none of them.
+    /// Sets one of these members from JSON other than a text; `false` for other members.
     pub(super) fn set_place_json(
         &mut self,
         member: &str,
@@ -125,8 +125,12 @@ impl QuerySpec {
         let open = self.region.as_ref().is_some_and(Region::has_open_plane)
             || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane);
         if self.plane.is_some() && !open {
-            let found = "it without a polygon that states no plane itself";
-            return Err(wrong("plane", found, "polygon beside it"));
+            let found = "a plane, but no polygon that needs one";
+            return Err(wrong(
+                "plane",
+                found,
+                "a polygon that states no axes itself",
+            ));
         }
         if self.passing.is_some() && self.select == Select::Chunks {
             let found = "it with select chunks";

@@ -1,4 +1,4 @@
-//! What is counted of one column, or of one channel of it.
+//! The counters of one column, or of one of its channels.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,10 @@ use crate::QueryError;
 use crate::error::OrBug;
 use crate::numbers;
 
-/// Most texts that are counted one by one, and most bytes of them.
+/// Most different texts that are counted, and most bytes of them.
 const MOST_TEXTS: (usize, usize) = (1 << 16, 16 << 20);
 
-/// How much is counted.
+/// The extent of the statistics.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
     pub(super) probabilities: Vec<f64>,
@@ -33,12 +33,12 @@ pub(super) struct Extent {
     pub(super) exact: usize,
 }
 
-/// What is counted of one channel of a column.
+/// The counters of one channel of a column.
 #[derive(Debug)]
 pub(super) struct ColumnCounter {
     name: String,
     field: Field,
-    /// The channel, and how many a row has.
+    /// The channel, and the number of channels.
     channel: (usize, usize),
     missing: u64,
     nan: u64,
@@ -194,10 +194,10 @@ fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..) | DataType::Duration(_))
 }
 
-/// A broken invariant of the places in an array.
+/// The message of a broken invariant about indices.
 const BEYOND: &str = "a place beyond the end of its array";
 
-/// The numbers at some places of an array.
+/// The numbers at some indices of an array.
 fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, QueryError> {
     macro_rules! integers {
         ($type:ty) => {{
@@ -236,20 +236,20 @@ fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, Q
     })
 }
 
-/// What is counted of numbers.
+/// The counters of numbers.
 #[derive(Debug)]
 struct NumberCounter {
     whole: bool,
-    /// The least number of the type, if it is one of whole numbers.
+    /// The least number of the type, for integers.
     lowest: i128,
     count: u64,
     ends: Option<(StatisticValue, StatisticValue)>,
-    /// Exact, of whole numbers.
+    /// The exact sum of integers.
     total: i128,
     sum: CompensatedSum,
-    /// The first number; the mean is counted from it.
+    /// The first number, relative to which the mean is computed.
     origin: Option<f64>,
-    /// Mean and sum of squared differences from it of the numbers so far.
+    /// The mean, and the sum of squared differences from it, of the numbers so far.
     mean: f64,
     squares: f64,
     sketch: QuantileSketch,
@@ -341,8 +341,8 @@ impl NumberCounter {
         histogram.extend(Numbers::Floats(&finite))
     }
 
-    /// Joins the mean and the squares of a batch, which is not empty, to those so far (Chan, Golub and LeVeque, 1979). Numbers are counted from the
-    /// first one, so that those far from zero lose no digits.
+    /// Combines the mean and the squares of a batch, which is not empty, with the previous ones (Chan, Golub and LeVeque, 1979). Numbers are taken
+    /// relative to the first one, so that numbers far from zero lose no digits.
     fn spread(&mut self, all: &[f64]) {
         let first = all.first().copied().filter(|first| first.is_finite());
         let origin = *self.origin.get_or_insert(first.unwrap_or(0.0));
@@ -414,7 +414,7 @@ impl CompensatedSum {
         self.lost += other.lost;
     }
 
-    /// The sum. An infinite one has no error.
+    /// The corrected sum; an infinite sum is not corrected.
     pub(crate) fn value(self) -> f64 {
         match self.sum.is_finite() {
             true => self.sum + self.lost,
@@ -429,12 +429,12 @@ struct TextCounter {
     count: u64,
     counts: HashMap<String, u64>,
     bytes: usize,
-    /// There were too many of them.
+    /// Whether there were too many texts.
     full: bool,
 }
 
 impl TextCounter {
-    /// Counts the texts at some places of an array; returns how many these were.
+    /// Counts the texts at some indices of an array; returns their number.
     fn extend(
         &mut self,
         items: &ArrayRef,

@@ -1,14 +1,14 @@
 //! Histograms of numbers with an unknown range: counts are exact, and bins widen with the range.
 //!
-//! The width of the bins is a power of two, and their edges are multiples of it. A number outside of all bins doubles the width until all numbers are
-//! within the requested number of bins; two bins become one then, so that no number has to be counted again.
+//! The width of the bins is a power of two, and their edges are multiples of it. For a number outside of all bins, the width is doubled until the
+//! requested number of bins covers all numbers. Pairs of bins are merged then, so that no number is counted again.
 
 use zvf_store::format::int;
 
 use crate::QueryError;
 use crate::error::{OrBug, internal};
 
-/// The exponent of the narrowest bins: the scale of wider ones is finite, too.
+/// The exponent of the narrowest bins, chosen so that all scales are finite.
 const NARROWEST: i32 = -1000;
 
 /// The exponent of the widest bins.
@@ -18,7 +18,7 @@ const WIDEST: i32 = 1023;
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     most: usize,
-    /// Bins are 2 to this power wide.
+    /// The width of bins is 2 to this power.
     exponent: i32,
     /// The lower edge of the first bin, in widths.
     first: i128,
@@ -34,7 +34,7 @@ pub(super) enum Numbers<'a> {
 }
 
 impl Histogram {
-    /// A histogram of at most so many bins, at least 4.
+    /// A histogram of at most `most` bins, at least 4.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most: most.max(4),
@@ -71,7 +71,7 @@ impl Histogram {
                 if low > high {
                     return Ok(());
                 }
-                // Bins of large numbers are not narrower than the distance between two of them.
+                // Bins are not narrower than the distance between neighbouring floats.
                 let narrowest = (exponent_of(low.abs().max(high.abs())) - 52).max(NARROWEST);
                 let ends = |exponent| {
                     let scale = scale(exponent);
@@ -94,7 +94,7 @@ impl Histogram {
         Ok(())
     }
 
-    /// Makes bins for a range, `ends` being the bins of its ends for an exponent.
+    /// Makes bins for a range; `ends` returns the bins of its ends for an exponent.
     fn widen(
         &mut self,
         narrowest: i32,
@@ -134,7 +134,7 @@ impl Histogram {
         }
         let edges = (0..=length(&self.counts)).map(|bin| {
             let edge = real(self.first + bin);
-            // Twice, since the width alone may be too small or too large for one factor.
+            // Multiplied in two steps, because the width itself may be too small or too large for a float.
             let half = self.exponent / 2;
             edge * 2_f64.powi(half) * 2_f64.powi(self.exponent - half)
         });
@@ -151,7 +151,7 @@ fn real(edge: i128) -> f64 {
     edge as f64
 }
 
-/// A shift of at least all bits leaves the sign, as one of all but one does.
+/// Limits a shift to all bits but one, which leaves only the sign, like every larger shift.
 fn int_shift(by: i32) -> u32 {
     u32::try_from(by).unwrap_or(0).min(127)
 }
@@ -168,7 +168,7 @@ fn scale(exponent: i32) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "bins have at most 53 bits")]
 fn float_bin(number: f64, scale: f64) -> i128 {
     let bin = number * scale;
-    // A number below zero may be rounded to zero, and is in the bin below it.
+    // A negative number may be rounded to zero, but is in the bin below it.
     match bin == 0.0 && number < 0.0 {
         true => -1,
         false => i128::from(bin.floor() as i64),

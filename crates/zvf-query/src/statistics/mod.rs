@@ -21,7 +21,7 @@ pub use scan::{StatisticsScan, StatisticsStep};
 use crate::QueryError;
 use crate::error::OrBug;
 
-/// Which statistics are computed.
+/// Selects the statistics to compute.
 ///
 /// ```
 /// use zvf_query::{StatisticsBy, StatisticsSpec};
@@ -85,7 +85,7 @@ impl StatisticsSpec {
     }
 }
 
-/// What has statistics of its own.
+/// The unit of separate statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatisticsBy {
     /// Each object.
@@ -138,7 +138,7 @@ pub struct ColumnStatistics {
     pub name: String,
     /// Type, unit and description of the values.
     pub field: Field,
-    /// Values that are present, NaN among them not included.
+    /// Number of values, without missing ones and NaN.
     pub count: u64,
     /// Missing values (null).
     pub missing: u64,
@@ -156,7 +156,7 @@ pub enum StatisticsOf {
     Numbers(NumberStatistics),
     /// Of texts, categories and truth values. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
     Categories(Option<CategoryCounts>),
-    /// There are no values, or they are of a type that has no order.
+    /// There are no values, or their type has no order.
     Nothing,
 }
 
@@ -172,11 +172,11 @@ pub struct NumberStatistics {
     pub sum: StatisticValue,
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of a sample (`ddof=1`, as in pandas); `None` of one number.
+    /// The standard deviation of a sample (`ddof=1`, as in pandas); `None` for a single number.
     pub std: Option<f64>,
     /// Probabilities and quantiles, interpolated linearly (as `numpy.quantile` does by default).
     pub quantiles: Vec<(f64, f64)>,
-    /// By how many places the rank of a quantile may be wrong at most; 0: quantiles are exact.
+    /// Largest error of the rank of a quantile; 0: quantiles are exact.
     pub rank_error: u64,
     /// The edges of the bins, one more than there are bins, and the numbers in each, its lower edge included. The width is a power of two. Infinite
     /// numbers are in no bin.
@@ -211,7 +211,7 @@ impl StatisticValue {
         }
     }
 
-    /// The number as JSON: an integer that 64 bits do not hold is rounded, what JSON lacks is null.
+    /// The number as JSON: an integer beyond 64 bits is rounded; NaN and infinities are null.
     fn to_json(self) -> Value {
         match self {
             Self::Integer(number) => match (i64::try_from(number), u64::try_from(number)) {
@@ -236,7 +236,7 @@ impl ColumnStatistics {
         }
     }
 
-    /// The column as a JSON object; members that do not apply are left out, numbers that JSON lacks are null.
+    /// The column as a JSON object; members that do not apply are left out; NaN and infinities are null.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut members = Map::new();

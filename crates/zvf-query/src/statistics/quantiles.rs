@@ -1,26 +1,26 @@
 //! Quantiles of a stream of numbers in bounded memory.
 //!
-//! Numbers are kept until there are as many as the capacity. Then they are sorted, every second one is dropped, and the others count
-//! twice; those are kept a level higher, where the same happens again (Manku, Rajagopalan and Lindsay, 1998). No random numbers are drawn: the same
-//! numbers in the same order have the same quantiles. Dropping half of a sorted buffer changes the rank of any number by at most the weight of
-//! its elements; the sum of these weights is the stated error.
+//! Numbers are collected up to the capacity. Then they are sorted, every second one is dropped, and the others move to the next level with twice the
+//! weight, where the same is repeated (Manku, Rajagopalan and Lindsay, 1998). The result is deterministic: the same numbers in the same order have
+//! the same quantiles. Dropping half of a sorted buffer changes the rank of any number by at most the weight of its elements; the sum of these
+//! weights is the stated error.
 
 use crate::QueryError;
 use crate::error::{OrBug, internal};
 
-/// Quantiles of numbers, given as keys that are ordered as they are.
+/// Quantiles of numbers, which are given as keys with the same order.
 #[derive(Debug, Clone)]
 pub(super) struct QuantileSketch {
     capacity: usize,
-    /// Keys of the weight 2 to the power of the index.
+    /// Keys by level; the weight is 2 to the power of the level.
     levels: Vec<Vec<u64>>,
-    /// For each level whether the keys at odd places were kept the last time.
+    /// For each level, whether the keys at odd indices were kept the last time.
     odd: Vec<bool>,
     count: u64,
     error: u64,
 }
 
-/// The keys on both sides of a quantile, and how far it is from the first to the second.
+/// The keys on both sides of a quantile, and its relative distance from the first one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Between {
     pub(super) low: u64,
@@ -29,7 +29,7 @@ pub(super) struct Between {
 }
 
 impl QuantileSketch {
-    /// Quantiles that are exact of up to `capacity` numbers.
+    /// A sketch that is exact for up to `capacity` numbers.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity: capacity.max(2),
@@ -67,7 +67,7 @@ impl QuantileSketch {
             let keys = self.levels.get_mut(level).or_bug("a missing level")?;
             let mut keys = std::mem::take(keys);
             keys.sort_unstable();
-            // Of an odd number of keys the last one stays.
+            // With an odd number of keys, the last one remains.
             let left = (keys.len() % 2 == 1).then(|| keys.pop()).flatten();
             let above = self.levels.get_mut(level + 1).or_bug("a missing level")?;
             above.extend(keys.iter().skip(first).step_by(2));
@@ -87,7 +87,7 @@ impl QuantileSketch {
         self.error
     }
 
-    /// The places of quantiles between keys, interpolated linearly as NumPy does by default; none if there are no numbers.
+    /// The positions of quantiles between keys, interpolated linearly as NumPy does by default; empty without numbers.
     ///
     /// # Errors
     ///
@@ -138,13 +138,13 @@ fn narrow(level: usize) -> u32 {
     u32::try_from(level).unwrap_or(u32::MAX)
 }
 
-/// A count as a float: those beyond 2^53 are rounded.
+/// A count as a float; rounded beyond 2^53.
 #[expect(clippy::cast_precision_loss, reason = "as it says")]
 pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// The whole part of a rank, which is neither negative nor NaN.
+/// The integer part of a rank, which is neither negative nor NaN.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -154,7 +154,7 @@ fn whole(place: f64) -> u64 {
     place as u64
 }
 
-/// The key of a float: keys are ordered as the numbers are.
+/// The key of a float; keys have the order of the numbers.
 pub(super) fn key_of_float(number: f64) -> u64 {
     let bits = number.to_bits();
     if bits >> 63 == 0 {
@@ -174,7 +174,7 @@ pub(super) fn float_of_key(key: u64) -> f64 {
 }
 
 impl Between {
-    /// The quantile of the numbers behind the keys, computed as NumPy does.
+    /// The quantile, from the numbers of the keys, computed as in NumPy.
     pub(super) fn value(self, number: impl Fn(u64) -> f64) -> f64 {
         let (low, high) = (number(self.low), number(self.high));
         if self.fraction == 0.0 || self.low == self.high {

@@ -19,21 +19,21 @@ use crate::object_terms::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
 
-/// Up to this many numbers, quantiles are exact in statistics of groups: each group has so many for each column.
+/// Largest number of values with exact quantiles, in statistics by group: memory for each group and column.
 const EXACT_OF_GROUPS: usize = 1 << 12;
 
-/// The same in all other statistics.
+/// Largest number of values with exact quantiles, in all other statistics.
 const EXACT: usize = 1 << 16;
 
 /// The name of the column with the number of vertices of an object.
 const COUNT: &str = "count()";
 
-/// The statistics of an answer while it is read.
+/// Computes the statistics of an answer while it is read.
 ///
 /// # Cost
 ///
-/// One query, of the requested columns alone. Kept are, for each column, at most 65,536 numbers a level of its sketch of quantiles (of 4,096 for each group), of
-/// which there are few, and the texts that occur. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] the query is one by object.
+/// One query of the requested columns. Memory for each column: at most 65,536 numbers (4,096 for each group) for each of the few levels of its sketch of
+/// quantiles, and the different texts. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] it is a query by object.
 ///
 /// # Examples
 ///
@@ -69,26 +69,26 @@ pub struct StatisticsScan {
     answer: Answer,
     spec: StatisticsSpec,
     extent: Extent,
-    /// All axes, and those that are counted.
+    /// All axes, and the counted ones.
     axes: Vec<String>,
     counted_axes: Option<Vec<String>>,
-    /// Of all rows, or of the current object.
+    /// The counters of all rows, or of the current object.
     vertices: Counters,
     objects: Counters,
     object: Option<i64>,
     groups: Vec<(u64, String, Counters)>,
-    /// The groups of an object, by their places in the list.
+    /// The groups of each object, as indices of the list.
     members: HashMap<i64, Vec<usize>>,
     ended: bool,
 }
 
-/// What one batch added.
+/// The result of one batch.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsStep {
     /// Rows that were read.
     pub rows: u64,
-    /// Sections that are complete: of objects when the next one begins, all others at the end. Objects without vertices in the answer have none.
+    /// Complete sections: an object's when the next object begins, all others at the end. Objects without vertices in the answer have none.
     pub sections: Vec<StatisticsSection>,
 }
 
@@ -132,7 +132,7 @@ impl Counters {
     }
 }
 
-/// Columns by what they are of.
+/// The requested columns, by their table.
 struct Wanted {
     axes: Option<Vec<String>>,
     attributes: Names,
@@ -208,12 +208,12 @@ impl Wanted {
 }
 
 impl StatisticsScan {
-    /// Starts a query for statistics. Tables, columns and attributes of the query are those that the statistics need; its other members
+    /// Starts a query for statistics. Tables, columns and attributes of the query are replaced by those that the statistics need; its other members
     /// select the rows.
     ///
     /// # Errors
     ///
-    /// Misuse: unknown columns; no objects or groups where statistics of each are requested; invalid probabilities or bins. Those of [`query`](crate::query).
+    /// Misuse: unknown columns; statistics by object or group in a store without them; invalid probabilities or bins. The errors of [`query`](crate::query).
     pub fn start(
         store: &Store,
         mut query: Query,
@@ -232,7 +232,7 @@ impl StatisticsScan {
                         None if query.is_by_object() => None,
                         None => Some(object_ids(store, query.level, query.own_level_only).await?),
                     };
-                    // An object has one section, even if it is requested twice.
+                    // An object that is requested twice has one section.
                     let mut known = HashSet::new();
                     ids.iter_mut()
                         .for_each(|ids| ids.retain(|id| known.insert(*id)));
@@ -457,7 +457,7 @@ fn of_objects(
     wanted: Option<&[String]>,
     extent: &Extent,
 ) -> Result<Counters, QueryError> {
-    // The number of vertices is called `length` in answers that are grouped by object.
+    // In answers that are grouped by object, the number of vertices is called `length`.
     const OWN: [&str; 4] = ["object_id", "start", "length", "vertices"];
     let mut found = Counters::default();
     let mut names: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! A chain of levels by object: each object has its rows of all levels, the finest level first.
+//! Queries of a chain of levels by object: each object has its rows of all levels, the finest level first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     let plain = plain(&levels);
     for p in &mut levels {
         p.part = Some(Part::default());
-        // The object table is made from the rows that the levels send, which have the ids of their objects.
+        // The object table is made here, from the rows of the levels, which have the ids of their objects.
         p.query.outputs.objects = false;
         p.table.outs.push(Out::Pick);
     }
@@ -114,11 +114,11 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     Ok(summary)
 }
 
-/// What one level delivers: its objects, and their places in the answer.
+/// The objects of one level, and their places in the answer.
 type OneChoice = Option<(Choice, Vec<u32>)>;
 
-/// Chooses the objects of the answer and, for each level that has an object index, those it has: an object is taken on
-/// every level of the chain as soon as one of them satisfies the conditions.
+/// Chooses the objects of the answer and, for each level with an object index, those that it has. If an object satisfies the conditions on one
+/// level, its rows of all levels are in the answer.
 async fn choose_all(levels: &[Prepared]) -> Result<(Vec<i64>, Vec<OneChoice>), QueryError> {
     let Some(first) = levels.first() else {
         return Ok((Vec::new(), Vec::new()));
@@ -192,7 +192,7 @@ async fn choose_all(levels: &[Prepared]) -> Result<(Vec<i64>, Vec<OneChoice>), Q
     Ok((order, choices))
 }
 
-/// The objects of a list that a level knows, and their places in the list.
+/// The objects of a list that a level has, and their places in the list.
 fn picks(ids: &IdTable, list: &[i64]) -> (Vec<Pick>, Vec<u32>) {
     let found = (0_u32..).zip(list);
     found
@@ -208,7 +208,7 @@ fn picks(ids: &IdTable, list: &[i64]) -> (Vec<Pick>, Vec<u32>) {
         .unzip()
 }
 
-/// Members of the wanted groups, from the first level of the chain that has groups.
+/// Members of the requested groups, from the first level of the chain with groups.
 async fn members(levels: &[Prepared]) -> Result<Option<Vec<i64>>, QueryError> {
     let own = levels.iter().find(|p| p.level.groups().is_some());
     match own.or(levels.first()) {
@@ -217,19 +217,19 @@ async fn members(levels: &[Prepared]) -> Result<Option<Vec<i64>>, QueryError> {
     }
 }
 
-/// The vertex table of one level on its way into the answer.
+/// The state of the vertex table of one level.
 struct Line {
     /// Place in the chain.
     at: usize,
     answer: LevelAnswer,
     /// Place in the answer of each of its objects, rising.
     places: Vec<u32>,
-    /// Rows of one object that follow each other, with its place; in the columns of the answer.
+    /// Consecutive rows of one object, with its place; in the columns of the answer.
     runs: VecDeque<(u32, RecordBatch)>,
 }
 
 impl Line {
-    /// Takes the next batch of the level; whether there was one.
+    /// Reads the next batch of the level; returns whether there was one.
     async fn fill(&mut self, tables: &Tables) -> Result<bool, QueryError> {
         let Some(mut batch) = self.answer.next(Table::Vertices).await? else {
             return Ok(false);
@@ -253,7 +253,7 @@ impl Line {
         Ok(true)
     }
 
-    /// The place in the answer of the object with the next rows; `None` at the end.
+    /// The place of the object with the next rows; `None` at the end.
     async fn next_place(&mut self, tables: &Tables) -> Result<Option<u32>, QueryError> {
         while self.runs.is_empty() {
             if !self.fill(tables).await? {
@@ -263,7 +263,7 @@ impl Line {
         Ok(self.runs.front().map(|(place, _)| *place))
     }
 
-    /// How many rows the level has of the object at a place, which is the next one or later.
+    /// The number of rows of the object at a place, which is the next one or later.
     async fn total(&mut self, tables: &Tables, place: u32) -> Result<u64, QueryError> {
         while self.runs.back().is_none_or(|(last, _)| *last <= place) {
             if !self.fill(tables).await? {
@@ -275,19 +275,19 @@ impl Line {
     }
 }
 
-/// The vertex tables of all levels as one, object after object.
+/// Merges the vertex tables of all levels, object by object.
 struct Merge<'q> {
     query: &'q Query,
     tables: &'q Tables,
     rows: u64,
     truncated: bool,
-    /// The objects of the answer are those before this place.
+    /// The number of objects in the answer: those at the first places.
     included: usize,
     /// Rows of each object.
     lengths: Vec<u64>,
     /// Levels that have rows of each object.
     live: Vec<u64>,
-    /// Rows that wait until there are enough for a batch.
+    /// Rows of the next batch.
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
 }
@@ -309,7 +309,7 @@ impl Merge<'_> {
         self.flush(emit).await
     }
 
-    /// Takes the rows of the object at a place from all levels; whether the limit has room for them.
+    /// Adds the rows of the object at a place from all levels; returns whether they are within the limit.
     async fn object(
         &mut self,
         lines: &mut [Line],
@@ -355,7 +355,7 @@ impl Merge<'_> {
         Ok(true)
     }
 
-    /// Sends what waits.
+    /// Sends the waiting rows.
     async fn flush(&mut self, emit: &mut Emit) -> Result<(), QueryError> {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_rows = 0;

@@ -1,4 +1,4 @@
-//! A chain of levels in chunk order: the rows of the finest level first, each level as in a query of it alone.
+//! Queries of a chain of levels in chunk order: the rows of the finest level first, each level as in a query of a single level.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -55,7 +55,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     emit.schemas(tables.schemas(objects.as_ref())).await;
 
     for (of, gate) in answers.iter_mut().zip(gates) {
-        // A level that has ended already does not listen.
+        // The send fails if the level has already ended.
         let limit = asked.limit.unwrap_or(u64::MAX);
         let _ = gate.send(limit.saturating_sub(summary.vertices));
         while let Some(batch) = of.next(Table::Vertices).await? {

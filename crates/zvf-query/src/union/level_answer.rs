@@ -1,4 +1,4 @@
-//! The answer of one level of a chain, on its way into the answer of the chain.
+//! The answer of one level of a chain, as input for the answer of the chain.
 
 use arrow_array::RecordBatch;
 
@@ -10,9 +10,9 @@ use crate::answer::{Answer, Emit, Summary, Table};
 pub(super) struct LevelAnswer {
     pub(super) level: u32,
     pub(super) answer: Answer,
-    /// The first batch of a later table than the one that is read.
+    /// The first batch of the next table.
     later: Option<(Table, RecordBatch)>,
-    /// Where the rows of the level's vertex table are in the vertex table of the chain.
+    /// The positions of the level's rows in the vertex table of the chain.
     pub(super) placement: Placement,
 }
 
@@ -60,7 +60,7 @@ impl LevelAnswer {
         }
     }
 
-    /// Reads to the end and adds what the level reports about itself to the summary of its chain.
+    /// Reads to the end, and adds the summary of the level to the summary of the chain.
     ///
     /// # Errors
     ///

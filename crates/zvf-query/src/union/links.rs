@@ -1,4 +1,4 @@
-//! Links of one level in rows of the chain's vertex table.
+//! Renumbers the links of one level for the vertex table of the chain.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, RecordBatch, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
 
-/// Where the rows of one level went: stretches of its vertex table, in order.
+/// The positions of the rows of one level in the table of the chain, as ranges in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Placement {
     /// First row at the level, rows, row of the chain's table.
@@ -26,7 +26,7 @@ impl Placement {
         self.next += rows;
     }
 
-    /// The new number of a row; `None` if the limit cut it off.
+    /// The new number of a row; `None` if it is after the limit.
     fn of(&self, row: u64) -> Option<u64> {
         let after = self.stretches.partition_point(|(first, ..)| *first <= row);
         let (first, count, out) = *self.stretches.get(after.checked_sub(1)?)?;

@@ -1,9 +1,9 @@
-//! Additive levels: one answer from the requested level and those that complete it.
+//! Additive levels: combines the requested level and the levels that complete it in one answer.
 //!
-//! A level whose `refinement` is `add` stores only what the next coarser level does not. Every level of the chain is queried by
-//! itself, with the code for a single level. This module combines the answers: rows of the finest level
-//! first, links renumbered, objects of one id joined. A level waits before its second batch of links until the vertices of the
-//! other levels are sent, so that memory has no more than each level's data for its links.
+//! A level with the `refinement` `add` stores only what the next coarser level lacks. Every level of the chain is queried separately, with the code
+//! for a single level. This module combines the answers: rows of the finest level first, renumbered links, one row for each object id. A level
+//! waits before its second batch of links until the vertices of the other levels are sent, so that each level holds only the data for its links in
+//! memory.
 //!
 //! Source: upstream's page on additive refinement (format capability `additive_levels`).
 

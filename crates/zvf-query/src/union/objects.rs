@@ -1,4 +1,4 @@
-//! The object table of a chain of levels: an object is one row, wherever it lives.
+//! The object table of a chain of levels: an object has one row, regardless of its levels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ struct OneLevel {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnionRow {
     pub(crate) id: i64,
-    /// The numbers of the table's form, in order.
+    /// The numbers of the form of the table, in order.
     pub(crate) numbers: [u64; 3],
-    /// The levels that have vertices of it, one bit each by place in the chain.
+    /// The levels with vertices of the object, as bits by place in the chain.
     pub(crate) live: u64,
 }
 
@@ -88,7 +88,7 @@ impl ObjectUnion {
         }))
     }
 
-    /// Sends objects in batches of at most `batch_rows`; returns how many.
+    /// Sends objects in batches of at most `batch_rows` rows; returns their number.
     ///
     /// Attributes come from a level that has vertices of the object, else from another level that has a value.
     ///
@@ -150,7 +150,7 @@ impl ObjectUnion {
             .map_err(|error| wrong(level, "object_attributes", &error))
     }
 
-    /// One column: each value from the first level that has one, levels that have vertices of the object before others.
+    /// One column: each value from the first level that has one; levels with vertices of the object come before others.
     fn column(
         &self,
         column: usize,
@@ -189,7 +189,7 @@ impl ObjectUnion {
 }
 
 impl OneLevel {
-    /// The objects as the level knows them.
+    /// The objects as rows of the level's object table.
     fn rows(&self, rows: &[UnionRow], ids: &IdTable) -> Vec<ObjectRow> {
         rows.iter()
             .map(|row| ObjectRow {
@@ -202,7 +202,7 @@ impl OneLevel {
     }
 }
 
-/// Object ids and their rows, summed over levels, in the order in which they are met.
+/// Numbers of rows by object id, summed over levels, in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     places: HashMap<i64, usize>,

@@ -1,4 +1,4 @@
-//! One table from the tables of several levels.
+//! Combines the schemas of the tables of several levels.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::widen::{common, fit};
 use crate::QueryError;
 use crate::error::Place;
 
-/// The table of one level, as far as the union needs to know it.
+/// The schema of the table of one level.
 #[derive(Debug, Clone)]
 pub(crate) struct Source<'a> {
     pub(crate) level: u32,
     pub(crate) schema: &'a SchemaRef,
-    /// Columns of unknown type: all values are null.
+    /// For each column, whether its type is unknown, because all values are null.
     pub(crate) guessed: &'a [bool],
-    /// Columns that other levels have with other categories: no dictionary holds both.
+    /// For each column, whether levels have different categories, so that no dictionary has all of them.
     pub(crate) plain: &'a [bool],
 }
 
@@ -32,8 +32,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The schema for the rows of all tables: columns in the order of the first table, then those that only later
-/// ones have.
+/// The schema for the rows of all tables: the columns of the first table in order, then columns that only later tables have.
 ///
 /// # Errors
 ///
@@ -92,11 +91,11 @@ pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<Schem
     Ok(Some(Arc::new(Schema::new_with_metadata(fields, metadata))))
 }
 
-/// A batch of one level as a batch of the union: missing columns are null.
+/// Converts a batch of one level to the schema of the union; missing columns are null.
 ///
 /// # Errors
 ///
-/// Malformed: values that contradict the schema the level announced.
+/// Malformed: values that contradict the schema of the level.
 pub(crate) fn fitted(
     level: u32,
     table: &str,

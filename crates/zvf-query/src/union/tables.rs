@@ -26,7 +26,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Joins the schemas of all levels; `plain` as in [`plain`]. `vertices`: the vertex table is requested.
+    /// Combines the schemas of all levels; `plain` as in [`plain`]. `vertices`: whether the vertex table is requested.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Tables {
         }
     }
 
-    /// Sends the links of a level, in rows of the chain's vertex table. There are none between levels.
+    /// Sends the links of a level, renumbered for the chain's vertex table. There are no links between levels.
     ///
     /// # Errors
     ///
@@ -93,8 +93,7 @@ impl Tables {
     }
 }
 
-/// For each column of the vertex table whether levels have other categories of it, so that one dictionary cannot hold
-/// its values.
+/// For each column of the vertex table, whether levels have different categories, so that no dictionary has all of them.
 pub(super) fn plain(levels: &[Prepared]) -> Vec<bool> {
     let Some(first) = levels.first() else {
         return Vec::new();

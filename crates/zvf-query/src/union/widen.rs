@@ -1,4 +1,4 @@
-//! Values of one column that levels store in different types.
+//! Converts columns whose type differs between levels.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field};
 
-/// The smallest type that holds the values of both without loss; `None` if there is none.
+/// The smallest type that represents the values of both types without loss; `None` if there is none.
 pub(crate) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     if a == b {
         return Some(a.clone());
@@ -57,11 +57,11 @@ fn number(data_type: &DataType) -> Option<(char, usize)> {
     })
 }
 
-/// The same values in a type that [`common`] gave. An array of nulls fits every type.
+/// Converts values to a type from [`common`]. An array of nulls fits every type.
 ///
 /// # Errors
 ///
-/// Where the type does not hold the values.
+/// Values that the type cannot represent.
 pub(crate) fn fit(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));

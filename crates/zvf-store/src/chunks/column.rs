@@ -10,7 +10,7 @@ use zvf_format::int::{index, wide};
 use super::values::{RowValues, little_endian};
 use crate::{StoreError, VertexAttribute};
 
-/// NaN, least significant byte first; `None`: the type has none.
+/// NaN, least significant byte first; `None` for types without NaN.
 pub(crate) fn nan(kind: DTypeKind) -> Option<Vec<u8>> {
     match kind {
         DTypeKind::F16 => Some(f16::NAN.to_le_bytes().to_vec()),
@@ -24,9 +24,9 @@ pub(crate) fn nan(kind: DTypeKind) -> Option<Vec<u8>> {
 #[derive(Debug)]
 pub struct ChunkColumn {
     attribute: VertexAttribute,
-    /// Values a row, as the document declares them.
+    /// Values in a row, as declared by the document.
     declared: usize,
-    /// Values a row in the first cell that was read.
+    /// Values in a row of the first cell that was read.
     width: OnceLock<usize>,
 }
 
@@ -60,13 +60,13 @@ impl ChunkColumn {
         &self.attribute
     }
 
-    /// Type of a value as it is read: little-endian.
+    /// Type of a decoded value: little-endian.
     #[must_use]
     pub fn dtype(&self) -> DType {
         DType::little(self.attribute.dtype.kind)
     }
 
-    /// Values a row: as in the cells that were read, which is the same in all of them; before one was read, as declared.
+    /// Values in a row: as in the cells that were read, which all agree; as declared before one was read.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width.get().copied().unwrap_or(self.declared)
@@ -75,11 +75,11 @@ impl ChunkColumn {
     /// Bytes of a row, by [`width`](Self::width).
     #[must_use]
     pub fn row_bytes(&self) -> usize {
-        // A width that was read is that of bytes in memory, the declared one was checked.
+        // Cannot overflow: a width from a cell has its bytes in memory, and the declared one was checked.
         self.width().saturating_mul(self.attribute.dtype.size())
     }
 
-    /// A row of the value that means absence: the code for it, or NaN; `None` where the type has neither.
+    /// A row of the value that means absence: its code, or NaN; `None` if the type has neither.
     #[must_use]
     pub fn absent_row(&self) -> Option<Vec<u8>> {
         let size = self.attribute.dtype.size();
@@ -104,7 +104,7 @@ impl ChunkColumn {
         let size = self.attribute.dtype.size();
         let all = size.saturating_mul(index(rows));
         let declared = self.declared.saturating_mul(size).max(1);
-        // Where points are appended without values, the values that are stored are those of the first rows (0.7, section 17.4).
+        // If points were appended without values, only the first rows have stored values (0.7, section 17.4).
         let some = self.attribute.array.may_lack_rows()
             && length.is_multiple_of(declared)
             && length / declared < index(rows);
@@ -121,8 +121,8 @@ impl ChunkColumn {
         Ok((length > 0).then(|| width.saturating_mul(size)))
     }
 
-    /// The values of a cell of a chunk with `rows` rows: whole rows, and no more of them than `rows`, as wide as those of the cells before.
-    /// `None`: there are none.
+    /// The values of a cell of a chunk with `rows` rows. The cell must have complete rows, at most `rows`, with the width of previous cells.
+    /// `None` without values.
     ///
     /// # Errors
     /// What is wrong with the cell.

@@ -6,7 +6,7 @@ use zvf_format::DecodeError;
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_format::int::index;
 
-/// The rows of one fragment. Every one is a row of the chunk, unless the chunk has none.
+/// The rows of one fragment. All are rows of the chunk, unless the chunk has none.
 #[derive(Debug, Clone, Copy)]
 pub enum CheckedFragment<'f> {
     /// Consecutive rows.
@@ -59,7 +59,7 @@ impl<'f> CheckedFragment<'f> {
     }
 }
 
-/// Whether the rows are the same in the same order, also where one is a range and the other a list.
+/// Compares the rows in order, also a range with a list.
 impl PartialEq for CheckedFragment<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -101,7 +101,7 @@ impl Hash for CheckedFragment<'_> {
 pub enum FragmentFault {
     /// The blob is damaged.
     Index(DecodeError),
-    /// One of so many fragments has a row outside the chunk.
+    /// A fragment has a row outside the chunk; with the number of fragments.
     Rows(u32, DecodeError),
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct IndexSizes {
 pub struct CheckedFragments {
     /// Start and count: of rows, or of entries in `rows` if the fragment is a list.
     spans: Vec<(u32, u32)>,
-    /// Which fragments are lists; empty if none is.
+    /// For each fragment, whether it is a list; empty if none is.
     lists: Vec<bool>,
     rows: Vec<u32>,
     extent: u32,
@@ -146,7 +146,7 @@ impl PartialEq for CheckedFragments {
 impl Eq for CheckedFragments {}
 
 impl CheckedFragments {
-    /// One fragment of all rows; none if there are no rows.
+    /// One fragment with all rows; no fragment without rows.
     pub(super) fn whole(rows: u32) -> Self {
         Self {
             spans: (rows > 0).then_some((0, rows)).into_iter().collect(),
@@ -155,7 +155,7 @@ impl CheckedFragments {
         }
     }
 
-    /// Reads a fragment index of a chunk of `rows` rows, or of as many rows as the fragments reach over.
+    /// Decodes the fragment index of a chunk with `rows` rows, or with as many rows as the fragments cover.
     ///
     /// # Errors
     /// Malformed: a damaged blob, a row outside the chunk.
@@ -179,7 +179,7 @@ impl CheckedFragments {
         Ok((Self::of(&stored), odd))
     }
 
-    /// The row after the last one in a fragment index, whatever the number of rows; 0 without rows.
+    /// One more than the largest row in a fragment index, without a check against the chunk; 0 without rows.
     ///
     /// # Errors
     /// Malformed: a damaged blob, a row below 0.
@@ -200,13 +200,13 @@ impl CheckedFragments {
         })
     }
 
-    /// The fragments of an index whose rows were checked to fit in 32 bits.
+    /// The fragments of a checked index, in which all rows fit in 32 bits.
     fn of(stored: &FragmentIndex<'_>) -> Self {
         let mut found = Self {
             spans: Vec::with_capacity(index(stored.len())),
             ..Self::default()
         };
-        // The check has shown that all rows fit, and an entry of a list takes 8 bytes of a blob.
+        // All rows were checked to fit, and the number of entries is limited by the size of a blob, 8 bytes each.
         let narrow = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
         let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
         for fragment in stored {
@@ -244,7 +244,7 @@ impl CheckedFragments {
     /// Number of fragments.
     #[must_use]
     pub fn len(&self) -> u32 {
-        // As many as a blob counts in 32 bits.
+        // The count in a blob has 32 bits.
         u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
     }
 
@@ -270,13 +270,13 @@ impl CheckedFragments {
         (0..self.len()).filter_map(|fragment| self.get(fragment))
     }
 
-    /// The row behind the last one that a fragment has; 0 without rows.
+    /// One more than the largest row of all fragments; 0 without rows.
     #[must_use]
     pub fn extent(&self) -> u32 {
         self.extent
     }
 
-    /// Whether the fragments are ranges that follow each other and have each of `rows` rows once.
+    /// Whether the fragments are consecutive ranges that cover each of `rows` rows once.
     #[must_use]
     pub fn tile(&self, rows: u32) -> bool {
         let mut next = 0;

@@ -1,15 +1,14 @@
 //! Decoded chunks: the one reader of positions, fragments and attributes.
 //!
-//! [`Level::chunks`] prepares a [`ChunkReader`]: which of the parts of a chunk are wanted. [`ChunkReader::read`] requests the cells
-//! of several chunks together and returns one [`DecodedChunk`] for each. Containers, presence lists, byte order, widths
-//! that only the bytes tell (trap T8), and fragment indexes are settled here.
+//! [`Level::chunks`] prepares a [`ChunkReader`] for the requested parts of chunks. [`ChunkReader::read`] requests the cells of several chunks
+//! together and returns one [`DecodedChunk`] for each. It handles containers, presence lists, byte order, widths that only follow from the bytes
+//! (trap T8), and fragment indexes.
 //!
-//! - A cell that is not stored is an empty one: a chunk without `vertices` has no rows, and nothing else.
+//! - A missing cell is empty: a chunk without `vertices` has no rows and no values.
 //! - `vertices` are requested wherever the grid has the chunk, since a manifest may name a chunk that the presence list lacks;
-//!   other arrays where their presence lists name it.
-//! - Values are little-endian and whole rows. They come in blocks: code above must not expect one slice for a chunk.
-//! - [`ChunkReader::open_map`] leaves cells undecoded: an [`OpenChunk`] decodes what is used of them, where rows are named
-//!   only the blocks that hold these.
+//!   other arrays if their presence lists name it.
+//! - Values are little-endian and whole rows. They are returned in blocks: callers must not expect one slice for a chunk.
+//! - [`ChunkReader::open_map`] does not decode cells: an [`OpenChunk`] decodes only the data that is used; for single rows only their blocks.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -77,10 +76,10 @@ use values::little_endian;
 /// Most chunks of one batch.
 const BATCH: usize = 32;
 
-/// Which parts of chunks are read.
+/// The parts of chunks to read.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkParts<'l> {
-    /// `vertices`. Without them a chunk has as many rows as its fragments reach over.
+    /// `vertices`. Without them the number of rows of a chunk is determined by its fragments.
     pub positions: bool,
     /// `vertex_fragments`.
     pub fragments: bool,
@@ -110,7 +109,7 @@ impl<'l> ChunkParts<'l> {
     }
 }
 
-/// Reads chunks of one level. Cheap to clone; clones share what they learn about the widths of columns.
+/// Reads chunks of one level. Cheap to clone; clones share the widths of columns found so far.
 #[derive(Debug, Clone)]
 pub struct ChunkReader(Arc<Inner>);
 
@@ -133,21 +132,21 @@ pub struct DecodedChunk {
     pub coord: ChunkCoord,
     /// Rows of the chunk.
     pub rows: u32,
-    /// One position a row, as stored: without `coordinate_offset`. Empty where they were not wanted.
+    /// One position for each row, as stored (without `coordinate_offset`). Empty if not requested.
     pub positions: RowValues,
-    /// The fragments; one with all rows where the level has no `vertex_fragments`. In a chunk without rows those that are stored,
-    /// although the rows that they name do not exist.
+    /// The fragments; a single one with all rows if the level has no `vertex_fragments`. In a chunk without rows the stored fragments, whose rows do
+    /// not exist.
     pub fragments: CheckedFragments,
-    /// The values of the vertices, for each of [`ChunkReader::columns`]; `None`: no vertex of the chunk has one (trap T10).
-    /// Where vertices were appended without values, only the first rows have some (0.7, section 17.4).
+    /// The values of the vertices, for each of [`ChunkReader::columns`]; `None` if no vertex of the chunk has a value (trap T10). If vertices were
+    /// appended without values, only the first rows have values (0.7, section 17.4).
     pub columns: Vec<Option<RowValues>>,
     /// The values of the fragments, for each of [`ChunkReader::fragment_columns`].
     pub fragment_columns: Vec<Option<RowValues>>,
 }
 
 impl Level {
-    /// A reader of `parts` of the level's chunks. Attributes of type `object`, which are addresses of memory and no
-    /// values (trap T14), are left out.
+    /// A reader of `parts` of the level's chunks. Attributes of type `object`, which contain memory addresses instead of values (trap T14), are left
+    /// out.
     ///
     /// # Errors
     /// Malformed: positions in an encoding other than raw numbers, rows of more bytes than memory has.
@@ -163,7 +162,7 @@ impl Level {
             let values = attributes.filter(|one| one.dtype.kind != DTypeKind::Object);
             values.map(ChunkColumn::new).collect::<Result<_, _>>()
         };
-        // At most 16 axes, and a type of a few bytes unless it is one of texts.
+        // Cannot overflow: at most 16 axes, and numbers of a few bytes.
         let position_bytes = vertices.dtype().size().saturating_mul(self.dims());
         Ok(ChunkReader(Arc::new(Inner {
             level: self.clone(),
@@ -177,13 +176,13 @@ impl Level {
 }
 
 impl ChunkReader {
-    /// The attributes of vertices that are read.
+    /// The requested attributes of vertices.
     #[must_use]
     pub fn columns(&self) -> &[ChunkColumn] {
         &self.0.columns
     }
 
-    /// The attributes of fragments that are read.
+    /// The requested attributes of fragments.
     #[must_use]
     pub fn fragment_columns(&self) -> &[ChunkColumn] {
         &self.0.fragment_columns
@@ -196,7 +195,7 @@ impl ChunkReader {
         layout.is_some_and(|layout| layout.elements == 1 && layout.chain.reads_ranges())
     }
 
-    /// Bytes of a chunk in memory, about: by the vertices that the level's document counts, which may be anything.
+    /// Approximate bytes of a chunk in memory, from the vertex count in the document of the level, which may be wrong.
     #[must_use]
     pub fn chunk_bytes(&self) -> u64 {
         let columns = self.0.columns.iter().map(ChunkColumn::row_bytes);
@@ -213,7 +212,7 @@ impl ChunkReader {
         chunks.chunks(fit.map_or(BATCH, |fit| fit.clamp(1, BATCH)))
     }
 
-    /// Whether the presence list of any array that is read names a chunk.
+    /// Whether the presence list of any requested array names a chunk.
     #[must_use]
     pub fn is_listed(&self, chunk: &[i64]) -> bool {
         self.0
@@ -221,14 +220,14 @@ impl ChunkReader {
             .any(|array| array.presence().contains(chunk))
     }
 
-    /// Reads chunks: for each one its rows, in the order of `chunks`.
+    /// Reads chunks; returns their rows in the order of `chunks`.
     ///
     /// # Cost
     /// One round of requests, as [`Store::fetch_map`](crate::Store::fetch_map). All cells of the chunks are in memory.
     ///
     /// # Errors
-    /// Those of [`Store::fetch_map`](crate::Store::fetch_map). Malformed, with array and chunk: positions or values that are
-    /// no whole rows, a damaged fragment index or none, columns of another width than in other chunks.
+    /// The errors of [`Store::fetch_map`](crate::Store::fetch_map). Malformed, with array and chunk: incomplete rows of positions or values, a
+    /// damaged or missing fragment index, columns of another width than in other chunks.
     pub fn read(
         &self,
         chunks: &[&[i64]],
@@ -287,7 +286,7 @@ impl Inner {
         array.in_grid(chunk) && (anywhere || array.presence().contains(chunk))
     }
 
-    /// Decodes one chunk, whose wanted cells come next.
+    /// Decodes one chunk; its requested cells are the next ones.
     fn decode(
         &self,
         coord: ChunkCoord,

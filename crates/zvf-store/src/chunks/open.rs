@@ -1,4 +1,4 @@
-//! Chunks whose cells were read, and are decoded as far as they are used.
+//! Chunks with cells that are read, but decoded only when they are used.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::cells::Mode;
 use crate::cells::later::{FetchedCell, OpenCell};
 use crate::{CellWant, ChunkCoord, GridArray, RowSet, StoreError};
 
-/// The cells of one chunk that are requested, of those that a [`ChunkReader`] was made for.
+/// The requested cells of one chunk, a subset of the cells of a [`ChunkReader`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedCells {
-    /// `vertices`, also where the presence list lacks the chunk.
+    /// `vertices`, even if the presence list lacks the chunk.
     pub positions: bool,
-    /// `vertex_fragments`, where their presence list names the chunk.
+    /// `vertex_fragments`, if their presence list names the chunk.
     pub fragments: bool,
-    /// One flag for each of [`ChunkReader::columns`]; those that are not there are not requested.
+    /// One flag for each of [`ChunkReader::columns`]; columns without a flag are not requested.
     pub columns: Vec<bool>,
 }
 
-/// A chunk whose cells were read. Each is decoded when it is used, and only the blocks that hold the wanted rows, where the codec has
-/// blocks and they are not most of them.
+/// A chunk with its cells, which are decoded when they are used. If the codec has blocks, and the requested rows are in few of them, only these
+/// blocks are decoded.
 ///
 /// # Errors
-/// Of all methods: malformed, with array and chunk, where a cell is damaged or not of whole rows; I/O and limits, where cells are read in parts.
+/// All methods: malformed, with array and chunk, for a cell that is damaged or has incomplete rows; I/O and limits, if cells are read in parts.
 #[derive(Debug)]
 pub struct OpenChunk {
     inner: Arc<Inner>,
@@ -53,16 +53,16 @@ impl ChunkReader {
             .collect()
     }
 
-    /// Requests cells of several chunks together, then runs `f` on them: on the worker thread that read them, or where `here` is set and the
-    /// store is a local folder, on the calling thread, while the future is polled.
+    /// Requests cells of several chunks together, then runs `f` on them: on the worker thread that read them; with `here`, for a store in a local
+    /// folder, on the calling thread while the future is polled.
     ///
-    /// `round` is what the trace records. [`OpenChunk`]s are in the order of `chunks`.
+    /// `round` is recorded in the trace. [`OpenChunk`]s are in the order of `chunks`.
     ///
     /// # Cost
-    /// One round of requests. Nothing is decoded but what `f` uses; of local files in blocks or without codec only these parts are read.
+    /// One round of requests. Only the data that `f` uses is decoded; local files with blocks or without a codec are read only in these parts.
     ///
     /// # Errors
-    /// As [`read`](Self::read), of the requests. Damaged cells fail where they are used.
+    /// As [`read`](Self::read) for the requests. Damaged cells fail when they are used.
     pub fn open_map<R, F>(
         &self,
         round: u32,
@@ -96,7 +96,7 @@ impl ChunkReader {
 }
 
 impl Inner {
-    /// The arrays of the wanted cells of a chunk: vertices, fragments, and columns; `None` where the cell is not requested.
+    /// The arrays of the requested cells of a chunk: vertices, fragments, and columns; `None` if the cell is not requested.
     fn wanted<'a>(
         &'a self,
         chunk: &'a ChunkCoord,
@@ -121,7 +121,7 @@ impl Inner {
 }
 
 impl OpenChunk {
-    /// A chunk whose requested cells come next.
+    /// A chunk; its requested cells are the next ones.
     fn new(
         inner: &Arc<Inner>,
         coord: ChunkCoord,
@@ -163,13 +163,13 @@ impl OpenChunk {
         &self.coord
     }
 
-    /// How many of its cells were requested.
+    /// The number of its requested cells.
     #[must_use]
     pub fn requested(&self) -> u64 {
         self.requested
     }
 
-    /// Rows of the chunk, by the length of its positions; 0 where there are none.
+    /// Rows of the chunk, by the length of its positions; 0 without positions.
     ///
     /// # Errors
     /// See [`OpenChunk`].
@@ -191,7 +191,7 @@ impl OpenChunk {
         })
     }
 
-    /// The fragments of a chunk of so many rows; `None` where their cell is not there.
+    /// The fragments of a chunk with `rows` rows; `None` if their cell is missing.
     ///
     /// # Errors
     /// See [`OpenChunk`]; malformed: a row outside the chunk.
@@ -207,7 +207,7 @@ impl OpenChunk {
         blob.flatten().map(decode).transpose()
     }
 
-    /// Positions as stored: of `rows`, or of all.
+    /// The stored positions of `rows`, or of all rows.
     ///
     /// # Errors
     /// See [`OpenChunk`].
@@ -220,9 +220,9 @@ impl OpenChunk {
         Ok(values.map_bytes(|bytes| little_endian(dtype, bytes)))
     }
 
-    /// The values of a column of a chunk with `of` rows: of `rows`, or of all. `None`: no row has one.
+    /// The values of a column of a chunk with `of` rows, for `rows` or for all. `None` if no row has a value.
     ///
-    /// Where vertices were appended without values, only the first rows have some.
+    /// If vertices were appended without values, only the first rows have values.
     ///
     /// # Errors
     /// See [`OpenChunk`].

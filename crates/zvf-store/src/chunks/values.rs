@@ -9,21 +9,21 @@ use zvf_format::int::index;
 
 use crate::{GridArray, RowSet};
 
-/// The values of rows of one chunk: of consecutive ones from row 0 on, or of those that were wanted.
+/// The values of rows of one chunk: of consecutive rows from row 0 on, or of the requested rows.
 ///
 /// # Shape
 /// Whole rows of the same width, little-endian, row by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowValues {
-    /// 0 where there are no rows.
+    /// 0 without rows.
     row_bytes: usize,
     bytes: Bytes,
-    /// The rows that are there, if they are not the first ones.
+    /// The rows with values, if they are not the first ones.
     picked: Option<Arc<RowSet>>,
 }
 
 impl RowValues {
-    /// Rows from 0 on; bytes behind the last whole row are left out.
+    /// Rows from 0 on; bytes after the last complete row are left out.
     #[must_use]
     pub fn new(row_bytes: usize, bytes: Bytes) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl RowValues {
         }
     }
 
-    /// The values of some rows, one after another.
+    /// The values of some rows, in order.
     pub(super) fn of_rows(row_bytes: usize, bytes: Bytes, rows: &Arc<RowSet>) -> Self {
         Self {
             row_bytes,
@@ -53,7 +53,7 @@ impl RowValues {
         self.bytes.len().checked_div(self.row_bytes).unwrap_or(0)
     }
 
-    /// Whether only some rows are there, and not the first ones.
+    /// Whether only some rows have values, and not the first ones.
     #[must_use]
     pub fn is_picked(&self) -> bool {
         self.picked.is_some()
@@ -65,7 +65,7 @@ impl RowValues {
         self.row_bytes
     }
 
-    /// The values of a row; `None` if it is not there.
+    /// The values of a row; `None` if it has none.
     #[must_use]
     #[inline]
     pub fn row(&self, row: u32) -> Option<&[u8]> {
@@ -77,7 +77,7 @@ impl RowValues {
         self.bytes.get(start..)?.get(..self.row_bytes)
     }
 
-    /// The values of consecutive rows; `None` if one of them is not there.
+    /// The values of consecutive rows; `None` if one of them has none.
     #[must_use]
     pub fn range(&self, rows: Range<u32>) -> Option<&[u8]> {
         if rows.is_empty() {
@@ -93,18 +93,18 @@ impl RowValues {
         self.bytes.get(range)
     }
 
-    /// The values of all rows that are there, in the order of the rows.
+    /// All values, in the order of the rows.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// All rows that are there in order, in blocks.
+    /// All values, in the order of the rows, in blocks.
     pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(self.bytes.as_ref()).filter(|block| !block.is_empty())
     }
 
-    /// All rows that are there in one piece.
+    /// All values as one buffer.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.bytes
@@ -124,7 +124,7 @@ impl GridArray {
     /// The values of a cell with the least significant byte first.
     ///
     /// # Cost
-    /// A copy if they are stored otherwise.
+    /// A copy if they are stored with the other byte order.
     #[must_use]
     pub fn little_endian(&self, cell: Bytes) -> Bytes {
         little_endian(self.dtype(), cell)

@@ -1,26 +1,26 @@
-//! Which cells of a link array can touch given chunks.
+//! Finds the cells of a link array that can touch given chunks.
 
 use super::array::{LinkArray, Placement};
 use crate::{ChunkCoord, StoreError};
 
-/// How many endpoint chunks of a cell must be among given chunks for the cell to count.
+/// The condition on the endpoint chunks of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Touch {
-    /// All of them: a link is kept only with all its endpoints.
+    /// All of them are among the chunks, because a link is only returned with all its endpoints.
     All,
-    /// One is enough: a record may name a parent outside the chunks (trap T2).
+    /// At least one is among the chunks, because a record may name a parent outside of them (trap T2).
     Any,
 }
 
 /// A set of chunks of the level.
 pub trait Chunks {
-    /// How many there are.
+    /// The number of chunks.
     fn count(&self) -> usize;
 
-    /// Calls `each` with every one of them.
+    /// Calls `each` with every chunk.
     fn visit(&self, each: &mut dyn FnMut(&[i64]));
 
-    /// Whether a chunk is one of them.
+    /// Whether a chunk is in the set.
     fn has(&self, chunk: &[i64]) -> bool;
 }
 
@@ -58,7 +58,7 @@ impl LinkArray {
         }
     }
 
-    /// The cells that can touch the chunks, each once; `None` when every cell has to be looked at.
+    /// The cells that can touch the chunks, each once; `None` if every cell must be tested.
     fn candidates<C: Chunks + ?Sized>(&self, chunks: &C, touch: Touch) -> Option<Vec<ChunkCoord>> {
         let presence = self.array.presence();
         if chunks.count().saturating_mul(self.width()) >= presence.len() {
@@ -66,8 +66,8 @@ impl LinkArray {
         }
         let mut found: Vec<ChunkCoord> = Vec::new();
         match &self.placement() {
-            // A cell starts with its first chunk: the presence list is sorted by it. Where any endpoint counts, all
-            // cells are looked at, for the list is sorted by nothing else.
+            // The presence list is sorted by the first endpoint chunk of a cell, so cells can be searched by it. For `Touch::Any`, the other
+            // endpoints matter, too, and all cells are tested.
             Placement::Tuple if touch == Touch::All => chunks.visit(&mut |chunk| {
                 let rest = presence.rank().saturating_sub(chunk.len());
                 let lo = [chunk, &vec![i64::MIN; rest]].concat();

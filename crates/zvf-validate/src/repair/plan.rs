@@ -380,7 +380,7 @@ fn why_left(finding: &Finding, options: &RepairOptions) -> String {
         Repairable::Never(why) => why.to_owned(),
         Repairable::Where(what) => format!("settled only where {what}"),
         Repairable::Always => {
-            "what it follows from cannot be read whole, or a change would make another finding"
+            "the data that determine it cannot be read completely, or the change would cause another finding"
                 .to_owned()
         }
     }

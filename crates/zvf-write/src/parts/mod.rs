@@ -205,10 +205,10 @@ impl PartedStore {
             return Err(WriteError::spec("target", spec.target.version(), expected));
         }
         if spec.bounds.is_none() || spec.outside != Outside::Refuse {
-            let expected = "corners that all parts keep to: they decide where every chunk lies";
+            let expected = "bounds that contain the vertices of all parts: they determine where every chunk is stored";
             return Err(WriteError::spec(
                 "bounds",
-                "none, or such that grow",
+                "none, or bounds that grow",
                 expected,
             ));
         }

@@ -577,7 +577,7 @@ impl Part {
                     }
                     let begun = begun.map_or_else(String::new, |by| format!(" by {by}"));
                     let what = format!(
-                        "{what}; part {other} was begun{begun}, and is not finished: if it shall have them, this part cannot"
+                        "{what}; part {other} was begun{begun}, and is not finished: only one of the two parts can have these vertices"
                     );
                     return Err(WriteError::busy(address, what));
                 }

@@ -1,4 +1,4 @@
-//! Makes sure of a Parquet file what its reader takes for granted: of the footer here, of pages in `pages.rs`.
+//! Checks the assumptions of the Parquet reader: about the footer here, about pages in `pages.rs`.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,15 +9,15 @@ use parquet::file::metadata::ParquetMetaData;
 use super::thrift::{I32, LIST, STRUCT, Walk};
 use crate::error::{ConvertError, Place, shown};
 
-/// A footer that is longer is none.
+/// Longest footer.
 const LONGEST: u64 = 256 << 20;
 /// Groups in groups of columns.
 const DEEPEST: usize = 32;
-/// The field of a footer that is the schema; the field of a column, or group, that counts its children.
+/// The field of the footer with the schema; the field of a schema element with the number of its children.
 const SCHEMA: i64 = 2;
 const CHILDREN: i64 = 5;
 
-/// Checks that a footer is there, that its lists are no longer than it is, and that the schema is a tree.
+/// Checks that the footer exists, that its lists are not longer than it, and that the schema is a tree.
 pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     let io = |error| ConvertError::io(path, error);
     let bad = |at: u64, found: &str, expected: &str| {
@@ -85,13 +85,13 @@ fn walk(bytes: &[u8]) -> Option<bool> {
     Some(tree)
 }
 
-/// Walks the schema: a root, and below each group as many elements as it says.
+/// Parses the schema: a root, and for each group its stated number of elements.
 fn schema(walk: &mut Walk<'_>) -> Option<bool> {
     let (kind, count) = walk.list()?;
     if kind != STRUCT {
         return None;
     }
-    // Children that the groups above still wait for.
+    // Missing children of the open groups.
     let mut open: Vec<u64> = vec![1];
     let mut tree = true;
     for _ in 0..count {
@@ -119,7 +119,7 @@ fn schema(walk: &mut Walk<'_>) -> Option<bool> {
     Some(tree && open.iter().all(|left| *left == 0))
 }
 
-/// Checks the places of the columns that are read, and that they are of a kind that is.
+/// Checks the positions of the requested columns, and that their encoding is supported.
 pub(super) fn columns(
     path: &Path,
     file: &File,

@@ -1,11 +1,10 @@
 //! Parquet files.
 //!
-//! The parquet crate asserts what it expects of a file and allocates what the file states. So it runs on a thread
-//! of its own ([`crate::isolate`]), the footer is walked before it is read (`check.rs`), and allocations for pages are bounded
-//! (`pages.rs`).
+//! The parquet crate panics on unexpected contents and trusts stated sizes when it allocates. So it runs on a thread of its own
+//! ([`crate::isolate`]), the footer is checked before it is read (`check.rs`), and allocations for pages are bounded (`pages.rs`).
 //!
-//! Types come from the file's own schema; from the Arrow schema in the metadata, timestamps, dates, times and
-//! durations are taken. Columns of lists are read where all lists of a file have one length.
+//! Types are taken from the file's own schema; timestamps, dates, times and durations from the Arrow schema in the metadata. Columns of lists
+//! are read if all lists of a file have the same length.
 
 mod check;
 mod pages;
@@ -52,7 +51,7 @@ impl Parquet {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         check::footer(path, &file)?;
-        // Statistics are not needed, and what is not read cannot be wrong.
+        // Statistics are not needed, so defects in them do not matter.
         let skipped = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
@@ -85,7 +84,7 @@ impl Parquet {
             notes: left_out(&named, options),
         };
         open.schema = lists::found(&open.schema, |widths| {
-            // Most often the first row says it.
+            // The first row is usually enough.
             isolate(path, || {
                 Ok(open.see(1, 1, widths)? || open.see(1024, usize::MAX, widths)?)
             })?;
@@ -94,7 +93,7 @@ impl Parquet {
         Ok(open)
     }
 
-    /// Reads the columns that are wanted, forwards.
+    /// A reader of the requested columns.
     fn reader(&self, rows: usize) -> Result<ParquetRecordBatchReader, ConvertError> {
         let file = zvf_store::open_file(&self.path)
             .map_err(|error| ConvertError::io(&self.path, error))?;
@@ -112,7 +111,7 @@ impl Parquet {
         reader.map_err(|error| wrong(&self.path, error))
     }
 
-    /// Looks at lists in some batches of so many rows; whether all their lengths were found.
+    /// Reads lists in some batches of `rows` rows; returns whether all their lengths are known.
     fn see(
         &self,
         rows: usize,
@@ -128,7 +127,7 @@ impl Parquet {
     }
 }
 
-/// The schema of a file: moments, dates, times and durations as its writer had them, identifiers by their names.
+/// The schema of a file: timestamps, dates, times and durations as in the Arrow schema, UUIDs by their logical type.
 fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     let file = metadata.file_metadata();
     let schema = file.schema_descr();

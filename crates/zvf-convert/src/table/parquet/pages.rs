@@ -1,7 +1,7 @@
-//! Pages of columns, bounded before the reader unpacks them: that a head promises no more than a page may have, that a page unpacks to
-//! no more than its head says, and that lists do not grow without end.
+//! Bounds the allocations for pages before the reader unpacks them: sizes in heads are limited, a page unpacks to no more than its head
+//! states, and the lengths of lists are limited.
 //!
-//! What else may be wrong with a page is found by the reader itself, on a thread of its own ([`crate::isolate`]).
+//! Other defects of a page are found by the reader itself, on a thread of its own ([`crate::isolate`]).
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, copy};
@@ -23,9 +23,9 @@ use super::thrift::{I32, STRUCT, Walk};
 
 /// Bytes of a page, unpacked.
 const LARGEST: i64 = 256 << 20;
-/// A page's head that is longer is none.
+/// Longest head of a page.
 const LONGEST_HEAD: u64 = 1 << 16;
-/// Values of a list.
+/// Most values of a list.
 const LONGEST_LIST: usize = 1 << 16;
 
 /// The row groups of a file.
@@ -101,10 +101,10 @@ impl PageIterator for Chunks {}
 struct Pages {
     pages: SerializedPageReader<File>,
     file: File,
-    /// Where the next page's head is, and how many bytes there are from there.
+    /// The position of the next page's head, and the bytes of the column from there.
     at: u64,
     left: u64,
-    /// Whether the next head was looked at.
+    /// Whether the next head was checked.
     ahead: bool,
     /// The highest repetition level: 0 for a column without lists.
     repeated: u64,
@@ -117,7 +117,7 @@ fn wrong(what: &str) -> ParquetError {
 }
 
 impl Pages {
-    /// Checks the head of the next page, and passes over the page.
+    /// Checks the head of the next page, and skips the page.
     fn look(&mut self) -> Result<()> {
         if self.ahead || self.left == 0 {
             return Ok(());
@@ -133,7 +133,7 @@ impl Pages {
         self.file.seek(SeekFrom::Start(start))?;
         let part = (&mut self.file).take(head.packed.saturating_sub(head.plain));
         if unpacks_to_more(self.packed, part, head.unpacked) {
-            return Err(wrong("a page that unpacks to more than it says"));
+            return Err(wrong("a page whose data are longer than its header states"));
         }
         self.left = left.ok_or_else(|| wrong("a page that is longer than its column"))?;
         self.at = self.at.saturating_add(size);
@@ -142,7 +142,7 @@ impl Pages {
     }
 }
 
-/// Whether packed bytes are more than so many when they are unpacked. The other compressions are unpacked into as many.
+/// Whether compressed bytes unpack to more than `most`. Decoders of the other compressions stop at the stated size themselves.
 fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
     let most = most.saturating_add(1);
     let mut sink = std::io::sink();
@@ -163,14 +163,14 @@ fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
 struct Head {
     /// Its own bytes.
     size: u64,
-    /// Bytes of the page, as they are in the file.
+    /// Bytes of the page in the file.
     packed: u64,
-    /// How many of them, at first, are levels that are not packed.
+    /// How many of them are uncompressed levels, at the beginning.
     plain: u64,
     unpacked: u64,
 }
 
-/// The head of a page; `None` for one that is none, or that promises what cannot be.
+/// Parses the head of a page; `None` for an invalid one, or one with impossible sizes.
 fn head(bytes: &[u8]) -> Option<Head> {
     let mut walk = Walk::new(bytes);
     let (mut last, mut numbers, mut plain) = (0, [None; 3], 0);
@@ -202,7 +202,7 @@ fn head(bytes: &[u8]) -> Option<Head> {
     let [Some(kind), Some(unpacked), Some(packed)] = numbers else {
         return None;
     };
-    // Data, dictionary, data of version 2. The reader passes over pages of any other kind, to a head that was not checked.
+    // Data, dictionary, data of version 2. The reader would skip pages of other kinds and read the next head unchecked.
     let fits = matches!(kind, 0 | 2 | 3) && (0..=LARGEST).contains(&unpacked);
     Some(Head {
         size: u64::try_from(walk.taken()).ok()?,
@@ -256,7 +256,7 @@ impl PageReader for Pages {
     }
 }
 
-/// Checks that a list does not grow without end, and that a page begins with one: a run of one level is a few bytes long.
+/// Checks that lists are not too long, and that a page begins with a new list. A few bytes of run-length encoded levels can declare any length.
 fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) -> bool {
     match page {
         Page::DictionaryPage { .. } => true,
@@ -294,8 +294,7 @@ fn prefixed<'b>(walk: &mut Walk<'b>) -> Option<&'b [u8]> {
     walk.take(index(length))
 }
 
-/// Walks `bits`-wide integers in the RLE/bit-packed hybrid encoding; `None` if there are fewer than `count`, or if
-/// `see` says that one is wrong.
+/// Decodes `bits`-wide integers in the RLE/bit-packed hybrid encoding; `None` if there are fewer than `count`, or if `see` refuses one.
 fn hybrid(
     bytes: &[u8],
     bits: u32,

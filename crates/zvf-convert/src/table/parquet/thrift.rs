@@ -1,11 +1,11 @@
-//! The compact protocol of Thrift, as heads of Parquet files are written in: walked, with nothing kept and nothing reserved.
+//! A parser of the compact protocol of Thrift, which Parquet uses for headers. It allocates nothing.
 
 /// Numbers of the types.
 pub(super) const I32: u8 = 5;
 pub(super) const LIST: u8 = 9;
 pub(super) const STRUCT: u8 = 12;
 
-/// Structs in structs that are followed. Parquet has four.
+/// Deepest nesting of structs. Parquet has four levels.
 const DEEPEST: u32 = 16;
 
 /// A forward reader of bytes. All methods return `None` at the end of the bytes or at a violation of the protocol.
@@ -58,7 +58,7 @@ impl<'b> Walk<'b> {
         Some(if number & 1 == 0 { half } else { !half })
     }
 
-    /// The number and type of the next field of a struct; `None` inside at the struct's end.
+    /// The number and type of the next field of a struct; `Some(None)` at the end of the struct.
     pub(super) fn field(&mut self, last: &mut i64) -> Option<Option<(i64, u8)>> {
         let head = self.byte()?;
         if head == 0 {
@@ -72,7 +72,7 @@ impl<'b> Walk<'b> {
         Some(Some((*last, head & 0x0f)))
     }
 
-    /// The type and number of a list's elements: no more than there are bytes.
+    /// The type and number of a list's elements; at most the number of remaining bytes.
     pub(super) fn list(&mut self) -> Option<(u8, usize)> {
         let head = self.byte()?;
         let count = match head >> 4 {
@@ -82,14 +82,14 @@ impl<'b> Walk<'b> {
         (count <= self.bytes.len()).then_some((head & 0x0f, count))
     }
 
-    /// Passes over the value of a field.
+    /// Skips the value of a field.
     pub(super) fn skip(&mut self, kind: u8) -> Option<()> {
         self.pass(kind, 0, true)
     }
 
     fn pass(&mut self, kind: u8, depth: u32, field: bool) -> Option<()> {
         match kind {
-            // The type of a field is its truth value; in a list it is a byte.
+            // In a struct, the type of a field is its truth value; in a list, truth values are bytes.
             1 | 2 if field => Some(()),
             1..=3 => self.byte().map(drop),
             4 | I32 | 6 => self.int().map(drop),

@@ -24,7 +24,7 @@ use crate::time::{self, Moment};
 /// The census of a column so far.
 #[derive(Debug)]
 pub(super) struct Census {
-    /// Fields that are missing in a column of any type, of blanks alone, and of a word for a missing value.
+    /// Numbers of fields that are missing in a column of any type, that are blank, and that are words for a missing value.
     missing: u64,
     blanks: u64,
     words: u64,
@@ -38,17 +38,17 @@ pub(super) struct Census {
     single: bool,
     lowest: i128,
     highest: i128,
-    /// Whether float64 holds all whole numbers.
+    /// Whether float64 represents all whole numbers exactly.
     exact: bool,
     moments: Moments,
     /// Whether values are numbers, some of them with separators.
     grouped: bool,
     /// The first number that begins with a zero before other digits.
     zeros: Option<String>,
-    /// The number for missing ones is there.
+    /// Whether the number that replaces missing values occurs.
     taken: bool,
     texts: TextSet,
-    /// Whether there were more texts than are allowed: no matter while all are numbers.
+    /// Whether there were more different texts than allowed; ignored while all are numbers.
     many: bool,
     /// The requested type, and the first value that it cannot hold.
     asked: Option<DataType>,
@@ -73,14 +73,14 @@ pub(super) type Refused = (Found, String);
 /// The census of the timestamps of a column.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
-    /// A value is no moment.
+    /// Whether a value is not a timestamp.
     none: bool,
-    /// A value has a time of day.
+    /// Whether a value has a time of day.
     times: bool,
     digits: u32,
-    /// Nothing was seen; no offset; an offset, where all have the same.
+    /// `None` before the first timestamp, `Some(None)` without offsets, `Some(Some(None))` if offsets differ, otherwise the common offset.
     offset: Option<Option<Option<i64>>>,
-    /// Beyond what nanoseconds reach.
+    /// Whether a value is outside the range of nanoseconds.
     far: bool,
 }
 
@@ -113,11 +113,11 @@ impl Moments {
     }
 }
 
-/// Whole numbers beyond this are not all float64.
+/// Beyond this, float64 cannot represent all whole numbers.
 const EXACT: i128 = 1 << 53;
 
 impl Census {
-    /// A column that is absent in the first `rows` rows; `asked` is its requested type, if any.
+    /// A column that is missing in the first `rows` rows; `asked` is its requested type.
     pub(super) fn after(rows: u64, asked: Option<DataType>) -> Self {
         Self {
             missing: rows,
@@ -228,7 +228,7 @@ impl Census {
         self.add(field, most)
     }
 
-    /// Takes a field as a text.
+    /// Adds a field to the texts.
     fn add(&mut self, field: &str, most: u64) -> bool {
         if !self.many {
             self.many = self.texts.insert(field).is_err() || self.texts.len() as u64 > most;
@@ -326,7 +326,7 @@ impl Census {
             };
             out(&self.rounded, format!("{range}; {ways}"))?;
         }
-        // Whole numbers beyond 64 bits: the text of float32 would not have all their digits.
+        // Whole numbers beyond 64 bits become float64, since a float32 is written with fewer digits.
         let large = self.whole && !fits(i128::from(i64::MIN), i128::from(u64::MAX));
         Ok(match self.single && !large {
             true => DataType::Float32,
@@ -339,7 +339,7 @@ impl Census {
         self.missing + self.blanks + self.words
     }
 
-    /// The census as that of an attribute of this type.
+    /// The census in the form for an attribute of this type.
     pub(super) fn seen(&self, kind: &DataType) -> attribute::Census {
         let whole = kind.is_integer();
         let missing = match kind {
@@ -351,7 +351,7 @@ impl Census {
         attribute::Census::of_fields(missing, self.words == 0, self.taken, rough)
     }
 
-    /// A remark for the user on the type that was chosen for the column.
+    /// A note for the user about the type that was chosen for the column.
     pub(super) fn note(&self, name: &str, kind: &DataType) -> Option<String> {
         if self.asked.is_some() {
             return None;
@@ -376,7 +376,7 @@ impl Census {
         ))
     }
 
-    /// Whether the texts are too many to be a category.
+    /// Whether there are too many different texts for a category.
     pub(super) fn overflows(&self) -> bool {
         self.many
     }
@@ -390,7 +390,7 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Values of a column, as they come.
+/// A builder of the values of a column.
 #[derive(Debug)]
 pub(super) enum Filling {
     Nothing(usize),
@@ -467,7 +467,7 @@ impl Filling {
         }
     }
 
-    /// The column, which is empty from here on.
+    /// Returns the column; the builder is empty after that.
     pub(super) fn finish(&mut self) -> ArrayRef {
         match self {
             Self::Nothing(rows) => Arc::new(NullArray::new(std::mem::take(rows))),

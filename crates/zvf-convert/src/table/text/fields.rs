@@ -1,4 +1,4 @@
-//! Interprets a field of a table of text: missing, or a text; and the notation of its numbers.
+//! Interprets fields of text tables: missing values, and the notation of numbers.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::options::Options;
 /// Default words for a missing value among numbers, truth values and timestamps.
 const USUAL: [&str; 3] = ["NA", "NaN", "null"];
 
-/// What separates groups of digits; none of them is part of a number.
+/// Separators of groups of digits, which are not part of a number.
 const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
 
 /// How the fields of a table of text are read: which of them are missing values, and how numbers are written.
@@ -23,7 +23,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// As options say.
+    /// The rules of the options.
     #[must_use]
     pub fn of(options: &Options) -> Self {
         let words = match &options.na {
@@ -51,7 +51,7 @@ impl Fields {
         field.filter(|text| !(self.everywhere && self.has(text.trim())))
     }
 
-    /// The value of a field in a column of texts, which is kept as it is, or in one of others, without blanks around it.
+    /// The value of a field: unchanged in a column of texts, otherwise without blanks around it.
     #[must_use]
     pub fn value<'t>(&self, field: Option<&'t str>, texts: bool) -> Option<&'t str> {
         let field = self.given(field)?;
@@ -62,7 +62,7 @@ impl Fields {
         (!text.is_empty() && !self.is_word(text)).then_some(text)
     }
 
-    /// A number that float64 has the range for: neither `1e400`, which would be infinite, nor `1e-400`, which would be 0.
+    /// A number in the range of float64: neither `1e400`, which would be infinite, nor `1e-400`, which would be 0.
     #[must_use]
     pub fn number(&self, text: &str) -> Option<f64> {
         let text = self.plain(text);
@@ -70,13 +70,13 @@ impl Fields {
         (!out_of_range(&text, value)).then_some(value)
     }
 
-    /// A number in a float type that does not make another one of it: see [`zvf_write::decimal::float`].
+    /// A number in a float type, if the type represents its digits: see [`zvf_write::decimal::float`].
     #[must_use]
     pub fn float(&self, text: &str, number: NumberType) -> Option<f64> {
         float(&self.plain(text), number)
     }
 
-    /// A number with a point, whatever the file has; nothing for one with a point where numbers have a comma.
+    /// A number with a decimal point instead of the decimal mark of the file; empty if the text has a point but the mark is a comma.
     #[must_use]
     pub fn plain<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.comma {
@@ -86,7 +86,7 @@ impl Fields {
         }
     }
 
-    /// What is to be said of a text that is no number for its separators: of groups of digits, or of another decimal point.
+    /// The advice for a text that is not a number only because of its separators between digits or its decimal mark.
     pub(super) fn hint(&self, text: &str) -> Option<&'static str> {
         let other = self.comma && text.contains('.') && text.parse::<f64>().is_ok();
         if !(other || is_separated(text)) {

@@ -1,5 +1,5 @@
-//! Tables of text as typed columns: separated values and NDJSON. The first reading of all files finds the columns, their types and what
-//! else is counted, the second one returns the batches.
+//! Reads tables of text (separated values and NDJSON) as typed columns. The first pass over all files determines the columns and their
+//! types, and makes all counts; the second pass returns the batches.
 
 mod column;
 pub(crate) mod fields;
@@ -32,7 +32,7 @@ use objects::Objects;
 use rows::{Rows, bad};
 use separated::Separated;
 
-/// Says which columns of a header are what.
+/// Assigns roles to the columns of a header.
 type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
 
 /// Opens a file.
@@ -53,24 +53,24 @@ pub(crate) struct Survey {
     fields: Fields,
     names: Vec<String>,
     pub(crate) roles: Roles,
-    /// By the attributes of the roles.
+    /// The census of each attribute.
     columns: Vec<column::Census>,
-    /// By the attributes of the roles: their types.
+    /// The type of each attribute.
     kinds: Vec<DataType>,
     /// Whether float32 does not hold all positions.
     pub(crate) double: bool,
     rows: u64,
     /// Rows that are left out.
     pub(crate) dropped: u64,
-    /// Of the rows with a position.
+    /// Counts of the rows with a position.
     pub(crate) tally: Option<Tally>,
     /// Names of the text columns if rows with a missing value are dropped or refused: in these, a word for a missing value is a text.
     texts: Option<HashSet<String>>,
-    /// Remarks for the user on decisions about columns.
+    /// Notes for the user about automatic choices.
     notes: Vec<String>,
     /// The census of columns that links may refer to.
     pub(crate) nodes: Option<Nodes>,
-    /// Whether a field was seen that is missing only in a column that is not of texts.
+    /// Whether a field occurred that counts as missing unless its column holds texts.
     doubtful: bool,
     files: Vec<PathBuf>,
 }
@@ -97,10 +97,9 @@ impl Survey {
 
     /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
     ///
-    /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
-    /// if they belong to the position or decide which rows are dropped, and if a row is wrong, because a column may be the cause.
-    /// Where rows with a missing value are left out or refused, all files are read again if a word for one was met: it is a text in a
-    /// column of texts.
+    /// Columns that the first line of an NDJSON file lacks are added when a row has them. If they belong to the position or decide which rows
+    /// are dropped, or if a row is wrong, the columns are determined first and the file is read again. If rows with missing values are dropped
+    /// or refused, all files are read again after a word for a missing value occurred: in a column of texts it is a text.
     pub(crate) fn of(
         files: &[PathBuf],
         format: Format,
@@ -142,7 +141,7 @@ impl Survey {
                 let what = format!("{} in column {}", shown(&found.text), shown(name));
                 ConvertError::malformed(&found.path, found.place, what, expected)
             })?;
-            // Numbers that begin with zeros: they are texts only now.
+            // Numbers that begin with zeros are counted as texts only when the type is decided.
             if kind == DataType::Utf8 && census.overflows() {
                 return Err(too_many_texts(first, Place::Whole, name, options));
             }
@@ -178,7 +177,7 @@ impl Survey {
                 tally.begin(number);
             }
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
-                // Errors of columns take precedence over those of rows.
+                // Errors about columns take precedence over errors in rows.
                 rows.find_columns()?;
                 match survey.check_columns(rows.as_ref()) {
                     Ok(()) => return Err(error),
@@ -197,8 +196,8 @@ impl Survey {
         pairs.map(|(at, census)| (self.names.get(*at).map_or("", String::as_str), census))
     }
 
-    /// The first column with a missing value, of those that are read. A field that is missing only in some columns is none while it is
-    /// not known which are of texts.
+    /// The first requested column with a missing value. While the text columns are unknown, words for a missing value do not count as
+    /// missing.
     fn gap(&mut self, rows: &dyn Rows) -> Option<usize> {
         let Self { roles, fields, .. } = &*self;
         let plain = roles.position.iter().chain(&roles.object);
@@ -325,7 +324,7 @@ impl Survey {
         self.check_columns(rows)
     }
 
-    /// Adds the columns found so far; fails if earlier rows would have been interpreted differently with them.
+    /// Adds new columns; fails if earlier rows would have been interpreted differently with them.
     fn add_columns(
         &mut self,
         rows: &dyn Rows,
@@ -376,7 +375,7 @@ impl Survey {
         columns.map(|(one, kind)| one.seen(kind)).collect()
     }
 
-    /// Remarks for the user on decisions about columns.
+    /// Notes for the user about automatic choices.
     pub(crate) fn notes(&self) -> Vec<String> {
         let columns = self.named().zip(&self.kinds);
         let notes = columns.map(|((name, census), kind)| census.note(name, kind));
@@ -446,14 +445,14 @@ impl TextTable {
     ) -> Result<Self, ConvertError> {
         let mut options = options.clone();
         if options.nulls == Nulls::Error {
-            // Some columns may not be used: the caller refuses gaps in the others.
+            // The caller refuses missing values, but only in the columns that it uses.
             options.nulls = Nulls::Keep;
         }
         let files = [path.to_owned()];
         Ok(Survey::of(&files, format, &options, Roles::all)?.1)
     }
 
-    /// As texts, whatever they are.
+    /// A file with all its columns as texts.
     pub(crate) fn texts(
         path: &Path,
         format: Format,
@@ -474,7 +473,7 @@ impl TextTable {
         }
     }
 
-    /// With these columns read, as these types.
+    /// Sets the columns to read and their types.
     fn reading(mut self, read: Vec<(usize, DataType)>) -> Self {
         let fields = self.schema.fields().iter();
         let mut fields: Vec<Field> = fields.map(|field| field.as_ref().clone()).collect();
@@ -538,7 +537,8 @@ impl Source for TextTable {
                 if !column.take(value, &fields) {
                     let found = shown(value.unwrap_or_default());
                     let found = format!("{found} in column {}", shown(self.name(at)));
-                    let expected = "what was there when the file was looked at";
+                    let expected =
+                        "the content of the first pass: the file changed while it was read";
                     return Err(bad(rows.as_ref(), found, expected));
                 }
             }
@@ -552,7 +552,7 @@ impl Source for TextTable {
             flush(&mut columns, held)?;
         }
         if !names_of(&self.schema).iter().eq(rows.columns()) {
-            let expected = "those of when the file was looked at";
+            let expected = "those of the first pass: the file changed while it was read";
             return Err(bad(rows.as_ref(), "other columns", expected));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! NDJSON: an object a line. The members of all objects are columns, as a CSV file has them: a list is a column for each of its values.
+//! NDJSON: an object a line. Each member is a column, as in a CSV file; a list has a column for each of its values.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::text::Lines;
 pub(super) struct Objects {
     lines: Lines,
     limits: Limits,
-    /// The names of the columns that lines had so far, and their numbers.
+    /// The names of the columns so far, and their numbers.
     names: Vec<String>,
     numbers: HashMap<String, usize>,
     /// New names of columns, by the old ones.
     rename: HashMap<String, String>,
-    /// By column.
+    /// The values of the row, by column.
     values: Vec<Option<String>>,
     /// Whether the next row was read already.
     ready: bool,
@@ -97,7 +97,7 @@ impl Objects {
     }
 }
 
-/// The numbers of a line as it has them, where float64 may not hold one: those beyond 64 bits, and those that become 0.
+/// The texts of the numbers of a line if one of them may be inexact: a float of 2^53 or more (as are integers beyond 64 bits), or 0.
 struct Digits {
     texts: std::vec::IntoIter<String>,
 }
@@ -125,7 +125,7 @@ impl Digits {
             true => numbers_of(line),
             false => Vec::new(),
         };
-        // Of a repeated member the last value counts; earlier ones have texts too.
+        // The last value of a repeated member counts, but the earlier ones are among the texts, too.
         let texts = if texts.len() == count {
             texts
         } else {
@@ -136,20 +136,20 @@ impl Digits {
         }
     }
 
-    /// The text of the next number, if it has to be looked at.
+    /// The text of the next number, if it is needed.
     fn next(&mut self, number: &Number) -> Option<String> {
         self.texts.next().filter(|_| is_rough(number))
     }
 }
 
-/// Whether a number may be another one than its text says.
+/// Whether a number may differ from its text.
 fn is_rough(number: &Number) -> bool {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let value = number.as_f64().filter(|_| number.is_f64());
     value.is_some_and(|value| value == 0.0 || value.abs() >= EXACT)
 }
 
-/// The texts of the numbers of a line of JSON, which is known to be one.
+/// The texts of the numbers in a valid line of JSON.
 fn numbers_of(line: &[u8]) -> Vec<String> {
     let (mut texts, mut at) = (Vec::new(), 0);
     let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
@@ -190,7 +190,7 @@ impl Rows for Objects {
         self.lines.path()
     }
 
-    /// In the order in which the file has them first.
+    /// In the order of their first occurrence.
     fn columns(&self) -> &[String] {
         &self.names
     }
@@ -224,7 +224,7 @@ impl Rows for Objects {
         let mut digits = Digits::of(&members, self.lines.marked());
         for (name, value) in members {
             match value {
-                // Lists of owners are one text.
+                // Lists of owners become one text.
                 Value::Array(list) if name == "object_ids" => {
                     let texts = list
                         .into_iter()

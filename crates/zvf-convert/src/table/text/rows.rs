@@ -1,4 +1,4 @@
-//! Rows of a table of text, whatever separates their values.
+//! The interface for rows of all text formats.
 
 use std::path::Path;
 
@@ -23,12 +23,12 @@ pub(super) trait Rows {
     /// The value in a column; `None` if it is missing.
     fn value(&self, at: usize) -> Option<&str>;
 
-    /// Remarks for the user on decisions about columns.
+    /// Notes for the user about automatic choices.
     fn notes(&self) -> &[String] {
         &[]
     }
 
-    /// Where the row is.
+    /// The position of the row.
     fn place(&self) -> Place;
 }
 

@@ -1,4 +1,4 @@
-//! Separated values: records of a file, each bounded.
+//! Separated values: the records of a file, with a limited length.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -16,8 +16,8 @@ use crate::format::unpacked;
 use crate::options::Options;
 use crate::records::rename::renamed;
 
-/// The input of the parser: the file, followed by a sentinel record. If the parser does not return the sentinel, a quote was
-/// was never closed. Also ends where so many bytes came without a record, so that such a quote does not take the whole file into memory.
+/// The input of the parser: the file, followed by a sentinel record. If the parser does not return the sentinel, a quote was never closed.
+/// Input also ends after a limited number of bytes without a record, so that an unclosed quote does not read the whole file into memory.
 struct Fed {
     file: Box<dyn Read>,
     state: Rc<State>,
@@ -26,13 +26,13 @@ struct Fed {
 /// How far the parser has read.
 #[derive(Debug)]
 struct State {
-    /// Bytes that may come until the next record.
+    /// Bytes that may be read until the next record.
     left: Cell<u64>,
-    /// Bytes that came.
+    /// Bytes that were read.
     total: Cell<u64>,
-    /// Whether the last record was handed over.
+    /// Whether the sentinel was returned.
     ended: Cell<bool>,
-    /// The only field of the last record.
+    /// The only field of the sentinel.
     mark: u8,
 }
 
@@ -117,7 +117,7 @@ impl Between {
             _ if is("txt") => b"\t,; ",
             _ => b",;\t",
         };
-        // A comma in the numbers of the first line is none between columns.
+        // With a decimal comma, commas in the first line may be part of numbers.
         let has = |byte: &u8| line.contains(byte) && !(options.decimal_comma && *byte == b',');
         match usual.iter().copied().find(has) {
             Some(b' ') => Self::Blanks,
@@ -148,9 +148,9 @@ impl Between {
 
 /// The lines of a file before its first record: comments, which begin with `#` or `//`, and empty ones.
 struct Head {
-    /// How many there are.
+    /// Number of these lines.
     skipped: u64,
-    /// The comment right before the first record, without its mark: it may have the names of the columns.
+    /// The comment directly before the first record, without its mark; it may have the names of the columns.
     comment: Option<String>,
     /// The first line after them, or its beginning.
     line: Vec<u8>,
@@ -194,19 +194,19 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The error text for too many bytes without the end of a record.
 const SPENT: &str = "a record without end";
 
-/// Makes one blank of several, and none at either end of a line, but for those in quotes.
+/// Replaces several blanks by one, and removes blanks at both ends of lines; blanks in quotes are unchanged.
 struct Blanks<R> {
     inner: R,
-    /// Nothing but blanks came in the line.
+    /// Whether only blanks were read from the line.
     start: bool,
-    /// Blanks came that are not handed over yet.
+    /// Whether a blank is pending.
     held: bool,
     quoted: bool,
 }
 
 impl<R: Read> Read for Blanks<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // The blank that is held from before takes a place.
+        // Leaves space for the pending blank.
         let most = buffer.len().saturating_sub(1);
         let mut bytes = vec![0; most];
         loop {
@@ -254,7 +254,7 @@ pub(super) struct Separated {
     reader: Reader<Fed>,
     names: Vec<String>,
     record: StringRecord,
-    /// Whether the record is the next row: the file has no header line.
+    /// Whether the first record is a row, because the file has no header line.
     ready: bool,
     /// Lines before the first record.
     skipped: u64,
@@ -461,7 +461,7 @@ impl Rows for Separated {
         Ok(true)
     }
 
-    /// A field that is empty is no value.
+    /// An empty field is a missing value.
     fn value(&self, at: usize) -> Option<&str> {
         self.record.get(at).filter(|field| !field.is_empty())
     }

@@ -35,7 +35,7 @@ pub(super) fn row(file: &str, member: &Member) -> Option<Column> {
     Some(column)
 }
 
-/// Where each streamline ends: the starts of the next ones. The file may say the last one, or leave it out.
+/// The end of each streamline, which is the start of the next one. The last end is optional in the file.
 pub(super) fn ends(
     path: &Path,
     archive: &Archive,
@@ -75,7 +75,7 @@ pub(super) fn ends(
         };
         starts.push(start);
     }
-    // With one more than streamlines the last is the number of points.
+    // If there is one more than streamlines, the last one is the number of points.
     let closed = match stated {
         Some(stated) if stated == count => false,
         Some(stated) if stated.checked_add(1) == Some(count) => true,

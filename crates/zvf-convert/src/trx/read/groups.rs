@@ -1,7 +1,7 @@
-//! Groups of streamlines, `groups/NAME.uint32`, and what is said of each of them, `dpg/GROUP/NAME.TYPE`.
+//! Groups of streamlines, `groups/NAME.uint32`, and their attributes, `dpg/GROUP/NAME.TYPE`.
 //!
-//! A store has one table of attributes for all groups. A float that a group has no value of is NaN there; other numbers cannot be
-//! missing, and an array of them that only some groups have is left out.
+//! A store has one table of attributes for all groups. Floats that a group lacks are NaN; other numbers cannot be missing, so an attribute of
+//! them that only some groups have is left out.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -32,7 +32,7 @@ pub(super) struct Collected {
     notes: Vec<String>,
 }
 
-/// An attribute of groups, as far as it was met.
+/// An attribute of groups, with the values read so far.
 #[derive(Debug)]
 struct Field {
     name: String,
@@ -126,7 +126,10 @@ impl Collected {
                 Entry::Occupied(_) => true,
             };
             if before {
-                self.note(format!("{} is not kept: it came before", what()));
+                self.note(format!(
+                    "{} is not kept: a member of the same name was read before it",
+                    what()
+                ));
             }
         }
         Ok(())

@@ -147,7 +147,7 @@ impl Trx {
             let first = ids.start;
             groups.add(file, &open, first, &self.options)?;
             let changed = || {
-                let expected = "what was there when the file was looked at";
+                let expected = "the content of the first pass: the file changed while it was read";
                 ConvertError::malformed(file, Place::Whole, "other arrays", expected)
             };
             let same = open.ends.len() as u64 == ids.start.abs_diff(ids.end);

@@ -17,7 +17,7 @@ use crate::options::Options;
 type TakePoints<'a> =
     dyn FnMut(&ArrayRef, &[ArrayRef], &[(usize, usize)]) -> Result<(), ConvertError> + 'a;
 
-/// A `header.json` that is longer is none.
+/// Longest `header.json`.
 const LONGEST: u64 = 16 << 20;
 
 /// One archive.
@@ -31,7 +31,7 @@ pub(super) struct Open {
     pub(super) columns: [Vec<Column>; 2],
     /// Members of groups.
     pub(super) groups: Vec<Column>,
-    /// What is said of groups, by their names.
+    /// Attributes of groups, by the names of the groups.
     pub(super) said: Vec<(String, Column)>,
     pub(super) notes: Vec<String>,
 }

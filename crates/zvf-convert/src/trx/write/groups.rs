@@ -26,7 +26,7 @@ pub(super) async fn write<W: Write + Seek>(
     let Some(groups) = level.groups() else {
         return Ok(());
     };
-    // An object that the query returns twice is two streamlines.
+    // An object that the query returns twice becomes two streamlines.
     let mut places: HashMap<i64, Vec<u32>> = HashMap::new();
     for (number, id) in (0_u32..).zip(ids) {
         places.entry(*id).or_default().push(number);

@@ -42,13 +42,14 @@ impl StoreSpec {
         sizes("bin_shape", bins)?;
         if self.kind == Kind::PointCloud && self.objects {
             // The released readers take fragment numbers for bin numbers (trap T1): boxes would lose points.
-            let expected = "none where points have objects, which are their fragments then";
+            let expected =
+                "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
         }
         for (axis, (chunk, bin)) in self.chunk_shape.iter().zip(bins).enumerate() {
             let count = (chunk / bin).round();
             if count < 1.0 || (chunk / bin - count).abs() > 1e-9 || count > 65536.0 {
-                let expected = format!("a whole part of the chunk's {chunk}");
+                let expected = format!("a size that divides the chunk's {chunk}");
                 let member = format!("bin_shape/{axis}");
                 return Err(WriteError::spec(member, bin.to_string(), expected));
             }

@@ -33,7 +33,7 @@ impl Cutter {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let point = self.points.get(index);
         let at = point.and_then(|point| point.get(axis));
-        // Numbers are those of points, and NaN would be on no side of a plane.
+        // All numbers are valid; NaN would be on neither side of a plane.
         at.copied().unwrap_or(f64::NAN)
     }
 
@@ -127,7 +127,7 @@ impl Cutter {
         for (number, (value, (from, to))) in
             point.iter_mut().zip(from.into_iter().zip(to)).enumerate()
         {
-            // Rounding must not lead out of the cell.
+            // A rounding error must not move the point out of the cell.
             let between = (from + share * (to - from)).clamp(from.min(to), from.max(to));
             *value = if number == axis { plane } else { between };
         }

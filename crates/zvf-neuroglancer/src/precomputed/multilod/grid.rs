@@ -12,7 +12,7 @@ const MOST_CELLS: f64 = 1024.0;
 const FEW: f64 = 2048.0;
 const MANY: f64 = 65_536.0;
 
-/// How often cells may be halved.
+/// Largest number of halvings of a cell.
 const MOST_HALVINGS: u32 = 10;
 
 /// The greatest coordinate in a fragment.
@@ -28,7 +28,7 @@ pub(super) enum Step {
     Half,
 }
 
-/// The grid of level 0. Its numbers are those of the manifest, so that positions are relative to the values that readers use.
+/// The grid of level 0. Its numbers are rounded as in the manifest, so that positions are relative to the values that readers use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Grid {
     pub(super) shape: [f32; 3],
@@ -114,7 +114,7 @@ impl Grid {
             grid = grid.resized(Step::Twice)?;
         }
         if grid == first {
-            // A mesh in one place stays in one cell however small that is.
+            // The number is limited: a mesh at a single position would stay in one cell forever.
             for _ in 0..MOST_HALVINGS {
                 let finer = grid.resized(Step::Half)?;
                 let fits = finer.cells().iter().all(|cells| *cells <= MOST_CELLS);
@@ -166,7 +166,7 @@ impl Grid {
         precise(finest.triangles.len()) / precise(cells.len().max(1))
     }
 
-    /// A positive length that is shorter than a fragment can resolve.
+    /// A positive length below the resolution of fragments.
     pub(super) fn least(&self) -> f32 {
         let least = self.shape.iter().copied().fold(f32::INFINITY, f32::min);
         (least / 65_536.0).max(f32::MIN_POSITIVE)
@@ -174,7 +174,7 @@ impl Grid {
 
     /// The grid of a level.
     pub(super) fn level(&self, number: usize) -> View {
-        // Above level 0 at the middle of each cell, too.
+        // Above level 0, cells are also cut at their middle.
         let (times, halves) = match number {
             0 => (1.0, 1),
             _ => (

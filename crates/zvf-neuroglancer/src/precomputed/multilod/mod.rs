@@ -130,7 +130,7 @@ struct Level {
     scale: f64,
 }
 
-/// A fragment before it is encoded.
+/// A fragment that is not encoded yet.
 #[derive(Debug, Default)]
 struct Fragment {
     /// Numbers of the level's points in this fragment.
@@ -228,7 +228,7 @@ fn edges(detail: &Detail, [a, b, c]: &[u32; 3]) -> f64 {
 
 /// The manifest and the fragments, from fine to coarse.
 fn written(grid: &Grid, mut levels: Vec<Level>) -> Result<MultiLodMesh, MultiLodError> {
-    // Each cell has a parent in every level above, be it empty.
+    // Each cell must have a parent in every coarser level, even if that is empty.
     let mut parents: BTreeSet<Cell> = BTreeSet::new();
     for level in &mut levels {
         for parent in &parents {
@@ -241,7 +241,7 @@ fn written(grid: &Grid, mut levels: Vec<Level>) -> Result<MultiLodMesh, MultiLod
     put_floats(manifest, &grid.shape);
     put_floats(manifest, &grid.origin);
     manifest.extend_from_slice(&count("levels of detail", levels.len())?.to_le_bytes());
-    // Not falling from level to level, and never 0, which is a level that does not exist.
+    // Scales must not decrease from level to level, and must not be 0, which means a missing level.
     let mut scale = grid.least();
     for level in &levels {
         scale = scale.max(grid::single(level.scale)?);
