@@ -151,7 +151,7 @@ def test_what_is_no_region_is_refused(bundled: Bundled) -> None:
         ({"near": ("x", 0)}, "near: found"),
         ({"polygon": "POLYGON ((0 0, 1 1))"}, "polygon, at byte 0"),
         ({"region": "cube(1)"}, "region, at byte 0"),
-        ({"plane": "xy"}, "plane: found it without"),
+        ({"plane": "xy"}, "plane: found a plane, but no"),
         ({"inside": True}, "inside: found neither"),
         ({"near": "x=0,1", "inside": True, "ending": True}, "ending: found it beside inside"),
     ]

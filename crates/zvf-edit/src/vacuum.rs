@@ -261,9 +261,8 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         let level = store.level(number, &Need::nothing()).await?;
         if level.doc().preserves_object_ids {
             let path = format!("{number}/object_index");
-            let found = "a coarse level whose object rows equal those of level 0";
-            let expected =
-                "none while rows are removed: `zvf pyramid STORE --remove` removes coarse levels";
+            let found = "the rows of level 0, those of deleted objects included";
+            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
             return Err(WriteError::unsupported(path, found, expected));
         }
     }

@@ -1,19 +1,21 @@
 //! The encode side of Zarr Vectors stores: everything between rows in memory and the objects of a store.
 //!
+//! A [`StoreSpec`] describes a store, a [`Batch`] has vertices and links, a [`Target`](target::Target) is where objects are put.
+//!
 //! `zvf-write` makes new stores with it, `zvf-edit` changes stores, `zvf-migrate` copies them and `zvf-pyramid` adds coarse levels.
-//! A program that has batches of vertices uses these. This crate is for programs that have something else: cells computed
-//! elsewhere, a derived attribute, levels made by a method of their own.
+//! Programs with batches of vertices use these crates. This crate is for other programs: with cells computed elsewhere, a derived
+//! attribute, or levels made by another method.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`spec`] | [`StoreSpec`]: what a store is to be; [`VersionRules`](spec::VersionRules): what follows from its format version |
+//! | [`spec`] | [`StoreSpec`]: the description of a store; [`VersionRules`](spec::VersionRules): what depends on its format version |
 //! | [`values`] | [`NumberType`], [`Values`]: columns of numbers and texts |
 //! | [`arrow`] | Arrow record batches as columns and batches, and back |
 //! | [`batches`] | [`Batch`]es of vertices, checked and cut into records by chunk: [`Router`](batches::Router) |
 //! | [`records`] | records outside memory: [`Buckets`](records::Buckets) by key, [`Sorter`](records::Sorter), [`Spool`](records::Spool) |
 //! | [`level`] | cells of chunks ([`Encoder`](level::Encoder)), where they are stored ([`Cells`](level::Cells)), manifests, a level from batches ([`write_arrays`](level::write_arrays)) |
 //! | [`links`] | links between rows: [`LinkPlacer`](links::LinkPlacer) |
-//! | [`tables`] | attributes of objects and groups, and what means absence in them: [`TableRows`](tables::TableRows) |
+//! | [`tables`] | attributes of objects and groups, and their values for missing rows: [`TableRows`](tables::TableRows) |
 //! | [`documents`] | the documents of arrays, levels and the root: [`Nodes`](documents::Nodes) |
 //! | [`target`] | where objects are put: [`Target`](target::Target), a folder or a prefix of a bucket |
 //! | [`transaction`] | how changes become visible: [`new_store`](transaction::new_store), [`Transaction`](transaction::Transaction), [`Change`](transaction::Change), [`RecordLog`](transaction::record_log::RecordLog) |

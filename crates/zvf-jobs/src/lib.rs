@@ -1,5 +1,7 @@
-//! Jobs on whole stores. Each is described once, by its options: a struct that is read from JSON, printed as JSON, described by JSON Schema and,
-//! with the feature `clap`, taken from a command line. The program `zvf` and the Python package run jobs by this crate.
+//! Jobs on whole stores: a [`Job`] has the options, a [`Context`] what it runs with, a [`JobReport`] the result.
+//!
+//! The options of a job are one struct that is read from JSON, printed as JSON, described by JSON Schema and, with the feature `clap`, read from
+//! a command line. The program `zvf` and the Python package run jobs with this crate.
 //!
 //! ```
 //! use zvf_jobs::{Job, VacuumJob};
@@ -12,8 +14,8 @@
 //! # Ok::<(), zvf_jobs::JobError>(())
 //! ```
 //!
-//! A job file is trusted as a command line is: it names any store and file. Relative paths are relative to the working directory. How storage is
-//! reached, with which credentials and limits, is no part of a job but of its [`Context`].
+//! A job file is trusted like a command line: it can name any store and file. Relative paths are relative to the working directory. Credentials,
+//! limits and other options of the storage are not part of a job but of its [`Context`].
 
 #[macro_use]
 mod options;
