@@ -16,7 +16,7 @@ use super::state::index_cell;
 use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::signed64;
-use zvf_encode::level::Cells;
+use zvf_encode::level::{Cells, stored_link_shards};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::{Object, node};
 use zvf_encode::transaction::Transaction;
@@ -257,7 +257,8 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
 /// How new arrays of the level are packed: as the vertices are.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
     let array = edit.state.level.vertices();
-    let mut cells = packing(array.path(), document_of(array)?)?;
+    let cells = packing(array.path(), document_of(array)?)?;
+    let mut cells = cells.with_link_shards(stored_link_shards(&edit.state.level)?);
     cells.grid = match grid {
         Some(grid) => grid.clone(),
         None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,

@@ -288,6 +288,10 @@ pub(super) async fn place(
         None
     };
     let (mut new_cells, made) = placer.encode(fragments.as_ref())?;
+    let sizes = new_cells
+        .iter()
+        .map(|cell| (&*cell.key, wide(cell.rows.len())));
+    made.family.choose_shards(template, sizes)?;
     let nodes = made.nodes(template)?;
     let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
     let stored = level.links(0);

@@ -83,7 +83,7 @@ use source::Source;
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{Cells, stored_as};
+use zvf_encode::level::{Cells, stored_as, stored_link_shards};
 use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
 use zvf_encode::parallel::blocking;
 use zvf_encode::spec::{Members, VersionRules};
@@ -395,6 +395,10 @@ impl Job {
         let chunk_shape = self.chunk_shape(&level);
         // An unknown way of storage is replaced by the default.
         let (stored, shards) = stored_as(&level).unwrap_or_default();
+        let link_shards = match &self.options.shard_shape {
+            Some(shape) => *shape == ShardShape::Auto,
+            None => stored_link_shards(&level).unwrap_or_default(),
+        };
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);
@@ -420,6 +424,7 @@ impl Job {
         let compression = self.compression(stored, shards.is_some())?;
         let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
         let cells = self.rules().cells(grid, shards, compression, chunks)?;
+        let cells = cells.with_link_shards(link_shards);
         Ok(Stage {
             source,
             cells,

@@ -44,7 +44,9 @@ impl Job {
         };
         let compression = before.compression.clone();
         let chunks = chunks.iter().map(ChunkCoord::as_slice);
-        self.rules().cells(grid, shards, compression, chunks)
+        let cells = self.rules().cells(grid, shards, compression, chunks)?;
+        let chosen = self.options.shard_shape == Some(ShardShape::Auto);
+        Ok(cells.with_link_shards(chosen || before.has_link_shards()))
     }
 
     /// The compression of a level: as requested, or as in the old level if the version of the new store allows it.

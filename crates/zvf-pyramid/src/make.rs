@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::runtime::Handle;
 use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
-use zvf_store::{Names, Need, Store};
+use zvf_store::{Deltas, Names, Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::Means;
@@ -21,7 +21,7 @@ use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use zvf_encode::Compression;
 use zvf_encode::error::{OrBug, internal};
-use zvf_encode::level::{Cells, Container, stored_as};
+use zvf_encode::level::{Cells, Container, stored_as, stored_link_shards};
 use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
 
@@ -127,16 +127,20 @@ impl Maker<'_> {
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
     ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
-        let level = self
-            .handle
-            .block_on(self.store.level(0, &Need::nothing()))?;
+        let links = Need {
+            link_deltas: Deltas::List(vec![0]),
+            ..Need::nothing()
+        };
+        let level = self.handle.block_on(self.store.level(0, &links))?;
         // An unknown storage of level 0 is replaced by the default, because every array states its own codecs.
         let (compression, shards) = stored_as(&level)?;
         let compression = compression.unwrap_or(Compression::Auto);
+        let link_shards = stored_link_shards(&level)?;
         Ok(move |chunk_shape: &[f64]| {
             let grid = documents::grid(bounds, chunk_shape)?;
             let (shards, compression) = (shards.clone(), compression.clone());
-            Ok(Cells::new(grid, shards, compression, Container::Grid))
+            let cells = Cells::new(grid, shards, compression, Container::Grid);
+            Ok(cells.with_link_shards(link_shards))
         })
     }
 

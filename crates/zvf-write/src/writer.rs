@@ -15,7 +15,9 @@ use zvf_encode::level::{LevelInput, Tables, checked_groups};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::new_store;
-use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, Summary, WriteError, WriteOptions};
+use zvf_encode::{
+    Batch, Groups, ObjectTable, ShardShape, StoreSpec, Summary, WriteError, WriteOptions,
+};
 
 /// Writes one new store of one level.
 ///
@@ -270,6 +272,7 @@ impl StoreWriter {
             let (target, address) = (self.target, self.address);
             let stale_files = self.options.stale_files;
             let input = LevelInput {
+                link_shards: self.spec.shard_shape == ShardShape::Auto,
                 spec: self.spec,
                 router: self.router,
                 tables: self.tables,

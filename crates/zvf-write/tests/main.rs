@@ -26,6 +26,7 @@ mod edits_keyed;
 mod journal;
 mod killed;
 mod link_groups;
+mod link_shards;
 mod links;
 mod local;
 mod mainline;

@@ -7,6 +7,7 @@ use zvf_meta::ArrayDoc;
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::Query;
+use zvf_store::{CallerStep, CallerStore, Object, OpenOptions, Store};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, TargetVersion};
 
 use crate::pyramid::{build, mixed};
@@ -204,5 +205,54 @@ async fn one_object_takes_as_many_rounds_as_without_shards() {
         let (rounds, found) = cold(&plain, of(ids.clone())).await;
         assert_eq!(found, expected);
         assert_eq!(cold(&shards, of(ids)).await, (rounds, expected));
+    }
+}
+
+/// Rounds of requests that wait for each other, as a caller that sends them counts them; and the numbers of the answer.
+async fn steps(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
+    let files = memory.files().await;
+    let caller = CallerStore::new();
+    let options = OpenOptions::new()
+        .with_caller_store(caller.clone())
+        .with_verify(false);
+    let mut run = caller
+        .run(async {
+            let store = Store::open_with("files", options).await.unwrap();
+            ask(&store, asked).await.numbers()
+        })
+        .unwrap();
+    let mut steps = 0;
+    loop {
+        match run.step().unwrap() {
+            CallerStep::Done(numbers) => return (steps, sorted(numbers)),
+            CallerStep::Fetch(wanted) => {
+                steps += 1;
+                for one in wanted {
+                    let found = files.get(&one.key).map(|bytes| {
+                        let range = one.ask.of(bytes.len() as u64);
+                        let (start, end) = (range.start as usize, range.end as usize);
+                        Object::new(bytes[start..end].to_vec(), range.start, bytes.len() as u64)
+                    });
+                    run.answer(one.id, Ok(found)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// The memory budget is that of the chunks that are decoded, not of the shards that they are in.
+#[tokio::test]
+async fn manifests_of_few_objects_in_many_shards_are_requested_together() {
+    const COUNT: i64 = 40_000;
+    let asked = |ids: &[i64]| Query {
+        memory_budget: 4 << 20,
+        ..of(ids.to_vec())
+    };
+    for shards in [vec![], vec![4; 3]] {
+        let memory = lines(spec().with_shard_shape(shards.clone()), COUNT).await;
+        let (one, _) = steps(&memory, asked(&[17])).await;
+        let far = [17, 16_390, 20_000, 33_000, 39_999];
+        let expected = (one, numbers(far));
+        assert_eq!(steps(&memory, asked(&far)).await, expected, "{shards:?}");
     }
 }

@@ -44,6 +44,8 @@ use crate::{WriteError, documents, parallel};
 pub struct LevelInput {
     /// The specification.
     pub spec: Arc<StoreSpec>,
+    /// Whether arrays of links have [shards of their own](Cells::with_link_shards).
+    pub link_shards: bool,
     /// The vertices and links, by chunk.
     pub router: Router,
     /// The tables of objects.
@@ -82,6 +84,7 @@ pub fn write_arrays(
 ) -> Result<(LevelDoc, Summary, Option<Trace>), WriteError> {
     let LevelInput {
         spec,
+        link_shards,
         router,
         tables,
         groups,
@@ -107,6 +110,7 @@ pub fn write_arrays(
         spec.compression.clone(),
         chunks.iter().copied(),
     )?;
+    let cells = cells.with_link_shards(link_shards);
     let level = LevelWriter {
         spec,
         target,

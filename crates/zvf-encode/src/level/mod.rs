@@ -23,4 +23,7 @@ pub use finish::{
 pub use manifests::{EncodedManifests, ManifestArray, ManifestLayout};
 pub use objects::{Tables, check_chain, checked_groups, index_doc, index_of_rows};
 pub use progress::{Progress, Step, Steps, Watch};
-pub use shard::{Cells, Container, EncodedCells, ShardTexts, is_written, object_key, stored_as};
+pub use shard::{
+    Cells, Container, EncodedCells, ShardTexts, is_written, object_key, stored_as,
+    stored_link_shards,
+};

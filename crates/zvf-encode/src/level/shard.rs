@@ -54,6 +54,8 @@ pub struct Cells {
     /// Bytes of an item.
     items: usize,
     chosen: Chosen,
+    /// The cells of a shard of arrays of links, by path; shared as [`Chosen`]. None: those of the level.
+    link_shards: Option<LinkShards>,
     listed: Listed,
 }
 
@@ -83,6 +85,9 @@ impl Listed {
         shards.collect()
     }
 }
+
+/// The cells of a shard of arrays of links, by path.
+type LinkShards = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
 
 /// The compressions that were chosen for arrays, by path; shared by all clones of the cells of a level.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +120,44 @@ impl Cells {
             container,
             items: INDEX,
             chosen: Chosen::default(),
+            link_shards: None,
             listed: Listed::default(),
+        }
+    }
+
+    /// The same cells; arrays of links have shards of their own, which are chosen when they are made, if the level has shards.
+    #[must_use]
+    pub fn with_link_shards(self, chosen: bool) -> Self {
+        let chosen = chosen && self.shards.is_some() && self.container == Container::Grid;
+        Self {
+            link_shards: chosen.then(Arc::default),
+            ..self
+        }
+    }
+
+    /// Whether arrays of links have shards of their own.
+    #[must_use]
+    pub fn has_link_shards(&self) -> bool {
+        self.link_shards.is_some()
+    }
+
+    /// Chooses the shards of the array of links at `path`, if it has its own, which begin with those of the level.
+    pub(crate) fn choose_link_shards(&self, path: String, choose: impl FnOnce(&[u64]) -> Vec<u64>) {
+        if let (Some(chosen), Some(level)) = (&self.link_shards, &self.shards) {
+            let mut chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);
+            chosen.insert(path, choose(level));
+        }
+    }
+
+    /// Where the cells of the array of links at `path` are stored.
+    pub(crate) fn of_links(&self, path: &str) -> Self {
+        let own = self.link_shards.as_ref().and_then(|chosen| {
+            let chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);
+            chosen.get(path).cloned()
+        });
+        Self {
+            shards: own.or_else(|| self.shards.clone()),
+            ..self.clone()
         }
     }
 
@@ -461,6 +503,21 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
         (found, _) => found,
     };
     Ok((compression, shards))
+}
+
+/// Whether arrays of links of a stored level, which was opened with them, have [shards of their own](Cells::with_link_shards).
+///
+/// # Errors
+/// Malformed: a document of shards that are none.
+pub fn stored_link_shards(level: &Level) -> Result<bool, WriteError> {
+    let (_, shards) = array_stored_as(level.vertices())?;
+    for one in level.link_families().iter().flat_map(|one| one.arrays()) {
+        let (_, own) = array_stored_as(&one.array)?;
+        if shards.is_some() && own.is_some() && own != shards {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn array_stored_as(

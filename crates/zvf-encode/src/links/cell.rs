@@ -14,6 +14,7 @@ use crate::level::cell::fragment_index;
 use crate::level::shard::Cells;
 use crate::parallel::{Turn, pack};
 use crate::records::record::{records, take_flagged, take_link};
+use crate::spec::shard_shape;
 use crate::target::{Below, Object, Payloads};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
@@ -164,6 +165,44 @@ impl Family {
         Ok(arrays)
     }
 
+    /// Chooses the shards of the arrays of these cells, given by the keys of their buckets with their bytes, where links
+    /// [have their own](Cells::with_link_shards). Values and groups of links have those of the links.
+    ///
+    /// # Errors
+    /// Bug: a key that is none of the family.
+    pub fn choose_shards<'k>(
+        &self,
+        cells: &Cells,
+        items: impl Iterator<Item = (&'k [i64], u64)>,
+    ) -> Result<(), WriteError> {
+        if !cells.has_link_shards() {
+            return Ok(());
+        }
+        let mut arrays: BTreeMap<&[i64], Vec<(Vec<u64>, u64)>> = BTreeMap::new();
+        for (key, size) in items {
+            if let (ArrayKey::Offsets(offsets), chunk) = self.array(key)? {
+                let place = cells.grid.index(chunk).map(|place| (place, size));
+                arrays.entry(offsets).or_default().extend(place);
+            }
+        }
+        for (offsets, chunks) in arrays {
+            let path = self.path(ArrayKey::Offsets(offsets), None);
+            cells.choose_link_shards(path, |level| {
+                shard_shape::of_links(&cells.grid, level, &chunks)
+            });
+        }
+        Ok(())
+    }
+
+    /// Where the cells of an array are stored, beside the other cells of the level.
+    pub(super) fn cells_of(&self, array: ArrayKey<'_>, cells: &Cells) -> Cells {
+        match array {
+            // The index of a shard would have an entry for every combination of chunks (0.8 §3.4).
+            ArrayKey::Across => cells.loose(),
+            ArrayKey::Offsets(_) | ArrayKey::Inside => cells.of_links(&self.path(array, None)),
+        }
+    }
+
     /// Encodes and writes cells on several threads. `items` are the key of a bucket, its bytes, and what `encode` takes; `step` receives the
     /// number of links of some cells.
     pub fn write<T: Send>(
@@ -173,19 +212,20 @@ impl Family {
         sink: Sink<'_>,
         mut step: impl FnMut(u64),
     ) -> Result<Vec<StoredCell>, WriteError> {
-        let loose = sink.cells.loose();
-        let cells_of = |array: ArrayKey<'_>| match array {
-            // The index of a shard would have an entry for every combination of chunks (0.8 §3.4).
-            ArrayKey::Across => &loose,
-            ArrayKey::Offsets(_) | ArrayKey::Inside => sink.cells,
-        };
-        let mut all = Vec::new();
+        let items: Vec<(ChunkCoord, u64, T)> = items.collect();
+        self.choose_shards(
+            sink.cells,
+            items.iter().map(|(key, size, _)| (&**key, *size)),
+        )?;
+        let (mut all, mut arrays) = (Vec::new(), BTreeMap::new());
         for (key, size, item) in items {
             let (array, chunk) = self.array(&key)?;
             // Cells of one object share the array and the shard.
             let offsets = key.get(chunk.len()..).or_bug("a cell beyond its key")?;
             let mut object = blobs::index(offsets);
-            object.extend(cells_of(array).object_index(chunk)?);
+            let cells = arrays.entry(self.path(array, None));
+            let cells = cells.or_insert_with(|| self.cells_of(array, sink.cells));
+            object.extend(cells.object_index(chunk)?);
             all.push((object, size, (key, item)));
         }
         let work = |job: Vec<(ChunkCoord, T)>, turn: Turn<'_>| {
@@ -197,11 +237,13 @@ impl Family {
             turn.take(|| {
                 let mut arrays = arrays.iter();
                 arrays.try_for_each(|(path, (array, payloads))| {
-                    cells_of(*array).of_items(INDEX).choose(path, payloads)
+                    let cells = self.cells_of(*array, sink.cells);
+                    cells.of_items(INDEX).choose(path, payloads)
                 })
             })?;
             for (path, (array, payloads)) in arrays {
-                objects.extend(cells_of(array).of_items(INDEX).objects(&path, payloads)?);
+                let cells = self.cells_of(array, sink.cells);
+                objects.extend(cells.of_items(INDEX).objects(&path, payloads)?);
             }
             sink.target.put(objects)?;
             Ok(stored)

@@ -97,12 +97,7 @@ impl Stored {
         nodes: &mut Nodes,
     ) -> Result<(), WriteError> {
         let family = &self.family;
-        let loose = cells.loose();
-        let cells = if array == ArrayKey::Across {
-            &loose
-        } else {
-            cells
-        };
+        let cells = &family.cells_of(array, cells);
         let keys = documents::presence(present.iter().map(|(chunk, _)| *chunk))?;
         let path = family.path(array, None);
         if array == ArrayKey::Across {

@@ -9,6 +9,7 @@ use zvf_store::OpenOptions;
 use super::{ArrayKey, End, Family, LinkColumn, LinkPlacer, Policy, Sink, split};
 use crate::WriteError;
 use crate::level::shard::{Cells, Container};
+use crate::spec::shard_shape::of_links;
 use crate::spec::store::StoreSpec;
 use crate::spec::target_version::LinksBy;
 use crate::target::Target;
@@ -214,4 +215,33 @@ fn no_link_is_left_out() {
     assert!(bug(cell(&records[1..])));
     assert!(bug(family.array(&[]).map(|(_, chunk)| chunk.len())));
     assert!(bug(split(&[0; 15], 2).map(|(ends, _)| ends.len())));
+}
+
+#[test]
+fn shards_of_links_grow_up_to_their_bounds() {
+    let chosen = |extent: u64, level: [u64; 3], bytes: u64| {
+        let grid = Grid {
+            origin: vec![0; 3],
+            shape: vec![extent; 3],
+        };
+        let place = |at: u64| vec![at / extent / extent, at / extent % extent, at % extent];
+        let chunks: Vec<_> = (0..extent.pow(3)).map(|at| (place(at), bytes)).collect();
+        of_links(&grid, &level, &chunks)
+    };
+    // All cells in one shard, or 2048 cells, or 1 MiB of links.
+    assert_eq!(chosen(4, [2, 2, 2], 1), [4, 4, 4]);
+    assert_eq!(chosen(11, [2, 2, 4], 1), [11, 11, 11]);
+    assert_eq!(chosen(28, [4, 8, 8], 500), [8, 16, 16]);
+    assert_eq!(chosen(28, [4, 8, 8], 2048), [8, 8, 8]);
+    assert_eq!(chosen(28, [4, 8, 8], 2049), [4, 8, 8]);
+    // Never fewer than the level has.
+    assert_eq!(chosen(28, [16, 16, 16], 1 << 20), [16, 16, 16]);
+    assert_eq!(chosen(1, [1, 1, 1], 1), [1, 1, 1]);
+    let grid = Grid {
+        origin: vec![0],
+        shape: vec![u64::MAX],
+    };
+    let far = [(vec![0], 1), (vec![u64::MAX - 1], 1)];
+    assert_eq!(of_links(&grid, &[1], &far), [2048]);
+    assert_eq!(of_links(&grid, &[u64::MAX / 2], &far), [u64::MAX / 2]);
 }

@@ -19,6 +19,13 @@ const MOST_BYTES: u64 = 8 << 20;
 /// Most cells of a chosen shard: its index has 16 bytes for each.
 const MOST_CELLS: u64 = 4_096;
 
+/// Most cells of a shard of links, whose cells are small and in up to 27 arrays: a reader of one cell reads the index of its shard, 32 KiB, which is half
+/// of what it reads rather than send another request.
+const LINK_CELLS: u64 = 2_048;
+
+/// Most bytes of the links of a shard: an edit of one link writes a whole shard of each array that it changes.
+const LINK_BYTES: u64 = 1 << 20;
+
 /// Which cells of an array are stored together as one object, a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum ShardShape {
@@ -50,7 +57,7 @@ impl ShardShape {
     /// Nothing is chosen below 1000 chunks.
     ///
     /// # Cost
-    /// If it is chosen: at most 12 passes over the chunks; 32 bytes a chunk.
+    /// If it is chosen: at most 13 passes over the chunks; 32 bytes a chunk.
     #[must_use]
     pub fn of_level<'c>(
         &self,
@@ -77,26 +84,76 @@ fn choose<'c>(
     if chunks.len() < MANY_CHUNKS {
         return None;
     }
-    let mut shape = vec![1_u64; grid.shape.len()];
-    let mut count = chunks.len();
-    while count > FEW_SHARDS {
+    let most = Most {
+        shards: FEW_SHARDS,
+        cells: MOST_CELLS,
+        bytes: MOST_BYTES,
+        in_grid: false,
+    };
+    let shape = grown(vec![1; grid.shape.len()], grid, dims, &chunks, most);
+    shape.iter().any(|cells| *cells > 1).then_some(shape)
+}
+
+/// Returns the cells of a shard of an array of links, which has these chunks, with so many bytes of links. Its shard is that of the other arrays of the level,
+/// or doubles along one axis after the other, at most to the end of the grid, until all cells are in one, or it would have more than 2048 cells or 1 MiB of links.
+pub(crate) fn of_links(grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -> Vec<u64> {
+    let most = Most {
+        shards: 1,
+        cells: LINK_CELLS,
+        bytes: LINK_BYTES,
+        in_grid: true,
+    };
+    grown(level.to_vec(), grid, level.len(), chunks, most)
+}
+
+/// Bounds of shards that grow.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    /// Shards of an array that are few enough.
+    shards: usize,
+    /// Cells of a shard.
+    cells: u64,
+    /// Bytes of the cells of a shard.
+    bytes: u64,
+    /// Whether a shard ends where the grid does, so that its index has no places beyond.
+    in_grid: bool,
+}
+
+/// Doubles a shard along one axis after the other, the shortest first, of the last `dims` components.
+fn grown(
+    mut shape: Vec<u64>,
+    grid: &Grid,
+    dims: usize,
+    chunks: &[(Vec<u64>, u64)],
+    most: Most,
+) -> Vec<u64> {
+    let (mut count, _) = shards_of(chunks, &shape);
+    while count > most.shards {
         // From the last axis on, which is the one of equally short ones.
         let axes = shape.iter().zip(&grid.shape).enumerate().rev().take(dims);
         let short = axes.filter(|(_, (cells, extent))| cells < extent);
-        let Some((axis, _)) = short.min_by_key(|(_, (cells, _))| **cells) else {
+        let Some((axis, (cells, extent))) = short.min_by_key(|(_, (cells, _))| **cells) else {
+            break;
+        };
+        let Some(more) = cells.checked_mul(2) else {
             break;
         };
         let mut next = shape.clone();
         if let Some(cells) = next.get_mut(axis) {
-            *cells *= 2;
+            *cells = if most.in_grid {
+                more.min(*extent)
+            } else {
+                more
+            };
         }
-        let (shards, largest) = shards_of(&chunks, &next);
-        if next.iter().product::<u64>() > MOST_CELLS || largest > MOST_BYTES {
+        let cells = next.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
+        let (shards, largest) = shards_of(chunks, &next);
+        if cells.is_none_or(|cells| cells > most.cells) || largest > most.bytes {
             break;
         }
         (shape, count) = (next, shards);
     }
-    shape.iter().any(|cells| *cells > 1).then_some(shape)
+    shape
 }
 
 /// How many shards have chunks, and the bytes of the largest.

@@ -164,6 +164,7 @@ impl<'t> Writing<'t> {
         };
         let input = LevelInput {
             spec: Arc::new(spec),
+            link_shards: to.cells.has_link_shards(),
             router,
             tables: held,
             groups,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zvf_store::{IdTable, ObjectIndex};
+use zvf_store::IdTable;
 
 use super::batches::{Batch, Batches, cut};
 use super::fetch::{Fetch, jobs, renumber};
@@ -31,8 +31,11 @@ use zvf_store::format::int;
 /// Manifests that are requested together.
 const MANIFESTS: usize = 1 << 14;
 
-/// Bytes of the memory budget for each manifest in the stored chunks that are decoded together.
+/// Bytes of the memory budget for each manifest of the chunks that are decoded together, until some were read.
 const MANIFEST: u64 = 1 << 10;
+
+/// The same at least: the places of short manifests are larger than they are.
+const LEAST_MANIFEST: u64 = 1 << 6;
 
 /// Up to so many chunks are decoded on the calling thread; each takes about 20 µs.
 const FEW_CHUNKS: usize = 16;
@@ -121,7 +124,11 @@ impl Run {
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
         let mut empty = Vec::with_capacity(rows.len());
         let manifests = async {
-            for part in parts(&rows, rising, index, p.query.memory_budget) {
+            let (mut rest, mut each) = (rows.as_slice(), MANIFEST);
+            while !rest.is_empty() {
+                let most = p.query.memory_budget / each;
+                let (part, later) = together(rest, rising, index.decoded_together(), most);
+                rest = later;
                 // With rising rows, no part of the manifests is read twice.
                 if many && rising {
                     index.forget_manifests();
@@ -129,6 +136,8 @@ impl Run {
                 let blobs = index.manifests_in(p.round, part).await?;
                 let ids = names.get(empty.len()..).unwrap_or(&[]);
                 chooser.push(&blobs, ids)?;
+                let bytes: u64 = blobs.iter().map(|blob| int::wide(blob.len())).sum();
+                each = (bytes / int::wide(part.len()).max(1)).max(LEAST_MANIFEST);
                 empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
                 if empty.len() == part.len() {
                     chooser.reserve(rows.len() - empty.len(), part.len());
@@ -274,28 +283,19 @@ impl Run {
     }
 }
 
-/// Splits rows into parts whose manifests are requested together. If rows rise, a part has at most as many stored chunks as fit the memory
-/// budget.
-fn parts<'a>(
-    rows: &'a [u64],
-    rising: bool,
-    index: &ObjectIndex,
-    budget: u64,
-) -> impl Iterator<Item = &'a [u64]> {
-    let together = index.len().div_ceil(index.manifest_chunks().max(1));
-    let most = (budget / MANIFEST.saturating_mul(together.max(1))).max(1);
-    let together = move |first: u64, row: u64| {
-        !rising || index.chunk_of(row).saturating_sub(index.chunk_of(first)) < most
-    };
-    let mut rest = rows;
-    std::iter::from_fn(move || {
-        let first = *rest.first()?;
-        let most = rest.get(..MANIFESTS).unwrap_or(rest);
-        let end = most.partition_point(|row| together(first, *row));
-        let (part, later) = rest.split_at(end);
-        rest = later;
-        Some(part)
-    })
+/// Splits off the rows whose manifests are requested together. If rows rise, these are at most as many as the chunks of `chunk` manifests
+/// that have `most` manifests together.
+fn together(rows: &[u64], rising: bool, chunk: u64, most: u64) -> (&[u64], &[u64]) {
+    let (mut last, mut decoded) = (None, 0_u64);
+    let requested = rows.iter().take(MANIFESTS).take_while(|row| {
+        let number = **row / chunk.max(1);
+        if rising && last.replace(number) != Some(number) {
+            decoded = decoded.saturating_add(chunk);
+        }
+        decoded <= most.max(chunk)
+    });
+    let end = requested.count();
+    rows.split_at(end)
 }
 
 /// Fails if a manifest names a chunk outside the grid.

@@ -1,11 +1,12 @@
 //! Cells of an object store or a web server: the requests of all decoders go out together.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures::future::{join, join_all, try_join_all};
 
 use super::decoder::{Cells, Decoder};
-use super::shard::{self, ShardCache, ShardHead};
+use super::shard::{FirstAsks, ShardCache, ShardHead};
 use crate::StoreError;
 use zvf_io::{Ask, Cap, IoError, Kv, Object};
 
@@ -29,18 +30,39 @@ pub(super) async fn fetch(
         // The place of a chunk is known only from the index: requests after it belong to the next round.
         round = round.saturating_add(u32::from(is_new));
         let guess = decoder.guess(cap).filter(|_| is_new);
-        let (ask, beside) = shard::first_asks(shard, guess, kv);
+        let FirstAsks {
+            index,
+            with_index,
+            mut beside,
+        } = FirstAsks::of(shard, guess, kv, cap);
+        let (leads, with_head) = (AtomicBool::new(false), OnceLock::new());
         let load = async {
-            let object = kv.get_polled(&key, ask, cap).await?;
-            let head = object.map(|object| ShardHead::parse(&key, shard, object));
-            Ok(head.transpose()?.map(Arc::new))
+            leads.store(true, Ordering::Relaxed);
+            let Some(object) = kv.get_polled(&key, index, cap).await? else {
+                return Ok(None);
+            };
+            let part = with_index.is_some().then(|| object.clone());
+            let mut head = ShardHead::parse(&key, shard, object)?;
+            if let Some(part) = part {
+                // These chunks are wanted now, and not kept with the index.
+                head = head.without_tail();
+                let _ = with_head.set(part);
+            }
+            Ok(Some(Arc::new(head)))
         };
         let head = shards.heads.get_polled(key.clone(), load);
-        let beside = beside.into_iter();
-        let beside = join_all(beside.map(|range| kv.get_polled(&key, Ask::Range(range), cap)));
+        // Polled after the head, so that it is known whether this batch requests the index.
+        let beside = async {
+            if !leads.load(Ordering::Relaxed) {
+                beside.extend(with_index.clone());
+            }
+            let beside = beside.into_iter();
+            join_all(beside.map(|range| kv.get_polled(&key, Ask::Range(range), cap))).await
+        };
         let (head, beside) = join(head, beside).await;
         // What could not be read where it was expected is read where the index says that it is, and fails there.
         let beside = beside.into_iter().filter_map(|part| part.ok().flatten());
+        let beside = beside.chain(with_head.into_inner());
         decoder.take_head(head?, beside.collect(), cap)?;
     }
     let (kv, gets) = (&kv.in_round(round), decoder.requests(kv)?);

@@ -87,6 +87,15 @@ impl ShardHead {
         })
     }
 
+    /// Without the part of the shard that came with it.
+    pub(super) fn without_tail(self) -> Self {
+        Self {
+            start: self.size,
+            tail: Bytes::new(),
+            ..self
+        }
+    }
+
     /// The byte range of one chunk; `None` if it is not stored.
     fn range_of(&self, key: &str, entry: u64) -> Result<Option<Range<u64>>, StoreError> {
         let found = usize::try_from(entry).ok();
@@ -174,13 +183,41 @@ impl Guess {
     }
 }
 
-/// The request for the index of a shard, and the ranges that are requested together with it. They do not follow from that request: another batch may
-/// have sent it for other chunks.
-pub(super) fn first_asks(shard: Shard, guess: Option<Guess>, kv: &Kv) -> (Ask, Vec<Range<u64>>) {
-    let gap = kv.merge().gap;
-    match guess.filter(|guess| guess.end > gap) {
-        Some(guess) => (first_ask(shard, 0), kv.requests(guess.ranges)),
-        None => (first_ask(shard, gap), Vec::new()),
+/// The first requests for a shard.
+#[derive(Debug)]
+pub(super) struct FirstAsks {
+    /// That for the index.
+    pub(super) index: Ask,
+    /// The range that comes with the index, as it ends not far before it. Another batch may have sent that request for other chunks: then
+    /// this range is one of those beside.
+    pub(super) with_index: Option<Range<u64>>,
+    /// The ranges that are requested together with the index.
+    pub(super) beside: Vec<Range<u64>>,
+}
+
+impl FirstAsks {
+    pub(super) fn of(shard: Shard, guess: Option<Guess>, kv: &Kv, cap: Cap) -> Self {
+        let merge = kv.merge();
+        let Some(guess) = guess.filter(|guess| guess.end > merge.gap) else {
+            return Self {
+                index: first_ask(shard, merge.gap),
+                with_index: None,
+                beside: Vec::new(),
+            };
+        };
+        let mut beside = kv.requests(guess.ranges);
+        let most = merge.most.min(cap.most);
+        let last = beside.pop_if(|last| {
+            let bytes = guess.end.saturating_sub(last.start);
+            guess.end.saturating_sub(last.end) <= merge.gap
+                && bytes.saturating_add(shard.index_bytes()) <= most
+        });
+        let before = last.as_ref().map_or(0, |last| guess.end - last.start);
+        Self {
+            index: first_ask(shard, before),
+            with_index: last,
+            beside,
+        }
     }
 }
 

@@ -51,6 +51,14 @@ impl Manifests {
         .max(1)
     }
 
+    /// Rows that are decoded together for one of them; at least 1.
+    pub(super) fn per_chunk(&self) -> u64 {
+        match self {
+            Self::Vlen(array) => array.chunk_rows().max(1),
+            Self::Split(_) | Self::Dense(_) => self.per_part(),
+        }
+    }
+
     /// Drops loaded parts, if they are cached one by one.
     pub(super) fn forget(&self) {
         match self {

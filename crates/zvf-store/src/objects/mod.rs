@@ -201,6 +201,11 @@ impl ObjectIndex {
         self.manifests.as_ref().map_or(0, |m| slot / m.per_part())
     }
 
+    /// Manifests that are decoded together for one of them: those of a stored chunk, or of a chunk inside a shard.
+    pub fn decoded_together(&self) -> u64 {
+        self.manifests.as_ref().map_or(1, Manifests::per_chunk)
+    }
+
     /// The manifests of chunk `i`, loaded once and shared.
     ///
     /// # Cost

@@ -441,6 +441,8 @@ impl Part {
     ) -> Result<(Vec<u8>, Vec<u8>, Tally, Summary), WriteError> {
         let LevelInput {
             spec,
+            // Programs write whole shards of the level.
+            link_shards: _,
             router,
             tables,
             groups: _,
