@@ -27,7 +27,7 @@ class Options(TypedDict, total=False):
     verify: bool
     """Look at the end whether the store changed meanwhile. Default true."""
     memory_budget: int
-    """Bytes of decoded data on their way at once."""
+    """Bytes of decoded data in memory at once."""
     storage_options: Mapping[str, str] | object
     """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
     they are taken from."""

@@ -233,7 +233,7 @@ fn files_of_another_tractogram_are_refused() -> Result<()> {
             "i.tsf",
             tsf(&LENGTHS, 4),
             &["--object"],
-            "has values of points",
+            "has values of vertices",
         ),
     ] {
         std::fs::write(home.file(name), bytes)?;

@@ -34,7 +34,7 @@ pub(crate) struct Common {
     /// Does not look again at the end whether the store changed meanwhile
     #[arg(long, global = true)]
     pub(crate) no_verify: bool,
-    /// Most decoded bytes on their way at once, e.g. 512M or 2GiB (M = MiB; MB = 10^6) [default: 64M, of what writes 256M]
+    /// Limit of decoded bytes in memory, e.g. 512M or 2GiB (M = MiB; MB = 10^6) [default: 64M; 256M for commands that write]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     pub(crate) memory_budget: Option<u64>,
     /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
