@@ -26,9 +26,12 @@ mod copy;
 mod create;
 mod diff;
 mod doctor;
+mod edit;
 mod error;
 mod export;
 mod files;
+#[cfg(feature = "volumes")]
+mod group;
 mod import;
 mod job;
 mod measure;
@@ -60,9 +63,17 @@ pub use copy::{CopyReport, MigrateJob, RechunkJob};
 pub use create::{CreateJob, CreateReport};
 pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorJob, DoctorReport};
+pub use edit::{
+    DeleteSelect, EditAddOwnersJob, EditAppendJob, EditDeleteJob, EditDone, EditDryRun,
+    EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob,
+    EditReport, EditResumeJob, EditResumed, EditSetAttributeJob, MatchOptions, MatchedRows,
+    ResumedEdit, existing_ids,
+};
 pub use error::JobError;
 pub use export::FileExport;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
+#[cfg(feature = "volumes")]
+pub use group::{EndsGrouped, GroupJob, GroupReport};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
