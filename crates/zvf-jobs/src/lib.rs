@@ -95,9 +95,7 @@ pub use schema::schema;
 pub use selection::mask_of_array;
 pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, Term, read_ids};
 pub use stats::{StatsJob, StatsReport};
-pub use tables::{
-    EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
-};
+pub use tables::edit_remarks;
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{

@@ -223,7 +223,10 @@ mod tests {
         for name in Job::NAMES {
             let command = command_of(&program, name).unwrap();
             let outer = program.find_subcommand("edit").unwrap();
-            let outer = outer.get_arguments().filter(|_| name.starts_with("edit-"));
+            let outer = match name.starts_with("edit-") {
+                true => outer.get_arguments().collect(),
+                false => Vec::new(),
+            };
             let schema = zvf_jobs::schema(Some(name)).unwrap();
             let members = schema["properties"].as_object().unwrap();
             for (member, of) in members.iter().filter(|(member, _)| *member != "job") {
@@ -235,7 +238,7 @@ mod tests {
                     ("import", "files" | "store") | ("merge", "sources" | "target") => "paths",
                     (_, member) => member,
                 };
-                let mut all = command.get_arguments().chain(outer.clone());
+                let mut all = command.get_arguments().chain(outer.iter().copied());
                 let found = all.find(|one| one.get_id() == id);
                 let argument = found.unwrap_or_else(|| panic!("{name}: no flag for {member}"));
                 let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

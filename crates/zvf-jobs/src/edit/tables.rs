@@ -12,11 +12,9 @@ use zvf_store::Need;
 use super::{EditReport, Made, begin, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
+use crate::tables::{EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills};
 use crate::values::pairs;
-use crate::{
-    ColumnOptions, Context, EditPlace, EditTable, EditTables, FillValue, JobError, PlaceOptions,
-    TableOptions, edit_remarks, fill_text, set_fills,
-};
+use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOptions};
 
 edit_options! {
     /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines

@@ -12,13 +12,13 @@ use crate::error::Result;
 
 /// Tables of vertices and links that an edit takes.
 #[derive(Debug)]
-pub struct EditTables {
+pub(crate) struct EditTables {
     /// The vertices.
-    pub vertices: EditTable,
+    pub(crate) vertices: EditTable,
     /// The links, if there are some.
-    pub links: Option<EditTable>,
+    pub(crate) links: Option<EditTable>,
     /// The ids of the vertices that links name, unless they name rows.
-    pub ids: Option<NodeIds>,
+    pub(crate) ids: Option<NodeIds>,
 }
 
 impl EditTables {
@@ -27,7 +27,7 @@ impl EditTables {
     /// # Errors
     ///
     /// I/O; files that are no such tables; misuse: options that do not fit them.
-    pub fn read(
+    pub(crate) fn read(
         vertices: &Path,
         format: Option<&str>,
         links: Option<&Path>,
@@ -55,7 +55,7 @@ impl EditTables {
 /// # Errors
 ///
 /// Misuse: no such attribute, or another value.
-pub fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
+pub(crate) fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     for (name, text) in fills {
         let known = edit.vertex_attributes();
         let one = known.iter().find(|one| one.name == *name);
