@@ -1,7 +1,5 @@
 //! Boxes and ids of selections, in the forms that Python has them.
 
-use std::collections::HashSet;
-
 use pyo3::prelude::*;
 use zvf_edit::Edit;
 use zvf_query::{BBox, IdRanges, QueryError, QuerySpec};
@@ -46,13 +44,6 @@ impl SelectedIds {
         edit: &Edit,
         ignore_missing: bool,
     ) -> Result<Vec<i64>, QueryError> {
-        let ids = self.ranges()?;
-        if !edit.spec().has_objects() {
-            return Ok(Vec::new());
-        }
-        let known: HashSet<i64> = edit.object_ids().collect();
-        let has = |id| known.contains(&id);
-        let count = zvf_store::format::int::wide(known.len());
-        ids.among(count, has, || edit.object_ids(), ignore_missing)
+        zvf_jobs::existing_ids(edit, &self.ranges()?, ignore_missing)
     }
 }

@@ -25,6 +25,7 @@ from ._jobs import (
     diff,
     doctor,
     export,
+    group_ends,
     import_,
     merge,
     migrate,
@@ -42,7 +43,6 @@ from ._jobs import (
     validate,
 )
 from ._parts import Parts
-from ._sample import group_ends
 from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table

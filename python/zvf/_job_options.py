@@ -179,6 +179,193 @@ class VacuumOptions(JobOptions, total=False):
     """The options of the job `vacuum`: Removes the rows of deleted objects, and files that no reader uses."""
 
 
+class EditDeleteOptions(JobOptions, total=False):
+    """The options of the job `edit-delete`: Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that
+    belong to no object."""
+
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE with those; one that begins with the range -9--5 follows --. Default:
+    None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids. Default: False."""
+    where: str | None
+    """Points that fulfil this condition, as in `zvf query `where``. Default: None."""
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Points inside this box, both ends included: 0,0,0:9,9,9, or ranges of some axes such as x=0:10,y=5:. Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    select: Literal["objects"] | None
+    """Stores with objects: whole objects with at least one vertex that is meant. Default: None."""
+    dry_run: bool
+    """Prints what would be deleted, and changes nothing. Default: False."""
+
+
+class EditAppendOptions(JobOptions, total=False):
+    """The options of the job `edit-append`: Adds vertices: new objects, or more vertices of existing points, polylines and streamlines."""
+
+    links: Path | None
+    """A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute. Default: None."""
+    delimiter: str | None
+    """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
+    the separator of the first line in .txt; blanks in .xyz]."""
+    decimal: Literal[".", ","]
+    """Tables of text: the decimal point of numbers, `.` or `,`. Default: "."."""
+    columns_in: Sequence[str] | None
+    """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
+    na: Sequence[str] | None
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
+    NA, NaN and null, in columns whose other values are not texts]."""
+    rename: Mapping[str, str]
+    """Tables: another name for a column; all other options use the new one. Default: {}."""
+    attribute_types: Mapping[str, str]
+    """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
+    node_id: str | None
+    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
+    name rows, from 0]."""
+    links_by_row: bool
+    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    link_columns: Sequence[str] | None
+    """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
+    child, parent; a, b, c]."""
+    unit: str | None
+    """Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are converted to
+    the units of the store [default: as the files state, else the map with which the store was made]."""
+    affine: Path | None
+    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    scale: float | Sequence[float] | None
+    """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
+    space: Literal["rasmm", "voxelmm", "file"] | None
+    """Tractograms: the frame in which positions are stored [default: that of the store]."""
+    fill: Mapping[str, str | float | bool]
+    """What new vertices have that FILE gives no value of the attribute NAME; repeatable. Default: {}."""
+
+
+class EditAddOwnersOptions(JobOptions, total=False):
+    """The options of the job `edit-add-owners`: Stores which object each fragment belongs to, beside the fragments, so that a box reads no
+    manifests; new stores have it."""
+
+
+class EditMoveOptions(JobOptions, total=False):
+    """The options of the job `edit-move`: Moves vertices to new positions."""
+
+    delimiter: str | None
+    """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
+    the separator of the first line in .txt; blanks in .xyz]."""
+    decimal: Literal[".", ","]
+    """Tables of text: the decimal point of numbers, `.` or `,`. Default: "."."""
+    columns_in: Sequence[str] | None
+    """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
+    na: Sequence[str] | None
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
+    NA, NaN and null, in columns whose other values are not texts]."""
+    rename: Mapping[str, str]
+    """Tables: another name for a column; all other options use the new one. Default: {}."""
+    attribute_types: Mapping[str, str]
+    """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
+    key: Sequence[str]
+    """Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared. Default: []."""
+    by_order: bool
+    """One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`). Default: False."""
+    by_object_order: bool
+    """Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them.
+    Default: False."""
+    ignore_missing: bool
+    """Leaves out rows that are not in the store. Default: False."""
+
+
+class EditSetAttributeOptions(JobOptions, total=False):
+    """The options of the job `edit-set-attribute`: Replaces values of an attribute, or adds one."""
+
+    from: Path | None
+    """A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line. Default: None."""
+    delimiter: str | None
+    """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
+    the separator of the first line in .txt; blanks in .xyz]."""
+    decimal: Literal[".", ","]
+    """Tables of text: the decimal point of numbers, `.` or `,`. Default: "."."""
+    columns_in: Sequence[str] | None
+    """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
+    na: Sequence[str] | None
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
+    NA, NaN and null, in columns whose other values are not texts]."""
+    rename: Mapping[str, str]
+    """Tables: another name for a column; all other options use the new one. Default: {}."""
+    attribute_types: Mapping[str, str]
+    """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
+    key: Sequence[str]
+    """Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared. Default: []."""
+    by_order: bool
+    """One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`). Default: False."""
+    by_object_order: bool
+    """Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them.
+    Default: False."""
+    ignore_missing: bool
+    """Leaves out rows that are not in the store. Default: False."""
+    object: bool
+    """An attribute of objects, by `object_id`, not of vertices. Default: False."""
+    link: bool
+    """An attribute of links, by their ends, not of vertices. Default: False."""
+    type: str | None
+    """Adds the attribute, with this type: float32, int64, …, or text. Default: None."""
+    fill: str | float | bool | None
+    """The value for rows without one in the table, recorded for vertices and links that are appended later without one. Default: None."""
+    new_objects: bool
+    """With `object`: makes objects that the store does not have, without vertices. Default: False."""
+
+
+class EditGroupAddOptions(JobOptions, total=False):
+    """The options of the job `edit-group-add`: Adds objects to a group, which is made if it is not there."""
+
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group. Default: None."""
+
+
+class EditGroupRemoveOptions(JobOptions, total=False):
+    """The options of the job `edit-group-remove`: Takes objects out of a group."""
+
+
+class EditGroupRenameOptions(JobOptions, total=False):
+    """The options of the job `edit-group-rename`: Gives a group another name."""
+
+
+class EditGroupDeleteOptions(JobOptions, total=False):
+    """The options of the job `edit-group-delete`: Deletes a group, not its objects; later groups get the number before theirs."""
+
+
+class EditResumeOptions(JobOptions, total=False):
+    """The options of the job `edit-resume`: Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead."""
+
+
 class ValidateOptions(Options, total=False):
     """The options of the job `validate`: Checks a store for errors: structure, documents, cells, meaning, levels."""
 
@@ -390,6 +577,23 @@ class SampleOptions(JobOptions, total=False):
     """Index of an axis that is not in space, by its name or number: a channel, a time. Default: {}."""
     replace: bool
     """Replaces an attribute of that name. Default: False."""
+
+
+class GroupOptions(JobOptions, total=False):
+    """The options of the job `group`: Adds objects to a group, or groups lines by the labels of a volume at their ends."""
+
+    add: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Ids of objects, ranges such as 3-9, @FILE, or names of objects. Default: None."""
+    ends: str | None
+    """File, folder or URL of a volume of labels; #NAME or #@N picks. Default: None."""
+    affine: str | None
+    """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
+    mean: Sequence[str]
+    """Vertex attributes whose means the table has. Default: []."""
+    matrix: Path | None
+    """Writes counts, lengths and means of each pair of labels, by the ending: .csv, .ndjson, .arrow or .parquet. Default: None."""
+    replace: bool
+    """Deletes the groups NAME/.. that are there. Default: False."""
 
 
 class StatsOptions(Options, total=False):

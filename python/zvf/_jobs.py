@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         VacuumOptions,
         ValidateOptions,
     )
-    from ._options import Progress, WriteOptions
+    from ._options import JobOptions, Progress, WriteOptions
     from ._region import Place
     from ._store import Box
     from ._write import Kind
@@ -305,6 +305,30 @@ def sample(
     if outside is not None and not isinstance(outside, str) and not math.isfinite(outside):
         members["outside"] = repr(float(outside))
     return _run("sample", members, progress)
+
+
+def group_ends(
+    url: Path,
+    name: str,
+    labels: Path,
+    *,
+    affine: ArrayLike | Path | None = None,
+    mean: Sequence[str] = (),
+    matrix: Path | None = None,
+    replace: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[JobOptions],
+) -> dict[str, Any]:
+    """Makes groups `name/a-b` of lines or streamlines by the labels `a <= b` of a volume at their ends, and returns counts.
+
+    `labels` and `affine` are the volume and the affine of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
+    `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`, `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes
+    groups `name/..` that are there, which are an error else. `progress` is called with numbers of lines.
+    """
+    members = {"store": url, "group": name, "ends": labels, "matrix": matrix, "mean": list(mean), "replace": replace, **options}
+    if affine is not None:
+        members["affine"] = _sample._numbers(affine)
+    return _run("group", members, progress)
 
 
 def split(

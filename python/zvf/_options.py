@@ -32,8 +32,7 @@ class Options(TypedDict, total=False):
     """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
     they are taken from."""
     trace_io: str | os.PathLike[str]
-    """A file to which a line of JSON is appended for each request of a store that `open` returns, or of `group_ends`, as `--trace-io` of the program writes them. Other functions
-    refuse it."""
+    """A file to which a line of JSON is appended for each request of a store that `open` returns, as `--trace-io` of the program writes them. Other functions refuse it."""
 
 
 class JobOptions(Options, total=False):

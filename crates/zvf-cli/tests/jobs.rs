@@ -292,6 +292,89 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
                 "--json",
             ],
         ),
+        (
+            "streamlines",
+            &["edit", STORE, "delete", "0-1", "3", "--json"],
+        ),
+        (
+            "streamlines",
+            &["edit", STORE, "delete", "--bbox", "x=60:80", "--inside"],
+        ),
+        (
+            "points_ids",
+            &["edit", "base.zv", "delete", "--where", "n > 1", "--json"],
+        ),
+        (
+            "points_ids",
+            &[
+                "edit",
+                "base.zv",
+                "delete",
+                "--bbox",
+                "0,0:9,9",
+                "--dry-run",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "edit",
+                "base.zv",
+                "append",
+                "p.csv",
+                "--delimiter",
+                ";",
+                "--fill",
+                "more=-2",
+                "--json",
+            ],
+        ),
+        (
+            "points_ids",
+            &["edit", "base.zv", "move", "--from", "moved.csv", "--json"],
+        ),
+        (
+            "points_ids",
+            &[
+                "edit",
+                "base.zv",
+                "set-attribute",
+                "k",
+                "--from",
+                "moved.csv",
+                "--rename",
+                "x=k",
+            ],
+        ),
+        (
+            "points_ids",
+            &[
+                "edit",
+                "base.zv",
+                "set-attribute",
+                "new",
+                "--type",
+                "int32",
+                "--fill",
+                "7",
+                "--json",
+            ],
+        ),
+        ("streamlines", &["edit", STORE, "add-owners", "--json"]),
+        (
+            "streamlines",
+            &["edit", STORE, "group", "add", "AF", "0-1", "4"],
+        ),
+        (
+            "points_ids",
+            &["edit", STORE, "group", "rename", "0", "first", "--json"],
+        ),
+        ("points_ids", &["edit", STORE, "group", "delete", "1"]),
+        ("points_ids", &["edit", STORE, "resume", "--json"]),
+        (
+            "streamlines",
+            &["group", STORE, "AF", "--add", "0", "2", "--json"],
+        ),
     ];
     // Each line runs the program three times.
     for (case, line) in Sample::new("printed jobs").some(lines, 2) {
@@ -301,12 +384,14 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
                 home.file("p.csv"),
                 "x;y;n;k\n1;2;7;3\n4;5;;3\n2;1;8;4\n3;3;8;4\n",
             )?;
+            std::fs::write(home.file("moved.csv"), "vertex,x,y\n0,6,6\n")?;
             std::fs::write(home.file("base.csv"), "x,y,n,k,more\n7,7,1.5,2,3\n")?;
             home.text(&["import", "base.csv", "base.zv", "-q"])?;
         }
         let printed = by_file.text(&[line, &["--print-job"]].concat())?;
         let job: Value = serde_json::from_str(&printed)?;
-        ensure!(job["job"] == line[0] && files(&by_file.path())? == files(&by_flags.path())?);
+        let name = job["job"].as_str().context("a name")?;
+        ensure!(name.starts_with(line[0]) && files(&by_file.path())? == files(&by_flags.path())?);
         let told = by_flags.text(line)?;
         let json = if line.contains(&"--json") {
             &["--json"][..]

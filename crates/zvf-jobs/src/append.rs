@@ -13,6 +13,7 @@ use zvf_edit::Edit;
 use zvf_encode::AttributeSpec;
 use zvf_encode::parallel::blocking;
 
+use crate::edit::{begin, or_abandon};
 use crate::error::Result;
 use crate::tables::{edit_remarks, set_fills};
 use crate::{Context, JobError, JobEvent};
@@ -28,8 +29,7 @@ impl AppendJob {
     pub(crate) async fn run(&self, context: &Context) -> Result<AppendReport> {
         // The files are read first, so that a file that cannot be read does not leave the store marked as being changed.
         let given = self.given(context).await?;
-        let edit = Edit::open(&self.store, context.writing(false)).await;
-        let edit = edit.map_err(JobError::write(&self.store))?;
+        let edit = begin(&self.store, context).await?;
         let made = self.append(edit, given).await;
         let (edit, (ids, notes)) = made.map_err(|error| JobError::Change {
             place: self.store.clone(),
@@ -97,17 +97,6 @@ impl AppendJob {
             false => Vec::new(),
         };
         Ok((numbers, known))
-    }
-}
-
-/// The edit with the result of a step; the edit is abandoned if the step failed.
-pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
-    match done {
-        Ok(done) => Ok((edit, done)),
-        Err(error) => {
-            edit.abandon().await?;
-            Err(error)
-        }
     }
 }
 

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use crate::members::{of_options, options, shown};
 use crate::{
     AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
-    DiffReport, DoctorJob, DoctorReport, ImportJob, ImportReport, JobError, MeasureJob,
+    DiffReport, DoctorJob, DoctorReport, EditAddOwnersJob, EditAppendJob, EditDeleteJob,
+    EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob,
+    EditReport, EditResumeJob, EditSetAttributeJob, ImportJob, ImportReport, JobError, MeasureJob,
     MeasureReport, MergeJob, MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob,
     PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
     SimplifyJob, StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
@@ -15,7 +17,7 @@ use crate::{
 };
 
 #[cfg(feature = "volumes")]
-use crate::{SampleJob, SampleReport};
+use crate::{GroupJob, GroupReport, SampleJob, SampleReport};
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress, the feature that it is behind.
 macro_rules! jobs {
@@ -122,6 +124,26 @@ jobs! {
     Import(ImportJob) -> Import: "import", ["files", "store"], "vertices";
     /// Removes the rows of deleted objects, and files that no reader uses.
     Vacuum(VacuumJob) -> Vacuum: "vacuum", ["store"], "";
+    /// Deletes objects, or points that belong to none.
+    EditDelete(EditDeleteJob) -> Edit: "edit-delete", ["store"], "";
+    /// Adds vertices of a table.
+    EditAppend(EditAppendJob) -> Edit: "edit-append", ["store", "file"], "";
+    /// Stores which object each fragment belongs to.
+    EditAddOwners(EditAddOwnersJob) -> Edit: "edit-add-owners", ["store"], "";
+    /// Moves vertices.
+    EditMove(EditMoveJob) -> Edit: "edit-move", ["store", "from"], "";
+    /// Replaces values of an attribute, or adds one.
+    EditSetAttribute(EditSetAttributeJob) -> Edit: "edit-set-attribute", ["store", "name"], "";
+    /// Adds objects to a group.
+    EditGroupAdd(EditGroupAddJob) -> Edit: "edit-group-add", ["store", "group"], "";
+    /// Takes objects out of a group.
+    EditGroupRemove(EditGroupRemoveJob) -> Edit: "edit-group-remove", ["store", "group", "objects"], "";
+    /// Gives a group another name.
+    EditGroupRename(EditGroupRenameJob) -> Edit: "edit-group-rename", ["store", "group", "new_name"], "";
+    /// Deletes a group.
+    EditGroupDelete(EditGroupDeleteJob) -> Edit: "edit-group-delete", ["store", "group"], "";
+    /// Finishes or reverts an interrupted edit.
+    EditResume(EditResumeJob) -> Edit: "edit-resume", ["store"], "";
     /// Checks a store for errors.
     Validate(ValidateJob) -> Validate: "validate", ["store"], "cells";
     /// Adds, replaces, refreshes or removes coarse levels.
@@ -146,6 +168,8 @@ jobs! {
     Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
     /// Keeps the value of a volume at every vertex as a vertex attribute.
     Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
+    /// Adds objects to a group, or groups lines by the labels at their ends.
+    Group(GroupJob) -> Group: "group", ["store", "group"], "objects", "volumes";
     /// Ranges, means, quantiles, counts and histograms of axes and attributes.
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
@@ -219,9 +243,21 @@ impl Job {
             | Self::Pyramid(PyramidJob { store, .. })
             | Self::Repair(RepairJob { store, .. })
             | Self::Create(CreateJob { store, .. })
+            | Self::EditDelete(EditDeleteJob { store, .. })
+            | Self::EditAppend(EditAppendJob { store, .. })
+            | Self::EditAddOwners(EditAddOwnersJob { store })
+            | Self::EditMove(EditMoveJob { store, .. })
+            | Self::EditSetAttribute(EditSetAttributeJob { store, .. })
+            | Self::EditGroupAdd(EditGroupAddJob { store, .. })
+            | Self::EditGroupRemove(EditGroupRemoveJob { store, .. })
+            | Self::EditGroupRename(EditGroupRenameJob { store, .. })
+            | Self::EditGroupDelete(EditGroupDeleteJob { store, .. })
+            | Self::EditResume(EditResumeJob { store })
             | Self::Doctor(DoctorJob { store }) => vec![("store", store)],
             #[cfg(feature = "volumes")]
-            Self::Sample(SampleJob { store, .. }) => vec![("store", store)],
+            Self::Sample(SampleJob { store, .. }) | Self::Group(GroupJob { store, .. }) => {
+                vec![("store", store)]
+            }
             Self::Rechunk(RechunkJob { source, target, .. })
             | Self::Copy(CopyJob { source, target, .. })
             | Self::Resample(ResampleJob { source, target, .. })
@@ -251,6 +287,7 @@ impl Job {
             | Self::Diff(_)
             | Self::Doctor(_) => None,
             Self::Measure(job) if job.attributes.is_empty() => None,
+            Self::EditDelete(job) if job.dry_run => None,
             Self::Repair(job) if !job.apply && job.undo.is_none() => None,
             _ => self.addresses().last().map(|(_, address)| *address),
         }
@@ -268,6 +305,8 @@ pub enum JobReport {
     Import(ImportReport),
     /// Of `vacuum`.
     Vacuum(VacuumReport),
+    /// Of the jobs `edit-…`.
+    Edit(EditReport),
     /// Of `validate`.
     Validate(ValidateReport),
     /// Of `pyramid`.
@@ -289,6 +328,9 @@ pub enum JobReport {
     /// Of `sample`.
     #[cfg(feature = "volumes")]
     Sample(SampleReport),
+    /// Of `group`.
+    #[cfg(feature = "volumes")]
+    Group(GroupReport),
     /// Of `stats`.
     Stats(StatsReport),
     /// Of `measure`.
@@ -309,11 +351,15 @@ impl JobReport {
             Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
             Self::Objects(done) => &done.warnings,
             Self::Diff(done) => &done.warnings,
+            Self::Edit(EditReport::Done(done)) => &done.warnings,
+            Self::Edit(EditReport::DryRun(done)) => &done.warnings,
             Self::Merge(done) => &done.notes,
             Self::Resample(done) => &done.report.notes,
             Self::Doctor(done) => &done.notes,
             #[cfg(feature = "volumes")]
             Self::Sample(done) => &done.warnings,
+            #[cfg(feature = "volumes")]
+            Self::Group(GroupReport::Ends(done)) => &done.warnings,
             _ => &[],
         }
     }
@@ -325,6 +371,10 @@ impl JobReport {
             Self::Stats(done) => (&done.files, done.counted()),
             Self::Measure(MeasureReport::Table(done)) => (&done.files, (done.rows, "object")),
             Self::Objects(done) => (&done.files, (done.count, "object")),
+            #[cfg(feature = "volumes")]
+            Self::Group(GroupReport::Ends(done)) => {
+                return Some((done.matrix.as_deref()?, done.groups, "pair"));
+            }
             _ => return None,
         };
         files.first().map(|file| (file.as_str(), count, what))

@@ -28,9 +28,12 @@ mod copy;
 mod create;
 mod diff;
 mod doctor;
+mod edit;
 mod error;
 mod export;
 mod files;
+#[cfg(feature = "volumes")]
+mod group;
 mod import;
 mod job;
 mod measure;
@@ -62,9 +65,17 @@ pub use copy::{CopyReport, MigrateJob, RechunkJob};
 pub use create::{CreateJob, CreateReport};
 pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorJob, DoctorReport};
+pub use edit::{
+    DeleteSelect, EditAddOwnersJob, EditAppendJob, EditDeleteJob, EditDone, EditDryRun,
+    EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob,
+    EditReport, EditResumeJob, EditResumed, EditSetAttributeJob, MatchOptions, MatchedRows,
+    ResumedEdit, existing_ids,
+};
 pub use error::JobError;
 pub use export::FileExport;
 pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions, TableOptions};
+#[cfg(feature = "volumes")]
+pub use group::{EndsGrouped, GroupJob, GroupReport};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
@@ -86,9 +97,7 @@ pub use schema::schema;
 pub use selection::mask_of_array;
 pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, Term, read_ids};
 pub use stats::{StatsJob, StatsReport};
-pub use tables::{
-    EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
-};
+pub use tables::edit_remarks;
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{

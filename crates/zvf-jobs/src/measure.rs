@@ -11,8 +11,8 @@ use zvf_query::Measures;
 use zvf_store::Store;
 use zvf_store::format::int;
 
-use crate::append::or_abandon;
 use crate::checks::one_of;
+use crate::edit::{begin, end, or_abandon};
 use crate::error::Result;
 use crate::rows::{RowSink, check_output, warnings_of};
 use crate::{Context, JobError, LevelOptions, SelectionOptions, TableRows};
@@ -115,13 +115,10 @@ impl MeasureJob {
     /// Writes measures as attributes of the objects.
     async fn write(&self, context: &Context) -> Result<MeasuredAttributes> {
         // The edit is opened before the query runs, so that no other writer changes the store between the two.
-        let edit = Edit::open(&self.store, context.writing(false)).await;
-        let edit = edit.map_err(JobError::write(&self.store))?;
+        let edit = begin(&self.store, context).await?;
         let (mut edit, (store, measures)) = or_abandon(edit, self.start(context).await).await?;
         let set = set_measures(&mut edit, measures, &*context.progress()).await;
-        let set = set.map_err(|error| error.at(&self.store));
-        let (edit, objects) = or_abandon(edit, set).await?;
-        let done = edit.commit().await.map_err(JobError::write(&self.store))?;
+        let (done, objects) = end(edit, &self.store, set).await?;
         Ok(MeasuredAttributes {
             store: self.store.clone(),
             kind: store.kind().to_string(),

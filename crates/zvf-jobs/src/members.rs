@@ -26,6 +26,10 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
         if !members.contains_key(*name) {
             let expected = match *name {
                 "files" => "a list of paths",
+                "file" | "from" => "a path",
+                "group" => "the name or number of a group",
+                "new_name" => "a name",
+                "objects" => "ids of objects",
                 "sources" => "a list of paths or URLs",
                 "tolerance" => "a number",
                 "kind" => "the name of a kind",

@@ -24,7 +24,7 @@ use crate::{Context, JobError};
 /// A member of a query as it was written: the text of a flag, or JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Term(Value);
+pub struct Term(pub(crate) Value);
 
 impl FromStr for Term {
     type Err = Infallible;
@@ -54,7 +54,9 @@ fn word(text: &str) -> std::result::Result<Term, Infallible> {
 }
 
 /// A list in JSON, or a text with commas.
-fn listed<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Vec<Term>>, D::Error> {
+pub(crate) fn listed<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<Vec<Term>>, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
         Value::Array(items) => Ok(Some(items.into_iter().map(Term).collect())),
@@ -223,6 +225,34 @@ pub fn read_ids(text: &str) -> Result<IdRanges> {
         .and_then(std::io::read_to_string)
         .map_err(JobError::file("read ids from", path))?;
     IdRanges::parse(&text).map_err(|error| of_member(error).at(file))
+}
+
+/// The ids that terms mean: numbers, and texts as of [`read_ids`]; those of files with `files` alone. Errors name the list, in which the first
+/// term has a place.
+pub(crate) fn ids_of(
+    terms: &[Term],
+    (list, first): (&str, usize),
+    files: bool,
+) -> Result<IdRanges> {
+    let mut found = IdRanges::default();
+    for (at, Term(term)) in (first..).zip(terms) {
+        let ids = match term {
+            Value::String(text) if text.starts_with('@') && !files => continue,
+            Value::String(text) => read_ids(text),
+            other => (other.as_i64().map(|id| vec![id].into())).ok_or_else(|| {
+                let expected = "an id of an object, or a text of ids";
+                JobError::option("objects", shown(other), expected)
+            }),
+        };
+        found.append(&ids.map_err(|error| match error {
+            JobError::Option { path, what } if path == "objects" => JobError::Option {
+                path: format!("{list}[{at}]"),
+                what,
+            },
+            other => other,
+        })?);
+    }
+    Ok(found)
 }
 
 impl SelectionOptions {

@@ -4,6 +4,7 @@ mod both;
 mod place;
 mod table;
 
-pub use both::{EditTables, edit_remarks, set_fills};
-pub use place::EditPlace;
-pub use table::{EditColumn, EditTable, fill_text};
+pub use both::edit_remarks;
+pub(crate) use both::{EditTables, set_fills};
+pub(crate) use place::EditPlace;
+pub(crate) use table::{EditTable, fill_text};

@@ -40,6 +40,7 @@ fn least(name: &str) -> Value {
             "kind" => job["kind"] = json!("mesh"),
             "chunk_shape" => job["chunk_shape"] = json!([1.0, 1.0]),
             "bounds" => job["bounds"] = json!("0,0:1,1"),
+            "objects" => job["objects"] = json!(["a"]),
             "tolerance" => job["tolerance"] = json!(0.5),
             store => job[store] = json!("a.zv"),
         }
@@ -47,6 +48,9 @@ fn least(name: &str) -> Value {
     match name {
         "rechunk" => job["codec"] = json!("zstd"),
         "resample" => job["points"] = json!(3),
+        "edit-delete" => job["objects"] = json!([7, "9-12"]),
+        "edit-set-attribute" => job["fill"] = json!(0.5),
+        "group" => job["add"] = json!([7]),
         _ => {}
     }
     job
@@ -56,7 +60,10 @@ fn least(name: &str) -> Value {
 fn wrong_jobs_are_refused_by_member() {
     let all: Vec<(Value, String)> = serde_json::from_str(WRONG).unwrap();
     assert!(all.len() >= 270);
-    let known = |job: &Value| cfg!(feature = "volumes") || job["job"] != "sample";
+    let known = |job: &Value| {
+        cfg!(feature = "volumes")
+            || !["sample", "group"].contains(&job["job"].as_str().unwrap_or(""))
+    };
     for (job, expected) in all.into_iter().filter(|(job, _)| known(job)) {
         let error = parse(&job.to_string()).unwrap_err();
         let expected = expected.replace("{jobs}", &Job::NAMES.join(", "));
@@ -125,6 +132,18 @@ fn values_are_written_as_they_were_read() {
         });
         assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     }
+    let job = json!({
+        "job": "edit-set-attribute", "store": "a", "name": "n", "from": "n.csv", "key": ["id"], "type": "int64", "fill": -1, "rename": {"a": "b"},
+    });
+    assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    let job = json!({"job": "edit-delete", "store": "a", "bbox": [[0, 0], [1, 1]], "inside": true, "select": "objects", "dry_run": true});
+    assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    // A text is a list of words.
+    let of = |objects: Value| {
+        let job = json!({"job": "edit-group-add", "store": "a", "group": "g", "objects": objects});
+        Job::from_json(job).unwrap()
+    };
+    assert_eq!(of(json!("3-9,Anna")), of(json!(["3-9", "Anna"])));
     let Ok(Jobs::List(jobs)) = parse("[]") else {
         panic!("a list")
     };

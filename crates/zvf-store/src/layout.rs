@@ -49,15 +49,37 @@ impl Shard {
     }
 }
 
-/// The place of one cell.
+/// The place of one element of an array among its stored objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct ElementPlace {
     /// Index of the object on each axis.
-    pub(crate) object: Vec<u64>,
+    pub object: Vec<u64>,
     /// Number of the chunk in the shard's index, C order; 0 when not sharded.
-    pub(crate) entry: u64,
+    pub entry: u64,
     /// Number of the element in the chunk, C order.
-    pub(crate) element: u64,
+    pub element: u64,
+}
+
+impl ElementPlace {
+    /// The place of the element `index` of an array with objects of the shape `object`, which are divided into chunks of the shape `chunk`; without shards
+    /// both are the same. A component of 0 counts as 1. Numbers that exceed 64 bits stay at the largest.
+    #[must_use]
+    pub fn new(index: &[u64], object: &[u64], chunk: &[u64]) -> Self {
+        let mut place = Self {
+            object: Vec::with_capacity(index.len()),
+            entry: 0,
+            element: 0,
+        };
+        for ((i, object), chunk) in index.iter().zip(object).zip(chunk) {
+            let (object, chunk) = ((*object).max(1), (*chunk).max(1));
+            let inside = i % object;
+            place.object.push(i / object);
+            let next = |number: u64, extent, at| number.saturating_mul(extent).saturating_add(at);
+            place.entry = next(place.entry, object / chunk, inside / chunk);
+            place.element = next(place.element, chunk, inside % chunk);
+        }
+        place
+    }
 }
 
 /// Why an array cannot be read by the own path: the name of what is missing.
@@ -186,40 +208,9 @@ impl Layout {
         })
     }
 
-    /// Whether every cell is an object of its own.
-    pub(crate) fn is_simple(&self) -> bool {
-        self.elements == 1 && self.shard.is_none()
-    }
-
     /// The place of the cell `index`; the caller has checked that it is inside the grid.
-    pub(crate) fn place(&self, index: &[u64]) -> Place {
-        if self.is_simple() {
-            return Place {
-                object: index.to_vec(),
-                entry: 0,
-                element: 0,
-            };
-        }
-        let mut place = Place {
-            object: Vec::with_capacity(index.len()),
-            entry: 0,
-            element: 0,
-        };
-        for ((i, object), chunk) in index.iter().zip(&self.object).zip(&self.chunk) {
-            let (object, chunk) = ((*object).max(1), (*chunk).max(1));
-            let inside = i % object;
-            place.object.push(i / object);
-            // Neither product overflows: both counts were multiplied out when the layout was read.
-            place.entry = place
-                .entry
-                .wrapping_mul(object / chunk)
-                .wrapping_add(inside / chunk);
-            place.element = place
-                .element
-                .wrapping_mul(chunk)
-                .wrapping_add(inside % chunk);
-        }
-        place
+    pub(crate) fn place(&self, index: &[u64]) -> ElementPlace {
+        ElementPlace::new(index, &self.object, &self.chunk)
     }
 }
 

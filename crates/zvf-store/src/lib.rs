@@ -143,6 +143,7 @@ pub use coord::ChunkCoord;
 pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use groups::{Groups, group_of};
+pub use layout::ElementPlace;
 pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, DecodedLinks, Endpoint, LinkArray, LinkAttribute, LinkBatch, LinkCell, LinkFamily,
@@ -153,6 +154,7 @@ pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};
 pub use rows::RowSet;
+pub use snapshot::chunk_factors;
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
 pub use warnings::Warning;

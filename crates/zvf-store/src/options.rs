@@ -117,28 +117,28 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces when and how often a request that failed is sent again.
+    /// Replaces [`retry`](Self::retry).
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.io = self.io.with_retry(retry);
         self
     }
 
-    /// Replaces how long one try may stay silent.
+    /// Replaces [`request_timeout`](Self::request_timeout).
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.io = self.io.with_request_timeout(timeout);
         self
     }
 
-    /// Replaces when neighbouring byte ranges become one request.
+    /// Replaces [`merge`](Self::merge).
     #[must_use]
     pub fn with_merge(mut self, merge: Merge) -> Self {
         self.io = self.io.with_merge(merge);
         self
     }
 
-    /// Sets whether changes of the store are looked for.
+    /// Replaces [`verify`](Self::verify).
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
         self.io = self.io.with_verify(verify);

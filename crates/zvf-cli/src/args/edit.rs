@@ -1,11 +1,12 @@
 //! `zvf edit`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
-
-use zvf_jobs::{ColumnOptions, FillValue, PlaceOptions, RegionOptions, TableOptions};
+use clap::{Args, Subcommand};
+use zvf_jobs::{
+    EditAddOwnersJob, EditAppendJob, EditDeleteJob, EditGroupAddJob, EditGroupDeleteJob,
+    EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob, EditResumeJob, EditSetAttributeJob, Job,
+};
 
 /// `zvf edit`
 #[derive(Debug, Args)]
@@ -58,185 +59,68 @@ pub(crate) struct EditArgs {
     /// What to do
     #[command(subcommand)]
     pub(crate) what: EditWhat,
+    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    #[arg(long, global = true)]
+    pub(crate) print_job: bool,
 }
 
 /// The edits.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EditWhat {
     /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
-    Delete {
-        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE with those; one that begins with the range -9--5 follows --
-        #[arg(
-            value_name = "ID",
-            required_unless_present_any = ["filter", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
-            conflicts_with_all = [
-                "filter", "bbox", "sphere", "near", "polygon", "plane", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending"
-            ],
-            allow_negative_numbers = true
-        )]
-        ids: Vec<String>,
-        /// Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids
-        #[arg(long, requires = "ids")]
-        ignore_missing: bool,
-        /// Other selections of the vertices to delete
-        #[command(flatten)]
-        terms: DeleteArgs,
-    },
+    Delete(Box<EditDeleteJob>),
     /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
-    Append {
-        /// A table of vertices
-        file: PathBuf,
-        /// A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute
-        #[arg(long, value_name = "FILE")]
-        links: Option<PathBuf>,
-        #[command(flatten)]
-        columns: ColumnOptions,
-        #[command(flatten)]
-        place: PlaceOptions,
-        /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
-        #[arg(long, value_name = "NAME=VALUE", value_parser = zvf_jobs::parse_pair::<FillValue>, allow_hyphen_values = true)]
-        fill: Vec<(String, FillValue)>,
-    },
+    Append(Box<EditAppendJob>),
     /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
-    AddOwners,
+    AddOwners(EditAddOwnersJob),
     /// Moves vertices to new positions
-    Move {
-        /// A table of positions
-        #[arg(long, value_name = "FILE")]
-        from: PathBuf,
-        /// How its columns are read
-        #[command(flatten)]
-        columns: TableOptions,
-        /// How its rows find their vertices
-        #[command(flatten)]
-        matching: MatchArgs,
-    },
+    Move(EditMoveJob),
     /// Replaces values of an attribute, or adds one
-    SetAttribute {
-        /// The attribute
-        name: String,
-        /// A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
-        #[arg(long, value_name = "FILE", required_unless_present = "fill")]
-        from: Option<PathBuf>,
-        /// How its columns are read
-        #[command(flatten)]
-        columns: TableOptions,
-        /// How its rows find their vertices, objects or links
-        #[command(flatten)]
-        matching: MatchArgs,
-        /// An attribute of objects, by `object_id`, not of vertices
-        #[arg(long)]
-        object: bool,
-        /// An attribute of links, by their ends, not of vertices
-        #[arg(long, conflicts_with = "object")]
-        link: bool,
-        /// Adds the attribute, with this type: float32, int64, …, or text
-        #[arg(long = "type", value_name = "TYPE")]
-        type_: Option<String>,
-        /// The value for rows without one in the table, recorded for vertices and links that are appended later without one
-        #[arg(
-            long,
-            value_name = "VALUE",
-            conflicts_with = "object",
-            allow_hyphen_values = true
-        )]
-        fill: Option<String>,
-        /// With --object: makes objects that the store does not have, without vertices
-        #[arg(long = "new", requires = "object")]
-        new_objects: bool,
-    },
+    SetAttribute(Box<EditSetAttributeJob>),
     /// Changes groups of objects
     #[command(subcommand)]
     Group(GroupWhat),
     /// Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead
-    Resume,
-}
-
-/// How the rows of a table find theirs in a store.
-#[derive(Debug, Args)]
-pub(crate) struct MatchArgs {
-    /// Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared
-    #[arg(
-        long,
-        value_name = "COLUMN[,COLUMN..]",
-        value_delimiter = ',',
-        conflicts_with = "by_order"
-    )]
-    pub(crate) key: Vec<String>,
-    /// One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`)
-    #[arg(long)]
-    pub(crate) by_order: bool,
-    /// Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them
-    #[arg(long, conflicts_with_all = ["key", "by_order"])]
-    pub(crate) by_object_order: bool,
-    /// Leaves out rows that are not in the store
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
+    Resume(EditResumeJob),
 }
 
 /// The edits of groups. GROUP is a name or a number; name:WORD or number:N if the name of a group is the number of another one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupWhat {
     /// Adds objects to a group, which is made if it is not there
-    Add {
-        /// The name or number of the group
-        #[arg(value_name = "GROUP")]
-        group: String,
-        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group
-        #[arg(value_name = "ID", allow_hyphen_values = true)]
-        members: Vec<String>,
-    },
+    Add(EditGroupAddJob),
     /// Takes objects out of a group
-    Remove {
-        /// The name or number of the group
-        #[arg(value_name = "GROUP")]
-        group: String,
-        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
-        #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
-        members: Vec<String>,
-    },
+    Remove(EditGroupRemoveJob),
     /// Gives a group another name
-    Rename {
-        /// The name or number of the group
-        #[arg(value_name = "GROUP")]
-        group: String,
-        /// Its new name
-        #[arg(value_name = "NAME")]
-        name: String,
-    },
+    Rename(EditGroupRenameJob),
     /// Deletes a group, not its objects; later groups get the number before theirs
-    Delete {
-        /// The name or number of the group
-        #[arg(value_name = "GROUP")]
-        group: String,
-    },
+    Delete(EditGroupDeleteJob),
 }
 
-/// The selection of `zvf edit STORE delete` without ids.
-#[derive(Debug, Args)]
-pub(crate) struct DeleteArgs {
-    /// Points that fulfil this condition, as in `zvf query --where`
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
-    /// Points inside this box, both ends included: 0,0,0:9,9,9, or ranges of some axes such as x=0:10,y=5:
-    #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
-    pub(crate) bbox: Option<String>,
-    /// Other parts of space; --touching, --inside, --starting and --ending delete whole objects
-    #[command(flatten)]
-    pub(crate) region: RegionOptions,
-    /// Stores with objects: whole objects with at least one vertex that is meant
-    #[arg(long, value_enum, value_name = "objects")]
-    pub(crate) select: Option<DeleteSelect>,
-    /// Prints what would be deleted, and changes nothing
-    #[arg(long, conflicts_with = "ids")]
-    pub(crate) dry_run: bool,
-}
-
-/// The unit of deletion for a selected vertex.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeleteSelect {
-    /// Its whole object
-    Objects,
+impl EditArgs {
+    /// The job, and whether it is printed only.
+    pub(crate) fn job(&self) -> (Job, bool) {
+        macro_rules! of {
+            ($job:expr) => {{
+                let mut job = $job.clone();
+                job.store.clone_from(&self.store);
+                Job::from(job)
+            }};
+        }
+        let job = match &self.what {
+            EditWhat::Delete(job) => of!(**job),
+            EditWhat::Append(job) => of!(**job),
+            EditWhat::AddOwners(job) => of!(job),
+            EditWhat::Move(job) => of!(job),
+            EditWhat::SetAttribute(job) => of!(**job),
+            EditWhat::Group(GroupWhat::Add(job)) => of!(job),
+            EditWhat::Group(GroupWhat::Remove(job)) => of!(job),
+            EditWhat::Group(GroupWhat::Rename(job)) => of!(job),
+            EditWhat::Group(GroupWhat::Delete(job)) => of!(job),
+            EditWhat::Resume(job) => of!(job),
+        };
+        (job, self.print_job)
+    }
 }
 
 /// The words of the edits.

@@ -60,7 +60,7 @@ pub(crate) struct ExportArgs {
     /// The same as FILE
     #[arg(short, long = "output", value_name = "FILE", conflicts_with = "file")]
     output: Option<PathBuf>,
-    /// Which rows are meant
+    /// Which rows are used
     #[command(flatten)]
     pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects

@@ -68,7 +68,7 @@ pub(crate) struct RowArgs {
     /// Number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) rows: u64,
-    /// Which rows are meant
+    /// Which rows are used
     #[command(flatten)]
     pub(crate) terms: SelectionOptions,
     /// Which level is read

@@ -206,7 +206,7 @@ mod tests {
     use serde_json::Value;
 
     use super::Job;
-    use crate::args::Cli;
+    use crate::args::{Cli, command_of};
 
     /// The default of an argument, as text.
     fn default(argument: &Arg) -> String {
@@ -220,7 +220,12 @@ mod tests {
     fn every_option_of_a_job_is_a_flag_with_its_default_and_documentation() {
         let program = Cli::command();
         for name in Job::NAMES {
-            let command = program.find_subcommand(name).unwrap();
+            let command = command_of(&program, name).unwrap();
+            let outer = program.find_subcommand("edit").unwrap();
+            let outer = match name.starts_with("edit-") {
+                true => outer.get_arguments().collect(),
+                false => Vec::new(),
+            };
             let schema = zvf_jobs::schema(Some(name)).unwrap();
             let members = schema["properties"].as_object().unwrap();
             for (member, of) in members.iter().filter(|(member, _)| *member != "job") {
@@ -232,7 +237,8 @@ mod tests {
                     ("import", "files" | "store") | ("merge", "sources" | "target") => "paths",
                     (_, member) => member,
                 };
-                let found = command.get_arguments().find(|one| one.get_id() == id);
+                let mut all = command.get_arguments().chain(outer.iter().copied());
+                let found = all.find(|one| one.get_id() == id);
                 let argument = found.unwrap_or_else(|| panic!("{name}: no flag for {member}"));
                 let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let help = argument.get_help().map(|help| words(&help.to_string()));

@@ -41,10 +41,8 @@ use zvf_jobs::{
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs};
+pub(crate) use edit::EditArgs;
 pub(crate) use export::ExportArgs;
-#[cfg(feature = "volumes")]
-pub(crate) use group::GroupArgs;
 pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::ImportArgs;
 pub(crate) use info::{InfoArgs, LinksArgs};
@@ -210,7 +208,8 @@ pub(crate) enum Command {
     Edit(EditArgs),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
-    Group(GroupArgs),
+    #[command(after_help = group::GROUP)]
+    Group(Box<JobArgs<zvf_jobs::GroupJob>>),
     /// Removes the rows of deleted objects, and files that no reader uses
     #[command(after_help = jobs::VACUUM)]
     Vacuum(JobArgs<VacuumJob>),
@@ -256,6 +255,9 @@ impl Command {
             Self::Validate(args) => args.job(),
             Self::Import(args) => args.job(),
             Self::Append(args) => Some(args.job()),
+            Self::Edit(args) => Some(args.job()),
+            #[cfg(feature = "volumes")]
+            Self::Group(args) => Some(args.job()),
             Self::Stats(args) => Some(args.job()),
             Self::Measure(args) => Some(args.job()),
             Self::Objects(args) => Some(args.job()),
@@ -263,6 +265,17 @@ impl Command {
             _ => None,
         }
     }
+}
+
+/// The command of a job below another one: `edit-move` is that of `zvf edit move`.
+pub(crate) fn command_of<'c>(of: &'c clap::Command, job: &str) -> Option<&'c clap::Command> {
+    of.get_subcommands().find_map(|command| {
+        let rest = job.strip_prefix(command.get_name())?;
+        match rest.strip_prefix('-') {
+            Some(inner) => command_of(command, inner),
+            None => rest.is_empty().then_some(command),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -361,7 +374,11 @@ mod tests {
                 panic!("edit")
             };
             assert_eq!(args.store, "s.zv");
-            assert!(matches!(&args.what, EditWhat::Delete { ids, .. } if *ids == ["-4", "7"]));
+            let edit::EditWhat::Delete(job) = &args.what else {
+                panic!("delete")
+            };
+            let ids = ["-4", "7"].map(|id| id.parse::<Term>().unwrap());
+            assert_eq!(job.objects.as_deref(), Some(&ids[..]));
         }
         Ok(())
     }

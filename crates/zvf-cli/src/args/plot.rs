@@ -52,7 +52,7 @@ pub(crate) struct PlotArgs {
     /// Shows the picture in the terminal
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub(crate) show: Option<ShowArg>,
-    /// Which rows are meant
+    /// Which rows are used
     #[command(flatten)]
     pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects

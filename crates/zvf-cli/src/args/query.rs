@@ -65,7 +65,7 @@ Examples:
 pub(crate) struct QueryArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Which rows are meant
+    /// Which rows are used
     #[command(flatten)]
     pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
@@ -99,7 +99,7 @@ Examples:
 pub(crate) struct SplitsArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Which rows are meant
+    /// Which rows are used
     #[command(flatten)]
     pub(crate) terms: SelectionOptions,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]

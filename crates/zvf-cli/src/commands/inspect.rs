@@ -26,6 +26,21 @@ struct Shown {
     dump: Dump,
 }
 
+impl Shown {
+    fn new(args: &InspectArgs, origin: &str, place: impl Into<String>) -> Self {
+        Self {
+            head: vec![(origin.to_owned(), place.into())],
+            blob: None,
+            length: 0,
+            dump: Dump::new(args.rows),
+        }
+    }
+
+    fn say(&mut self, name: impl Into<String>, what: impl Into<String>) {
+        self.head.push((name.into(), what.into()));
+    }
+}
+
 /// Runs `zvf inspect`.
 ///
 /// # Errors
@@ -61,13 +76,8 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     match shown.dump.fault {
         None => Ok(()),
         Some(fault) => {
-            let place = shown
-                .head
-                .iter()
-                .map(|(_, value)| value.as_str())
-                .take(2)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let place = shown.head.iter().map(|(_, value)| value.as_str());
+            let place = place.take(2).collect::<Vec<_>>().join(", ");
             Err(CliError::malformed(format!(
                 "{place}: {} at byte {}: {}",
                 name.as_deref().unwrap_or("bytes"),
@@ -119,60 +129,43 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
         ));
     }
     let mut bytes = Bytes::from(read_file(file).map_err(failed)?);
-    let mut head = vec![
-        ("file".to_owned(), file.display().to_string()),
-        ("size".to_owned(), size(length)),
-    ];
-    let mut dump = Dump::new(args.rows);
-    if let (None, Some(compression)) = (args.blob, guess::compression(&bytes)) {
-        let codec = Codec::named(compression.codec());
-        if let Some(decoded) = undo(
-            &mut dump,
-            &mut head,
-            &file.display().to_string(),
-            &codec,
-            &bytes,
-        ) {
-            bytes = decoded;
-        } else {
-            return Ok(Shown {
-                head,
-                blob: None,
-                length,
-                dump,
-            });
+    let name = file.display().to_string();
+    let mut shown = Shown::new(args, "file", &name);
+    shown.length = length;
+    shown.say("size", size(length));
+    if let (None, Some(codec)) = (args.blob, guess::compression(&bytes)) {
+        let codec = Codec::named(codec);
+        match undo(&mut shown, &name, &codec, &bytes) {
+            Some(decoded) => bytes = decoded,
+            None => return Ok(shown),
         }
     }
     let known = overridden(args, Known::default())?;
-    let Some(blob) = args.blob.or_else(|| guess::guess(&bytes)) else {
-        let mut walk = Walk::new(&mut dump, &bytes);
-        walk.section("bytes");
-        let shown = walk.left().min(64);
-        if walk.take(shown, "bytes").is_ok() {
-            walk.note("bytes", format!("first {shown} of {length}"), "");
-        }
-        dump.fault(
+    shown.blob = args.blob.or_else(|| guess::guess(&bytes));
+    let Some(blob) = shown.blob else {
+        first(&mut shown.dump, "bytes", 64, &bytes, length, "");
+        shown.dump.fault(
             0,
             "found no magic and no structure of a known blob, expected one or --as TYPE",
         );
-        return Ok(Shown {
-            head,
-            blob: None,
-            length,
-            dump,
-        });
+        return Ok(shown);
     };
-    head.push(("type".into(), name_of(blob)));
-    take_apart(&mut dump, &bytes, blob, &known);
+    shown.say("type", name_of(blob));
+    take_apart(&mut shown.dump, &bytes, blob, &known);
     if blob == BlobArg::Vlen && args.blob.is_none() {
-        nested(&mut dump, &bytes, &known);
+        nested(&mut shown.dump, &bytes, &known);
     }
-    Ok(Shown {
-        head,
-        blob: Some(blob),
-        length,
-        dump,
-    })
+    Ok(shown)
+}
+
+/// Shows the first of some bytes.
+fn first(dump: &mut Dump, title: &str, most: u64, bytes: &[u8], length: u64, meaning: &str) {
+    let mut walk = Walk::new(dump, bytes);
+    walk.section(title);
+    let shown = walk.left().min(most);
+    if walk.take(shown, "bytes").is_ok() {
+        walk.note("bytes", format!("first {shown} of {length}"), meaning);
+    }
 }
 
 /// Dumps the first element of a bare vlen chunk if its kind can be detected.
@@ -197,38 +190,24 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 /// The store around a chunk file, and the file's key in it.
 fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
     let file = file.canonicalize().ok()?;
-    let numeric = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-    let parts: Vec<&Path> = file.ancestors().skip(1).take(24).collect();
-    let chunks = parts
-        .iter()
-        .position(|folder| folder.file_name().is_some_and(|name| name == "c"))?;
-    let named = |folder: &&Path| {
-        folder
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(numeric)
+    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
+    let is_number = |path: &Path| {
+        name(path).is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()))
     };
-    let below = parts.get(..chunks)?;
-    if !below.iter().all(named)
-        || !file
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(numeric)
-    {
+    let chunks =
+        (file.ancestors().take(25)).find(|folder| name(folder).is_some_and(|name| name == "c"))?;
+    let below = file.strip_prefix(chunks).ok()?;
+    if below == Path::new("") || !below.iter().all(|part| is_number(Path::new(part))) {
         return None;
     }
-    let is_root = |folder: &Path| {
+    let is_root = |folder: &&Path| {
         read_file(&folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
     };
-    let array = parts.get(chunks + 1)?;
+    let array = chunks.parent()?;
     if !array.join("zarr.json").is_file() {
         return None;
     }
-    let root = array
-        .ancestors()
-        .skip(1)
-        .take(8)
-        .find(|folder| is_root(folder))?;
+    let root = array.ancestors().skip(1).take(8).find(is_root)?;
     let path = file.strip_prefix(root).ok()?.to_str()?.to_owned();
     Some((root.to_owned(), path))
 }
@@ -246,85 +225,63 @@ fn in_store(
     let raw = context.wait_at(url, raw.under_edits(&options.io))?;
     let mut reader = Reader { context, raw };
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
-    let mut head = vec![("store".to_owned(), url.to_owned())];
-    let mut dump = Dump::new(args.rows);
-    match place {
+    let mut shown = Shown::new(args, "store", url);
+    let mut place = match place {
         Place::Document { key } => {
             let missing =
                 || CliError::new(crate::error::Class::Io, format!("{url}: no object {key:?}"));
-            let bytes = reader
-                .read(&key)
-                .map_err(|e| e.at(url))?
-                .ok_or_else(missing)?;
-            head.push(("document".into(), key));
-            take_apart(&mut dump, &bytes, BlobArg::Json, &Known::default());
-            Ok(Shown {
-                head,
-                blob: Some(BlobArg::Json),
-                length: bytes.len() as u64,
-                dump,
-            })
+            let bytes = reader.read(&key).map_err(|e| e.at(url))?;
+            let bytes = bytes.ok_or_else(missing)?;
+            shown.say("document", key);
+            take_apart(&mut shown.dump, &bytes, BlobArg::Json, &Known::default());
+            shown.blob = Some(BlobArg::Json);
+            shown.length = bytes.len() as u64;
+            return Ok(shown);
         }
-        Place::Object(mut place) => {
-            place.known = overridden(args, place.known)?;
-            if let Some(blob) = args.blob {
-                place.blob = blob;
-            }
-            let chunk = place
-                .known
-                .chunk
-                .as_deref()
-                .map(|chunk| format!(", chunk {}", key(chunk)))
-                .unwrap_or_default();
-            head.push(("array".into(), format!("{}{chunk}", place.array)));
-            head.push(("object".into(), place.key.clone()));
-            let blob = Some(place.blob);
-            let mut object = reader.read(&place.key).map_err(|e| e.at(url))?;
-            if let (None, Some(child)) = (&object, &place.child) {
-                object = zeros(&mut head, child.stated);
-                place.codecs.clear();
-            }
-            match object {
-                None => {
-                    dump.conclude("no such object: every element in it is empty");
-                    Ok(Shown {
-                        head,
-                        blob,
-                        length: 0,
-                        dump,
-                    })
-                }
-                Some(bytes) => {
-                    head.push(("size".into(), size(bytes.len() as u64)));
-                    layers(&mut dump, &mut head, &place, &bytes);
-                    Ok(Shown {
-                        head,
-                        blob,
-                        length: bytes.len() as u64,
-                        dump,
-                    })
-                }
-            }
+        Place::Object(place) => place,
+    };
+    place.known = overridden(args, place.known)?;
+    place.blob = args.blob.unwrap_or(place.blob);
+    let chunk = place.known.chunk.as_deref();
+    let chunk = chunk.map(|chunk| format!(", chunk {}", key(chunk)));
+    shown.say("array", place.array.clone() + &chunk.unwrap_or_default());
+    shown.say("object", place.key.clone());
+    shown.blob = Some(place.blob);
+    let mut object = reader.read(&place.key).map_err(|e| e.at(url))?;
+    if let (None, Some(child)) = (&object, &place.child) {
+        object = zeros(&mut shown, child.stated);
+        place.codecs.clear();
+    }
+    match object {
+        None => shown
+            .dump
+            .conclude("no such object: every element in it is empty"),
+        Some(bytes) => {
+            shown.length = bytes.len() as u64;
+            shown.say("size", size(shown.length));
+            layers(&mut shown, &place, &bytes);
         }
     }
+    Ok(shown)
 }
 
 /// The content of a blob without a stored object: the fill value, zero (spec 0.7 §2.3).
-fn zeros(head: &mut Vec<(String, String)>, stated: u64) -> Option<Bytes> {
+fn zeros(shown: &mut Shown, stated: u64) -> Option<Bytes> {
     let length = usize::try_from(stated).ok();
     let length = length.filter(|_| stated <= Limits::default().cell_bytes)?;
     let what = match length {
         0 => "none: the blob is empty".to_owned(),
         _ => format!("none: the blob is {stated} zero bytes"),
     };
-    head.push(("stored".into(), what));
+    shown.say("stored", what);
     Some(vec![0; length].into())
 }
 
 /// Dumps an object layer by layer: shard, codecs, framing, payload. Offsets begin at 0 in each layer.
-fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace, object: &Bytes) {
+fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
     let mut bytes = object.clone();
     if let Some(entries) = place.entries {
+        let dump = &mut shown.dump;
         if !place.index_at_end {
             dump.fault(0, "index_location start is not supported");
             return;
@@ -346,11 +303,12 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
     }
     // The first codec converts elements to bytes; the others are decoded before it, last to first.
     for codec in place.codecs.iter().skip(1).rev() {
-        match undo(dump, head, &place.key, codec, &bytes) {
+        match undo(shown, &place.key, codec, &bytes) {
             Some(decoded) => bytes = decoded,
             None => return,
         }
     }
+    let dump = &mut shown.dump;
     if let Some(child) = &place.child {
         if bytes.len() as u64 != child.stated {
             let found = format!(
@@ -382,39 +340,20 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
 }
 
 /// Decodes one codec and describes the change of size.
-fn undo(
-    dump: &mut Dump,
-    head: &mut Vec<(String, String)>,
-    key: &str,
-    codec: &Codec,
-    bytes: &Bytes,
-) -> Option<Bytes> {
-    match undo_codecs(
-        key,
-        std::slice::from_ref(codec),
-        bytes.clone(),
-        &Limits::default(),
-    ) {
+fn undo(shown: &mut Shown, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
+    let codecs = std::slice::from_ref(codec);
+    match undo_codecs(key, codecs, bytes.clone(), &Limits::default()) {
         Ok(decoded) => {
-            head.push((
-                codec.name.clone(),
-                format!("{} bytes become {}", bytes.len(), decoded.len()),
-            ));
+            let change = format!("{} bytes become {}", bytes.len(), decoded.len());
+            shown.say(codec.name.clone(), change);
             Some(decoded)
         }
         Err(error) => {
-            dump.section(format!("{} bytes", codec.name));
-            let mut walk = Walk::new(dump, bytes);
-            let shown = walk.left().min(32);
-            if walk.take(shown, "bytes").is_ok() {
-                walk.note(
-                    "bytes",
-                    format!("first {shown} of {}", bytes.len()),
-                    "compressed",
-                );
-            }
+            let (title, length) = (format!("{} bytes", codec.name), bytes.len() as u64);
+            first(&mut shown.dump, &title, 32, bytes, length, "compressed");
             let text = crate::error::fold(&error);
-            dump.fault(0, text.strip_prefix(&format!("{key}: ")).unwrap_or(&text));
+            let text = text.strip_prefix(&format!("{key}: ")).unwrap_or(&text);
+            shown.dump.fault(0, text);
             None
         }
     }

@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport};
 use zvf_write::WriteError;
 
-use super::{edit, edited, guarded, import, made, stepped};
-use crate::args::Cli;
+use super::{edited, guarded, import, made, stepped};
+use crate::args::{Cli, command_of};
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::{Class, CliError, Result};
 use crate::output::print_json;
 use crate::output::table::counted;
 use crate::progress::Progress;
@@ -41,9 +41,13 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
     };
     let member = path.split(['[', '.']).next().unwrap_or(&path).to_owned();
     let program = Cli::command();
-    let command = program.find_subcommand(job.name());
+    let command = command_of(&program, job.name());
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
+            // Words of a command line have no numbers.
+            if argument.get_id() == &*member {
+                path.clone_from(&member);
+            }
             continue;
         };
         what = what.replace(&format!("`{}`", argument.get_id()), &format!("--{flag}"));
@@ -75,17 +79,23 @@ pub(super) fn report(
     let mut done = guarded(changed(job), || {
         match (job, context.wait(zvf_jobs::run(job, &with))?) {
             (_, Ok(report)) => Ok(Some(report)),
-            (_, Err(JobError::Write { source, .. })) if is_left(job, &source) => {
-                context.warn(&[source.to_string()]);
+            (_, Err(JobError::Write { source, place })) if is_left(job, &source) => {
+                match is_edit(job) {
+                    true => context.remark(&CliError::from(*source).at(&place).to_string()),
+                    false => context.warn(&[source.to_string()]),
+                }
                 Ok(None)
             }
             (Job::Import(import), Err(error @ JobError::Write { .. })) => {
                 Err(import::failure(import, error))
             }
-            (Job::Append(_) | Job::Measure(_), Err(JobError::Write { source, .. }))
-                if matches!(*source, WriteError::Busy { .. }) =>
+            (_, Err(JobError::Write { source, .. }))
+                if matches!(*source, WriteError::Busy { .. })
+                    && (is_edit(job) || matches!(job, Job::Append(_) | Job::Measure(_))) =>
             {
-                Err(edit::busy(&source))
+                let hint =
+                    "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit";
+                Err(CliError::new(Class::Busy, format!("{source}; {hint}")))
             }
             (_, Err(error)) => Err(failed(job, error)),
         }
@@ -178,6 +188,12 @@ fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
             }
             _ => {}
         }))
+}
+
+/// Whether a job is one change of a store; it is none of these that finishes another one.
+fn is_edit(job: &Job) -> bool {
+    let name = job.name();
+    name == "group" || (name.starts_with("edit-") && name != "edit-resume")
 }
 
 /// Whether the job is done except for temporary objects, which the next writer removes.

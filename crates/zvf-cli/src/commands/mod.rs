@@ -109,9 +109,6 @@ fn stepped(store: &str) -> (&str, String) {
 fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
-        Command::Edit(args) => edited(args.store.as_str()),
-        #[cfg(feature = "volumes")]
-        Command::Group(args) => edited(args.store.as_str()),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
             VolumeCommand::Convert(args) => Some((args.out.to_str()?, String::new())),
@@ -141,11 +138,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
         Command::Split(args) => split::run(args, context),
-        Command::Edit(args) => edit::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
-        #[cfg(feature = "volumes")]
-        Command::Group(args) => group::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => volume::run(args, context),
         #[cfg(feature = "serve")]

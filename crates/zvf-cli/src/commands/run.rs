@@ -6,9 +6,11 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
+#[cfg(feature = "volumes")]
+use super::group;
 use super::{
-    diff, doctor, import, jobs, measure, merge, migrate, objects, pyramid, repair, resample, stats,
-    validate,
+    diff, doctor, edit, import, jobs, measure, merge, migrate, objects, pyramid, repair, resample,
+    stats, validate,
 };
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
@@ -41,12 +43,15 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
 
 /// Shows a report to people: a line on stderr, if a file has its rows.
 fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
-    match report.written() {
-        Some((file, count, what)) => {
-            context.remark(&format!("wrote {file}: {}", counted(count, what)));
-            Ok(())
-        }
-        None => print_text(&text(report)?),
+    let written = report.written();
+    if let Some((file, count, what)) = written {
+        context.remark(&format!("wrote {file}: {}", counted(count, what)));
+    }
+    match report {
+        #[cfg(feature = "volumes")]
+        JobReport::Group(_) => print_text(&text(report)?),
+        _ if written.is_some() => Ok(()),
+        _ => print_text(&text(report)?),
     }
 }
 
@@ -80,6 +85,7 @@ fn text(report: &JobReport) -> Result<String> {
             counted(done.rows, "row of a deleted object"),
             counted(done.leftovers, "leftover"),
         ),
+        JobReport::Edit(done) => edit::text(done),
         JobReport::Validate(done) => validate::text(&done.0),
         JobReport::Pyramid(done) => pyramid::text(done),
         JobReport::Verbatim(done) => copied(done),
@@ -99,6 +105,8 @@ fn text(report: &JobReport) -> Result<String> {
             counted(done.vertices, "vertex"),
             count(done.outside),
         ),
+        #[cfg(feature = "volumes")]
+        JobReport::Group(done) => group::text(done),
         JobReport::Doctor(done) => doctor::text(done),
         JobReport::Stats(done) => stats::text(done),
         JobReport::Measure(done) => measure::text(done),

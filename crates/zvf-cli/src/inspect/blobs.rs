@@ -13,7 +13,7 @@ use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
 use super::known::{axes, cell, levels, texts};
-use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, key, product};
+use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, key, numbers, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
@@ -210,11 +210,6 @@ fn attributes(reader: &mut Reader<'_, '_>, family: &str) -> JsonObject {
 fn number(attributes: &JsonObject, name: &str) -> Option<usize> {
     let value = attributes.get(name)?.as_u64()?;
     usize::try_from(value).ok()
-}
-
-/// The numbers of a key; `None` if it is not a key.
-fn numbers(leaf: &str) -> Option<Vec<i64>> {
-    leaf.split('.').map(|part| part.parse().ok()).collect()
 }
 
 /// The description of the blob `leaf` of a family, from the documents around it.

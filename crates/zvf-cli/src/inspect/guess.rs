@@ -8,34 +8,14 @@ use super::manifest;
 use super::shard;
 use crate::args::BlobArg;
 
-/// A compressed file, by its magic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compression {
-    /// A Zstandard frame.
-    Zstd,
-    /// A gzip member.
-    Gzip,
-}
-
-impl Compression {
-    /// The name of the Zarr codec.
-    pub(crate) fn codec(self) -> &'static str {
-        match self {
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-        }
-    }
-}
-
-/// The compression with the magic of these bytes.
-pub(crate) fn compression(bytes: &[u8]) -> Option<Compression> {
-    if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        Some(Compression::Zstd)
-    } else if bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-        Some(Compression::Gzip)
-    } else {
-        None
-    }
+/// The name of the Zarr codec whose magic a compressed file begins with.
+pub(crate) fn compression(bytes: &[u8]) -> Option<&'static str> {
+    let magics: [(&[u8], _); 2] = [
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+        (&[0x1f, 0x8b, 0x08], "gzip"),
+    ];
+    let mut found = magics.iter().filter(|(magic, _)| bytes.starts_with(magic));
+    found.next().map(|(_, codec)| *codec)
 }
 
 /// The kind of blob that the bytes look like. Magic decides first, then structures that account for every byte.

@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_format::links::{anchor, endpoint_chunks};
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
+use zvf_store::chunk_factors;
 
-use super::place::{Known, Reader, key, product};
+use super::place::{Known, Reader, key, numbers, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
@@ -100,8 +102,7 @@ fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
     known.levels = levels(path, doc.attributes.level_delta.unwrap_or(0));
     let packed = extra.get("cell_keys").and_then(|keys| {
         let at = usize::try_from(*index.first()?).ok()?;
-        let text = keys.as_array()?.get(at)?.as_str()?;
-        text.split('.').map(|part| part.parse().ok()).collect()
+        numbers(keys.as_array()?.get(at)?.as_str()?)
     });
     let chunk: Option<Vec<i64>> = packed.or_else(|| known.chunk.clone());
     if let Some(chunk) = chunk {
@@ -144,72 +145,48 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
     }
     known.dtype = known.dtype.or(DType::parse("int64").ok());
     let Some(source) = &known.chunk else { return };
-    let anchor = if delta == 0 {
-        Some(source.clone())
-    } else {
-        anchor(reader, path, delta, source)
-    };
-    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
-    let Some(anchor) = anchor else { return };
     let level = levels(path, delta).map(|(_, far)| format!(" of level {far}"));
-    known.endpoints = vec![format!("chunk {}", key(source))];
+    let name = |chunk: &[i64], level: &str| format!("chunk {}{level}", key(chunk));
     if doc.attributes.offsets.is_none() && delta == 0 {
         // One array for all links inside chunks (spec 0.8 §3.4).
-        let width = known.width.unwrap_or(2);
-        known.endpoints = vec![format!("chunk {}", key(source)); width];
+        known.endpoints = vec![name(source, ""); known.width.unwrap_or(2)];
+        return;
     }
-    for offset in &offsets {
-        let chunk: Vec<i64> = anchor
-            .iter()
-            .zip(offset)
-            .map(|(a, o)| a.saturating_add(*o))
-            .collect();
-        known.endpoints.push(format!(
-            "chunk {}{}",
-            key(&chunk),
-            level.as_deref().unwrap_or_default()
-        ));
+    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
+    let Some(anchored) = anchored(reader, path, delta, source) else {
+        return;
+    };
+    let mut ends = vec![0; source.len() * (offsets.len() + 1)];
+    if endpoint_chunks(source, &anchored, &offsets.concat(), &mut ends).is_ok() {
+        let ends = ends.chunks(source.len().max(1)).skip(1);
+        let others = ends.map(|chunk| name(chunk, level.as_deref().unwrap_or_default()));
+        known.endpoints = std::iter::once(name(source, "")).chain(others).collect();
     }
 }
 
 /// The chunk of another level from which offsets count: the one at the origin of the source chunk.
-fn anchor(reader: &mut Reader<'_, '_>, path: &str, delta: i32, source: &[i64]) -> Option<Vec<i64>> {
-    let level: i64 = path.split('/').next()?.parse().ok()?;
+fn anchored(
+    reader: &mut Reader<'_, '_>,
+    path: &str,
+    delta: i32,
+    source: &[i64],
+) -> Option<Vec<i64>> {
+    if delta == 0 {
+        return Some(source.to_vec());
+    }
+    let (near, far) = levels(path, delta)?;
     let root = reader.document("zarr.json", RootDoc::parse)?;
     let base = &root.zarr_vectors.chunk_shape;
-    let own = ratios(reader, level, base)?;
-    let other =
-        ratios(reader, level.checked_add(i64::from(delta))?, base).unwrap_or_else(|| own.clone());
-    // Keys with a leading attribute bin have one component more than there are axes.
-    let extra = source.len().checked_sub(own.len())?;
-    let ratio = |ratios: &[i64], k: usize| {
-        k.checked_sub(extra)
-            .and_then(|k| ratios.get(k))
-            .copied()
-            .unwrap_or(1)
+    let mut factors = |level: i64| {
+        let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
+        let shape = doc.chunk_shape.as_ref().unwrap_or(base);
+        Some(chunk_factors(shape, base, source.len()))
     };
-    let component = |(k, part): (usize, &i64)| {
-        part.checked_mul(ratio(&own, k))
-            .map(|part| part.div_euclid(ratio(&other, k)))
-    };
-    source.iter().enumerate().map(component).collect()
-}
-
-/// How many chunks of level 0 a chunk of the level is long, per axis.
-fn ratios(reader: &mut Reader<'_, '_>, level: i64, base: &[f64]) -> Option<Vec<i64>> {
-    let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
-    let Some(shape) = doc.chunk_shape else {
-        return Some(vec![1; base.len()]);
-    };
-    let ratio = |(own, base): (&f64, &f64)| {
-        let ratio = (own / base).round();
-        if (1.0..1e15).contains(&ratio) {
-            Some(ratio as i64)
-        } else {
-            None
-        }
-    };
-    shape.iter().zip(base).map(ratio).collect()
+    let own = factors(near)?;
+    let other = factors(far).unwrap_or_else(|| own.clone());
+    let mut found = vec![0; source.len()];
+    anchor(source, &own, &other, &mut found).ok()?;
+    Some(found)
 }
 
 /// Element type, width and first row of a chunk of a typed array.
@@ -217,7 +194,6 @@ pub(super) fn typed(
     doc: &ArrayDoc,
     codecs: &[Codec],
     shape: &[u64],
-    within: &[u64],
     known: &mut Known,
 ) -> Result<()> {
     let name = doc.data_type.name.as_str();
@@ -250,7 +226,6 @@ pub(super) fn typed(
     }
     known.dtype = Some(dtype);
     known.width = usize::try_from(product(shape.get(1..).unwrap_or_default())).ok();
-    known.first_row = within.first().copied().unwrap_or(0);
     Ok(())
 }
 
@@ -259,35 +234,22 @@ pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
     let attributes = &doc.attributes;
     let family = path.split('/').nth(1).unwrap_or_default();
     let links = || {
-        let delta = attributes.level_delta.unwrap_or(0);
-        let inside = attributes
-            .offsets
-            .iter()
-            .flatten()
-            .flatten()
-            .all(|part| *part == 0);
-        if delta == 0 && inside {
-            BlobArg::Links
-        } else {
-            BlobArg::RaggedLinks
+        let mut offsets = attributes.offsets.iter().flatten().flatten();
+        match attributes.level_delta.unwrap_or(0) == 0 && offsets.all(|part| *part == 0) {
+            true => BlobArg::Links,
+            false => BlobArg::RaggedLinks,
         }
     };
-    match attributes.zv_array.as_deref() {
-        Some("vertices") => BlobArg::Vertices,
-        Some("vertex_fragments" | "link_fragments") => BlobArg::FragmentIndex,
-        Some("links") => links(),
-        Some("cross_chunk_links") => BlobArg::RaggedLinks,
-        Some("groups") => BlobArg::Group,
-        Some(_) => BlobArg::Attribute,
-        None => match family {
-            "vertices" => BlobArg::Vertices,
-            "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
-            "links" => links(),
-            "cross_chunk_links" => BlobArg::RaggedLinks,
-            "object_index" if path.ends_with("/manifests") => BlobArg::Manifest,
-            "groups" => BlobArg::Group,
-            _ => BlobArg::Attribute,
-        },
+    match attributes.zv_array.as_deref().unwrap_or(family) {
+        "vertices" => BlobArg::Vertices,
+        "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
+        "links" => links(),
+        "cross_chunk_links" => BlobArg::RaggedLinks,
+        "object_index" if attributes.zv_array.is_none() && path.ends_with("/manifests") => {
+            BlobArg::Manifest
+        }
+        "groups" => BlobArg::Group,
+        _ => BlobArg::Attribute,
     }
 }
 

@@ -1,10 +1,11 @@
 //! From a path inside a store to the bytes it names and all that is known about them.
 
 use zvf_meta::ArrayDoc;
+use zvf_store::ElementPlace;
 
 use super::blobs;
 use super::known::{blob_of, known, typed};
-use super::place::{ObjectPlace, Place, Reader, key, product};
+use super::place::{ObjectPlace, Place, Reader, key, numbers, product};
 use crate::error::{CliError, Result};
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
@@ -66,8 +67,7 @@ pub(crate) fn locate(
         if let Some(place) = blobs::of_family(reader, family, last)? {
             return Ok(place);
         }
-        let is_key = |text: &str| text.split('.').all(|part| part.parse::<i64>().is_ok());
-        if is_key(last)
+        if numbers(last).is_some()
             && let Some(doc) = reader.array(family)?
         {
             let index = index_of(family, &doc, last)?;
@@ -87,8 +87,8 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
         return Ok(vec![at]);
     }
     let example = vec!["0"; rank].join(".");
-    let parts: Option<Vec<i64>> = element.split('.').map(|part| part.parse().ok()).collect();
-    let mut parts = parts.ok_or_else(|| wrong(&format!("a chunk key such as {example}")))?;
+    let mut parts =
+        numbers(element).ok_or_else(|| wrong(&format!("a chunk key such as {example}")))?;
     // Rows of a table with channels are named by their first number.
     if parts.len() == 1 && rank > 1 && !doc.data_type.is_vlen_bytes() {
         parts.resize(rank, 0);
@@ -170,61 +170,34 @@ fn place(
         CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(e)))
     };
     let sharding = doc.sharding().map_err(|e| malformed(&e))?;
-    let object: Vec<u64> = index
-        .iter()
-        .zip(&doc.chunk_shape)
-        .map(|(i, extent)| i / (*extent).max(1))
-        .collect();
-    let within: Vec<u64> = index
-        .iter()
-        .zip(&doc.chunk_shape)
-        .map(|(i, extent)| i % (*extent).max(1))
-        .collect();
-    let object_key = format!("{path}/{}", doc.key_encoding.object_key(&object));
+    // A shard is divided into chunks; without shards an object is one.
+    let (mut codecs, mut shape) = (doc.codecs.clone(), doc.chunk_shape.clone());
+    let (mut entries, mut index_at_end) = (None, true);
+    if let Some(sharding) = sharding {
+        (codecs, shape) = (sharding.codecs, sharding.chunk_shape);
+        let grid = doc.chunk_shape.iter().zip(&shape);
+        let grid: Vec<u64> = grid.map(|(outer, inner)| outer / (*inner).max(1)).collect();
+        entries = Some(product(&grid));
+        index_at_end = sharding.index_at_end;
+    }
+    let at = ElementPlace::new(index, &doc.chunk_shape, &shape);
     let mut known = known(reader, path, &doc, index);
-    let (mut inner, mut entries, mut index_at_end) = (None, None, true);
-    let (codecs, element_shape, within) = match sharding {
-        None => (doc.codecs.clone(), doc.chunk_shape.clone(), within),
-        Some(sharding) => {
-            let shape = sharding.chunk_shape.clone();
-            let grid: Vec<u64> = doc
-                .chunk_shape
-                .iter()
-                .zip(&shape)
-                .map(|(outer, inner)| outer / (*inner).max(1))
-                .collect();
-            let at: Vec<u64> = within
-                .iter()
-                .zip(&shape)
-                .map(|(i, inner)| i / (*inner).max(1))
-                .collect();
-            inner = exact.then(|| c_order(&at, &grid));
-            entries = Some(product(&grid));
-            index_at_end = sharding.index_at_end;
-            let rest = within
-                .iter()
-                .zip(&shape)
-                .map(|(i, inner)| i % (*inner).max(1))
-                .collect();
-            (sharding.codecs, shape, rest)
-        }
-    };
-    known.elements = Some(product(&element_shape));
-    known.element = Some(c_order(&within, &element_shape));
+    known.elements = Some(product(&shape));
+    known.element = Some(at.element);
     let blob = blob_of(path, &doc);
     if !doc.data_type.is_vlen_bytes() {
-        typed(&doc, &codecs, &element_shape, &within, &mut known)?;
-        let start = object
-            .first()
-            .copied()
-            .unwrap_or(0)
-            .saturating_mul(doc.chunk_shape.first().copied().unwrap_or(1));
-        known.real_rows = doc.shape.first().map(|rows| rows.saturating_sub(start));
+        typed(&doc, &codecs, &shape, &mut known)?;
+        let first = |of: &[u64]| of.first().copied();
+        let rows = first(&shape).unwrap_or(1).max(1);
+        known.first_row = first(index).unwrap_or(0) % rows;
+        let object_rows = first(&doc.chunk_shape).unwrap_or(1);
+        let start = first(&at.object).unwrap_or(0).saturating_mul(object_rows);
+        known.real_rows = first(&doc.shape).map(|rows| rows.saturating_sub(start));
     }
     Ok(Place::Object(Box::new(ObjectPlace {
         array: path.into(),
-        key: object_key,
-        inner,
+        key: format!("{path}/{}", doc.key_encoding.object_key(&at.object)),
+        inner: entries.filter(|_| exact).map(|_| at.entry),
         entries,
         index_at_end,
         codecs,
@@ -233,11 +206,4 @@ fn place(
         child: None,
         doc,
     })))
-}
-
-/// The number of an element in C order: the last axis is the fastest.
-fn c_order(index: &[u64], shape: &[u64]) -> u64 {
-    index.iter().zip(shape).fold(0u64, |at, (index, extent)| {
-        at.saturating_mul(*extent).saturating_add(*index)
-    })
 }

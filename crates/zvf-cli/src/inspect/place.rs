@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use zvf_format::dtype::DType;
+use zvf_format::keys::{format_key, parse_key};
 use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
 use zvf_store::RawStore;
 
@@ -155,9 +156,13 @@ pub(super) fn product(shape: &[u64]) -> u64 {
 
 /// A chunk key.
 pub(crate) fn key(chunk: &[i64]) -> String {
-    chunk
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(".")
+    format_key(chunk).to_string()
+}
+
+/// The components of a key; `None` if a text is none.
+pub(super) fn numbers(key: &str) -> Option<Vec<i64>> {
+    let mut found = vec![0; key.len()];
+    let rank = parse_key(key, &mut found).ok()?;
+    found.truncate(rank);
+    Some(found)
 }

@@ -17,26 +17,10 @@ pub(crate) fn text(head: &[(String, String)], dump: &Dump) -> String {
     }
     for section in &dump.sections {
         let _ = writeln!(out, "\n{}", section.title);
-        let name = section
-            .fields
-            .iter()
-            .map(|f| f.name.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(28);
-        let value = section
-            .fields
-            .iter()
-            .map(|f| f.value.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(56);
-        let hex = section
-            .fields
-            .iter()
-            .map(|f| f.bytes.len().min(LINE))
-            .max()
-            .unwrap_or(0);
+        let width = |of: &dyn Fn(&Field) -> usize| section.fields.iter().map(of).max().unwrap_or(0);
+        let name = width(&|field| field.name.chars().count()).min(28);
+        let value = width(&|field| field.value.chars().count()).min(56);
+        let hex = width(&|field| field.bytes.len().min(LINE));
         for field in &section.fields {
             line(&mut out, field, hex * 3, name, value);
         }

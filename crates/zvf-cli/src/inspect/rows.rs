@@ -50,7 +50,7 @@ pub(crate) fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, known: &Known) -> Res
                 Some(name) => write!(text, "{gap}{name} = {value}"),
                 None => write!(text, "{gap}{value}"),
             };
-            if vertices && real(item, dtype).is_some_and(f64::is_nan) {
+            if vertices && value == "NaN" {
                 outside = "not a number: in no box".into();
             }
         }
@@ -149,16 +149,6 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// A floating-point element as a number.
-fn real(bytes: &[u8], dtype: DType) -> Option<f64> {
-    Some(match dtype.kind {
-        DTypeKind::F16 => half::f16::from_le_bytes(little(bytes, dtype)?).to_f64(),
-        DTypeKind::F32 => f64::from(f32::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::F64 => f64::from_le_bytes(little(bytes, dtype)?),
-        _ => return None,
-    })
-}
-
 /// Any element as text.
 pub(crate) fn element_text(bytes: &[u8], dtype: DType) -> String {
     text(bytes, dtype).unwrap_or_else(|| format!("{} bytes of {dtype}", bytes.len()))
@@ -177,21 +167,14 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
         ),
         DTypeKind::F32 => format!("{:?}", f32::from_le_bytes(little(bytes, dtype)?)),
         DTypeKind::F64 => format!("{:?}", f64::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::C64 => {
-            let (re, im) = bytes.split_at_checked(4)?;
-            format!(
-                "{:?} + {:?}i",
-                f32::from_le_bytes(little(re, dtype)?),
-                f32::from_le_bytes(little(im, dtype)?)
-            )
-        }
-        DTypeKind::C128 => {
-            let (re, im) = bytes.split_at_checked(8)?;
-            format!(
-                "{:?} + {:?}i",
-                f64::from_le_bytes(little(re, dtype)?),
-                f64::from_le_bytes(little(im, dtype)?)
-            )
+        DTypeKind::C64 | DTypeKind::C128 => {
+            let (re, im) = bytes.split_at_checked(bytes.len() / 2)?;
+            let kind = match dtype.kind {
+                DTypeKind::C64 => DTypeKind::F32,
+                _ => DTypeKind::F64,
+            };
+            let part = DType { kind, ..dtype };
+            format!("{} + {}i", text(re, part)?, text(im, part)?)
         }
         DTypeKind::U64 => u64::from_le_bytes(little(bytes, dtype)?).to_string(),
         DTypeKind::Utf32 { .. } => {

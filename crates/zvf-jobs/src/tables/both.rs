@@ -12,13 +12,13 @@ use crate::error::Result;
 
 /// A table of vertices, with one of links, as input of an edit.
 #[derive(Debug)]
-pub struct EditTables {
+pub(crate) struct EditTables {
     /// The vertices.
-    pub vertices: EditTable,
+    pub(crate) vertices: EditTable,
     /// The links, if there are any.
-    pub links: Option<EditTable>,
+    pub(crate) links: Option<EditTable>,
     /// The ids of the vertices that links name, unless they name rows.
-    pub ids: Option<NodeIds>,
+    pub(crate) ids: Option<NodeIds>,
 }
 
 impl EditTables {
@@ -27,7 +27,7 @@ impl EditTables {
     /// # Errors
     ///
     /// I/O; files that are no such tables; misuse: options that do not fit them.
-    pub fn read(
+    pub(crate) fn read(
         vertices: &Path,
         format: Option<&str>,
         links: Option<&Path>,
@@ -54,8 +54,8 @@ impl EditTables {
 ///
 /// # Errors
 ///
-/// Misuse: no such attribute, or a value of another type.
-pub fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
+/// Misuse: no such attribute, or another value.
+pub(crate) fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     for (name, text) in fills {
         let known = edit.vertex_attributes();
         let one = known.iter().find(|one| one.name == *name);

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// The frame of a store, and the options about the files.
 #[derive(Debug)]
-pub struct EditPlace {
+pub(crate) struct EditPlace {
     frame: StoreFrame,
     given: Options,
 }
@@ -24,7 +24,10 @@ impl EditPlace {
     /// # Errors
     ///
     /// The errors of the store.
-    pub fn of<'a>(store: &'a Store, options: &'a PlaceOptions) -> BoxFuture<'a, Result<Self>> {
+    pub(crate) fn of<'a>(
+        store: &'a Store,
+        options: &'a PlaceOptions,
+    ) -> BoxFuture<'a, Result<Self>> {
         async move {
             let frame = StoreFrame::of_store(store).await?;
             let mut given = Options::default();
@@ -36,7 +39,7 @@ impl EditPlace {
 
     /// Options with which files of other formats are read into the store.
     #[must_use]
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let mut options = self.given.clone();
         options.into = Some(self.frame.clone());
         options
@@ -47,7 +50,7 @@ impl EditPlace {
     /// # Errors
     ///
     /// Usage: units that cannot be converted, options that do not fit.
-    pub fn new_vertices(&self, tables: &mut EditTables) -> Result<Vec<String>> {
+    pub(crate) fn new_vertices(&self, tables: &mut EditTables) -> Result<Vec<String>> {
         let placed = self
             .frame
             .place_table(&tables.vertices.schema(), &self.given)?;
@@ -59,7 +62,7 @@ impl EditPlace {
     /// # Errors
     ///
     /// Usage: units that cannot be converted.
-    pub fn stored_vertices(&self, table: &mut EditTable) -> Result<Vec<String>> {
+    pub(crate) fn stored_vertices(&self, table: &mut EditTable) -> Result<Vec<String>> {
         let schema = table.schema();
         if stated_axes(&schema)?.is_none() {
             return Ok(Vec::new());

@@ -28,7 +28,7 @@ use crate::error::Result;
 
 /// An input table of an edit.
 #[derive(Debug)]
-pub struct EditTable {
+pub(crate) struct EditTable {
     file: String,
     batch: RecordBatch,
     /// For each column of the CSV form: its name, the column of the batch, and the index in its list.
@@ -53,7 +53,7 @@ pub struct EditTable {
 const OBJECT: &str = "the id of an object, in each row (`zvf query --select objects` leaves out vertices that belong to none)";
 
 /// A column of an answer, with its name.
-pub type EditColumn = (String, ArrayRef);
+pub(crate) type EditColumn = (String, ArrayRef);
 
 impl EditTable {
     /// Reads a table in the format that is given, or by the ending of its name.
@@ -61,7 +61,7 @@ impl EditTable {
     /// # Errors
     ///
     /// I/O; a file that is no such table.
-    pub fn read(path: &Path, format: Option<&str>) -> Result<Self> {
+    pub(crate) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
         Self::read_as(path, format, &Options::default())
     }
 
@@ -70,7 +70,7 @@ impl EditTable {
     /// # Errors
     ///
     /// I/O; a file that is no such table.
-    pub fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
+    pub(crate) fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
         let mut options = options.clone();
         options.format = format.and_then(Format::from_name);
         if format == Some("tsv") {
@@ -95,7 +95,7 @@ impl EditTable {
     /// # Errors
     ///
     /// A list with a negative size, which Arrow does not make.
-    pub fn of(name: &str, batch: RecordBatch) -> Result<Self> {
+    pub(crate) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
         let mut names = column_names(batch.schema_ref()).into_iter();
         let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
@@ -122,7 +122,12 @@ impl EditTable {
     /// # Errors
     ///
     /// I/O; a file that is neither.
-    pub fn of_attribute(path: &Path, name: &str, along: bool, options: &Options) -> Result<Self> {
+    pub(crate) fn of_attribute(
+        path: &Path,
+        name: &str,
+        along: bool,
+        options: &Options,
+    ) -> Result<Self> {
         let Some(found) = AttributeFile::read(path, name, along, options)? else {
             return Self::read_as(path, None, options);
         };
@@ -132,7 +137,7 @@ impl EditTable {
     }
 
     /// Whether the file states the number of values of each object.
-    pub fn is_divided(&self) -> bool {
+    pub(crate) fn is_divided(&self) -> bool {
         self.lengths.is_some()
     }
 
@@ -141,7 +146,7 @@ impl EditTable {
     /// # Errors
     ///
     /// Usage: another number of objects, or of vertices of one; I/O.
-    pub async fn check_lengths(&self, edit: &mut Edit) -> Result<()> {
+    pub(crate) async fn check_lengths(&self, edit: &mut Edit) -> Result<()> {
         let Some(lengths) = &self.lengths else {
             return Ok(());
         };
@@ -162,12 +167,12 @@ impl EditTable {
     }
 
     /// The name of the file, for messages.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.file
     }
 
     /// The table as it was read.
-    pub fn batch(&self) -> &RecordBatch {
+    pub(crate) fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
@@ -176,7 +181,7 @@ impl EditTable {
     /// # Errors
     ///
     /// Usage: a column that does not exist.
-    pub fn name_columns(
+    pub(crate) fn name_columns(
         &mut self,
         object: Option<&str>,
         position: Option<&[String]>,
@@ -198,12 +203,12 @@ impl EditTable {
     }
 
     /// Whether a column says to which object a row belongs.
-    pub fn has_objects(&self) -> bool {
+    pub(crate) fn has_objects(&self) -> bool {
         self.id_column().is_some()
     }
 
     /// Columns of a table of objects that are no attributes of the store.
-    pub fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
+    pub(crate) fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
         let own = [
             "object_id",
             "start",
@@ -220,7 +225,7 @@ impl EditTable {
     /// # Errors
     ///
     /// Usage: no columns of ends, or another number of ends than links of the store have.
-    pub fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
+    pub(crate) fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
         let ends = self.ends_by_row(spec.links.width)?;
         let ends = ends.iter().filter_map(|at| self.columns.get(*at));
         let fields = self.batch.schema_ref().fields();
@@ -272,17 +277,17 @@ impl EditTable {
     }
 
     /// The columns, with the file's metadata about them.
-    pub fn schema(&self) -> SchemaRef {
+    pub(crate) fn schema(&self) -> SchemaRef {
         self.batch.schema()
     }
 
     /// Sets how positions are converted to the store's.
-    pub fn place(&mut self, placed: Placed) {
+    pub(crate) fn place(&mut self, placed: Placed) {
         self.placed = Some(placed);
     }
 
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
-    pub fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
+    pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
         let places = ["chunk", "row", "fragment", "vertex"];
         known.extend(places.iter().flat_map(|name| self.channels(name)));
@@ -308,7 +313,7 @@ impl EditTable {
 
     /// The columns of an attribute: one, or one for each channel. Names with another meaning in tables have the prefix
     /// `attribute:`.
-    pub fn channels(&self, name: &str) -> Vec<usize> {
+    pub(crate) fn channels(&self, name: &str) -> Vec<usize> {
         let of = |name: &str| match self.column(name) {
             Some(at) => vec![at],
             None => self.numbered(name),
@@ -536,7 +541,7 @@ impl EditTable {
     }
 
     /// The object of each row; `None` if there is no such column.
-    pub fn ids(&self) -> Result<Option<EditColumn>> {
+    pub(crate) fn ids(&self) -> Result<Option<EditColumn>> {
         let one = AttributeSpec::number("object_id", NumberType::I64);
         let ids = self
             .id_column()
@@ -545,7 +550,7 @@ impl EditTable {
     }
 
     /// The positions.
-    pub fn positions(&self, spec: &StoreSpec) -> Result<EditColumn> {
+    pub(crate) fn positions(&self, spec: &StoreSpec) -> Result<EditColumn> {
         let columns = self.position_columns(spec, false);
         let mut axes = spec.axes.iter().map(|axis| axis.name.as_str());
         let lost = axes.find(|axis| columns.is_empty() && self.column(axis).is_none());
@@ -590,13 +595,17 @@ impl EditTable {
     /// # Errors
     ///
     /// Usage: a missing column; malformed: another value.
-    pub fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
+    pub(crate) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
         let values = self.array(one, &self.channels(&one.name), None, fill)?;
         Ok((format!("attribute:{}", one.name), values))
     }
 
     /// The columns of a key as the file has them; times as numbers in the unit of their attribute.
-    pub fn keys(&self, names: &[String], known: &[AttributeSpec]) -> Result<Vec<EditColumn>> {
+    pub(crate) fn keys(
+        &self,
+        names: &[String],
+        known: &[AttributeSpec],
+    ) -> Result<Vec<EditColumn>> {
         let one = |name: &String| {
             let mut columns = self.channels(name);
             if columns.is_empty() && name == "object_id" {
@@ -630,7 +639,7 @@ impl EditTable {
     }
 
     /// The columns by which rows find their vertices; positions if `by_position`.
-    pub fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<EditColumn>> {
+    pub(crate) fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<EditColumn>> {
         let mut columns = Vec::new();
         let chunk = match self.column("chunk") {
             Some(at) => vec![at],
@@ -672,7 +681,7 @@ impl EditTable {
     }
 
     /// A table of columns, and of the attributes that the file has.
-    pub fn records(
+    pub(crate) fn records(
         &self,
         mut columns: Vec<EditColumn>,
         attributes: &[AttributeSpec],
@@ -687,7 +696,7 @@ impl EditTable {
     }
 
     /// New vertices, with their objects and attributes as far as the store has some.
-    pub fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
+    pub(crate) fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
         let spec = edit.spec();
         let mut columns = vec![self.positions(spec)?];
         columns.extend(self.ids()?.filter(|_| spec.has_objects()));
@@ -695,7 +704,7 @@ impl EditTable {
     }
 
     /// New links: their ends are rows of the table of vertices, or ids of them.
-    pub fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
+    pub(crate) fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
         let spec = edit.spec();
         let width = spec.links.width;
         let ends = self.ends_by_row(width)?;
@@ -722,7 +731,7 @@ impl EditTable {
     /// # Errors
     ///
     /// Usage: no such column; repeated ids; a column that may have ids while no option states what links refer to.
-    pub fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
+    pub(crate) fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
         if let Some(name) = &options.node_id {
             let at = self.column(name).ok_or_else(|| {
                 let file = &self.file;
@@ -748,7 +757,7 @@ impl EditTable {
 
     /// The columns that say which links are meant: `vertices_0`, …, or `chunks_0`, … and `rows_0`, …, or `object_id` and `vertex_0`, …;
     /// none for all.
-    pub fn ends(&self, width: usize) -> Result<Vec<EditColumn>> {
+    pub(crate) fn ends(&self, width: usize) -> Result<Vec<EditColumn>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
         // As `zvf links` writes them.
         let (chunks, at) = (self.numbered("chunks"), self.numbered("rows"));
@@ -777,7 +786,7 @@ fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
 }
 
 /// The text of a fill value; a time as its number in the unit of the attribute.
-pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
+pub(crate) fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let unit = one.unit.as_deref().unwrap_or_default();
     let number = time_number(text, unit).flatten();
     let number = number.filter(|_| one.values.number() == Some(NumberType::I64));

@@ -283,21 +283,7 @@ impl Tree {
     /// Chunk shapes of this level and the target level as multiples of the root's, with leading ones up to K (13.6).
     fn factors(&self, place: Place<'_>, delta: i32) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
         let base = &place.root.zarr_vectors.chunk_shape;
-        let factors = |shape: &[f64]| -> Vec<i64> {
-            let lead = place.key_rank.saturating_sub(shape.len());
-            let ones = std::iter::repeat_n(1, lead);
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "a float saturates, and a factor below 1 is refused"
-            )]
-            ones.chain(
-                shape
-                    .iter()
-                    .zip(base)
-                    .map(|(own, root)| (own / root).round_ties_even() as i64),
-            )
-            .collect()
-        };
+        let factors = |shape: &[f64]| chunk_factors(shape, base, place.key_rank);
         let source = factors(place.chunk_shape);
         let target = u32::try_from(i64::from(place.level) + i64::from(delta)).ok();
         let key = target.map(|t| format!("{t}/zarr.json"));
@@ -312,6 +298,22 @@ impl Tree {
         };
         Ok((source, target))
     }
+}
+
+/// The chunk shape of a level as multiples of that of the root, `base`, with leading ones up to the rank of its chunk keys (13.6). A shape that is no multiple is
+/// rounded; factors below 1 are refused by [`anchor`](zvf_format::links::anchor).
+#[must_use]
+pub fn chunk_factors(shape: &[f64], base: &[f64], key_rank: usize) -> Vec<i64> {
+    let ones = std::iter::repeat_n(1, key_rank.saturating_sub(shape.len()));
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float saturates, and a factor below 1 is refused"
+    )]
+    let factors = shape
+        .iter()
+        .zip(base)
+        .map(|(own, root)| (own / root).round_ties_even() as i64);
+    ones.chain(factors).collect()
 }
 
 /// Refuses an invalid array of links by offsets, one with an invalid list of cells, or one that contradicts its family.

@@ -21,6 +21,7 @@ mod padded;
 pub(crate) mod plan;
 mod probe;
 
+pub use links::chunk_factors;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,0 +1,236 @@
+//! The jobs `edit-…`: one change of a store that exists, all of it at once or nothing.
+
+/// Declares the options of a job that changes a store. In a command line the store is not among them: it is given before the change.
+macro_rules! edit_options {
+    ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
+        options! {
+            $(#[doc = $about])*
+            $name {
+                /// Path or URL of the store
+                #[arg(skip)]
+                store: String,
+                $($own)*
+            }
+        }
+    };
+}
+
+mod delete;
+mod groups;
+mod tables;
+
+use serde::Serialize;
+use zvf_edit::{Edit, EditSummary, Matched, Resumed};
+use zvf_encode::WriteError;
+
+use crate::error::Result;
+use crate::{Context, JobError, JobEvent};
+pub use delete::{DeleteSelect, EditDeleteJob, existing_ids};
+pub use groups::{EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob};
+#[cfg(feature = "volumes")]
+pub(crate) use groups::{add_to_group, check_group};
+pub use tables::{EditAppendJob, EditMoveJob, EditSetAttributeJob, MatchOptions};
+
+/// Begins an edit.
+pub(crate) async fn begin(store: &str, context: &Context) -> Result<Edit> {
+    let edit = Edit::open(store, context.writing(false)).await;
+    edit.map_err(JobError::write(store))
+}
+
+/// The edit with the result of a step; the edit is abandoned if the step failed.
+pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
+    match done {
+        Ok(done) => Ok((edit, done)),
+        Err(error) => {
+            edit.abandon().await?;
+            Err(error)
+        }
+    }
+}
+
+/// Ends an edit: commits it, or gives it up where a step failed. Returns what the edit did, and the result of the step.
+pub(crate) async fn end<T>(edit: Edit, store: &str, made: Result<T>) -> Result<(EditSummary, T)> {
+    let (edit, made) = or_abandon(edit, made).await.map_err(|e| e.at(store))?;
+    let done = edit.commit().await.map_err(JobError::write(store))?;
+    Ok((done, made))
+}
+
+/// What an edit found besides what it changed.
+#[derive(Debug, Default)]
+struct Made {
+    notes: Vec<String>,
+    warnings: Vec<String>,
+    matched: Option<Matched>,
+}
+
+/// The result of a change that finds nothing besides.
+fn done(made: std::result::Result<(), WriteError>) -> Result<Made> {
+    made.map(|()| Made::default()).map_err(JobError::from)
+}
+
+/// Ends an edit as [`end`] does, and reports it.
+async fn report(
+    edit: Edit,
+    store: &str,
+    made: Result<Made>,
+    context: &Context,
+) -> Result<EditReport> {
+    let (done, made) = end(edit, store, made).await?;
+    for note in &made.notes {
+        context.event(&JobEvent::Note(note));
+    }
+    Ok(EditReport::Done(EditDone {
+        store: store.to_owned(),
+        notes: made.notes,
+        vertices: done.vertices,
+        objects: done.objects,
+        groups: done.groups,
+        links: done.links,
+        chunks: done.chunks,
+        put: done.put,
+        removed: done.removed,
+        matched: made.matched.map(|matched| MatchedRows {
+            by: matched.by,
+            rows: matched.found,
+            of: matched.of,
+            ignored: matched.ignored,
+        }),
+        warnings: made.warnings,
+    }))
+}
+
+edit_options! {
+    /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
+    EditAddOwnersJob {}
+}
+
+impl EditAddOwnersJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let mut edit = begin(&self.store, context).await?;
+        let made = done(edit.add_owners());
+        report(edit, &self.store, made, context).await
+    }
+}
+
+edit_options! {
+    /// Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead
+    EditResumeJob {}
+}
+
+impl EditResumeJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let found = Edit::resume(&self.store, context.writing(false)).await;
+        let resumed = match found.map_err(JobError::write(&self.store))? {
+            Resumed::Finished => ResumedEdit::Finished,
+            Resumed::TakenBack => ResumedEdit::TakenBack,
+            _ => ResumedEdit::Nothing,
+        };
+        let store = self.store.clone();
+        Ok(EditReport::Resumed(EditResumed { store, resumed }))
+    }
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum EditReport {
+    /// A change.
+    Done(EditDone),
+    /// What a deletion would delete.
+    DryRun(EditDryRun),
+    /// What became of an interrupted edit.
+    Resumed(EditResumed),
+}
+
+/// A change of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EditDone {
+    /// The store.
+    pub store: String,
+    /// Remarks on what the store does not hold, and on rows without a match.
+    pub notes: Vec<String>,
+    /// Vertices of the level after the edit, less those before it.
+    pub vertices: i64,
+    /// Objects that were added or deleted, or that have changed fragments.
+    pub objects: u64,
+    /// Groups that were added, deleted or renamed, or that have changed members.
+    pub groups: u64,
+    /// Links that are stored after the edit, less those before it.
+    pub links: i64,
+    /// Chunks with at least one rewritten cell.
+    pub chunks: u64,
+    /// Objects of the storage that the edit replaced or added.
+    pub put: u64,
+    /// Objects of the storage that the edit removed.
+    pub removed: u64,
+    /// How the rows of a table found theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<MatchedRows>,
+    /// Violations of the format that the selection found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How the rows of a table found theirs in a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MatchedRows {
+    /// The columns.
+    pub by: String,
+    /// Vertices, objects or links with a row in the table.
+    pub rows: u64,
+    /// Vertices, objects or links of the store.
+    pub of: u64,
+    /// Rows that are not in the store, and were left out.
+    pub ignored: u64,
+}
+
+/// What a deletion would delete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EditDryRun {
+    /// The store.
+    pub store: String,
+    /// `true`: nothing was changed.
+    pub dry_run: bool,
+    /// Points that belong to no object.
+    pub vertices: u64,
+    /// Ids of objects, ascending; `None` if points are selected.
+    pub objects: Option<Vec<i64>>,
+    /// Violations of the format that the selection found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What became of an interrupted edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EditResumed {
+    /// The store.
+    pub store: String,
+    /// What was found.
+    pub resumed: ResumedEdit,
+}
+
+/// What an interrupted edit is found to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResumedEdit {
+    /// An edit that counted already, and is carried out now.
+    Finished,
+    /// An edit that did not count yet, and is taken back.
+    #[serde(rename = "taken back")]
+    TakenBack,
+    /// No edit was interrupted.
+    Nothing,
+}

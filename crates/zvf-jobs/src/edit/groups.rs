@@ -1,0 +1,166 @@
+//! The jobs `edit-group-…`.
+
+use zvf_edit::Edit;
+
+use super::{EditReport, begin, done, existing_ids, report};
+use crate::error::Result;
+use crate::selection::{ids_of, listed};
+use crate::{Context, JobError, Term};
+
+edit_options! {
+    /// Adds objects to a group, which is made if it is not there
+    EditGroupAddJob {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
+        #[serde(deserialize_with = "listed")]
+        #[schemars(with = "Option<Term>")]
+        objects: Option<Vec<Term>>,
+    }
+}
+
+edit_options! {
+    /// Takes objects out of a group
+    EditGroupRemoveJob {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
+        #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+        #[serde(deserialize_with = "listed")]
+        #[schemars(with = "Option<Term>")]
+        objects: Option<Vec<Term>>,
+    }
+}
+
+edit_options! {
+    /// Gives a group another name
+    EditGroupRenameJob {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Its new name
+        #[arg(value_name = "NAME")]
+        new_name: String,
+    }
+}
+
+edit_options! {
+    /// Deletes a group, not its objects; later groups get the number before theirs
+    EditGroupDeleteJob {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+    }
+}
+
+impl EditGroupAddJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        check_group(("group", &self.group), ("objects", self.objects.as_deref()))
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let objects = ("objects", self.objects.as_deref());
+        add_to_group(&self.store, &self.group, objects, context).await
+    }
+}
+
+impl EditGroupRemoveJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.objects.as_ref().is_none_or(Vec::is_empty) {
+            return Err(JobError::option("objects", "nothing", "at least one"));
+        }
+        check_group(("group", &self.group), ("objects", self.objects.as_deref()))
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let mut edit = begin(&self.store, context).await?;
+        let objects = ("objects", self.objects.as_deref());
+        let made = match members(&mut edit, objects).await {
+            Ok(ids) => done(edit.remove_from_group(&self.group, &ids).await),
+            Err(error) => Err(error),
+        };
+        report(edit, &self.store, made, context).await
+    }
+}
+
+impl EditGroupRenameJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        check_group(("group", &self.group), ("", None))
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let mut edit = begin(&self.store, context).await?;
+        let made = done(edit.rename_group(&self.group, &self.new_name).await);
+        report(edit, &self.store, made, context).await
+    }
+}
+
+impl EditGroupDeleteJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        check_group(("group", &self.group), ("", None))
+    }
+
+    pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
+        let mut edit = begin(&self.store, context).await?;
+        let made = done(edit.delete_group(&self.group).await);
+        report(edit, &self.store, made, context).await
+    }
+}
+
+/// A member that is a list of objects, with its name.
+type Objects<'a> = (&'a str, Option<&'a [Term]>);
+
+/// Checks the name of a group, and ids that are in no file.
+pub(crate) fn check_group(group: (&str, &str), objects: Objects<'_>) -> Result<()> {
+    if group.1.is_empty() {
+        return Err(JobError::option(group.0, "nothing", "a text"));
+    }
+    for (at, term) in objects.1.into_iter().flatten().enumerate() {
+        if name(term).is_none() {
+            ids_of(std::slice::from_ref(term), (objects.0, at), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of an object that a term is; `None` if it is ids, ranges of them, or a file with those.
+fn name(Term(term): &Term) -> Option<&str> {
+    let word = term.as_str()?;
+    let of_ids = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');
+    let is_name = !word.starts_with('@') && !word.chars().all(of_ids);
+    is_name.then(|| word.strip_prefix("name:").unwrap_or(word))
+}
+
+/// The objects that terms mean.
+async fn members(edit: &mut Edit, (list, objects): Objects<'_>) -> Result<Vec<i64>> {
+    let mut found = Vec::new();
+    for (at, term) in objects.into_iter().flatten().enumerate() {
+        match name(term) {
+            Some(name) => found.push(edit.object_named(name).await?),
+            None => {
+                let ids = ids_of(std::slice::from_ref(term), (list, at), true)?;
+                let ids = existing_ids(edit, &ids, false);
+                found.extend(ids.map_err(JobError::query(""))?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Adds objects to a group.
+pub(crate) async fn add_to_group(
+    store: &str,
+    group: &str,
+    objects: Objects<'_>,
+    context: &Context,
+) -> Result<EditReport> {
+    let mut edit = begin(store, context).await?;
+    let made = match members(&mut edit, objects).await {
+        Ok(ids) => done(edit.add_to_group(group, &ids).await),
+        Err(error) => Err(error),
+    };
+    report(edit, store, made, context).await
+}

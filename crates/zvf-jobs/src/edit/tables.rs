@@ -1,0 +1,322 @@
+//! The jobs `edit-append`, `edit-move` and `edit-set-attribute`: what edits take from tables.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use zvf_convert::Options;
+use zvf_edit::{Edit, Matching, Scope, SetAttribute};
+use zvf_store::Need;
+
+use super::{EditReport, Made, begin, report};
+use crate::checks::{needs, one_of};
+use crate::error::Result;
+use crate::tables::{EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills};
+use crate::values::pairs;
+use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOptions};
+
+edit_options! {
+    /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
+    EditAppendJob {
+        /// A table of vertices
+        #[schemars(extend("format" = "path"))]
+        file: PathBuf,
+        /// A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute
+        #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
+        links: Option<PathBuf>,
+        /// How the columns of tables are read.
+        #[command(flatten)]
+        #[serde(flatten)]
+        columns: ColumnOptions,
+        /// Where the positions of the table belong.
+        #[command(flatten)]
+        #[serde(flatten)]
+        place: PlaceOptions,
+        /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
+        #[arg(long, value_name = "NAME=VALUE", value_parser = crate::parse_pair::<FillValue>, allow_hyphen_values = true)]
+        #[serde(with = "pairs")]
+        #[schemars(with = "BTreeMap<String, FillValue>")]
+        fill: Vec<(String, FillValue)>,
+    }
+}
+
+edit_options! {
+    /// Moves vertices to new positions
+    EditMoveJob {
+        /// A table of positions
+        #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
+        from: PathBuf,
+        /// How its columns are read
+        #[command(flatten)]
+        #[serde(flatten)]
+        columns: TableOptions,
+        /// How its rows find their vertices
+        #[command(flatten)]
+        #[serde(flatten)]
+        matching: MatchOptions,
+    }
+}
+
+edit_options! {
+    /// Replaces values of an attribute, or adds one
+    EditSetAttributeJob {
+        /// The attribute
+        name: String,
+        /// A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
+        #[arg(long, value_name = "FILE", required_unless_present = "fill")]
+        #[schemars(extend("format" = "path"))]
+        from: Option<PathBuf>,
+        /// How its columns are read
+        #[command(flatten)]
+        #[serde(flatten)]
+        columns: TableOptions,
+        /// How its rows find their vertices, objects or links
+        #[command(flatten)]
+        #[serde(flatten)]
+        matching: MatchOptions,
+        /// An attribute of objects, by `object_id`, not of vertices
+        #[arg(long)]
+        object: bool,
+        /// An attribute of links, by their ends, not of vertices
+        #[arg(long, conflicts_with = "object")]
+        link: bool,
+        /// Adds the attribute, with this type: float32, int64, …, or text
+        #[arg(long, value_name = "TYPE")]
+        r#type: Option<String>,
+        /// The value for rows without one in the table, recorded for vertices and links that are appended later without one
+        #[arg(long, value_name = "VALUE", conflicts_with = "object", allow_hyphen_values = true)]
+        fill: Option<FillValue>,
+        /// With --object: makes objects that the store does not have, without vertices
+        #[arg(long = "new", requires = "object")]
+        new_objects: bool,
+    }
+}
+
+options! {
+    /// How the rows of a table find theirs in a store.
+    MatchOptions {
+        /// Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared
+        #[arg(long, value_name = "COLUMN[,COLUMN..]", value_delimiter = ',', conflicts_with = "by_order")]
+        key: Vec<String>,
+        /// One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`)
+        #[arg(long)]
+        by_order: bool,
+        /// Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them
+        #[arg(long, conflicts_with_all = ["key", "by_order"])]
+        by_object_order: bool,
+        /// Leaves out rows that are not in the store
+        #[arg(long)]
+        ignore_missing: bool,
+    }
+}
+
+impl MatchOptions {
+    fn check(&self) -> Result<()> {
+        one_of(&[
+            ("key", !self.key.is_empty()),
+            ("by_order", self.by_order),
+            ("by_object_order", self.by_object_order),
+        ])
+    }
+
+    fn matching(&self) -> Matching {
+        let mut how = Matching::by_key(self.key.clone()).with_ignore_missing(self.ignore_missing);
+        how.by_order = self.by_order;
+        how.by_object_order = self.by_object_order;
+        how
+    }
+}
+
+/// The frame of a store, for the positions of files.
+async fn place_of(store: &str, options: &PlaceOptions, context: &Context) -> Result<EditPlace> {
+    let opened = context.open(store, 0, Need::nothing()).await?;
+    let place = EditPlace::of(&opened, options).await;
+    place.map_err(|error| error.at(store))
+}
+
+impl EditAppendJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        self.columns.check()
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
+        async move {
+            // The table is read first, so that a table that cannot be read does not leave the store marked as being changed.
+            let mut options = Options::default();
+            self.columns.apply(&mut options, context.memory_budget);
+            let mut tables = EditTables::read(&self.file, None, self.links.as_deref(), &options)?;
+            let place = place_of(&self.store, &self.place, context).await?;
+            let placed = place.new_vertices(&mut tables)?;
+            let mut edit = begin(&self.store, context).await?;
+            let made = self.append(&mut edit, &tables).await.map(|mut notes| {
+                notes.extend(placed);
+                Made {
+                    notes,
+                    ..Made::default()
+                }
+            });
+            report(edit, &self.store, made, context).await
+        }
+        .boxed()
+    }
+
+    /// Adds vertices with their links; returns notes for the user.
+    async fn append(&self, edit: &mut Edit, tables: &EditTables) -> Result<Vec<String>> {
+        set_fills(edit, &self.fill)?;
+        let vertices = tables.vertices.vertices(edit)?;
+        let has_objects = edit.spec().has_objects() && edit.object_ids().next().is_some();
+        if has_objects && vertices.column_by_name("object_id").is_none() {
+            // Without ids, the vertices would become object 0.
+            return Err(JobError::usage(
+                "found no column object_id, expected one: it says to which object a vertex belongs; `zvf append` gives new objects their ids",
+            ));
+        }
+        let links = tables.links.as_ref();
+        let ids = tables.ids.as_ref();
+        let links = links.map(|links| links.links(edit, ids)).transpose()?;
+        let fitted = edit.append_records(&vertices, links.as_ref()).await?;
+        Ok(edit_remarks(
+            edit,
+            &tables.vertices.unknown(edit.spec()),
+            &fitted.missing,
+            &fitted.filled,
+        ))
+    }
+}
+
+impl EditMoveJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        self.matching.check()
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
+        async move {
+            let mut table = EditTable::read_as(&self.from, None, &self.columns.options())?;
+            let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
+            let notes = place.stored_vertices(&mut table)?;
+            let mut edit = begin(&self.store, context).await?;
+            let made = self.move_rows(&mut edit, &table).await;
+            let made = made.map(|made| Made { notes, ..made });
+            report(edit, &self.store, made, context).await
+        }
+        .boxed()
+    }
+
+    async fn move_rows(&self, edit: &mut Edit, table: &EditTable) -> Result<Made> {
+        let how = self.matching.matching();
+        let mut columns = match how.key.is_empty() {
+            true => table.places(edit.spec(), false)?,
+            false => table.keys(&how.key, &edit.vertex_attributes())?,
+        };
+        columns.push(table.positions(edit.spec())?);
+        let records = table.records(columns, &[], |_| None)?;
+        Ok(Made {
+            matched: Some(edit.move_records(&records, &how).await?),
+            ..Made::default()
+        })
+    }
+}
+
+impl EditSetAttributeJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.from.is_none() && self.fill.is_none() {
+            return Err(JobError::option("from", "nothing", "a file, or `fill`"));
+        }
+        let object = ("object", self.object);
+        one_of(&[object, ("link", self.link)])?;
+        one_of(&[object, ("fill", self.fill.is_some())])?;
+        needs(("new_objects", self.new_objects), &[object])?;
+        self.matching.check()
+    }
+
+    fn scope(&self) -> Scope {
+        match (self.object, self.link) {
+            (true, _) => Scope::Object,
+            (_, true) => Scope::Link,
+            _ => Scope::Vertex,
+        }
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
+        async move {
+            let scope = self.scope();
+            let how = self.matching.matching();
+            let mut how = how.with_new_objects(self.new_objects);
+            let table = self.from.as_deref().map(|from| {
+                let along = how.by_object_order && scope == Scope::Vertex;
+                EditTable::of_attribute(from, &self.name, along, &self.columns.options())
+            });
+            let table = table.transpose()?;
+            if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
+                if scope != Scope::Vertex {
+                    return Err(JobError::usage(format!(
+                        "{}: has values of points, which vertices have, not {}",
+                        table.name(),
+                        scope.plural()
+                    )));
+                }
+                how.by_object_order |= !how.by_order && how.key.is_empty();
+            }
+            let mut edit = begin(&self.store, context).await?;
+            let set = SetAttribute::new(scope, &self.name).with_matching(how);
+            let made = self.set(&mut edit, table.as_ref(), set).await;
+            report(edit, &self.store, made, context).await
+        }
+        .boxed()
+    }
+
+    /// Sets values of an attribute, or adds it.
+    async fn set(
+        &self,
+        edit: &mut Edit,
+        table: Option<&EditTable>,
+        mut set: SetAttribute,
+    ) -> Result<Made> {
+        let (scope, name) = (set.scope, &self.name);
+        if let Some(table) = table {
+            table.check_lengths(edit).await?;
+        }
+        let known = match scope {
+            Scope::Object => edit.object_attributes().await?,
+            Scope::Link => edit.spec().links.attributes.clone(),
+            Scope::Vertex => edit.vertex_attributes(),
+        };
+        if let Some(type_) = &self.r#type {
+            let channels = table.map_or(1, |table| table.channels(name).len().max(1));
+            set = set.with_type(type_, channels)?;
+        }
+        let known_one = known.iter().find(|one| one.name == *name);
+        let Some(one) = set.new.as_ref().or(known_one).cloned() else {
+            let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
+            return Err(JobError::usage(message));
+        };
+        let fill = self.fill.as_ref().map(|fill| fill_text(&one, fill.value()));
+        if let Some(fill) = &fill {
+            set = set.with_fill(fill);
+        }
+        let Some(table) = table else {
+            let matched = Some(edit.set_attribute(&set, None).await?);
+            return Ok(Made {
+                matched,
+                ..Made::default()
+            });
+        };
+        let mut columns = match (scope, set.matching.key.is_empty()) {
+            (_, false) => table.keys(&set.matching.key, &known)?,
+            (Scope::Object, _) => Vec::from_iter(table.ids()?),
+            (Scope::Link, _) => table.ends(edit.spec().links.width)?,
+            (Scope::Vertex, _) => table.places(edit.spec(), true)?,
+        };
+        columns.push(table.given(&one, fill.as_deref())?);
+        let records = table.records(columns, &[], |_| None)?;
+        let matched = edit.set_attribute(&set, Some(&records)).await?;
+        Ok(Made {
+            notes: matched.remarks(&set),
+            matched: Some(matched),
+            ..Made::default()
+        })
+    }
+}
