@@ -141,7 +141,7 @@ pub struct Listing {
     pub rows: Option<TableRows>,
     /// How many rows were listed.
     pub count: u64,
-    /// The number of chunks.
+    /// How many there are.
     pub total: u64,
     /// The levels that were read.
     pub levels: Vec<u32>,

@@ -104,7 +104,7 @@ fn export_format(path: &Path) -> Result<Format> {
 
 /// Writes the batches of a result to their targets.
 pub(crate) enum Sink {
-    /// Removed.
+    /// Nowhere.
     Nothing,
     /// One table on stdout.
     Stdout(Box<dyn TableWriter>),
