@@ -28,15 +28,18 @@ mod diff;
 mod doctor;
 mod error;
 mod export;
+mod file_export;
 mod files;
 mod import;
 mod job;
+mod links;
 mod measure;
 mod members;
 mod merge;
 mod objects;
 mod output;
 mod pyramid;
+mod query;
 mod read;
 mod repair;
 mod resample;
@@ -45,6 +48,8 @@ mod rows;
 mod sample;
 mod schema;
 mod selection;
+mod some_rows;
+mod split;
 mod stats;
 mod tables;
 mod vacuum;
@@ -61,10 +66,11 @@ pub use create::{CreateJob, CreateReport};
 pub use diff::{DiffJob, DiffReport};
 pub use doctor::{Advice, DoctorJob, DoctorReport};
 pub use error::JobError;
-pub use export::FileExport;
+pub use export::{ExportJob, ExportReport, FileExported};
 pub use files::{ColumnOptions, IdOptions, MapOptions, PlaceOptions, TableOptions};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
+pub use links::{LinkRecord, LinkRows, LinksJob, LinksReport};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
 pub use merge::{MergeJob, MergeReport, StoreMerged};
 pub use objects::{ObjectsJob, ObjectsReport};
@@ -73,6 +79,7 @@ pub use output::{
     unfinished_files,
 };
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
+pub use query::{QueryAnswered, QueryJob, QueryReport, ResultOptions, Traffic};
 pub use read::{Jobs, parse};
 pub use repair::{RepairJob, RepairReport};
 pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
@@ -83,6 +90,8 @@ pub use schema::schema;
 #[cfg(feature = "volumes")]
 pub use selection::mask_of_array;
 pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, Term, read_ids};
+pub use some_rows::{FoundRows, HeadJob, RowOptions, RowsReport, SampleRowsJob, TailJob};
+pub use split::{PartWritten, SplitJob, SplitReport};
 pub use stats::{StatsJob, StatsReport};
 pub use tables::{
     EditColumn, EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills,
@@ -91,8 +100,8 @@ pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
-    DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
-    OutsideValue, ShardChoice, SpaceName, StatisticsUnit,
+    DecimalMark, Delimiter, DeltaText, FillValue, FormatName, KindName, NewVersion, NullsName,
+    NumberName, OutsideValue, PieceText, ShardChoice, SpaceName, StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

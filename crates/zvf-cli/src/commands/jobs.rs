@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use clap::CommandFactory;
 use tempfile::TempDir;
-use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport};
+use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
 use zvf_write::WriteError;
 
 use super::{edit, edited, guarded, import, made, stepped};
@@ -16,32 +16,33 @@ use crate::output::print_json;
 use crate::output::table::counted;
 use crate::progress::Progress;
 
-/// Runs the job of a command, or prints it. `None`: there is no report.
+/// Runs the job of the command with a name, or prints it. `None`: there is no report.
 ///
 /// # Errors
 ///
 /// As the job says; options by the names of their flags.
 pub(super) fn of_command(
+    name: &str,
     job: &Job,
     print: bool,
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
-    job.check().map_err(|error| by_flag(job, error))?;
+    let failed = |error| by_flag(name, error);
+    job.check().map_err(failed)?;
     if !print {
-        return report(job, by_flag, context);
+        return report(job, &failed, context);
     }
-    let document = job.to_json().map_err(|error| by_flag(job, error))?;
-    print_json(&document).map(|()| None)
+    print_json(&job.to_json().map_err(failed)?).map(|()| None)
 }
 
-/// The error of a job that was given by flags.
-fn by_flag(job: &Job, error: JobError) -> CliError {
+/// The error of a job that was given by the flags of a command.
+pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     let JobError::Option { mut path, mut what } = error else {
         return error.into();
     };
     let member = path.split(['[', '.']).next().unwrap_or(&path).to_owned();
     let program = Cli::command();
-    let command = program.find_subcommand(job.name());
+    let command = program.find_subcommand(command);
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
             continue;
@@ -61,7 +62,7 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
 /// As the job says; `failed` makes an error of one that names members.
 pub(super) fn report(
     job: &Job,
-    failed: fn(&Job, JobError) -> CliError,
+    failed: &dyn Fn(JobError) -> CliError,
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
     let given = job;
@@ -87,7 +88,7 @@ pub(super) fn report(
             {
                 Err(edit::busy(&source))
             }
-            (_, Err(error)) => Err(failed(job, error)),
+            (_, Err(error)) => Err(failed(error)),
         }
     })?;
     let names = |files: &[PathBuf]| {
@@ -99,6 +100,9 @@ pub(super) fn report(
     match (given, &mut done) {
         (Job::Import(given), Some(JobReport::Import(ImportReport::Store(done)))) => {
             done.files = names(&given.files);
+        }
+        (_, Some(JobReport::Query(QueryReport::Answer(done)))) => {
+            done.traffic = Some(context.traffic());
         }
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}
@@ -139,7 +143,7 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
 }
 
 /// What a job runs with: the flags, and displays on stderr.
-fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
+pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, display) = (job.unit(), context.shows_progress());
     let read = Arc::new(match unit {
         "bytes" => Progress::of_bytes(display),
@@ -193,7 +197,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
         Job::Copy(_) => made(store, job.name(), true),
-        Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
+        Job::Split(_) | Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
             made(store, job.name(), false)
         }
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),

@@ -1,36 +1,6 @@
-//! What `zvf links` and `zvf head` share: one table, listed up to a limit, for the terminal or in a file.
+//! What several commands say of rows and levels.
 
-use std::path::Path;
-
-use zvf_jobs::Listing;
-use zvf_query::{Answer, Table};
-use zvf_store::Store;
-
-use crate::context::Context;
-use crate::error::Result;
 use crate::output::table::count;
-
-/// Reads one table of an answer, as [`Listing::read`], and says its warnings.
-///
-/// # Errors
-///
-/// As there.
-pub(crate) fn read(
-    context: &mut Context<'_>,
-    store: &Store,
-    answer: Answer,
-    table: Table,
-    output: Option<&Path>,
-    limit: Option<u64>,
-) -> Result<Listing> {
-    let progress = context.progress("rows");
-    let add = |rows| progress.add(rows);
-    let limits = (output, limit, None);
-    let listing = context.wait(Listing::read(store, answer, table, limits, &add))??;
-    drop(progress);
-    context.warn(&listing.warnings);
-    Ok(listing)
-}
 
 /// How many rows were not listed, if some were not.
 pub(crate) fn more(rows: u64, total: u64) -> String {

@@ -79,14 +79,23 @@ pub fn split_parts<'a>(
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
             SplitBy::Count(count) => by_count(store, selection, *count).await?,
         };
-        let names = unique(found.iter().map(|(of, _)| file_name(of)).collect());
-        let parts = names.into_iter().zip(found);
-        let parts = parts.map(|(name, (of, query))| SplitPart { name, of, query });
         Ok(SplitParts {
-            parts: parts.collect(),
             notes,
+            ..named_parts(found)
         })
     })
+}
+
+/// Parts that are known: what each is of, and what it holds.
+#[must_use]
+pub fn named_parts(parts: Vec<(String, Query)>) -> SplitParts {
+    let names = unique(parts.iter().map(|(of, _)| file_name(of)).collect());
+    let parts = names.into_iter().zip(parts);
+    let parts = parts.map(|(name, (of, query))| SplitPart { name, of, query });
+    SplitParts {
+        parts: parts.collect(),
+        notes: Vec::new(),
+    }
 }
 
 /// A part for each object of a selection of level 0, with a name by a template: `{id}` stands for the id of the object, `{NAME}` for the value of an
