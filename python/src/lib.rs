@@ -17,7 +17,6 @@ mod selected;
 mod splits;
 mod statistics;
 mod store;
-mod stores;
 mod table;
 mod trace;
 mod writer;
@@ -37,11 +36,10 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{export, run_jobs, schema},
+        jobs::{run_jobs, schema},
         parts::Parts,
         run_program,
         store::{Answer, Store, open},
-        stores::split,
         table::{Stream, Table},
         writer::{Edit, Writer},
     };

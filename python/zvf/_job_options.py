@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from ._store import Box
     from ._write import Kind
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -745,3 +746,386 @@ class DiffOptions(Options, total=False):
 
     limit: int
     """Differences to print. Default: 10."""
+
+
+class ExportOptions(Options, total=False):
+    """The options of the job `export`: Writes a selection of a store as a file of another format, by its ending."""
+
+    bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: ArrayLike | range | str | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    select: Literal["vertices", "objects", "chunks"] | None
+    """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects for lines, polylines and
+    streamlines, else vertices]."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    split: str | None
+    """Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk. Default: None."""
+    limit: int | None
+    """The first N vertices; of whole objects as many as fit. Default: None."""
+    attributes: str | int | Sequence[Any] | Mapping[str, Any]
+    """Attributes of vertices to write: all, none, or names. Default: "all"."""
+    keep_frame: bool
+    """.trk, .tck, .trx: positions as they are stored, in whatever frame that is. Default: False."""
+    edges: Path | None
+    """Tables: another table for the edges of a graph or skeleton. Default: None."""
+    faces: bool | Path | None
+    """Tables: another table for the faces of a mesh. Default: None."""
+
+
+class QueryOptions(Options, total=False):
+    """The options of the job `query`: Selects vertices, links and objects by box, object, group or attribute."""
+
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    select: Literal["vertices", "objects", "chunks"] | None
+    """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices; objects in files of
+    lines, polylines and streamlines]."""
+    split: str | None
+    """Only piece I of the N pieces that `zvf splits --count N` lists, I from 0. Default: None."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    limit: int | None
+    """The first N vertices; `zvf query `select` objects` keeps whole objects while they fit. Default: None."""
+    attributes: str | int | Sequence[Any] | Mapping[str, Any]
+    """Attributes to read: all, none, or names (which also work if the storage cannot list). Default: "all"."""
+    columns: Sequence[str]
+    """Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each),
+    geometry (points in well-known binary). Default: []."""
+    output: Path | None
+    """Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end. Default: None."""
+    format: Literal["csv", "ndjson", "arrow", "npy", "parquet"] | None
+    """Format of the vertex table, on stdout unless -o is given. Default: None."""
+
+
+class HeadOptions(Options, total=False):
+    """The options of the job `head`: Shows the first rows of a store or a selection."""
+
+    rows: int
+    """Number of rows. Default: 10."""
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    columns: Sequence[str]
+    """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
+
+
+class TailOptions(Options, total=False):
+    """The options of the job `tail`: Shows the last rows of a store or a selection."""
+
+    rows: int
+    """Number of rows. Default: 10."""
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    columns: Sequence[str]
+    """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
+
+
+class SampleRowsOptions(Options, total=False):
+    """The options of the job `sample-rows`: Draws rows of a store or a selection at random."""
+
+    rows: int
+    """Number of rows. Default: 10."""
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    columns: Sequence[str]
+    """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
+    seed: int
+    """Number that decides which rows are drawn. Default: 0."""
+    output: Path | None
+    """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
+
+
+class LinksOptions(Options, total=False):
+    """The options of the job `links`: Lists the stored records of a link family, endpoint by endpoint."""
+
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    delta: str | int
+    """Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer. Default: "0"."""
+    limit: int | None
+    """At most this many records. Default: None."""
+    output: Path | None
+    """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
+
+
+class SplitOptions(JobOptions, total=False):
+    """The options of the job `split`: Makes a store or a file of each group, value of an attribute, region, or of parts of equal size."""
+
+    named: Mapping[str, str]
+    """With `by` region: a part and what is in it, as `region` of `zvf query` has it, e.g. left='box(x=:0)'; repeatable, and parts may overlap.
+    Default: {}."""
+    format: str | None
+    """Files of this format instead of stores, by its ending, e.g. swc, trk, csv. Default: None."""
+    bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: ArrayLike | range | str | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    clear_leftovers: bool
+    """Removes what an interrupted writer left of a part; a finished store is never touched. Default: False."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _sample, _zvf
-from ._options import Options, access, address, document, writing
+from ._options import Options, document, writing
 from ._store import _box
 from ._table import Table
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         CreateOptions,
         DiffOptions,
         DoctorOptions,
+        ExportOptions,
         ImportOptions,
         MergeOptions,
         MigrateOptions,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
         ResampleOptions,
         SampleOptions,
         SimplifyOptions,
+        SplitOptions,
         VacuumOptions,
         ValidateOptions,
     )
     from ._options import JobOptions, Progress, WriteOptions
     from ._region import Place
-    from ._store import Box
     from ._write import Kind
 
 Path = str | os.PathLike[str]
@@ -99,37 +100,36 @@ def export(
     url: Path,
     file: Path,
     *,
-    level: int = 0,
-    bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None = None,
-    where: str | None = None,
-    objects: ArrayLike | range | str | None = None,
     place: Place | None = None,
-    select: Literal["vertices", "objects"] | None = None,
-    attributes: Sequence[str] | None = None,
     links: Path | None = None,
-    faces: bool = False,
-    keep_frame: bool = False,
-    **options: Unpack[Options],
+    progress: Progress | None = None,
+    **options: Unpack[ExportOptions],
 ) -> dict[str, Any]:
-    """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces` for faces.
+    """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces=True` for faces.
 
-    `bbox` and `objects` are as in `Store.query`; `place` has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`.
+    The options are those of `zvf export`: `schema("export")` has their documentation and defaults. `bbox` and `objects` are as in `Store.query`; `place`
+    has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`. A name such as `"{id}.swc"` makes a file for each object.
 
     The file is there as a whole or not at all.
     """
-    selection = {
-        "level": level,
-        "bbox": None if bbox is None else _box(bbox),
-        "place": _region.members(place or {}),
-        "where": where,
-        "objects": None if objects is None else _arrays.selected_ids(objects),
-        "select": select,
-        "attributes": attributes,
-        "links": links,
-        "faces": faces,
-        "keep_frame": keep_frame,
-    }
-    return document(_zvf.export(address(url), file, selection, access(options)))
+    members = _selected(options, place)
+    faces = members.get("faces")
+    if isinstance(faces, bool):
+        members["faces"] = links if faces else None
+    if not faces:
+        members["edges"] = links if links is not None else members.get("edges")
+    return _run("export", {"store": url, "file": file, **members}, progress)
+
+
+def _selected(options: Mapping[str, Any], place: Place | None) -> dict[str, Any]:
+    """The members of a job that reads a selection."""
+    members = dict(options)
+    if members.get("bbox") is not None:
+        bbox = _box(members["bbox"])
+        members["bbox"] = bbox if isinstance(bbox, str) else ":".join(",".join(map(repr, corner)) for corner in bbox)
+    if members.get("objects") is not None:
+        members["objects"] = _arrays.selected_ids(members["objects"])
+    return {**members, **_region.job_members(place or {})}
 
 
 class Finding(NamedTuple):
@@ -337,14 +337,24 @@ def split(
     *,
     attribute: str | None = None,
     count: int | None = None,
-    **options: Unpack[WriteOptions],
+    place: Place | None = None,
+    **options: Unpack[SplitOptions],
 ) -> dict[str, Any]:
-    """Writes a store into `folder` for each group, for each value of an attribute, or for each of `count` parts.
+    """Writes a store into `folder` for each group, for each value of an attribute, for each of `count` parts, or for each region in `named`.
 
-    A part that is there already is left as it is.
+    The options are those of `zvf split`: `schema("split")` has their documentation and defaults; `bbox`, `objects` and `place` are as in `export`. `named` has
+    regions by the names of their parts: `{"left": "box(x=:0)"}`. A part that is there already is left as it is.
     """
-    how = writing(options)
-    return document(_zvf.split(address(url), folder, attribute, count, how, how["access"]))
+    ways = {
+        "attribute": None if attribute is None else ["attribute", attribute],
+        "count": None if count is None else ["count", count],
+        "named": ["region"] if options.get("named") else None,
+    }
+    given = [name for name, by in ways.items() if by]
+    if len(given) > 1:
+        raise _zvf.MisuseError(f"found {given[0]} and {given[1]}, expected one of them, or none for groups")
+    by = ways[given[0]] if given else ["group"]
+    return _run("split", {"store": url, "folder": folder, "by": by, **_selected(options, place)}, None)
 
 
 def create(url: Path, kind: Kind, chunk_shape: Sequence[float] | ArrayLike, bounds: str, **options: Unpack[CreateOptions]) -> dict[str, Any]:

@@ -74,6 +74,35 @@ def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def job_members(place: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a job for these terms."""
+    found: dict[str, Any] = {}
+    regions: list[str] = []
+    for name, text in members(place):
+        match name:
+            case "touching" | "inside" | "starting" | "ending":
+                found[name] = text == "true"
+            case "passing":
+                found[name] = [text]
+            case "mask":
+                mask = json.loads(text)
+                if "volume" in mask:
+                    found |= {"mask": mask["volume"], "labels": mask["labels"] or None, "mask_affine": mask["affine"]}
+                else:
+                    found["mask"] = mask
+            case "region":
+                regions.append(text)
+            case "mesh" | "hull":
+                is_file = not text.startswith(f"{name}(")
+                quoted = text.replace("`", "``")
+                regions.append(f"{name}(@`{quoted}`)" if is_file else text)
+            case _:
+                found[name] = text
+    if regions:
+        found["region"] = " and ".join(f"({region})" for region in regions)
+    return found
+
+
 def _text(name: str, value: Any) -> str:
     try:
         match name:

@@ -137,19 +137,5 @@ class Edit:
     def commit(self) -> str: ...
     def abandon(self) -> None: ...
 
-def export(
-    url: str,
-    file: str | PathLike[str],
-    selection: Mapping[str, Any],
-    access: Mapping[str, Any],
-) -> str: ...
-def split(
-    url: str,
-    folder: str | PathLike[str],
-    attribute: str | None,
-    count: int | None,
-    writing: Mapping[str, Any],
-    access: Mapping[str, Any],
-) -> str: ...
 def run_jobs(text: str, writing: Mapping[str, Any], progress: Callable[[int], object] | None) -> str: ...
 def schema(job: str | None) -> str: ...

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use zvf_jobs::{JobEvent, Output};
+use zvf_jobs::{JobEvent, Output, Traffic};
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
 use zvf_write::{StaleFiles, WriteOptions};
@@ -35,17 +35,6 @@ impl std::fmt::Debug for Context<'_> {
             .field("common", &self.common)
             .finish_non_exhaustive()
     }
-}
-
-/// Counts of the requests to the storage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Traffic {
-    /// Requests.
-    pub(crate) requests: u64,
-    /// Bytes received.
-    pub(crate) bytes: u64,
-    /// Rounds of requests that waited for each other.
-    pub(crate) rounds: u32,
 }
 
 impl<'a> Context<'a> {

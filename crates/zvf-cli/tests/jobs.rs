@@ -194,6 +194,90 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         ),
         ("graph", &["diff", STORE, STORE, "--limit", "3", "--json"]),
         (
+            "real_skeleton",
+            &["links", STORE, "--delta", "+1", "--limit", "7", "--json"],
+        ),
+        ("points_ids", &["head", STORE, "-n", "3", "--json"]),
+        ("streamlines", &["tail", STORE, "--objects", "0-2"]),
+        (
+            "points_ids",
+            &[
+                "sample-rows",
+                STORE,
+                "--seed",
+                "7",
+                "-o",
+                "rows.csv",
+                "--json",
+            ],
+        ),
+        (
+            "graph",
+            &[
+                "export",
+                STORE,
+                "out.csv",
+                "--attributes",
+                "none",
+                "--edges",
+                "edges.csv",
+                "--json",
+            ],
+        ),
+        (
+            "streamlines",
+            &["export", STORE, "-o", "out/{id}.csv", "--objects", "0-3"],
+        ),
+        (
+            "streamlines",
+            &["export", STORE, "out.trk", "--split", "1/3", "--json"],
+        ),
+        (
+            "streamlines",
+            &["split", STORE, "out", "--by", "count", "2", "--json"],
+        ),
+        (
+            "streamlines",
+            &[
+                "split",
+                STORE,
+                "out",
+                "--by",
+                "region",
+                "--named",
+                "low=box(x=:70)",
+                "--named",
+                "all=box(x=:)",
+                "--format",
+                "csv",
+            ],
+        ),
+        (
+            "points_ids",
+            &["query", STORE, "--where", "object_id > 3", "-o", "out/"],
+        ),
+        ("points_ids", &["query", STORE, "--limit", "5", "--json"]),
+        (
+            "streamlines",
+            &["query", STORE, "--split", "0/2", "-o", "out.tck", "--json"],
+        ),
+        (
+            "streamlines",
+            &[
+                "get",
+                STORE,
+                "3",
+                "0-1",
+                "--columns",
+                "x,object_id",
+                "--format",
+                "csv",
+                "-o",
+                "out.txt",
+                "--json",
+            ],
+        ),
+        (
             "points_ids",
             &["copy", STORE, "out.zv", "--verify", "--json"],
         ),
@@ -391,7 +475,8 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
         let printed = by_file.text(&[line, &["--print-job"]].concat())?;
         let job: Value = serde_json::from_str(&printed)?;
         let name = job["job"].as_str().context("a name")?;
-        ensure!(name.starts_with(line[0]) && files(&by_file.path())? == files(&by_flags.path())?);
+        let command = if line[0] == "get" { "query" } else { line[0] };
+        ensure!(name.starts_with(command) && files(&by_file.path())? == files(&by_flags.path())?);
         let told = by_flags.text(line)?;
         let json = if line.contains(&"--json") {
             &["--json"][..]
@@ -554,6 +639,6 @@ fn schemas_are_printed() -> Result<()> {
     let all = home.json(&["schema"])?;
     let one = home.json(&["schema", "pyramid"])?;
     assert_eq!(all["$defs"]["pyramid"]["properties"], one["properties"]);
-    assert_eq!(home.zvf(&["schema", "query"])?.code, 2);
+    assert_eq!(home.zvf(&["schema", "info"])?.code, 2);
     Ok(())
 }

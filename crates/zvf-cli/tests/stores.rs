@@ -277,7 +277,9 @@ fn parts_by_group_and_by_attribute() -> Result<()> {
         (&["attribute"], "attribute NAME"),
         (&["count", "0"], "above 0"),
         (&["count", "70000"], "1 to 65536 parts"),
-        (&["region"], "attribute NAME"),
+        (&["region"], "--named: found nothing"),
+        (&["region", "--named", "a=ball(1)"], "--named"),
+        (&["group", "--named", "a=box(x=0:1)"], "--by region"),
     ] {
         let ran = home.zvf(&[&["split", "t.zv", "x", "--by"], by].concat())?;
         assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -317,6 +319,130 @@ fn parts_of_a_region_have_the_objects_of_a_query() -> Result<()> {
         assert_eq!(json!(objects), count, "{place:?}: {told}");
         assert!(objects > 0 && objects < everything as u64, "{told}");
     }
+    Ok(())
+}
+
+/// The values of a column of a store or file, sorted.
+fn column(text: &str, name: &str) -> Result<Vec<i64>> {
+    let mut lines = text.lines();
+    let header = lines.next().context("a header")?;
+    let at = header.split(',').position(|one| one == name);
+    let at = at.with_context(|| format!("no {name} in {header}"))?;
+    let values = lines.map(|line| Ok(line.split(',').nth(at).context("a value")?.parse()?));
+    let mut values = values.collect::<Result<Vec<i64>>>()?;
+    values.sort_unstable();
+    Ok(values)
+}
+
+#[test]
+fn parts_by_region_have_the_points_inside() -> Result<()> {
+    let places: Vec<[f64; 3]> = (0..200)
+        .map(|n| [37 * n % 20, 11 * n % 17, 7 * n % 13].map(|part| f64::from(part) / 2.0))
+        .collect();
+    let mut text = "x,y,z,n\n".to_owned();
+    for (n, [x, y, z]) in places.iter().enumerate() {
+        text.push_str(&format!("{x},{y},{z},{n}\n"));
+    }
+    let home = Home::made(&[("../p.csv", text.into())])?;
+    home.text(&["import", "p.csv", "p.zv", "--chunk-shape", "4,4,4"])?;
+    type Inside = fn([f64; 3]) -> bool;
+    fn in_ball([x, y, z]: [f64; 3]) -> bool {
+        (x - 5.0).powi(2) + (y - 4.0).powi(2) + (z - 3.0).powi(2) <= 9.0
+    }
+    let regions: [(&str, &str, &str, Inside); 4] = [
+        ("ball", "sphere(5,4,3,3)", "ball", in_ball),
+        ("a/b", "box(x=:4.5,z=2:)", "a_b", |[x, _, z]| {
+            x <= 4.5 && z >= 2.0
+        }),
+        (
+            "ring",
+            "sphere(5,4,3,3) and not near(y=4,1)",
+            "ring",
+            |at| in_ball(at) && (at[1] - 4.0).abs() > 1.0,
+        ),
+        ("none", "box(x=100:)", "none", |_| false),
+    ];
+    let named = regions.map(|(name, region, ..)| format!("{name}={region}"));
+    let named = named.iter().flat_map(|one| ["--named", one]);
+    let named: Vec<&str> = named.collect();
+    // Of a selection, too.
+    for (folder, more, most) in [
+        ("all", &[][..], 200),
+        ("some", &["--where", "n < 150"][..], 150),
+    ] {
+        let line = ["split", "p.zv", folder, "--by", "region", "--json"];
+        let told = home.json(&[&line[..], &named, more].concat())?;
+        let mut total = 0;
+        for (name, _, file, inside) in regions {
+            let numbers = places.iter().take(most).zip(0..);
+            let expected: Vec<i64> = numbers
+                .filter(|(at, _)| inside(**at))
+                .map(|(_, n)| n)
+                .collect();
+            total += expected.len();
+            let store = format!("{folder}/{file}.zarrvectors");
+            if expected.is_empty() {
+                assert_eq!((name, home.file(&store).exists()), ("none", false));
+                continue;
+            }
+            let rows = home.text(&["query", &store, "--format", "csv"])?;
+            assert_eq!(column(&rows, "n")?, expected, "{name}");
+            home.validates(&store)?;
+        }
+        assert_eq!(told["vertices"], json!(total), "{told}");
+        assert_eq!(told["parts"].as_array().map(Vec::len), Some(3), "{told}");
+        assert_eq!(told["parts"][1]["of"], json!("a/b"));
+    }
+    Ok(())
+}
+
+#[test]
+fn parts_by_region_have_whole_objects() -> Result<()> {
+    // Object k goes from x = k to x = k + 2.
+    let mut text = "x,y,z,id\n".to_owned();
+    for (id, step) in (0..10).flat_map(|id| (0..5).map(move |step| (id, step))) {
+        text.push_str(&format!(
+            "{},0,0,{id}\n",
+            f64::from(id) + 0.5 * f64::from(step)
+        ));
+    }
+    let home = Home::made(&[("../l.csv", text.into())])?;
+    let import = ["import", "l.csv", "l.zv", "--kind", "polyline"];
+    home.text(&[&import[..], &["--object-column", "id"]].concat())?;
+    // By the first and the last x of an object.
+    type Belongs = fn(f64, f64) -> bool;
+    let relations: [(&[&str], Belongs); 3] = [
+        (&[], |first, last| first <= 6.0 && last >= 3.0),
+        (&["--inside"], |first, last| first >= 3.0 && last <= 6.0),
+        (&["--starting"], |first, _| (3.0..=6.0).contains(&first)),
+    ];
+    for (at, (relation, belongs)) in relations.into_iter().enumerate() {
+        let folder = format!("parts{at}");
+        let line = [
+            "split", "l.zv", &folder, "--by", "region", "--format", "csv", "-q",
+        ];
+        let named = ["--named", "mid=box(x=3:6)", "--named", "all=box(x=0:)"];
+        home.text(&[&line[..], &named, relation].concat())?;
+        let wanted = |id: &i64| belongs(*id as f64, *id as f64 + 2.0);
+        let wanted: Vec<i64> = (0..10).filter(wanted).flat_map(|id| [id; 5]).collect();
+        let rows = fs::read_to_string(home.file(&format!("{folder}/mid.csv")))?;
+        assert_eq!(column(&rows, "object_id")?, wanted, "{relation:?}");
+        let rows = fs::read_to_string(home.file(&format!("{folder}/all.csv")))?;
+        assert_eq!(rows.lines().count(), 51);
+    }
+    // Regions within another one.
+    let line = [
+        "split",
+        "l.zv",
+        "within",
+        "--by",
+        "region",
+        "--region",
+        "box(x=:4)",
+    ];
+    let told = home.json(&[&line[..], &["--named", "a=box(x=3.5:)", "--json"]].concat())?;
+    // With a vertex at 3.5 or 4: from the one that ends at 4 to the one that begins there.
+    assert_eq!(told["objects"], json!(3), "{told}");
     Ok(())
 }
 

@@ -144,7 +144,9 @@ pub use store_frame::{Placed, StoreFrame};
 pub use stores::arc_length::NewPoints;
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
 pub use stores::resample::{ResampleOptions, Resampled, resample};
-pub use stores::split::{SplitBy, SplitPart, SplitParts, is_template, object_parts, split_parts};
+pub use stores::split::{
+    SplitBy, SplitPart, SplitParts, is_template, named_parts, object_parts, split_parts,
+};
 pub use stores::{SelectionWritten, write_selection};
 pub use table::text::fields::Fields;
 pub use time::number_of_text as time_number;

@@ -1,95 +1,303 @@
-//! Files of other formats that are written from a store.
+//! The job `export`: a selection as a file of another format, or as a file for each object.
 
 use std::path::{Path, PathBuf};
 
-use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
-use zvf_convert::{ConvertError, Format};
-use zvf_store::Store;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use zvf_convert::export::{ExportOptions, chained};
+use zvf_convert::{Format, is_template, object_parts};
+use zvf_encode::Kind;
+use zvf_query::{PieceOf, Query, QuerySpec, Select};
+use zvf_store::{Need, Store};
 
+use crate::checks::one_of;
 use crate::error::Result;
-use crate::{JobError, Staged, is_packed, is_special};
+use crate::file_export::{remarks, write_file};
+use crate::selection::{of_member, opened, set};
+use crate::{
+    Context, JobError, LevelOptions, Output, PieceText, SelectName, SelectionOptions, SplitReport,
+    Term,
+};
 
-/// A file that is written from a store, and perhaps a second one with a table of links: there as a whole or not at all.
-#[derive(Debug)]
-pub struct FileExport<'a> {
+options! {
+    /// Writes a selection of a store as a file of another format, by its ending
+    ExportJob {
+        /// Path or URL of the store
+        store: String,
+        /// The file to write; an existing file is replaced
+        #[arg(skip)]
+        #[schemars(extend("format" = "path"))]
+        file: PathBuf,
+        /// Which rows are meant
+        #[command(flatten)]
+        #[serde(flatten)]
+        terms: SelectionOptions,
+        /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
+        /// for lines, polylines and streamlines, else vertices]
+        #[arg(long, value_enum)]
+        select: Option<SelectName>,
+        /// Which level is read
+        #[command(flatten)]
+        #[serde(flatten)]
+        at: LevelOptions,
+        /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
+        #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+        split: Option<PieceText>,
+        /// The first N vertices; of whole objects as many as fit
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+        /// Attributes of vertices to write: all, none, or names
+        #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+        attributes: Term = Term::all(),
+        /// .trk, .tck, .trx: positions as they are stored, in whatever frame that is
+        #[arg(long)]
+        keep_frame: bool,
+        /// Tables: another table for the edges of a graph or skeleton
+        #[arg(long, value_name = "FILE", conflicts_with = "faces")]
+        #[schemars(extend("format" = "path"))]
+        edges: Option<PathBuf>,
+        /// Tables: another table for the faces of a mesh
+        #[arg(long, value_name = "FILE")]
+        #[schemars(extend("format" = "path"))]
+        faces: Option<PathBuf>,
+    }
+}
+
+impl ExportJob {
+    /// The template of the files of the objects, if the name is one.
+    fn template(&self) -> Option<&str> {
+        self.file.to_str().filter(|path| is_template(path))
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.terms.check()?;
+        SelectName::check(self.select, self.terms.place.relation())?;
+        set(&mut QuerySpec::new(), "attributes", Some(&self.attributes))?;
+        let edges = ("edges", self.edges.is_some());
+        let faces = ("faces", self.faces.is_some());
+        let split = ("split", self.split.is_some());
+        let limit = ("limit", self.limit.is_some());
+        one_of(&[edges, faces])?;
+        one_of(&[split, limit])?;
+        let is_url = self.file.to_string_lossy().contains("://");
+        if !is_url {
+            Format::of(&self.file)?;
+        }
+        if self.template().is_none() {
+            return Ok(());
+        }
+        let level = ("level", self.at.level != 0);
+        for (member, given) in [edges, faces, split, limit, level] {
+            if given {
+                let found = "it beside a template of files";
+                let expected = "none: each object of level 0 becomes a file";
+                return Err(JobError::option(member, found, expected));
+            }
+        }
+        if is_url {
+            let expected = "a path: each object becomes a file";
+            return Err(JobError::option("file", "a URL", expected));
+        }
+        Ok(())
+    }
+
+    async fn spec(&self, context: &Context) -> Result<QuerySpec> {
+        let mut spec = self.terms.read(&self.store, context).await?;
+        self.at.set(&mut spec);
+        spec.limit = self.limit;
+        set(&mut spec, "attributes", Some(&self.attributes))?;
+        Ok(spec)
+    }
+
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<ExportReport>> {
+        async move {
+            match self.template() {
+                Some(template) => {
+                    let done = self.each_object(template, context).await;
+                    done.map(ExportReport::Objects)
+                }
+                None => self.whole(context).await.map(ExportReport::File),
+            }
+        }
+        .boxed()
+    }
+
+    async fn whole(&self, context: &Context) -> Result<FileExported> {
+        let output = |given: &Path| Output::of(given, &self.store, &context.write.open.io);
+        let links = self.edges.as_deref().or(self.faces.as_deref());
+        let target = ExportTarget {
+            output: output(&self.file)?,
+            links: links.map(output).transpose()?,
+            faces: self.faces.is_some(),
+            select: self.select.map(Select::from),
+            keep_frame: self.keep_frame,
+        };
+        let split = self.split.as_ref().map(|split| *split.value());
+        let spec = self.spec(context).await?;
+        target.write(&self.store, &spec, split, context).await
+    }
+
+    async fn each_object(&self, template: &str, context: &Context) -> Result<SplitReport> {
+        let spec = self.spec(context).await?;
+        spec.check().map_err(of_member)?;
+        let store = context.open(&self.store, 0, Need::all()).await?;
+        let query = spec.resolve(&store).await;
+        let query = query.map_err(JobError::query(&self.store))?;
+        let parts = object_parts(&store, &query, template).await;
+        let parts = parts.map_err(|error| JobError::from(error).at(&self.store))?;
+        let format = Format::of(&self.file)?;
+        let mut report = SplitReport::new(&self.store);
+        for part in &parts {
+            let path = PathBuf::from(&part.name);
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)
+                    .map_err(JobError::file("create the directory", folder))?;
+            }
+            let file = (path.as_path(), format);
+            report.export(&store, file, part, self.keep_frame).await?;
+        }
+        Ok(report)
+    }
+}
+
+/// What `export` wrote.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum ExportReport {
+    /// One file.
+    File(FileExported),
+    /// A file for each object.
+    Objects(SplitReport),
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FileExported {
+    /// The store.
+    pub store: String,
     /// The file.
-    pub file: &'a Path,
+    pub file: String,
     /// Its format.
-    pub format: Format,
-    /// The second table, and whether its links are faces.
-    pub links: Option<(&'a Path, bool)>,
-    /// What is written. Separators, compression and the second table follow from the names of the files.
-    pub options: ExportOptions,
+    pub format: &'static str,
+    /// The second table.
+    pub links_file: Option<String>,
+    /// Both.
+    pub files: Vec<String>,
+    /// The level.
+    pub level: u32,
+    /// Vertices of the file.
+    pub vertices: u64,
+    /// Edges or faces in the files.
+    pub links: u64,
+    /// Objects of the selection.
+    pub objects: u64,
+    /// What the format does not hold, and choices that were made.
+    pub notes: Vec<String>,
+    /// Violations of the format.
+    pub warnings: Vec<String>,
+    /// Both.
+    #[serde(skip)]
+    pub remarks: Vec<String>,
 }
 
-impl FileExport<'_> {
-    /// Writes the files.
-    ///
-    /// # Errors
-    ///
-    /// Misuse: a device or a pipe, one file twice, a place inside of a store. As [`export`]; I/O.
-    pub async fn write(self, store: &Store) -> Result<Exported> {
-        let Self {
-            file,
-            format,
-            links,
-            mut options,
-        } = self;
-        for file in [Some(file), links.map(|(file, _)| file)]
-            .into_iter()
-            .flatten()
-        {
-            if is_special(file) {
-                return Err(JobError::usage(format!(
-                    "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
-                    file.display()
-                )));
-            }
+/// Where the file of a query goes, and how it is written.
+#[derive(Debug)]
+pub(crate) struct ExportTarget {
+    pub(crate) output: Output,
+    /// Another table for the links, and whether they are faces.
+    pub(crate) links: Option<Output>,
+    pub(crate) faces: bool,
+    pub(crate) select: Option<Select>,
+    /// Positions of tractograms as they are stored.
+    pub(crate) keep_frame: bool,
+}
+
+impl ExportTarget {
+    /// Writes the answer of a query of a store, or a piece of it.
+    pub(crate) async fn write(
+        self,
+        url: &str,
+        spec: &QuerySpec,
+        split: Option<PieceOf>,
+        context: &Context,
+    ) -> Result<FileExported> {
+        let file = self.output.path().to_owned();
+        let format = Format::of(&file)?;
+        let (store, mut query) = opened(spec, url, context).await?;
+        if let Some(split) = split {
+            query = self.piece(&store, query, format, split).await?;
         }
-        (options.delimiter, options.gzip) = separated(file);
-        let staged = Staged::file(file)?;
-        let mut names = vec![(staged.path().to_owned(), file)];
-        let mut second = None;
-        if let Some((links, faces)) = links {
-            if links == file {
-                return Err(JobError::usage(format!(
-                    "{}: found the same file for vertices and links, expected two",
-                    file.display()
-                )));
-            }
-            let place = Staged::file(links)?;
-            names.push((place.path().to_owned(), links));
-            let mut table = LinksFile::new(Format::of(links)?, place.path(), faces);
-            (table.delimiter, table.gzip) = separated(links);
-            options.links = Some(table);
-            second = Some(place);
+        let level = query.level;
+        let mut options = ExportOptions::default();
+        options.query = query;
+        options.select = self.select;
+        options.keep_frame = self.keep_frame;
+        let links = self.links.as_ref().map(|second| second.path().to_owned());
+        let second = links.as_deref().map(|links| (links, self.faces));
+        let done = write_file(&store, (&file, format), second, options).await?;
+        let mut files = self.output.send(vec![file], context).await?;
+        if let (Some(second), Some(links)) = (self.links, links) {
+            files.extend(second.send(vec![links], context).await?);
         }
-        let done = export(store, format, staged.path(), &options).await;
-        let done = done.map_err(|error| renamed(error, &names).at(store.url()))?;
-        staged.commit()?;
-        second.map_or(Ok(()), |second| second.commit().map(|_| ()))?;
-        Ok(done)
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        Ok(FileExported {
+            store: url.to_owned(),
+            file: files.first().cloned().unwrap_or_default(),
+            format: format.name(),
+            links_file: files.get(1).cloned(),
+            files,
+            level,
+            vertices: done.vertices,
+            links: done.links,
+            objects: done.objects,
+            remarks: remarks(&done),
+            notes: done.notes,
+            warnings: done.warnings,
+        })
     }
-}
 
-/// The error, with the names that files were to have.
-fn renamed(error: ConvertError, names: &[(PathBuf, &Path)]) -> JobError {
-    let (said, class) = (error.to_string(), error.class());
-    let what = names.iter().fold(said.clone(), |what, (temporary, name)| {
-        let temporary = temporary.display().to_string();
-        what.replace(&temporary, &name.display().to_string())
-    });
-    match what == said {
-        true => error.into(),
-        false => JobError::Table { what, class },
+    /// The query of one piece: for formats of whole objects, and for kinds with objects that are written whole, it is cut by object.
+    async fn piece(
+        &self,
+        store: &Store,
+        mut query: Query,
+        format: Format,
+        split: PieceOf,
+    ) -> Result<Query> {
+        let kind = store.kind();
+        let whole = match self.select {
+            _ if query.relation.is_some() || query.passing.is_some() => true,
+            Some(select) => select == Select::Objects,
+            None => {
+                let objects = [
+                    Format::Swc,
+                    Format::Obj,
+                    Format::Stl,
+                    Format::Trk,
+                    Format::Tck,
+                    Format::Trx,
+                ];
+                chained(kind) || objects.contains(&format)
+            }
+        };
+        let holds_links = self.links.is_some() || matches!(format, Format::Ply | Format::Npz);
+        if holds_links && !whole && kind != Kind::PointCloud {
+            return Err(JobError::usage(format!(
+                "--split: pieces of a {kind} are cut by chunk, and a file of {} would lack the links between them, expected --select objects",
+                format.name()
+            )));
+        }
+        query.select = match (whole, self.select) {
+            (true, _) => Select::Objects,
+            (false, select) => select.unwrap_or(Select::Vertices),
+        };
+        let piece = query.piece(store, split).await;
+        piece.map_err(JobError::query(store.url()))
     }
-}
-
-/// The separator of the columns of a file, if it is not a comma, and whether the file is compressed by gzip.
-fn separated(file: &Path) -> (Option<u8>, bool) {
-    let gzip = is_packed(file);
-    let name = file.file_stem().filter(|_| gzip).map(Path::new);
-    let ending = name.unwrap_or(file).extension();
-    let tabs = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-    (tabs.then_some(b'\t'), gzip)
 }

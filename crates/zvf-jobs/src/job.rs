@@ -9,11 +9,12 @@ use crate::{
     AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
     DiffReport, DoctorJob, DoctorReport, EditAddOwnersJob, EditAppendJob, EditDeleteJob,
     EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob,
-    EditReport, EditResumeJob, EditSetAttributeJob, ImportJob, ImportReport, JobError, MeasureJob,
-    MeasureReport, MergeJob, MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob,
-    PyramidJobReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
-    SimplifyJob, StatsJob, StatsReport, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
-    VerbatimReport,
+    EditReport, EditResumeJob, EditSetAttributeJob, ExportJob, ExportReport, HeadJob, ImportJob,
+    ImportReport, JobError, LinksJob, LinksReport, MeasureJob, MeasureReport, MergeJob,
+    MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob, PyramidJobReport, QueryJob,
+    QueryReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport, RowsReport,
+    SampleRowsJob, SimplifyJob, SplitJob, SplitReport, StatsJob, StatsReport, TailJob, VacuumJob,
+    VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
 };
 
 #[cfg(feature = "volumes")]
@@ -178,6 +179,20 @@ jobs! {
     Objects(ObjectsJob) -> Objects: "objects", ["store"], "objects";
     /// The differences of two stores.
     Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
+    /// A selection as a file of another format, or as a file for each object.
+    Export(ExportJob) -> Export: "export", ["store", "file"], "";
+    /// An answer in files, or summed up.
+    Query(QueryJob) -> Query: "query", ["store"], "vertices";
+    /// The first rows of a store or a selection.
+    Head(HeadJob) -> Rows: "head", ["store"], "rows";
+    /// The last rows of a store or a selection.
+    Tail(TailJob) -> Rows: "tail", ["store"], "";
+    /// Rows of a store or a selection, drawn at random.
+    SampleRows(SampleRowsJob) -> Rows: "sample-rows", ["store"], "";
+    /// The stored records of a link family.
+    Links(LinksJob) -> Links: "links", ["store"], "rows";
+    /// A store or a file of each group, value of an attribute, region, or of parts of equal size.
+    Split(SplitJob) -> Split: "split", ["store", "folder", "by"], "";
 }
 
 impl Job {
@@ -240,6 +255,10 @@ impl Job {
             | Self::Stats(StatsJob { store, .. })
             | Self::Objects(ObjectsJob { store, .. })
             | Self::Measure(MeasureJob { store, .. })
+            | Self::Export(ExportJob { store, .. })
+            | Self::Query(QueryJob { store, .. })
+            | Self::Links(LinksJob { store, .. })
+            | Self::Split(SplitJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. })
             | Self::Repair(RepairJob { store, .. })
             | Self::Create(CreateJob { store, .. })
@@ -254,6 +273,9 @@ impl Job {
             | Self::EditGroupDelete(EditGroupDeleteJob { store, .. })
             | Self::EditResume(EditResumeJob { store })
             | Self::Doctor(DoctorJob { store }) => vec![("store", store)],
+            Self::Head(HeadJob { asked })
+            | Self::Tail(TailJob { asked })
+            | Self::SampleRows(SampleRowsJob { asked, .. }) => vec![("store", &asked.store)],
             #[cfg(feature = "volumes")]
             Self::Sample(SampleJob { store, .. }) | Self::Group(GroupJob { store, .. }) => {
                 vec![("store", store)]
@@ -277,7 +299,7 @@ impl Job {
         }
     }
 
-    /// The store that the job makes or changes; `None` if it only reads.
+    /// The store that the job makes or changes, or the folder of several; `None` if it only reads.
     #[must_use]
     pub fn changes(&self) -> Option<&str> {
         match self {
@@ -285,7 +307,15 @@ impl Job {
             | Self::Stats(_)
             | Self::Objects(_)
             | Self::Diff(_)
+            | Self::Export(_)
+            | Self::Query(_)
+            | Self::Head(_)
+            | Self::Links(_)
+            | Self::Tail(_)
+            | Self::SampleRows(_)
             | Self::Doctor(_) => None,
+            Self::Split(job) if job.format.is_some() => None,
+            Self::Split(job) => job.folder.to_str(),
             Self::Measure(job) if job.attributes.is_empty() => None,
             Self::EditDelete(job) if job.dry_run => None,
             Self::Repair(job) if !job.apply && job.undo.is_none() => None,
@@ -339,6 +369,16 @@ pub enum JobReport {
     Objects(ObjectsReport),
     /// Of `diff`.
     Diff(DiffReport),
+    /// Of `export`.
+    Export(ExportReport),
+    /// Of `query`.
+    Query(QueryReport),
+    /// Of `head`, `tail` and `sample-rows`.
+    Rows(RowsReport),
+    /// Of `links`.
+    Links(LinksReport),
+    /// Of `split`.
+    Split(SplitReport),
 }
 
 impl JobReport {
@@ -353,6 +393,13 @@ impl JobReport {
             Self::Diff(done) => &done.warnings,
             Self::Edit(EditReport::Done(done)) => &done.warnings,
             Self::Edit(EditReport::DryRun(done)) => &done.warnings,
+            Self::Export(ExportReport::File(done)) | Self::Query(QueryReport::File(done)) => {
+                &done.remarks
+            }
+            Self::Query(QueryReport::Answer(done)) => &done.warnings,
+            Self::Export(ExportReport::Objects(done)) | Self::Split(done) => &done.notes,
+            Self::Rows(done) => &done.warnings,
+            Self::Links(done) => &done.warnings,
             Self::Merge(done) => &done.notes,
             Self::Resample(done) => &done.report.notes,
             Self::Doctor(done) => &done.notes,
@@ -375,6 +422,7 @@ impl JobReport {
             Self::Group(GroupReport::Ends(done)) => {
                 return Some((done.matrix.as_deref()?, done.groups, "pair"));
             }
+            Self::Links(done) => (&done.files, (done.count, "record")),
             _ => return None,
         };
         files.first().map(|file| (file.as_str(), count, what))

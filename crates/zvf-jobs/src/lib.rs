@@ -31,17 +31,20 @@ mod doctor;
 mod edit;
 mod error;
 mod export;
+mod file_export;
 mod files;
 #[cfg(feature = "volumes")]
 mod group;
 mod import;
 mod job;
+mod links;
 mod measure;
 mod members;
 mod merge;
 mod objects;
 mod output;
 mod pyramid;
+mod query;
 mod read;
 mod repair;
 mod resample;
@@ -50,6 +53,8 @@ mod rows;
 mod sample;
 mod schema;
 mod selection;
+mod some_rows;
+mod split;
 mod stats;
 mod tables;
 mod vacuum;
@@ -72,12 +77,13 @@ pub use edit::{
     ResumedEdit, existing_ids,
 };
 pub use error::JobError;
-pub use export::FileExport;
+pub use export::{ExportJob, ExportReport, FileExported};
 pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions, TableOptions};
 #[cfg(feature = "volumes")]
 pub use group::{EndsGrouped, GroupJob, GroupReport};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
 pub use job::{Job, JobReport, run};
+pub use links::{LinkRecord, LinkRows, LinksJob, LinksReport};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};
 pub use merge::{MergeJob, MergeReport, StoreMerged};
 pub use objects::{ObjectsJob, ObjectsReport};
@@ -86,6 +92,7 @@ pub use output::{
     unfinished_files,
 };
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
+pub use query::{QueryAnswered, QueryJob, QueryReport, ResultOptions, Traffic};
 pub use read::{Jobs, parse};
 pub use repair::{RepairJob, RepairReport};
 pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
@@ -96,14 +103,16 @@ pub use schema::schema;
 #[cfg(feature = "volumes")]
 pub use selection::mask_of_array;
 pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, Term, read_ids};
+pub use some_rows::{FoundRows, HeadJob, RowOptions, RowsReport, SampleRowsJob, TailJob};
+pub use split::{PartWritten, SplitJob, SplitReport};
 pub use stats::{StatsJob, StatsReport};
 pub use tables::edit_remarks;
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
-    DecimalMark, Delimiter, FillValue, FormatName, KindName, NewVersion, NullsName, NumberName,
-    OutsideValue, ShardChoice, SpaceBox, SpaceName, StatisticsUnit,
+    DecimalMark, Delimiter, DeltaText, FillValue, FormatName, KindName, NewVersion, NullsName,
+    NumberName, OutsideValue, PieceText, ShardChoice, SpaceBox, SpaceName, StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

@@ -36,6 +36,8 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
                 "name" => "the name of an attribute",
                 "chunk_shape" => "a size for each axis",
                 "bounds" => "two corners",
+                "file" | "folder" => "a path",
+                "by" => "group, attribute NAME, region, or count N",
                 _ => "a path or URL",
             };
             return Err(JobError::option(name, "nothing", expected));

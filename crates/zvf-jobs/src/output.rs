@@ -1,6 +1,8 @@
 //! Output files at a path or a URL. They appear under their names only when they are complete. Devices and pipes are written to directly,
 //! since a rename would replace them.
 
+mod dir;
+mod sink;
 mod staged;
 mod upload;
 
@@ -9,13 +11,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 use zvf_convert::output::{
     ArrowWriter, CsvWriter, NdjsonWriter, NpyWriter, Rows, SpooledNpy, TableWriter,
 };
 
 use crate::JobError;
 use crate::error::Result;
+pub(crate) use dir::GROUPS;
+pub(crate) use sink::{Place, Sink};
 pub use staged::{Staged, is_special, remove_path, unfinished_files};
 pub use upload::Output;
 
@@ -23,8 +28,9 @@ pub use upload::Output;
 const BUFFER: usize = 1 << 18;
 
 /// Formats of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
 pub enum TableFormat {
     /// Comma-separated values with a header line
     Csv,
@@ -37,6 +43,21 @@ pub enum TableFormat {
     /// Parquet file
     #[cfg(feature = "parquet")]
     Parquet,
+}
+
+/// That of every build.
+impl JsonSchema for TableFormat {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TableFormat".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": ["csv", "ndjson", "arrow", "npy", "parquet"]})
+    }
 }
 
 impl TableFormat {
@@ -105,7 +126,7 @@ impl TableFile {
     /// # Errors
     ///
     /// Usage, when the schema does not fit the format or `path` is a directory; I/O.
-    pub fn create(path: &Path, format: TableFormat, schema: &Schema) -> Result<Self> {
+    pub fn create(path: &Path, format: TableFormat, schema: &arrow_schema::Schema) -> Result<Self> {
         let failed = |error| JobError::file("write", path)(error);
         let target = path.to_owned();
         if is_special(path) {
@@ -176,7 +197,7 @@ impl TableFile {
 pub fn table_writer<W: Write + Send + 'static>(
     format: TableFormat,
     out: W,
-    schema: &Schema,
+    schema: &arrow_schema::Schema,
 ) -> std::io::Result<Box<dyn TableWriter + Send>> {
     Ok(match format {
         TableFormat::Csv => Box::new(CsvWriter::new(out, schema)?),
@@ -190,3 +211,6 @@ pub fn table_writer<W: Write + Send + 'static>(
         TableFormat::Parquet => Box::new(zvf_convert::output::ParquetWriter::new(out, schema)?),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,6 +34,13 @@ impl FromStr for Term {
     }
 }
 
+impl Term {
+    /// The word `all`.
+    pub(crate) fn all() -> Self {
+        Self("all".into())
+    }
+}
+
 impl JsonSchema for Term {
     fn inline_schema() -> bool {
         true
@@ -201,9 +208,16 @@ pub(crate) fn of_member(error: QueryError) -> JobError {
     }
 }
 
-fn set(spec: &mut QuerySpec, member: &str, term: Option<&Term>) -> Result<()> {
+/// Sets a member of a query, if it is given.
+pub(crate) fn set(spec: &mut QuerySpec, member: &str, term: Option<&Term>) -> Result<()> {
     let set = term.map_or(Ok(()), |Term(value)| spec.set_json(member, value));
     set.map_err(of_member)
+}
+
+/// Sets the columns of the vertex table, if some are named.
+pub(crate) fn set_columns(spec: &mut QuerySpec, columns: &[String]) -> Result<()> {
+    let columns = (!columns.is_empty()).then(|| columns.join(","));
+    set_text(spec, "columns", columns.as_deref())
 }
 
 fn set_text(spec: &mut QuerySpec, member: &str, text: Option<&str>) -> Result<()> {
@@ -267,13 +281,42 @@ impl SelectionOptions {
         }
     }
 
+    /// Ids of objects that are texts.
+    fn ids(&self) -> Option<Vec<&str>> {
+        match &self.objects.as_ref()?.0 {
+            Value::String(text) => Some(vec![text]),
+            Value::Array(items) => items.iter().map(Value::as_str).collect(),
+            _ => None,
+        }
+    }
+
+    /// Asks for the objects of several words, each with ids and ranges, or `@FILE`.
+    pub fn set_objects(&mut self, words: &[String]) {
+        let is_file = |word: &String| word.starts_with('@');
+        let words: Value = match words {
+            [word] => word.as_str().into(),
+            several if several.iter().any(is_file) => several.into(),
+            several => several.join(",").into(),
+        };
+        self.objects = Some(Term(words));
+    }
+
     /// The terms that are no parts of space; those that name files with `files` alone.
     fn spec(&self, files: bool) -> Result<QuerySpec> {
         let mut spec = QuerySpec::new();
-        match &self.objects {
-            Some(Term(Value::String(text))) if text.starts_with('@') && !files => {}
-            Some(Term(Value::String(text))) => spec.objects = Some(read_ids(text)?),
-            other => set(&mut spec, "objects", other.as_ref())?,
+        match self.ids() {
+            Some(words) if words.iter().all(|word| !word.starts_with('@')) => {
+                set(&mut spec, "objects", self.objects.as_ref())?;
+            }
+            Some(words) if files => {
+                let mut ids = IdRanges::default();
+                for word in words {
+                    ids.append(&read_ids(word)?);
+                }
+                spec.objects = Some(ids);
+            }
+            Some(_) => {}
+            None => set(&mut spec, "objects", self.objects.as_ref())?,
         }
         set(&mut spec, "bbox", self.bbox.as_ref())?;
         let groups = self.groups.as_ref();
@@ -314,6 +357,51 @@ impl SelectionOptions {
             Ok((opened, query.map_err(JobError::query(store))?))
         }
         .boxed()
+    }
+}
+
+/// Opens a store for a query that is described, with the documents that it needs.
+pub(crate) fn opened<'a>(
+    spec: &'a QuerySpec,
+    store: &'a str,
+    context: &'a Context,
+) -> BoxFuture<'a, Result<(Store, Query)>> {
+    async move {
+        spec.check().map_err(of_member)?;
+        if !spec.needs_store() {
+            let query = spec.plain().map_err(of_member)?;
+            let opened = context.open(store, query.level, query.need()).await?;
+            return Ok((opened, query));
+        }
+        let need = Need {
+            groups: true,
+            ..Need::nothing()
+        };
+        let opened = context.open(store, spec.level, need).await?;
+        let query = spec.resolve(&opened).await;
+        Ok((opened, query.map_err(JobError::query(store))?))
+    }
+    .boxed()
+}
+
+impl SelectName {
+    /// Checks that a relation is requested of whole objects only.
+    ///
+    /// # Errors
+    ///
+    /// Misuse.
+    pub fn check(select: Option<Self>, relation: Option<ObjectRelation>) -> Result<()> {
+        let other = match select {
+            Some(Self::Vertices) => "vertices",
+            Some(Self::Chunks) => "chunks",
+            Some(Self::Objects) | None => return Ok(()),
+        };
+        let Some(relation) = relation else {
+            return Ok(());
+        };
+        let found = format!("`select` {other} beside it");
+        let expected = "whole objects: `select` objects, or none";
+        Err(JobError::option(relation.name(), found, expected))
     }
 }
 

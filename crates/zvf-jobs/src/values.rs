@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use zvf_codec::Compression;
 use zvf_convert::{Format, Nulls, Space};
 use zvf_encode::{AttributeSpec, AttributeType, Kind, NumberType, ShardShape, TargetVersion};
-use zvf_query::{BBox, StatisticsBy};
+use zvf_query::{BBox, PieceOf, StatisticsBy};
 use zvf_validate::Check;
 
 /// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
@@ -119,6 +119,18 @@ written! {
     SpaceBox(BBox): {"type": "string"}, |value| text(value, space_box);
     /// How chunks are compressed: a text such as `zstd:3`, or a list of codecs.
     CodecChoice(Compression): {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "object"]}}]}, codec, default "auto": Compression::Auto;
+    /// Levels that links span, such as `+1`.
+    DeltaText(i32): {"type": ["string", "integer"]}, |value| {
+        let number = value.is_number().then(|| json!(value.to_string()));
+        // `1` is as good as `+1`.
+        text(number.as_ref().unwrap_or(value), |text| {
+            text.parse().map_err(|_| "0, +1, -1 and the like")
+        })
+    }, default "0": 0;
+    /// A piece of a selection, `I/N`.
+    PieceText(PieceOf): {"type": "string"}, |value| text(value, |text| {
+        text.parse().map_err(|_| "I/N with I from 0 and below N, e.g. 3/16")
+    });
     /// Chunks of a shard along each axis, `auto` or `none`.
     ShardChoice(ShardShape): {"anyOf": [
         {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},

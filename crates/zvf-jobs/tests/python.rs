@@ -16,12 +16,23 @@ const FILE: &str = "python/zvf/_job_options.py";
 const WIDTH: usize = 150;
 
 /// Options with a type of the package, by job and name, `""` of all jobs: its functions take more than the job does, or name what a text may be.
-const NAMED: [(&str, &str, &str); 4] = [
+const NAMED: [(&str, &str, &str); 9] = [
     ("", "kind", "Kind | None"),
+    ("export", "bbox", BBOX),
+    ("export", "faces", "bool | Path | None"),
+    ("split", "bbox", BBOX),
+    ("export", "objects", IDS),
+    ("split", "objects", IDS),
     ("", "scale", "float | Sequence[float] | None"),
     ("sample", "affine", "ArrayLike | Path | None"),
     ("sample", "index", "Mapping[str | int, int] | None"),
 ];
+
+/// A box, as `Store.query` takes it.
+const BBOX: &str = "Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None";
+
+/// Ids of objects, as `Store.query` takes them.
+const IDS: &str = "ArrayLike | range | str | None";
 
 /// The type of a value with a schema.
 fn hint(of: &Value) -> String {
@@ -144,6 +155,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from ._store import Box
     from ._write import Kind
 
 Path: TypeAlias = str | os.PathLike[str]

@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::ValueEnum;
-
-use zvf_convert::is_template;
+use zvf_jobs::{ExportJob, Job};
 use zvf_neuroglancer::Shards;
-use zvf_query::PieceOf;
 
-use zvf_jobs::{LevelOptions, SelectName, SelectionOptions};
+use super::JobArgs;
 
 /// `zvf export`
 #[derive(Debug, Args)]
@@ -52,53 +50,26 @@ Examples:
   zvf export brain.zarrvectors brain --format precomputed
   zvf export brain.zarrvectors brain --format precomputed --shards 4")]
 pub(crate) struct ExportArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
+    /// The options.
+    #[command(flatten)]
+    of_job: JobArgs<ExportJob>,
     /// The file to write; an existing file is replaced
     #[arg(required_unless_present = "output")]
     file: Option<PathBuf>,
     /// The same as FILE
     #[arg(short, long = "output", value_name = "FILE", conflicts_with = "file")]
     output: Option<PathBuf>,
-    /// Which rows are used
-    #[command(flatten)]
-    pub(crate) terms: SelectionOptions,
-    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
-    /// for lines, polylines and streamlines, else vertices]
-    #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectName>,
-    /// Which level is read
-    #[command(flatten)]
-    pub(crate) at: LevelOptions,
-    /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
-    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
-    pub(crate) split: Option<PieceOf>,
-    /// The first N vertices; of whole objects as many as fit
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Attributes of vertices to write: all, none, or names
-    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
-    pub(crate) attributes: String,
-    /// .trk, .tck, .trx: positions as they are stored, in whatever frame that is
-    #[arg(long)]
-    pub(crate) keep_frame: bool,
-    /// Tables: another table for the edges of a graph or skeleton
-    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
-    pub(crate) edges: Option<PathBuf>,
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
     #[arg(long, value_enum, conflicts_with_all = [
         "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending", "objects",
         "groups", "where",
-        "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
+        "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split", "print_job"
     ])]
     pub(crate) format: Option<FolderFormat>,
     /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than
     /// 10000 files otherwise; none: a file each; or 2 to the power of BITS shards, at most 20. Legacy meshes have no shards
     #[arg(long, value_name = "auto|none|BITS", value_parser = shards, default_value = "auto", requires = "format")]
     pub(crate) shards: Shards,
-    /// Tables: another table for the faces of a mesh
-    #[arg(long, value_name = "FILE")]
-    pub(crate) faces: Option<PathBuf>,
 }
 
 impl ExportArgs {
@@ -108,10 +79,19 @@ impl ExportArgs {
         given.unwrap_or_else(|| Path::new(""))
     }
 
-    /// The template of the files of the objects, if the name is one.
-    pub(crate) fn template(&self) -> Option<&str> {
-        let text = self.file().to_str().filter(|path| is_template(path));
-        text.filter(|_| self.format.is_none())
+    /// The options, but for the file.
+    pub(crate) fn options(&self) -> &ExportJob {
+        &self.of_job.job
+    }
+
+    /// The job, and whether it is printed only; `None` if views are written.
+    pub(crate) fn job(&self) -> Option<(Job, bool)> {
+        if self.format.is_some() {
+            return None;
+        }
+        let mut job = self.options().clone();
+        job.file = self.file().to_owned();
+        Some((job.into(), self.of_job.print_job))
     }
 }
 

@@ -268,6 +268,9 @@ mod tests {
                 "validate" => &about_the_report,
                 "import" => &["status", "discard_parts"],
                 "repair" => &["format"],
+                // The same as FILE, and views.
+                "export" => &["output", "format", "shards"],
+                "query" => &["explain"],
                 _ => &[],
             };
             assert_eq!(more, expected, "{name}");

@@ -35,26 +35,26 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use zvf_jobs::{
-    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, Job, MeasureJob, MigrateJob, ObjectsJob,
-    PyramidJob, RechunkJob, ResampleJob, SimplifyJob, StatsJob, VacuumJob,
+    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, Job, LinksJob, MeasureJob,
+    MigrateJob, ObjectsJob, PyramidJob, QueryJob, RechunkJob, ResampleJob, SampleRowsJob,
+    SimplifyJob, SplitJob, StatsJob, TailJob, VacuumJob,
 };
 
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use edit::EditArgs;
 pub(crate) use export::ExportArgs;
-pub(crate) use head::{HeadArgs, RowArgs, SampleRowsArgs, TailArgs};
 pub(crate) use import::ImportArgs;
-pub(crate) use info::{InfoArgs, LinksArgs};
+pub(crate) use info::InfoArgs;
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use query::{GetArgs, QueryArgs, ResultArgs, SplitsArgs};
+pub(crate) use query::{GetArgs, QueryArgs, SplitsArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-pub(crate) use stores::{MergeArgs, SplitArgs};
+pub(crate) use stores::MergeArgs;
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -139,22 +139,26 @@ pub(crate) enum Command {
     /// Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout
     Info(InfoArgs),
     /// Selects vertices, links and objects by box, object, group or attribute
-    Query(QueryArgs),
+    Query(Box<QueryArgs>),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
     Splits(SplitsArgs),
     /// Reads whole objects by id, in the given order
-    Get(GetArgs),
+    Get(Box<GetArgs>),
     /// Lists the objects of a level with their sizes and attributes
     #[command(after_help = info::OBJECTS)]
     Objects(JobArgs<ObjectsJob>),
     /// Lists the stored records of a link family, endpoint by endpoint
-    Links(LinksArgs),
+    #[command(after_help = info::LINKS)]
+    Links(JobArgs<LinksJob>),
     /// Shows the first rows of a store or a selection
-    Head(HeadArgs),
+    #[command(after_help = head::HEAD)]
+    Head(Box<JobArgs<HeadJob>>),
     /// Shows the last rows of a store or a selection
-    Tail(TailArgs),
+    #[command(after_help = head::TAIL)]
+    Tail(Box<JobArgs<TailJob>>),
     /// Draws rows of a store or a selection at random
-    SampleRows(SampleRowsArgs),
+    #[command(after_help = head::SAMPLE_ROWS)]
+    SampleRows(Box<JobArgs<SampleRowsJob>>),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
     #[command(after_help = stats::STATS)]
     Stats(Box<JobArgs<StatsJob>>),
@@ -175,15 +179,16 @@ pub(crate) enum Command {
     #[command(after_help = jobs::CREATE)]
     Create(Box<JobArgs<CreateJob>>),
     /// Writes a selection of a store as a file of another format, by its ending
-    Export(ExportArgs),
+    Export(Box<ExportArgs>),
     /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
     #[cfg(feature = "plot")]
     Plot(Box<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
     #[command(after_help = jobs::COPY)]
     Copy(JobArgs<CopyJob>),
-    /// Makes a store or a file of each group, value of an attribute, or of parts of equal size
-    Split(SplitArgs),
+    /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
+    #[command(after_help = stores::SPLIT)]
+    Split(Box<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
     Merge(MergeArgs),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
@@ -262,6 +267,14 @@ impl Command {
             Self::Measure(args) => Some(args.job()),
             Self::Objects(args) => Some(args.job()),
             Self::Diff(args) => Some(args.job()),
+            Self::Export(args) => args.job(),
+            Self::Split(args) => Some(args.job()),
+            Self::Links(args) => Some(args.job()),
+            Self::Head(args) => Some(args.job()),
+            Self::Tail(args) => Some(args.job()),
+            Self::SampleRows(args) => Some(args.job()),
+            Self::Query(args) => Some(as_job(args.job())),
+            Self::Get(args) => Some(as_job(args.job())),
             _ => None,
         }
     }
@@ -276,6 +289,10 @@ pub(crate) fn command_of<'c>(of: &'c clap::Command, job: &str) -> Option<&'c cla
             None => rest.is_empty().then_some(command),
         }
     })
+}
+
+fn as_job((job, print): (QueryJob, bool)) -> (Job, bool) {
+    (job.into(), print)
 }
 
 #[cfg(test)]
@@ -304,6 +321,7 @@ mod tests {
             panic!("query")
         };
         let term = |text: &str| text.parse::<Term>().ok();
+        let (query, _) = query.job();
         assert_eq!(query.terms.bbox, term("-10,-10:5,5"));
         assert_eq!(query.terms.objects, term("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;

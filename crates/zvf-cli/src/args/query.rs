@@ -1,10 +1,11 @@
 //! `zvf query` and `zvf get`: selections and what is written of them.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use zvf_jobs::{LevelOptions, RegionOptions, SelectName, SelectionOptions, TableFormat};
-use zvf_query::PieceOf;
+use zvf_jobs::{
+    LevelOptions, QueryJob, RegionOptions, ResultOptions, SelectName, SelectionOptions,
+};
+
+use super::JobArgs;
 
 /// `zvf query`
 #[derive(Debug, Args)]
@@ -63,24 +64,19 @@ Examples:
   zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json
   zvf query s3://bucket/tracts.zarrvectors --bbox 60,80,60:80,90,70 --explain")]
 pub(crate) struct QueryArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// Which rows are used
+    /// The options.
     #[command(flatten)]
-    pub(crate) terms: SelectionOptions,
-    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
-    /// [default: vertices; objects in files of lines, polylines and streamlines]
-    #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectName>,
-    /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
-    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
-    pub(crate) split: Option<PieceOf>,
+    of_job: JobArgs<QueryJob>,
     /// Shows what the query would read: chunks, cells of each array, steps of requests; only documents are read
-    #[arg(long, conflicts_with_all = ["output", "format"])]
+    #[arg(long, conflicts_with_all = ["output", "format", "print_job"])]
     pub(crate) explain: bool,
-    /// What is written and how
-    #[command(flatten)]
-    pub(crate) result: ResultArgs,
+}
+
+impl QueryArgs {
+    /// The job, and whether it is printed only.
+    pub(crate) fn job(&self) -> (QueryJob, bool) {
+        (self.of_job.job.clone(), self.of_job.print_job)
+    }
 }
 
 /// `zvf splits`
@@ -149,28 +145,21 @@ pub(crate) struct GetArgs {
     pub(crate) region: RegionOptions,
     /// What is written and how
     #[command(flatten)]
-    pub(crate) result: ResultArgs,
+    pub(crate) result: ResultOptions,
+    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    #[arg(long)]
+    pub(crate) print_job: bool,
 }
 
-/// What `query` and `get` write and how.
-#[derive(Debug, Args)]
-pub(crate) struct ResultArgs {
-    /// Which level is read
-    #[command(flatten)]
-    pub(crate) at: LevelOptions,
-    /// The first N vertices; `zvf query --select objects` keeps whole objects while they fit
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Attributes to read: all, none, or names (which also work if the storage cannot list)
-    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
-    pub(crate) attributes: String,
-    /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each), geometry (points in well-known binary)
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
-    /// Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// Format of the vertex table, on stdout unless -o is given
-    #[arg(long, value_enum, value_name = "F")]
-    pub(crate) format: Option<TableFormat>,
+impl GetArgs {
+    /// The query that it is, and whether it is printed only.
+    pub(crate) fn job(&self) -> (QueryJob, bool) {
+        let mut job = QueryJob::default();
+        job.store.clone_from(&self.store);
+        job.terms.set_objects(&self.ids);
+        job.terms.ignore_missing = self.ignore_missing;
+        job.terms.place = self.region.clone();
+        job.result = self.result.clone();
+        (job, self.print_job)
+    }
 }

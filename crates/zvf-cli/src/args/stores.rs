@@ -1,22 +1,20 @@
 //! `zvf split` and `zvf merge`: stores of parts of a store, and one of several.
 
-use std::path::PathBuf;
-
 use clap::Args;
-
-use zvf_jobs::{Job, MergeJob, SelectionOptions};
+use zvf_jobs::{Job, MergeJob};
 
 use super::JobArgs;
 
-/// `zvf split`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What the help of `zvf split` says after its options.
+pub(crate) const SPLIT: &str = "\
 DIR gets a store for each part, or with --format a file of that format: NAME.zarrvectors, NAME.swc. NAME is that of the group, the value of the \
-attribute, or a number; characters that some system does not allow become _, and equal names get -2, -3 and so on.
+attribute or region, or a number; characters that some system does not allow become _, and equal names get -2, -3 and so on.
 
 --by group: the objects of each group; one of several groups is in several parts. --by attribute NAME: by the values of an attribute of objects, or of \
 vertices if the store has no objects: texts, whole numbers, truth values. --by count N: N parts of about as many vertices, each object in one of \
-them. A warning names what is in no part. The other options select what is split.
+them. A warning names what is in no part. --by region: the vertices in each --named region, or whole objects with a vertex in it; --inside, \
+--starting and --ending are as in `zvf query`. Parts may overlap, and empty ones are not made; what is in no region is in no part. The other \
+options select what is split.
 
 Parts have whole objects if the store has objects, attributes, units, groups of their objects, headers, and links inside the part; level 0 alone. \
 Each part is written completely or not at all, and existing parts are kept. After an interruption the same command continues; add \
@@ -27,26 +25,9 @@ Examples:
   zvf split tracts.zarrvectors bundles --by group --format trk
   zvf split neurons.zarrvectors by-type --by attribute cell_type --format swc
   zvf split points.zarrvectors quarters --by count 4
-  zvf split synapses.zarrvectors sure --by attribute type --where 'confidence > 0.9'")]
-pub(crate) struct SplitArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// The directory of the parts; it is created
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// What parts have in common: group, attribute NAME, or count N
-    #[arg(long, num_args = 1..=2, required = true, value_names = ["group|attribute|count", "NAME|N"])]
-    pub(crate) by: Vec<String>,
-    /// Files of this format instead of stores, by its ending, e.g. swc, trk, csv
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
-    /// Which objects or vertices are split
-    #[command(flatten)]
-    pub(crate) terms: SelectionOptions,
-    /// Removes what an interrupted writer left of a part; a finished store is never touched
-    #[arg(long)]
-    pub(crate) clear_leftovers: bool,
-}
+  zvf split tracts.zarrvectors sides --by region --named left='box(x=:0)' --named right='box(x=0:)' --inside
+  zvf split points.zarrvectors areas --by region --named cortex='mask(@aparc.nii.gz, 1022)' --named core='sphere(1,2,3,4)' --format csv
+  zvf split synapses.zarrvectors sure --by attribute type --where 'confidence > 0.9'";
 
 /// `zvf merge`
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_query::{LevelPlan, Query};
+use zvf_store::Store;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -13,9 +14,13 @@ use crate::output::{print_json, print_text};
 /// # Errors
 ///
 /// As the store and the documents say.
-pub(crate) fn run(url: &str, query: &Query, context: &mut Context<'_>) -> Result<()> {
-    let store = context.open(url, query.level, query.need())?;
-    let levels = context.wait_at(url, query.plan(&store))?;
+pub(crate) fn run(
+    url: &str,
+    store: &Store,
+    query: &Query,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let levels = context.wait_at(url, query.plan(store))?;
     context.warn(&store.warnings());
     if context.common.json {
         let levels: Vec<Value> = levels.iter().map(LevelPlan::to_json).collect();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use clap::CommandFactory;
 use tempfile::TempDir;
-use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport};
+use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
 use zvf_write::WriteError;
 
 use super::{edited, guarded, import, made, stepped};
@@ -16,32 +16,33 @@ use crate::output::print_json;
 use crate::output::table::counted;
 use crate::progress::Progress;
 
-/// Runs the job of a command, or prints it. `None`: there is no report.
+/// Runs the job of the command with a name, or prints it. `None`: there is no report.
 ///
 /// # Errors
 ///
 /// The errors of the job, with options named by their flags.
 pub(super) fn of_command(
+    name: &str,
     job: &Job,
     print: bool,
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
-    job.check().map_err(|error| by_flag(job, error))?;
+    let failed = |error| by_flag(name, error);
+    job.check().map_err(failed)?;
     if !print {
-        return report(job, by_flag, context);
+        return report(job, &failed, context);
     }
-    let document = job.to_json().map_err(|error| by_flag(job, error))?;
-    print_json(&document).map(|()| None)
+    print_json(&job.to_json().map_err(failed)?).map(|()| None)
 }
 
-/// The error of a job that was given by flags.
-fn by_flag(job: &Job, error: JobError) -> CliError {
+/// The error of a job that was given by the flags of a command.
+pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     let JobError::Option { mut path, mut what } = error else {
         return error.into();
     };
     let member = path.split(['[', '.']).next().unwrap_or(&path).to_owned();
     let program = Cli::command();
-    let command = command_of(&program, job.name());
+    let command = command_of(&program, command);
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
             // Words of a command line have no numbers.
@@ -65,7 +66,7 @@ fn by_flag(job: &Job, error: JobError) -> CliError {
 /// The errors of the job; `failed` converts errors about members.
 pub(super) fn report(
     job: &Job,
-    failed: fn(&Job, JobError) -> CliError,
+    failed: &dyn Fn(JobError) -> CliError,
     context: &mut Context<'_>,
 ) -> Result<Option<JobReport>> {
     let given = job;
@@ -97,7 +98,7 @@ pub(super) fn report(
                     "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit";
                 Err(CliError::new(Class::Busy, format!("{source}; {hint}")))
             }
-            (_, Err(error)) => Err(failed(job, error)),
+            (_, Err(error)) => Err(failed(error)),
         }
     })?;
     let names = |files: &[PathBuf]| {
@@ -109,6 +110,9 @@ pub(super) fn report(
     match (given, &mut done) {
         (Job::Import(given), Some(JobReport::Import(ImportReport::Store(done)))) => {
             done.files = names(&given.files);
+        }
+        (_, Some(JobReport::Query(QueryReport::Answer(done)))) => {
+            done.traffic = Some(context.traffic());
         }
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}
@@ -149,7 +153,7 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
 }
 
 /// The context of a job: the flags, and displays on stderr.
-fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
+pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, display) = (job.unit(), context.shows_progress());
     let read = Arc::new(match unit {
         "bytes" => Progress::of_bytes(display),
@@ -209,7 +213,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
         Job::Copy(_) => made(store, job.name(), true),
-        Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
+        Job::Split(_) | Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
             made(store, job.name(), false)
         }
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),

@@ -1,36 +1,6 @@
-//! Shared code of `zvf links` and `zvf head`: lists one table up to a limit, for the terminal or in a file.
+//! What several commands say of rows and levels.
 
-use std::path::Path;
-
-use zvf_jobs::Listing;
-use zvf_query::{Answer, Table};
-use zvf_store::Store;
-
-use crate::context::Context;
-use crate::error::Result;
 use crate::output::table::count;
-
-/// Reads one table of an answer, as [`Listing::read`], and prints its warnings.
-///
-/// # Errors
-///
-/// As there.
-pub(crate) fn read(
-    context: &mut Context<'_>,
-    store: &Store,
-    answer: Answer,
-    table: Table,
-    output: Option<&Path>,
-    limit: Option<u64>,
-) -> Result<Listing> {
-    let progress = context.progress("rows");
-    let add = |rows| progress.add(rows);
-    let limits = (output, limit, None);
-    let listing = context.wait(Listing::read(store, answer, table, limits, &add))??;
-    drop(progress);
-    context.warn(&listing.warnings);
-    Ok(listing)
-}
 
 /// A text with the number of rows that are not listed; empty if all are.
 pub(crate) fn more(rows: u64, total: u64) -> String {

@@ -34,7 +34,6 @@ mod serve;
 mod split;
 mod splits;
 mod stats;
-mod summary;
 mod validate;
 #[cfg(feature = "volumes")]
 mod volume;
@@ -123,21 +122,20 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
         Command::Info(args) => info::run(args, context),
-        Command::Query(args) => query::query(args, context),
+        Command::Query(args) if args.explain => query::explained(args, context),
+        Command::Query(args) if query::is_printed(&args.job()) => {
+            query::print("query", args.job().0, context)
+        }
         Command::Splits(args) => splits::run(args, context),
-        Command::Get(args) => query::get(args, context),
-        Command::Links(args) => links::run(args, context),
-        Command::Head(args) => head::run(args, context),
-        Command::Tail(args) => head::tail(args, context),
-        Command::SampleRows(args) => head::sample_rows(args, context),
+        Command::Get(args) if query::is_printed(&args.job()) => {
+            query::print("get", args.job().0, context)
+        }
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
-        Command::Export(args) if args.template().is_some() => split::each_object(args, context),
-        Command::Export(args) => export::run(args, context),
+        Command::Export(args) if args.format.is_some() => precomputed::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
-        Command::Split(args) => split::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
         #[cfg(feature = "volumes")]

@@ -23,13 +23,13 @@ const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 ///
 /// Usage, for a folder with files of another program; as the store, its queries and the disk say.
 pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
-    if args.at.level != 0 {
+    if args.options().at.level != 0 {
         return Err(CliError::usage(
             "--level: views are made of level 0 and of the levels that complete it",
         ));
     }
     let budget = context.common.memory_budget.unwrap_or(BUDGET);
-    let store = context.open(&args.store, 0, Need::all())?;
+    let store = context.open(&args.options().store, 0, Need::all())?;
     let staged = Staged::directory(args.file(), &OURS)?;
     let stop = crate::output::interrupt::stop();
     let shards = args.shards;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         stop.or(export_precomputed(store, &folder, budget, shards))
             .await
     })??;
-    let done = done.map_err(|error| CliError::from(error).at(&args.store))?;
+    let done = done.map_err(|error| CliError::from(error).at(&args.options().store))?;
     let place = staged.commit()?;
     let left_out: Vec<String> = done
         .left_out
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     let place = place.display().to_string();
     if context.common.json {
         return print_json(&json!({
-            "store": args.store,
+            "store": args.options().store,
             "folder": place,
             "format": "precomputed",
             "views": done.views,

@@ -1,214 +1,180 @@
-//! `zvf query` and `zvf get`: a selection, written or summed up.
+//! `zvf query` and `zvf get`: a table on stdout, plans, and what a report says to people.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::io::{BufWriter, stdout};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use zvf_convert::{Format, groups_of, groups_table};
-use zvf_jobs::Output;
-#[cfg(feature = "parquet")]
-use zvf_jobs::TableFormat;
-use zvf_query::{Query, Select, Table};
+use arrow_schema::Schema;
+use zvf_convert::output::axis_names;
+use zvf_jobs::{QueryAnswered, QueryJob, QueryReport, TableRows};
 
-use super::explain;
-use super::export::Job;
-use super::select;
-use super::splits;
-use super::summary::{Digest, Report};
-use crate::args::{GetArgs, QueryArgs, ResultArgs};
+use super::listing::chain;
+use super::{explain, export, jobs};
+use crate::args::QueryArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::dir::GROUPS;
-use crate::output::table::counted;
-use crate::output::{Sink, Target, print_json, print_text};
+use crate::output::table::{TextTable, count, counted};
+use crate::output::{BUFFER, print_text};
 
-/// Runs `zvf query`.
+/// Shows what a query would read.
 ///
 /// # Errors
 ///
-/// As the store, the query and the output say.
-pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
-    let output = output(&args.store, &args.result, context)?;
-    let target = target(&args.result, output.as_ref(), context)?;
-    let mut query = select::of_query(args, &target, context)?;
-    if let Some(split) = args.split {
-        query = match &target {
-            Target::Export(_, format) => {
-                let file = (*format, args.select.map(Select::from), false);
-                splits::of_file(&args.store, &query, file, split, context)?
-            }
-            _ => splits::one(&args.store, &query, split, context)?,
-        };
-    }
-    if args.explain {
-        return explain::run(&args.store, &query, context);
-    }
-    match (&target, output) {
-        (Target::Export(_, format), Some(output)) => {
-            let select = args.select.map(Select::from);
-            export(&args.store, query, (output, *format), select, context)
-        }
-        (target, output) => run(&args.store, query, (target, output), context),
-    }
+/// As the store and the documents say.
+pub(super) fn explained(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
+    let (job, _) = args.job();
+    let with = context.of_jobs();
+    let opened = context.wait(job.open(&with))?;
+    let (store, query) = opened.map_err(|error| jobs::by_flag("query", error))?;
+    explain::run(&job.store, &store, &query, context)
 }
 
-/// Runs `zvf get`.
+/// Whether the table of vertices goes to stdout.
+pub(super) fn is_printed((job, print_job): &(QueryJob, bool)) -> bool {
+    !print_job && job.result.output.is_none() && job.result.format.is_some()
+}
+
+/// Prints the table of vertices.
 ///
 /// # Errors
 ///
-/// As [`query`].
-pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
-    let output = output(&args.store, &args.result, context)?;
-    let target = target(&args.result, output.as_ref(), context)?;
-    let query = select::of_get(args, &target, context)?;
-    match (&target, output) {
-        (Target::Export(_, format), Some(output)) => {
-            export(&args.store, query, (output, *format), None, context)
-        }
-        (target, output) => run(&args.store, query, (target, output), context),
-    }
-}
-
-fn output(store: &str, args: &ResultArgs, context: &Context<'_>) -> Result<Option<Output>> {
-    let of = |given: &PathBuf| Output::of(given, store, &context.options().io);
-    Ok(args.output.as_ref().map(of).transpose()?)
-}
-
-fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> Result<Target> {
-    let target = Target::of(output.map(Output::path), args.format)?;
-    #[cfg(feature = "parquet")]
-    let target = match target {
-        Target::Export(file, Format::Parquet) if !args.columns.is_empty() => {
-            Target::File(file, TableFormat::Parquet)
-        }
-        other => other,
-    };
-    if context.common.json && matches!(target, Target::Stdout(_)) {
+/// As the store and the query say; usage, with --json.
+pub(super) fn print(name: &str, job: QueryJob, context: &mut Context<'_>) -> Result<()> {
+    if context.common.json {
         return Err(CliError::usage(
             "--json and --format both want stdout: give -o OUT for the table",
         ));
     }
-    if let (Target::Export(file, _), false) = (&target, args.columns.is_empty()) {
-        return Err(CliError::usage(format!(
-            "--columns: found some for {}, expected none: they are for .arrow, .csv, .ndjson, .parquet and directories; --attributes chooses \
-             attributes",
-            file.display()
-        )));
-    }
-    Ok(target)
-}
-
-/// Writes a file as `zvf export` does.
-fn export(
-    store: &str,
-    query: Query,
-    (output, format): (Output, Format),
-    select: Option<Select>,
-    context: &mut Context<'_>,
-) -> Result<()> {
-    let file = output.path().to_owned();
-    let mut job = Job {
-        store,
-        file: &file,
-        format,
-        links: None,
-        faces: false,
-        query,
-        select,
-        keep_frame: false,
-    };
-    let done = job.write(context)?;
-    let sent = context.sent(output, vec![file.clone()])?;
-    job.file = sent.first().unwrap_or(&file);
-    if context.common.json {
-        return print_json(&job.document(&done));
-    }
-    context.remark(&format!("wrote {}", job.line(&done)));
+    let given = job.clone().into();
+    let with = jobs::running(&given, context);
+    let out = BufWriter::with_capacity(BUFFER, stdout());
+    let done = context.wait(job.write_table(Box::new(out), &with))?;
+    drop(with);
+    let done = done.map_err(|error| jobs::by_flag(name, error))?;
+    context.warn(&done.warnings);
     Ok(())
 }
 
-fn run(
-    url: &str,
-    query: Query,
-    (target, output): (&Target, Option<Output>),
-    context: &mut Context<'_>,
-) -> Result<()> {
-    let level = query.level;
-    let store = context.open(url, level, query.need())?;
-    let mut answer = context.wait_at(url, zvf_query::query(&store, query))?;
-    let (has_links, has_objects) = (
-        answer.schema(Table::Links).is_some(),
-        answer.schema(Table::Objects).is_some(),
+/// Shows a report: files on stderr, or a summary.
+///
+/// # Errors
+///
+/// I/O.
+pub(super) fn show(report: &QueryReport, context: &Context<'_>) -> Result<()> {
+    let done = match report {
+        QueryReport::File(done) => {
+            context.remark(&format!("wrote {}", export::line(done)));
+            return Ok(());
+        }
+        QueryReport::Answer(done) => done,
+        _ => return Ok(()),
+    };
+    for file in &done.files {
+        let (rows, what) = done.counted(file);
+        context.remark(&format!("wrote {file}: {}", counted(rows, what)));
+    }
+    match done.files.is_empty() {
+        true => print_text(&text(done)),
+        false => Ok(()),
+    }
+}
+
+/// The summary for people.
+fn text(done: &QueryAnswered) -> String {
+    let mut out = String::new();
+    let mut head = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<10}{value}");
+    };
+    head(
+        "store",
+        format!(
+            "{} ({}, {})",
+            done.store,
+            done.kind,
+            chain(done.level, &done.levels)
+        ),
     );
-    let mut sink = Sink::open(target, |table| answer.schema(table).map(AsRef::as_ref))?;
-    let mut digest = Digest::default();
-    let progress = context.progress("vertices");
-    let grouped = has_objects && matches!(target, Target::Directory(_));
-    let mut members = BTreeSet::new();
-    while let Some((table, batch)) = context.wait_at(url, answer.next())? {
-        digest.look(table, &batch);
-        if grouped && table == Table::Objects {
-            let ids = batch.column_by_name("object_id");
-            let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
-            members.extend(ids.iter().flat_map(|ids| ids.values().iter().copied()));
-        }
-        if table == Table::Vertices {
-            progress.add(batch.num_rows() as u64);
-        }
-        sink.write(table, &batch)?;
-    }
-    drop(progress);
-    let mut left = Vec::new();
-    let mut groups = 0;
-    if grouped {
-        let found = context.wait(groups_of(&store, level, Some(&members)))?;
-        let found = found.map_err(|e| CliError::from(e).at(url))?;
-        if let Some((found, notes)) = found.filter(|(found, _)| !found.members().is_empty()) {
-            let table = groups_table(&found, &store);
-            sink.groups(&table.map_err(|e| CliError::from(e).at(url))?)?;
-            groups = found.members().len() as u64;
-            left = notes;
-        }
-    }
-    let mut files = sink.finish()?;
-    if let Some(output) = output {
-        files = context.sent(output, files)?;
-    }
-    let summary = answer.summary();
-    let warnings = zvf_jobs::warnings_of(&store, &summary.warnings);
-    context.warn(&warnings);
-    for note in &left {
-        context.remark(note);
-    }
-    let traffic = context.traffic();
-    let kind = store.kind().to_string();
-    let report = Report {
-        store: url,
-        kind,
-        level,
-        summary,
-        has_links,
-        has_objects,
-        digest: &digest,
-        files: &files,
-        warnings: &warnings,
-        traffic,
+    let cut = if done.truncated {
+        ", cut by --limit"
+    } else {
+        ""
     };
-    if context.common.json {
-        return print_json(&report.document());
+    head("vertices", format!("{}{cut}", count(done.vertices)));
+    if let Some(links) = done.links {
+        head("links", count(links));
     }
-    if *target == Target::Summary {
-        return print_text(&report.text());
+    if let Some(objects) = done.objects {
+        head("objects", count(objects));
     }
-    for file in &files {
-        let rows = match file.file_name().and_then(|name| name.to_str()) {
-            Some("links.arrow") => counted(summary.links, "link"),
-            Some("objects.arrow") => counted(summary.objects, "object"),
-            Some(GROUPS) => counted(groups, "group"),
-            _ => counted(summary.vertices, "vertex"),
-        };
-        context.remark(&format!("wrote {}: {rows}", file.display()));
+    if let Some([lo, hi]) = &done.bounds {
+        let rows = done.first_vertices.as_ref();
+        let names = rows
+            .map(|rows| axis_names(&rows.schema))
+            .unwrap_or_default();
+        let axes: Vec<String> = lo
+            .iter()
+            .zip(hi)
+            .enumerate()
+            .map(|(i, (lo, hi))| match names.get(i) {
+                Some(name) => format!("{name} {lo} to {hi}"),
+                None => format!("{lo} to {hi}"),
+            })
+            .collect();
+        head("bounds", axes.join(", "));
     }
-    Ok(())
+    head(
+        "read",
+        format!(
+            "{}, {}",
+            counted(done.chunks_read, "chunk"),
+            counted(done.cells_read, "cell")
+        ),
+    );
+    let objects = done.objects.unwrap_or(0);
+    for (rows, all, what) in [
+        (&done.first_vertices, done.vertices, "vertices"),
+        (&done.first_objects, objects, "objects"),
+    ] {
+        if let Some(rows) = rows {
+            let _ = write!(out, "\n{}", first(rows, all, what));
+        }
+    }
+    out
+}
+
+/// The first rows of a table under a title.
+fn first(rows: &TableRows, all: u64, what: &str) -> String {
+    let table = titled(rows);
+    let shown = table.len() as u64;
+    let title = if shown < all {
+        format!("first {shown} of {} {what}", count(all))
+    } else {
+        what.to_owned()
+    };
+    format!("{title}\n{}", table.render(2))
+}
+
+/// Rows with the titles of their columns.
+pub(super) fn titled(rows: &TableRows) -> TextTable {
+    let mut table = TextTable::new(titles(&rows.schema));
+    for batch in &rows.batches {
+        table.batch(batch);
+    }
+    table
+}
+
+/// Column titles; positions are one column titled by the axes.
+fn titles(schema: &Schema) -> Vec<String> {
+    let axes = axis_names(schema);
+    let title = |name: &str| {
+        if name == "position" && !axes.is_empty() {
+            axes.join(" ")
+        } else {
+            name.to_owned()
+        }
+    };
+    schema
+        .fields()
+        .iter()
+        .map(|field| title(field.name()))
+        .collect()
 }

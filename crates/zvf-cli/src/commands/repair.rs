@@ -23,7 +23,7 @@ use crate::output::{print_json, print_text};
 /// Findings, as documented in the help; the errors of the job.
 pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     let (job, print) = args.of_job.job();
-    let Some(JobReport::Repair(done)) = jobs::of_command(&job, print, context)? else {
+    let Some(JobReport::Repair(done)) = jobs::of_command(job.name(), &job, print, context)? else {
         return Ok(());
     };
     if context.common.json || args.format == Some(PlanFormat::Json) {

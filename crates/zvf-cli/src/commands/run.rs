@@ -9,8 +9,8 @@ use zvf_validate::Severity;
 #[cfg(feature = "volumes")]
 use super::group;
 use super::{
-    diff, doctor, edit, import, jobs, measure, merge, migrate, objects, pyramid, repair, resample,
-    stats, validate,
+    diff, doctor, edit, export, head, import, jobs, links, measure, merge, migrate, objects,
+    pyramid, query, repair, resample, split, stats, validate,
 };
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
@@ -29,7 +29,11 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
     let Some((job, print)) = command.job() else {
         return Err(defect("a command without a job"));
     };
-    match jobs::of_command(&job, print, context)? {
+    let name = match command {
+        Command::Get(_) => "get",
+        _ => job.name(),
+    };
+    match jobs::of_command(name, &job, print, context)? {
         Some(report) => {
             match context.common.json {
                 true => print_json(&report)?,
@@ -43,6 +47,11 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
 
 /// Shows a report to people: a line on stderr, if a file has its rows.
 fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
+    match report {
+        JobReport::Query(done) => return query::show(done, context),
+        JobReport::Rows(done) => return head::show(done, context),
+        _ => {}
+    }
     let written = report.written();
     if let Some((file, count, what)) = written {
         context.remark(&format!("wrote {file}: {}", counted(count, what)));
@@ -92,6 +101,9 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Merge(done) => merge::text(done),
         JobReport::Resample(done) => resample::text(done),
         JobReport::Repair(done) => repair::text(done),
+        JobReport::Export(done) => export::text(done),
+        JobReport::Links(done) => links::text(done),
+        JobReport::Split(done) => split::text(done),
         JobReport::Create(done) => format!(
             "{}: {}, empty, positions {}\n",
             done.store, done.kind, done.position_type
@@ -159,7 +171,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let mut found = None;
     let mut outcome = Ok(());
     for job in listed.as_slice() {
-        match jobs::report(job, |_, error| error.into(), context) {
+        match jobs::report(job, &CliError::from, context) {
             Ok(report) => {
                 found = report.as_ref().and_then(findings).or(found);
                 if let (Some(report), false) = (&report, context.common.json) {

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> 
     let Some((job, print)) = args.job() else {
         return list(format);
     };
-    let report = match jobs::of_command(&job, print, context)? {
+    let report = match jobs::of_command(job.name(), &job, print, context)? {
         Some(JobReport::Validate(report)) => report.0,
         _ => return Ok(()),
     };

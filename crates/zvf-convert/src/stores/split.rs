@@ -79,14 +79,23 @@ pub fn split_parts<'a>(
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
             SplitBy::Count(count) => by_count(store, selection, *count).await?,
         };
-        let names = unique(found.iter().map(|(of, _)| file_name(of)).collect());
-        let parts = names.into_iter().zip(found);
-        let parts = parts.map(|(name, (of, query))| SplitPart { name, of, query });
         Ok(SplitParts {
-            parts: parts.collect(),
             notes,
+            ..named_parts(found)
         })
     })
+}
+
+/// Parts with these names and queries.
+#[must_use]
+pub fn named_parts(parts: Vec<(String, Query)>) -> SplitParts {
+    let names = unique(parts.iter().map(|(of, _)| file_name(of)).collect());
+    let parts = names.into_iter().zip(parts);
+    let parts = parts.map(|(name, (of, query))| SplitPart { name, of, query });
+    SplitParts {
+        parts: parts.collect(),
+        notes: Vec::new(),
+    }
 }
 
 /// A part for each object of a selection of level 0. Its name is made from a template: `{id}` is replaced by the id of the object, `{NAME}` by the

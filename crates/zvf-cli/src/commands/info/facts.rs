@@ -9,8 +9,6 @@ use zvf_store::{
     ContainerKind, GridArray, Level, LinkFamily, SideGroups, Store, TypedArray, Usage,
 };
 
-use crate::commands::summary::numbers;
-
 /// Everything about a store.
 #[derive(Debug)]
 pub(crate) struct Facts {
@@ -528,4 +526,9 @@ fn stale(attribute: Option<&Value>) -> Option<Vec<String>> {
     let chunks = attribute?.get("chunks")?.as_array()?;
     let keys = chunks.iter().filter_map(Value::as_str).map(str::to_owned);
     Some(keys.collect())
+}
+
+/// Numbers as JSON; those that JSON lacks are null.
+fn numbers(values: &[f64]) -> Vec<Value> {
+    values.iter().map(|value| Value::from(*value)).collect()
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::types::UInt8Type;
@@ -14,7 +13,6 @@ use arrow_schema::{DataType, Field, Schema};
 use serde_json::Value;
 
 use super::*;
-use zvf_convert::Format;
 
 /// Bytes that a test can look at after the writer is gone.
 #[derive(Clone, Default)]
@@ -152,41 +150,4 @@ fn axis_names_give_way_to_attributes() {
             "x"
         ]
     );
-}
-
-#[test]
-fn endings_decide() {
-    let target = |name: &str| Target::of(Some(Path::new(name)), None).unwrap();
-    assert_eq!(
-        target("a/b.CSV"),
-        Target::File("a/b.CSV".into(), TableFormat::Csv)
-    );
-    for (name, format) in [
-        ("a.parquet", Format::Parquet),
-        ("n.swc", Format::Swc),
-        ("a.TSV", Format::Csv),
-        ("b/t.trk", Format::Trk),
-    ] {
-        assert_eq!(target(name), Target::Export(name.into(), format));
-    }
-    for name in ["out", "out/", "out.csv/", "a.b/out", "..", "."] {
-        assert_eq!(target(name), Target::Directory(name.into()));
-    }
-    for name in ["box.docx", "box.json", "box.results", "v1.5"] {
-        let error = Target::of(Some(Path::new(name)), None)
-            .unwrap_err()
-            .to_string();
-        for part in [name, ".swc", ".parquet", ".ndjson", "directory"] {
-            assert!(error.contains(part), "{part:?} in {error}");
-        }
-    }
-    assert_eq!(
-        Target::of(None, Some(TableFormat::Npy)).unwrap(),
-        Target::Stdout(TableFormat::Npy)
-    );
-    assert_eq!(
-        Target::of(Some(Path::new("x")), Some(TableFormat::Csv)).unwrap(),
-        Target::File("x".into(), TableFormat::Csv)
-    );
-    assert_eq!(Target::of(None, None).unwrap(), Target::Summary);
 }

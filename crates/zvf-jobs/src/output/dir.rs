@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use zvf_jobs::{Staged, TableFile, TableFormat};
 use zvf_query::Table;
 
+use super::{Staged, TableFile, TableFormat};
 use crate::error::Result;
 
 /// The tables and the names of their files.
@@ -77,7 +77,7 @@ impl DirSink {
     /// I/O.
     pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
         match self.tables.iter_mut().find(|(own, _, _)| *own == table) {
-            Some((_, _, file)) => Ok(file.write(batch)?),
+            Some((_, _, file)) => file.write(batch),
             None => Ok(()),
         }
     }

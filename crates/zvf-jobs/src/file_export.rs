@@ -1,0 +1,83 @@
+//! A file of another format that is written from a store.
+
+use std::path::{Path, PathBuf};
+
+use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
+use zvf_convert::{ConvertError, Format};
+use zvf_store::Store;
+
+use crate::error::Result;
+use crate::{JobError, Staged, is_packed, is_special};
+
+/// Defects of the store, then what the file does not hold.
+pub(crate) fn remarks(done: &Exported) -> Vec<String> {
+    done.warnings.iter().chain(&done.notes).cloned().collect()
+}
+
+/// Writes a file from a store, and perhaps a second one with a table of links, which may be faces: there as a whole or not at all. Separators, compression
+/// and the second table follow from the names of the files.
+///
+/// # Errors
+///
+/// Misuse: a device or a pipe, one file twice, a place inside of a store. As [`export`]; I/O.
+pub(crate) async fn write_file(
+    store: &Store,
+    (file, format): (&Path, Format),
+    links: Option<(&Path, bool)>,
+    mut options: ExportOptions,
+) -> Result<Exported> {
+    let second = links.map(|(file, _)| file);
+    for file in [Some(file), second].into_iter().flatten() {
+        if is_special(file) {
+            return Err(JobError::usage(format!(
+                "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
+                file.display()
+            )));
+        }
+    }
+    (options.delimiter, options.gzip) = separated(file);
+    let staged = Staged::file(file)?;
+    let mut names = vec![(staged.path().to_owned(), file)];
+    let mut second = None;
+    if let Some((links, faces)) = links {
+        if links == file {
+            return Err(JobError::usage(format!(
+                "{}: found the same file for vertices and links, expected two",
+                file.display()
+            )));
+        }
+        let place = Staged::file(links)?;
+        names.push((place.path().to_owned(), links));
+        let mut table = LinksFile::new(Format::of(links)?, place.path(), faces);
+        (table.delimiter, table.gzip) = separated(links);
+        options.links = Some(table);
+        second = Some(place);
+    }
+    let done = export(store, format, staged.path(), &options).await;
+    let done = done.map_err(|error| renamed(error, &names).at(store.url()))?;
+    staged.commit()?;
+    second.map_or(Ok(()), |second| second.commit().map(|_| ()))?;
+    Ok(done)
+}
+
+/// The error, with the names that files were to have.
+fn renamed(error: ConvertError, names: &[(PathBuf, &Path)]) -> JobError {
+    let (said, class) = (error.to_string(), error.class());
+    let what = names.iter().fold(said.clone(), |what, (temporary, name)| {
+        let temporary = temporary.display().to_string();
+        what.replace(&temporary, &name.display().to_string())
+    });
+    match what == said {
+        true => error.into(),
+        false => JobError::Table { what, class },
+    }
+}
+
+/// The separator of the columns of a file, if it is not a comma, and whether the file is compressed by gzip.
+fn separated(file: &Path) -> (Option<u8>, bool) {
+    let gzip = is_packed(file);
+    let name = file.file_stem().filter(|_| gzip).map(Path::new);
+    let ending = name.unwrap_or(file).extension();
+    let tabs = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+    (tabs.then_some(b'\t'), gzip)
+}

@@ -1,0 +1,107 @@
+//! Where the tables of an answer go.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use zvf_convert::output::{Rows, TableWriter};
+use zvf_query::Table;
+
+use super::dir::DirSink;
+use super::{TableFile, TableFormat, table_writer};
+use crate::JobError;
+use crate::error::Result;
+
+/// Where an answer goes.
+pub(crate) enum Place {
+    /// Nowhere.
+    Nowhere,
+    /// The table of vertices to a writer.
+    Writer(Box<dyn Write + Send>, TableFormat),
+    /// The table of vertices to a file.
+    File(PathBuf, TableFormat),
+    /// All tables to a directory.
+    Directory(PathBuf),
+}
+
+/// Writes the batches of an answer.
+pub(crate) enum Sink {
+    Nothing,
+    Writer(Box<dyn TableWriter + Send>),
+    File(TableFile),
+    Directory(DirSink),
+}
+
+/// An error of the writer that the caller gave, which is stdout of the program.
+fn failed(error: std::io::Error) -> JobError {
+    JobError::file("write", Path::new("<stdout>"))(error)
+}
+
+impl Sink {
+    /// Begins to write tables of these schemas; tables without a schema do not occur in the result.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, when the vertex table does not fit the format or the target may not be replaced; I/O.
+    pub(crate) fn open<'s>(
+        place: Place,
+        schema: impl Fn(Table) -> Option<&'s Schema>,
+    ) -> Result<Self> {
+        let vertices = || {
+            let schema = schema(Table::Vertices);
+            schema.ok_or_else(|| JobError::usage("the result has no vertex table"))
+        };
+        Ok(match place {
+            Place::Nowhere => Self::Nothing,
+            Place::Writer(out, format) => {
+                if format == TableFormat::Npy {
+                    Rows::of(vertices()?)?;
+                }
+                Self::Writer(table_writer(format, out, vertices()?).map_err(failed)?)
+            }
+            Place::File(path, format) => Self::File(TableFile::create(&path, format, vertices()?)?),
+            Place::Directory(path) => Self::Directory(DirSink::create(&path, schema)?),
+        })
+    }
+
+    /// Appends rows of one table; tables that the target does not hold are dropped.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Writer(writer) if table == Table::Vertices => writer.write(batch).map_err(failed),
+            Self::File(file) if table == Table::Vertices => file.write(batch),
+            Self::Directory(dir) => dir.write(table, batch),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a table of groups, if the target has one.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn groups(&mut self, groups: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Directory(dir) => dir.groups(groups),
+            _ => Ok(()),
+        }
+    }
+
+    /// Completes all files, renames them, and returns their names.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>> {
+        match self {
+            Self::Nothing => Ok(Vec::new()),
+            Self::Writer(writer) => writer.finish().map_err(failed).map(|()| Vec::new()),
+            Self::File(file) => Ok(vec![file.finish()?]),
+            Self::Directory(dir) => dir.finish(),
+        }
+    }
+}

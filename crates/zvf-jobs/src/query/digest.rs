@@ -1,0 +1,130 @@
+//! Bounds and first rows of an answer.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
+use arrow_schema::DataType;
+use zvf_query::Table;
+
+use crate::TableRows;
+
+/// Rows of a table that are kept.
+const SHOWN: usize = 8;
+
+/// Collects the contents of a summary from the batches of a result.
+#[derive(Debug, Default)]
+pub(super) struct Digest {
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    single: bool,
+    /// The first vertices.
+    pub(super) vertices: Option<TableRows>,
+    /// The first objects.
+    pub(super) objects: Option<TableRows>,
+}
+
+impl Digest {
+    /// Looks at a batch.
+    pub(super) fn look(&mut self, table: Table, batch: &RecordBatch) {
+        match table {
+            Table::Vertices => {
+                self.widen(batch);
+                keep(&mut self.vertices, batch);
+            }
+            Table::Objects => keep(&mut self.objects, batch),
+            _ => {}
+        }
+    }
+
+    /// Extends the bounds by the positions of a batch; NaN is in no box and in no bounds.
+    fn widen(&mut self, batch: &RecordBatch) {
+        let Some(list) = batch
+            .column_by_name("position")
+            .and_then(|c| c.as_fixed_size_list_opt())
+        else {
+            return;
+        };
+        let dims = usize::try_from(list.value_length()).unwrap_or(0);
+        let values = list.values().slice(
+            list.offset().saturating_mul(dims),
+            list.len().saturating_mul(dims),
+        );
+        self.lo.resize(dims, f64::INFINITY);
+        self.hi.resize(dims, f64::NEG_INFINITY);
+        self.single = matches!(values.data_type(), DataType::Float16 | DataType::Float32);
+        match values.data_type() {
+            DataType::Float16 => self.rows::<Float16Type>(&values, |v| v.to_f64()),
+            DataType::Float32 => self.rows::<Float32Type>(&values, f64::from),
+            DataType::Float64 => self.rows::<Float64Type>(&values, |v| v),
+            DataType::Int8 => self.rows::<Int8Type>(&values, f64::from),
+            DataType::Int16 => self.rows::<Int16Type>(&values, f64::from),
+            DataType::Int32 => self.rows::<Int32Type>(&values, f64::from),
+            DataType::Int64 => self.rows::<Int64Type>(&values, |v| v as f64),
+            DataType::UInt8 => self.rows::<UInt8Type>(&values, f64::from),
+            DataType::UInt16 => self.rows::<UInt16Type>(&values, f64::from),
+            DataType::UInt32 => self.rows::<UInt32Type>(&values, f64::from),
+            DataType::UInt64 => self.rows::<UInt64Type>(&values, |v| v as f64),
+            _ => {}
+        }
+    }
+
+    fn rows<T: ArrowPrimitiveType>(&mut self, values: &dyn Array, real: impl Fn(T::Native) -> f64) {
+        let Some(values) = values.as_primitive_opt::<T>() else {
+            return;
+        };
+        // Several rows at once, each with bounds of its own, so that the compiler can use wide registers.
+        let dims = self.lo.len().max(1);
+        let width = dims * 16;
+        let (mut low, mut high) = (vec![f64::INFINITY; width], vec![f64::NEG_INFINITY; width]);
+        for rows in values.values().chunks(width) {
+            for ((low, high), value) in low.iter_mut().zip(&mut high).zip(rows) {
+                let value = real(*value);
+                *low = if value < *low { value } else { *low };
+                *high = if value > *high { value } else { *high };
+            }
+        }
+        for (low, high) in low.chunks_exact(dims).zip(high.chunks_exact(dims)) {
+            for ((lo, hi), (low, high)) in self
+                .lo
+                .iter_mut()
+                .zip(&mut self.hi)
+                .zip(low.iter().zip(high))
+            {
+                *lo = lo.min(*low);
+                *hi = hi.max(*high);
+            }
+        }
+    }
+
+    /// Smallest and largest coordinate on each axis, if there is any vertex.
+    pub(super) fn bounds(&self) -> Option<[Vec<f64>; 2]> {
+        let some = !self.lo.is_empty() && self.lo.iter().zip(&self.hi).all(|(lo, hi)| lo <= hi);
+        some.then(|| [&self.lo, &self.hi].map(|ends| ends.iter().map(|v| self.tidy(*v)).collect()))
+    }
+
+    /// Converts a number of 32 bits or less to the float64 with the same shortest digits.
+    fn tidy(&self, value: f64) -> f64 {
+        if self.single {
+            format!("{:?}", value as f32).parse().unwrap_or(value)
+        } else {
+            value
+        }
+    }
+}
+
+/// Keeps the first rows of a table.
+fn keep(kept: &mut Option<TableRows>, batch: &RecordBatch) {
+    let batches = kept.iter().flat_map(|kept| &kept.batches);
+    let have: usize = batches.map(RecordBatch::num_rows).sum();
+    let take = SHOWN.saturating_sub(have).min(batch.num_rows());
+    if take > 0 {
+        let kept = kept.get_or_insert_with(|| TableRows {
+            schema: batch.schema(),
+            batches: Vec::new(),
+        });
+        kept.batches.push(batch.slice(0, take));
+    }
+}
