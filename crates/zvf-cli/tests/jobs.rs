@@ -472,7 +472,9 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             std::fs::write(home.file("base.csv"), "x,y,n,k,more\n7,7,1.5,2,3\n")?;
             home.text(&["import", "base.csv", "base.zv", "-q"])?;
         }
-        let printed = by_file.text(&[line, &["--print-job"]].concat())?;
+        // Not last: behind ids that may begin with a hyphen it would be one of them.
+        let (start, rest) = line.split_at(2);
+        let printed = by_file.text(&[start, &["--print-job"], rest].concat())?;
         let job: Value = serde_json::from_str(&printed)?;
         let name = job["job"].as_str().context("a name")?;
         let command = if line[0] == "get" { "query" } else { line[0] };
