@@ -26,7 +26,7 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
         if !members.contains_key(*name) {
             let expected = match *name {
                 "files" => "a list of paths",
-                "file" | "from" => "a path",
+                "file" | "folder" | "from" => "a path",
                 "group" => "the name or number of a group",
                 "new_name" => "a name",
                 "objects" => "ids of objects",
@@ -36,7 +36,6 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
                 "name" => "the name of an attribute",
                 "chunk_shape" => "a size for each axis",
                 "bounds" => "two corners",
-                "file" | "folder" => "a path",
                 "by" => "group, attribute NAME, region, or count N",
                 _ => "a path or URL",
             };

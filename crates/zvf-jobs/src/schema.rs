@@ -23,7 +23,9 @@ pub fn schema(name: Option<&str>) -> Option<Value> {
     }
     let one = |name: &&str| Some(((*name).to_owned(), Job::schema_of(name)?.into()));
     let jobs: Map<String, Value> = Job::NAMES.iter().filter_map(one).collect();
-    let any = Job::NAMES.map(|name| json!({"$ref": format!("#/$defs/{name}")}));
+    let any = Job::NAMES.iter();
+    let any = any.map(|name| json!({"$ref": format!("#/$defs/{name}")}));
+    let any: Vec<Value> = any.collect();
     Some(json!({
         "$schema": DIALECT,
         "title": "A job of zvf, or a list of them",
