@@ -74,7 +74,7 @@ pub(crate) enum EditWhat {
     /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
     AddOwners(EditAddOwnersJob),
     /// Moves vertices to new positions
-    Move(EditMoveJob),
+    Move(Box<EditMoveJob>),
     /// Replaces values of an attribute, or adds one
     SetAttribute(Box<EditSetAttributeJob>),
     /// Changes groups of objects
@@ -111,7 +111,7 @@ impl EditArgs {
             EditWhat::Delete(job) => of!(**job),
             EditWhat::Append(job) => of!(**job),
             EditWhat::AddOwners(job) => of!(job),
-            EditWhat::Move(job) => of!(job),
+            EditWhat::Move(job) => of!(**job),
             EditWhat::SetAttribute(job) => of!(**job),
             EditWhat::Group(GroupWhat::Add(job)) => of!(job),
             EditWhat::Group(GroupWhat::Remove(job)) => of!(job),
