@@ -1,7 +1,7 @@
 //! Builds queries from flags.
 
-use zvf_jobs::{JobError, RegionOptions, SelectName, SelectionOptions, read_ids};
-use zvf_query::{IdRanges, Query, QuerySpec};
+use zvf_jobs::{JobError, SelectName, SelectionOptions};
+use zvf_query::{Query, QuerySpec};
 use zvf_store::Need;
 
 use crate::context::Context;
@@ -11,7 +11,7 @@ use crate::error::{CliError, Result};
 ///
 /// # Errors
 ///
-/// As [`of_query`].
+/// Usage; the errors of the files that regions name.
 pub(crate) fn terms(
     args: &SelectionOptions,
     url: &str,
@@ -31,21 +31,6 @@ fn by_flag(error: JobError) -> CliError {
         )),
         error => error.into(),
     }
-}
-
-/// Adds regions to the description of a query; reads the files that they name.
-///
-/// # Errors
-///
-/// Usage; I/O.
-pub(crate) fn region(
-    args: &RegionOptions,
-    spec: QuerySpec,
-    url: &str,
-    context: &mut Context<'_>,
-) -> Result<QuerySpec> {
-    let with = context.of_jobs();
-    context.wait(args.read(spec, url, &with))?.map_err(by_flag)
 }
 
 /// Checks that a relation is requested of whole objects only.
@@ -72,17 +57,4 @@ pub(crate) fn resolved(spec: QuerySpec, url: &str, context: &mut Context<'_>) ->
     };
     let store = context.open(url, spec.level, need)?;
     context.wait_at(url, spec.resolve(&store))
-}
-
-/// The ids of several words, each as of [`read_ids`].
-///
-/// # Errors
-///
-/// As [`read_ids`].
-pub(super) fn ids_of(words: &[String]) -> Result<IdRanges> {
-    let mut found = IdRanges::default();
-    for word in words {
-        found.append(&read_ids(word)?);
-    }
-    Ok(found)
 }
