@@ -68,6 +68,11 @@ class AppendOptions(JobOptions, total=False):
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     space: Literal["rasmm", "voxelmm", "file"] | None
     """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
+    bbox: str | None
+    """LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as
+    x=0:10,y=5:; of a COPC file only the chunks that meet it are read. Default: None."""
+    resolution: float | None
+    """COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file. Default: None."""
     fill: Mapping[str, str | float | bool]
     """Value of the attribute NAME for new vertices without one in the files; repeatable. Default: {}."""
 
@@ -136,6 +141,11 @@ class ImportOptions(JobOptions, total=False):
     """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
+    bbox: str | None
+    """LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as
+    x=0:10,y=5:; of a COPC file only the chunks that meet it are read. Default: None."""
+    resolution: float | None
+    """COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file. Default: None."""
     chunk_shape: Sequence[float] | None
     """Size of a chunk on each axis [default: chosen from the data and printed]."""
     bin_shape: Sequence[float] | None
@@ -245,14 +255,14 @@ class EditAppendOptions(JobOptions, total=False):
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
     """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, in columns whose other values are not texts]."""
+    NA, NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once [default: links
-    name rows, from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
+    from 0]."""
     links_by_row: bool
     """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
     link_columns: Sequence[str] | None
@@ -266,7 +276,7 @@ class EditAppendOptions(JobOptions, total=False):
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     space: Literal["rasmm", "voxelmm", "file"] | None
-    """Tractograms: the frame in which positions are stored [default: that of the store]."""
+    """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
     fill: Mapping[str, str | float | bool]
     """What new vertices have that FILE gives no value of the attribute NAME; repeatable. Default: {}."""
 
@@ -288,7 +298,7 @@ class EditMoveOptions(JobOptions, total=False):
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
     """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, in columns whose other values are not texts]."""
+    NA, NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
@@ -318,7 +328,7 @@ class EditSetAttributeOptions(JobOptions, total=False):
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
     """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, in columns whose other values are not texts]."""
+    NA, NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
