@@ -210,7 +210,7 @@ pub(crate) enum Command {
     #[command(after_help = append::APPEND)]
     Append(Box<JobArgs<AppendJob>>),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
-    Edit(EditArgs),
+    Edit(Box<EditArgs>),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
     #[command(after_help = group::GROUP)]
