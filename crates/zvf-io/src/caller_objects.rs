@@ -265,7 +265,7 @@ mod tests {
         ] {
             let error = read(ask.clone(), wrong).unwrap_err();
             assert_eq!(error.class(), Class::Io, "{ask:?}");
-            assert!(error.to_string().contains("asked for were"), "{error}");
+            assert!(error.to_string().contains("requested bytes"), "{error}");
         }
     }
 

@@ -253,7 +253,7 @@ async fn known_defects_are_repaired_and_counted() {
     // T5: the one record between chunks goes from parent to child.
     for (new, report) in copied(crate::traps::streamed().files()).await {
         crate::traps::check_streamed(&new).await;
-        assert_eq!(repaired(&report, "0/links/0", "turned around"), 1);
+        assert_eq!(repaired(&report, "0/links/0", "were reversed"), 1);
         assert!(
             !new.level(0, &Need::all())
                 .await

@@ -427,7 +427,7 @@ async fn what_cannot_be_made_again_is_refused_and_not_touched() {
             Ok(report) => assert!(possible && report.levels.len() == 1, "{what}"),
             Err(error) => {
                 assert!(
-                    !possible && error.to_string().contains("replaced"),
+                    !possible && error.to_string().contains("--replace replaces"),
                     "{what}: {error}"
                 );
                 assert_eq!(memory.files().await, before, "{what}");
