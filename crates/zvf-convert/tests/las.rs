@@ -321,7 +321,7 @@ fn a_box_takes_points_of_files_without_an_index() {
     let (error, text) = refused(&[folder.file("a.csv", "x,y,z\n1,2,3\n")], &options);
     assert_eq!(error.class(), Class::Misuse);
     assert!(
-        text.contains("found one for csv, expected none: it is for LAS and LAZ"),
+        text.contains("found one for CSV, expected none: it is for LAS and LAZ"),
         "{text}"
     );
 }
@@ -332,7 +332,7 @@ fn a_box_takes_points_of_files_without_an_index() {
 fn only_chunks_of_the_part_are_read() {
     let folder = Folder::new();
     let good = std::fs::read(file("octree.copc.laz")).unwrap();
-    let near = "1000,-50,10:1000.9,-49.1,10.9";
+    let near = "1000,-50,10:1000.6,-49.4,10.6";
     let mut damaged = good.clone();
     let mut left = 0;
     for at in entries(&good) {
@@ -409,11 +409,7 @@ fn a_damaged_octree_is_an_error_with_a_place() {
             &513_i32.to_le_bytes(),
             "points in nodes, expected at most 512",
         ),
-        (
-            entry + 16,
-            &itself,
-            "pages of the hierarchy that are longer than the file",
-        ),
+        (entry + 16, &itself, "points in nodes, expected at most 512"),
     ] {
         let mut damaged = good.clone();
         damaged[at..at + new.len()].copy_from_slice(new);
@@ -427,6 +423,19 @@ fn a_damaged_octree_is_an_error_with_a_place() {
             "{text}"
         );
     }
+    // A page of one entry, which refers to that page.
+    let mut circle = good.clone();
+    circle[info + 48..info + 56].copy_from_slice(&32_u64.to_le_bytes());
+    let at = root as usize;
+    circle[at + 16..at + 24].copy_from_slice(&root.to_le_bytes());
+    circle[at + 24..at + 28].copy_from_slice(&32_i32.to_le_bytes());
+    circle[at + 28..at + 32].copy_from_slice(&(-1_i32).to_le_bytes());
+    let mut options = small();
+    options.resolution = Some(1.0);
+    let (error, text) = refused(&[folder.file("a.copc.laz", circle)], &options);
+    assert_eq!(error.class(), Class::Malformed);
+    let wanted = "pages of the hierarchy that are longer than the file";
+    assert!(text.contains(wanted), "{text}");
     for at in Sample::new("octree").some(info..good.len(), 48) {
         let mut damaged = good.clone();
         damaged[at] ^= 0xff;

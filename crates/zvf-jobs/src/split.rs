@@ -191,7 +191,7 @@ impl SplitJob {
                     _ => {
                         let path_shown = path.display();
                         context.event(&JobEvent::Note(&format!(
-                            "{path_shown}: is there already, left as it is"
+                            "{path_shown}: exists already, left unchanged"
                         )));
                         report.add(&path, part, (0, 0), true);
                     }

@@ -18,7 +18,7 @@ const DEEPEST: i32 = 30;
 struct Tree<'p> {
     centre: [f64; 3],
     half: f64,
-    /// What rounding of coordinates can move a point beyond its node.
+    /// How far rounding of coordinates can move a point out of its node.
     step: [f64; 3],
     /// The last level that is read.
     deepest: i32,
@@ -156,7 +156,7 @@ impl<'p> Tree<'p> {
         Some(Self {
             centre,
             half,
-            step: header.scale.map(f64::abs),
+            step: header.scale.map(|scale| scale.abs() / 2.0),
             deepest,
             part,
         })

@@ -253,7 +253,7 @@ impl EditSetAttributeJob {
             if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
                 if scope != Scope::Vertex {
                     return Err(JobError::usage(format!(
-                        "{}: has values of points, which vertices have, not {}",
+                        "{}: has values of vertices, expected values of {}",
                         table.name(),
                         scope.plural()
                     )));
