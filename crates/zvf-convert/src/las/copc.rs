@@ -5,9 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 
 use zerocopy::FromBytes;
 
+use super::chunk::{Chunk, MOST, bad};
 use super::header::Header;
 use super::layout::{CopcEntry, CopcInfo};
-use super::laz::{Chunk, MOST, bad};
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 

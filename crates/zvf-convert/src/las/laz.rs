@@ -12,23 +12,14 @@ use laz::record::{
 use laz::{LazItem, LazItemType, LazVlr};
 use zvf_codec::isolate::isolate;
 
+use super::chunk::{Chunk, MOST, bad};
 use super::copc;
 use super::header::Header;
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 
-/// Most bytes of a chunk, compressed or not.
-pub(super) const MOST: u64 = 256 << 20;
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
-
-/// One chunk of points.
-pub(super) struct Chunk {
-    /// First byte.
-    pub(super) at: u64,
-    pub(super) bytes: u64,
-    pub(super) points: u64,
-}
 
 /// Passes on the points of a file chunk by chunk: all of them, or those of the chunks that the index of COPC names for a part.
 pub(super) fn read(
@@ -78,15 +69,6 @@ pub(super) fn read(
         }
     }
     Ok(())
-}
-
-pub(super) fn bad(
-    path: &Path,
-    at: u64,
-    found: impl Into<String>,
-    expected: impl Into<String>,
-) -> ConvertError {
-    ConvertError::malformed(path, Place::Byte(at), found, expected)
 }
 
 /// The description of the compression, if its parts make up a point.

@@ -1,5 +1,7 @@
 //! LAS and LAZ: points of laser scanners.
 
+#[cfg(feature = "laz")]
+mod chunk;
 mod columns;
 #[cfg(feature = "laz")]
 mod copc;

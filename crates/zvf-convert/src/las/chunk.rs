@@ -1,0 +1,26 @@
+//! Chunks of compressed points in a file.
+
+use std::path::Path;
+
+use crate::error::{ConvertError, Place};
+
+/// Most bytes of a chunk, compressed or not.
+pub(super) const MOST: u64 = 256 << 20;
+
+/// One chunk of points.
+pub(super) struct Chunk {
+    /// First byte.
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) points: u64,
+}
+
+/// The error for a damaged file.
+pub(super) fn bad(
+    path: &Path,
+    at: u64,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> ConvertError {
+    ConvertError::malformed(path, Place::Byte(at), found, expected)
+}
