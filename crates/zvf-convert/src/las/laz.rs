@@ -3,7 +3,6 @@
 //! The crate `laz` trusts counts and lengths of the file when it allocates, so they are checked against the file's size first.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
-use std::path::Path;
 
 use laz::laszip::ChunkTable;
 use laz::record::{
