@@ -317,8 +317,6 @@ class EditMoveOptions(JobOptions, total=False):
 class EditSetAttributeOptions(JobOptions, total=False):
     """The options of the job `edit-set-attribute`: Replaces values of an attribute, or adds one."""
 
-    from: Path | None
-    """A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""

@@ -431,7 +431,7 @@ fn a_damaged_octree_is_an_error_with_a_place() {
     circle[at + 24..at + 28].copy_from_slice(&32_i32.to_le_bytes());
     circle[at + 28..at + 32].copy_from_slice(&(-1_i32).to_le_bytes());
     let mut options = small();
-    options.resolution = Some(1.0);
+    options.resolution = Some(1e-9);
     let (error, text) = refused(&[folder.file("a.copc.laz", circle)], &options);
     assert_eq!(error.class(), Class::Malformed);
     let wanted = "pages of the hierarchy that are longer than the file";

@@ -192,7 +192,8 @@ Path: TypeAlias = str | os.PathLike[str]
         let members = schema["properties"].as_object().unwrap();
         for (at, (member, of)) in members
             .iter()
-            .filter(|(member, _)| !required.contains(&member.as_str()))
+            // No keyword argument of Python can be named `from`; `zvf.run` takes it.
+            .filter(|(member, _)| !required.contains(&member.as_str()) && *member != "from")
             .enumerate()
         {
             let named = NAMED
