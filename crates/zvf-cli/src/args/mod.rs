@@ -141,7 +141,7 @@ pub(crate) enum Command {
     /// Selects vertices, links and objects by box, object, group or attribute
     Query(Box<QueryArgs>),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
-    Splits(SplitsArgs),
+    Splits(Box<SplitsArgs>),
     /// Reads whole objects by id, in the given order
     Get(Box<GetArgs>),
     /// Lists the objects of a level with their sizes and attributes
