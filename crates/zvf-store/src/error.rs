@@ -49,7 +49,7 @@ pub enum StoreError {
         /// What is read.
         supported: &'static str,
     },
-    /// The bytes of a blob violate the format.
+    /// A blob's bytes are not legal.
     Decode {
         /// The object, cell or element, as `array at chunk`.
         key: String,
@@ -113,7 +113,7 @@ impl StoreError {
         matches!(self, Self::Io(error) if error.is_denied())
     }
 
-    /// Whether the same call may succeed later. All attempts of [`Retry`](crate::Retry) have failed by then.
+    /// Whether the same call may succeed later. It was tried as often as [`Retry`](crate::Retry) says by then.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Io(error) if error.is_transient())
     }

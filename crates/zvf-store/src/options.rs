@@ -117,28 +117,28 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces [`retry`](Self::retry).
+    /// Replaces when and how often a request that failed is sent again.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.io = self.io.with_retry(retry);
         self
     }
 
-    /// Replaces [`request_timeout`](Self::request_timeout).
+    /// Replaces how long one try may stay silent.
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.io = self.io.with_request_timeout(timeout);
         self
     }
 
-    /// Replaces [`merge`](Self::merge).
+    /// Replaces when neighbouring byte ranges become one request.
     #[must_use]
     pub fn with_merge(mut self, merge: Merge) -> Self {
         self.io = self.io.with_merge(merge);
         self
     }
 
-    /// Replaces [`verify`](Self::verify).
+    /// Sets whether changes of the store are looked for.
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
         self.io = self.io.with_verify(verify);
