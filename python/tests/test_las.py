@@ -157,15 +157,16 @@ def test_parts_of_copc_are_those_of_laspy(tmp_path: Path) -> None:
     path = Path(__file__).parents[2] / "testdata" / "las" / "octree.copc.laz"
     rng = np.random.default_rng(43)
     for number in range(30):
-        low = rng.uniform([1000, -50, 10], [1003.5, -46.5, 13.5])
-        high = low + rng.uniform(0.5, 3, 3)
+        # laspy rounds corners to whole steps of coordinates: these are.
+        low = np.array([1000, -50, 10]) + rng.integers(0, 8, 3) / 2
+        high = low + rng.integers(0, 6, 3) / 2
         resolution = rng.choice([0.4, 0.5, 0.9, 1, 1.7, 2, 5])
         with laspy.CopcReader.open(path) as reader:
             theirs = reader.query(bounds=laspy.Bounds(mins=low, maxs=high), resolution=resolution)
         bbox = ":".join(",".join(repr(float(at)) for at in corner) for corner in (low, high))
         store = tmp_path / f"{number}.zarrvectors"
         if not len(theirs):
-            with pytest.raises(zvf.ZvfError, match="no vertex"):
+            with pytest.raises(zvf.Error, match="no vertex"):
                 zvf.import_(store, path, bbox=bbox, resolution=resolution)
             continue
         zvf.import_(store, path, bbox=bbox, resolution=resolution)

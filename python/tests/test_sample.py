@@ -68,7 +68,7 @@ def test_errors_have_their_classes(bundled: Bundled, tmp_path: Path) -> None:
         zvf.sample(store, tmp_path / "none.zarr", "v")
     with pytest.raises(zvf.MisuseError, match="shape"):
         zvf.sample(store, image, "v", affine=np.ones((3, 3)))
-    with pytest.raises(zvf.MisuseError, match="lines, polylines or streamlines"):
+    with pytest.raises(zvf.MisuseError, match="no objects to measure"):
         zvf.group_ends(store, "net", image)
     with pytest.raises(zvf.MisuseError, match="^order: found"):
         zvf.sample(store, image, "v", order="cubic")  # type: ignore[arg-type]

@@ -333,7 +333,7 @@ pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(Str
 }
 
 /// Reads `AXIS=N` of a command line.
-#[cfg(feature = "clap")]
+#[cfg(all(feature = "clap", feature = "volumes"))]
 pub(crate) fn parse_index(text: &str) -> Result<(String, u64), String> {
     let found = parse_pair::<u64>(text);
     found.map_err(|_| format!("found {text:?}, expected AXIS=N, N being a whole number from 0"))
