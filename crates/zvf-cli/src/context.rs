@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use zvf_jobs::{JobEvent, Output, Traffic};
+use zvf_jobs::{JobEvent, Traffic};
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
 use zvf_write::{StaleFiles, WriteOptions};
@@ -99,16 +99,6 @@ impl<'a> Context<'a> {
                     say(note);
                 }
             }))
-    }
-
-    /// Sends files of a result to their target in the order in which they were made; returns their paths or URLs there.
-    ///
-    /// # Errors
-    ///
-    /// As the backend says.
-    pub(crate) fn sent(&mut self, output: Output, files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
-        let with = self.of_jobs();
-        Ok(self.wait(output.send(files, &with))??)
     }
 
     /// Opens a store; the documents of one level are requested along with the root.

@@ -240,7 +240,8 @@ impl Target {
         let staged = Staged::file(&path)?;
         std::fs::write(staged.path(), bytes).map_err(failed)?;
         let made = staged.commit()?;
-        Ok(context.sent(output, vec![made])?.pop())
+        let with = context.of_jobs();
+        Ok(context.wait(output.send(vec![made], &with))??.pop())
     }
 }
 
