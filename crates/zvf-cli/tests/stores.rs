@@ -421,8 +421,10 @@ fn parts_by_region_have_whole_objects() -> Result<()> {
         let line = [
             "split", "l.zv", &folder, "--by", "region", "--format", "csv", "-q",
         ];
-        let named = ["--named", "mid=box(x=3:6)", "--named", "all=box(x=0:)"];
-        home.text(&[&line[..], &named, relation].concat())?;
+        let named = ["mid=box(x=3:6)", "all=box(x=0:)", "none=box(x=100:)"];
+        let named = named.map(|one| ["--named", one]);
+        home.text(&[&line[..], named.as_flattened(), relation].concat())?;
+        assert!(!home.file(&format!("{folder}/none.csv")).exists());
         let wanted = |id: &i64| belongs(*id as f64, *id as f64 + 2.0);
         let wanted: Vec<i64> = (0..10).filter(wanted).flat_map(|id| [id; 5]).collect();
         let rows = fs::read_to_string(home.file(&format!("{folder}/mid.csv")))?;

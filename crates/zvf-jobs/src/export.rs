@@ -8,6 +8,7 @@ use serde::Serialize;
 use zvf_convert::export::{ExportOptions, chained};
 use zvf_convert::{Format, is_template, object_parts};
 use zvf_encode::Kind;
+use zvf_encode::error::OrBug;
 use zvf_query::{PieceOf, Query, QuerySpec, Select};
 use zvf_store::{Need, Store};
 
@@ -29,7 +30,7 @@ options! {
         #[arg(skip)]
         #[schemars(extend("format" = "path"))]
         file: PathBuf,
-        /// Which rows are meant
+        /// Which rows are used
         #[command(flatten)]
         #[serde(flatten)]
         terms: SelectionOptions,
@@ -155,7 +156,8 @@ impl ExportJob {
                     .map_err(JobError::file("create the directory", folder))?;
             }
             let file = (path.as_path(), format);
-            report.export(&store, file, part, self.keep_frame).await?;
+            let done = report.export(&store, file, part, self.keep_frame).await?;
+            report.add(&path, part, (done.vertices, done.objects), false);
         }
         Ok(report)
     }
@@ -184,7 +186,7 @@ pub struct FileExported {
     pub format: &'static str,
     /// The second table.
     pub links_file: Option<String>,
-    /// Both.
+    /// The file and the second table.
     pub files: Vec<String>,
     /// The level.
     pub level: u32,
@@ -194,11 +196,11 @@ pub struct FileExported {
     pub links: u64,
     /// Objects of the selection.
     pub objects: u64,
-    /// What the format does not hold, and choices that were made.
+    /// Data that the format cannot hold, and automatic choices.
     pub notes: Vec<String>,
     /// Violations of the format.
     pub warnings: Vec<String>,
-    /// Both.
+    /// Warnings and notes.
     #[serde(skip)]
     pub remarks: Vec<String>,
 }
@@ -246,9 +248,10 @@ impl ExportTarget {
             .iter()
             .map(|file| file.display().to_string())
             .collect();
+        let file = files.first().cloned();
         Ok(FileExported {
             store: url.to_owned(),
-            file: files.first().cloned().unwrap_or_default(),
+            file: file.or_bug("an export without a file")?,
             format: format.name(),
             links_file: files.get(1).cloned(),
             files,

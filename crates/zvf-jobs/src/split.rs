@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use zvf_convert::export::ExportOptions;
+use zvf_convert::export::{ExportOptions, Exported};
 use zvf_convert::{Format, SplitBy, SplitPart, SplitParts, named_parts, split_parts};
 use zvf_query::Select;
 use zvf_store::{Need, Store};
@@ -37,7 +37,7 @@ options! {
         #[serde(deserialize_with = "words")]
         #[schemars(extend("type" = ["string", "array"]))]
         by: Vec<String>,
-        /// With --by region: a part and what is in it, as --region of `zvf query` has it, e.g. left='box(x=:0)'; repeatable, and parts may overlap
+        /// With --by region: the name and the region of a part, in the form of --region, e.g. left='box(x=:0)'; repeatable, and parts may overlap
         #[arg(long, value_name = "NAME=REGION", value_parser = crate::parse_pair::<String>)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, String>")]
@@ -170,7 +170,11 @@ impl SplitJob {
                 let path = self.folder.join(format!("{}.{ending}", part.name));
                 match format {
                     Some(format) if !path.exists() => {
-                        report.export(&store, (&path, format), part, false).await?;
+                        let done = report.export(&store, (&path, format), part, false).await?;
+                        if done.vertices == 0 {
+                            std::fs::remove_file(&path).map_err(JobError::file("remove", &path))?;
+                        }
+                        report.made(&path, part, (done.vertices, done.objects), context);
                     }
                     None if !path.join("zarr.json").exists() => {
                         let address = path.display().to_string();
@@ -180,13 +184,7 @@ impl SplitJob {
                         let made = made.await;
                         let made = made.map_err(|error| JobError::from(error).at(&address))?;
                         report.note(&made.notes);
-                        match made.vertices {
-                            0 => context.event(&JobEvent::Note(&format!(
-                                "{}: has no objects or vertices: no part",
-                                part.of
-                            ))),
-                            _ => report.add(&path, part, (made.vertices, made.objects), false),
-                        }
+                        report.made(&path, part, (made.vertices, made.objects), context);
                     }
                     _ => {
                         let path_shown = path.display();
@@ -225,13 +223,13 @@ pub struct SplitReport {
     pub store: String,
     /// Its parts.
     pub parts: Vec<PartWritten>,
-    /// The number of parts that were there already.
+    /// The number of existing parts, which were left unchanged.
     pub skipped: u64,
     /// Vertices of all parts that were written.
     pub vertices: u64,
     /// Objects of all parts that were written.
     pub objects: u64,
-    /// What is in no part, what parts do not hold, and defects of the store.
+    /// Notes about data in no part, data that parts cannot hold, and violations of the format in the store.
     pub notes: Vec<String>,
 }
 
@@ -241,13 +239,13 @@ pub struct SplitReport {
 pub struct PartWritten {
     /// Its file, or its store.
     pub file: String,
-    /// What it is of: the name of the group or region, the value, its number, or the id of the object.
+    /// The name of the group or region, the value, the number of the part, or the id of the object.
     pub of: String,
-    /// Its vertices, unless it was there already.
+    /// Its vertices; 0 if it existed already.
     pub vertices: u64,
-    /// Its objects, unless it was there already.
+    /// Its objects; 0 if it existed already.
     pub objects: u64,
-    /// Whether it was there already.
+    /// Whether it existed already and was left unchanged.
     pub skipped: bool,
 }
 
@@ -263,6 +261,17 @@ impl SplitReport {
         }
     }
 
+    /// Adds a part that was written, unless it is empty.
+    fn made(&mut self, path: &Path, part: &SplitPart, counts: (u64, u64), context: &Context) {
+        match counts {
+            (0, _) => context.event(&JobEvent::Note(&format!(
+                "{}: has no objects or vertices: no part",
+                part.of
+            ))),
+            counts => self.add(path, part, counts, false),
+        }
+    }
+
     /// Writes a part as a file.
     pub(crate) async fn export(
         &mut self,
@@ -270,7 +279,7 @@ impl SplitReport {
         (file, format): (&Path, Format),
         part: &SplitPart,
         keep_frame: bool,
-    ) -> Result<()> {
+    ) -> Result<Exported> {
         let mut options = ExportOptions::default();
         options.query = part.query.clone();
         let need = Need {
@@ -282,8 +291,7 @@ impl SplitReport {
         options.keep_frame = keep_frame;
         let done = write_file(store, (file, format), None, options).await?;
         self.note(&remarks(&done));
-        self.add(file, part, (done.vertices, done.objects), false);
-        Ok(())
+        Ok(done)
     }
 
     /// Keeps notes that are new.
@@ -295,7 +303,7 @@ impl SplitReport {
         }
     }
 
-    fn add(
+    pub(crate) fn add(
         &mut self,
         path: &Path,
         part: &SplitPart,
