@@ -70,9 +70,9 @@ class AppendOptions(JobOptions, total=False):
     """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
     bbox: str | None
     """LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as
-    x=0:10,y=5:; of a COPC file only the chunks that meet it are read. Default: None."""
+    x=0:10,y=5:; only the chunks of a COPC file that meet it are read. Default: None."""
     resolution: float | None
-    """COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file. Default: None."""
+    """COPC: only the points of the levels down to the first one with a spacing of at most R, in units of the file. Default: None."""
     fill: Mapping[str, str | float | bool]
     """Value of the attribute NAME for new vertices without one in the files; repeatable. Default: {}."""
 
@@ -143,9 +143,9 @@ class ImportOptions(JobOptions, total=False):
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     bbox: str | None
     """LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as
-    x=0:10,y=5:; of a COPC file only the chunks that meet it are read. Default: None."""
+    x=0:10,y=5:; only the chunks of a COPC file that meet it are read. Default: None."""
     resolution: float | None
-    """COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file. Default: None."""
+    """COPC: only the points of the levels down to the first one with a spacing of at most R, in units of the file. Default: None."""
     chunk_shape: Sequence[float] | None
     """Size of a chunk on each axis [default: chosen from the data and printed]."""
     bin_shape: Sequence[float] | None
@@ -598,11 +598,11 @@ class GroupOptions(JobOptions, total=False):
     affine: str | None
     """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
     mean: Sequence[str]
-    """Vertex attributes whose means the table has. Default: []."""
+    """Adds the mean of these vertex attributes to the table. Default: []."""
     matrix: Path | None
     """Writes counts, lengths and means of each pair of labels, by the ending: .csv, .ndjson, .arrow or .parquet. Default: None."""
     replace: bool
-    """Deletes the groups NAME/.. that are there. Default: False."""
+    """Deletes existing groups NAME/.. first. Default: False."""
 
 
 class StatsOptions(Options, total=False):
@@ -1087,7 +1087,7 @@ class SplitOptions(JobOptions, total=False):
     """The options of the job `split`: Makes a store or a file of each group, value of an attribute, region, or of parts of equal size."""
 
     named: Mapping[str, str]
-    """With `by` region: a part and what is in it, as `region` of `zvf query` has it, e.g. left='box(x=:0)'; repeatable, and parts may overlap.
+    """With `by` region: the name and the region of a part, in the form of `region`, e.g. left='box(x=:0)'; repeatable, and parts may overlap.
     Default: {}."""
     format: str | None
     """Files of this format instead of stores, by its ending, e.g. swc, trk, csv. Default: None."""

@@ -472,7 +472,7 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             std::fs::write(home.file("base.csv"), "x,y,n,k,more\n7,7,1.5,2,3\n")?;
             home.text(&["import", "base.csv", "base.zv", "-q"])?;
         }
-        // Not last: behind ids that may begin with a hyphen it would be one of them.
+        // Before the ids, because an id may begin with a hyphen and the flag would be read as one.
         let (start, rest) = line.split_at(2);
         let printed = by_file.text(&[start, &["--print-job"], rest].concat())?;
         let job: Value = serde_json::from_str(&printed)?;

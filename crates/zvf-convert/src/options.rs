@@ -136,7 +136,7 @@ pub struct Options {
     pub crs: Option<String>,
     /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the files. Of a COPC file only the chunks that meet it are read.
     pub bbox: Option<BBox>,
-    /// COPC: only the points of the coarsest levels, down to the first one whose spacing is at most this number, in units of the file.
+    /// COPC: only the points of the levels down to the first one with a spacing of at most this number, in units of the file.
     pub resolution: Option<f64>,
     /// The frame of an existing store, to which positions are converted. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.

@@ -164,9 +164,12 @@ impl StoreFrame {
     /// A text that compares the map of these files with the map of the store.
     fn compare(&self, given: &Given) -> String {
         let own = match self.recorded.first() {
-            None => "those of the store were imported unchanged".to_owned(),
+            None => "the positions of the store were imported unchanged".to_owned(),
             Some(Recorded { map, place, .. }) => match map {
-                Ok(map) => format!("those of the store were {} ({place})", described(map)),
+                Ok(map) => format!(
+                    "the positions of the store were {} ({place})",
+                    described(map)
+                ),
                 Err(why) => format!("the store records {why} ({place})"),
             },
         };

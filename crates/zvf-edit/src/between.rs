@@ -88,7 +88,7 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
 }
 
 /// Renumbers the rows of level 0 in all links between levels. A link is removed if its vertex was deleted, moved to another chunk, or belongs to an
-/// object whose fragments were made anew.
+/// object with new fragments.
 pub(super) async fn follow(
     state: &mut State,
     levels: &[Level],

@@ -48,14 +48,14 @@ pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, 
     }
 }
 
-/// Ends an edit: commits it, or gives it up where a step failed. Returns what the edit did, and the result of the step.
+/// Commits an edit, or abandons it if a step failed. Returns the summary of the edit and the result of the step.
 pub(crate) async fn end<T>(edit: Edit, store: &str, made: Result<T>) -> Result<(EditSummary, T)> {
     let (edit, made) = or_abandon(edit, made).await.map_err(|e| e.at(store))?;
     let done = edit.commit().await.map_err(JobError::write(store))?;
     Ok((done, made))
 }
 
-/// What an edit found besides what it changed.
+/// Notes, warnings and matches of an edit, beside its summary.
 #[derive(Debug, Default)]
 struct Made {
     notes: Vec<String>,
@@ -63,7 +63,7 @@ struct Made {
     matched: Option<Matched>,
 }
 
-/// The result of a change that finds nothing besides.
+/// The result of a change without notes.
 fn done(made: std::result::Result<(), WriteError>) -> Result<Made> {
     made.map(|()| Made::default()).map_err(JobError::from)
 }
@@ -145,9 +145,9 @@ impl EditResumeJob {
 pub enum EditReport {
     /// A change.
     Done(EditDone),
-    /// What a deletion would delete.
+    /// The counts of a deletion that was not made.
     DryRun(EditDryRun),
-    /// What became of an interrupted edit.
+    /// The result of resuming an interrupted edit.
     Resumed(EditResumed),
 }
 
@@ -157,7 +157,7 @@ pub enum EditReport {
 pub struct EditDone {
     /// The store.
     pub store: String,
-    /// Remarks on what the store does not hold, and on rows without a match.
+    /// Notes about data that was not stored, and about rows without a match.
     pub notes: Vec<String>,
     /// Vertices of the level after the edit, less those before it.
     pub vertices: i64,
@@ -195,7 +195,7 @@ pub struct MatchedRows {
     pub ignored: u64,
 }
 
-/// What a deletion would delete.
+/// The counts of a deletion that was not made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EditDryRun {

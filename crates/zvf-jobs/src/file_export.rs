@@ -9,7 +9,7 @@ use zvf_store::Store;
 use crate::error::Result;
 use crate::{JobError, Staged, is_packed, is_special};
 
-/// Defects of the store, then what the file does not hold.
+/// Violations of the format in the store, then data that the file cannot hold.
 pub(crate) fn remarks(done: &Exported) -> Vec<String> {
     done.warnings.iter().chain(&done.notes).cloned().collect()
 }

@@ -146,10 +146,10 @@ options! {
     /// The part of files of points that is read.
     PartOptions {
         /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the file: x,y,z of both corners, or ranges such as x=0:10,y=5:;
-        /// of a COPC file only the chunks that meet it are read
+        /// only the chunks of a COPC file that meet it are read
         #[arg(long, value_name = "LO:HI|AXIS=LO:HI,..", allow_hyphen_values = true)]
         bbox: Option<SpaceBox>,
-        /// COPC: only the points of the coarsest levels, down to the first one whose spacing is at most R, in units of the file
+        /// COPC: only the points of the levels down to the first one with a spacing of at most R, in units of the file
         #[arg(long, value_name = "R")]
         resolution: Option<f64>,
     }

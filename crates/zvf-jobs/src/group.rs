@@ -22,7 +22,7 @@ options! {
     GroupJob {
         /// Path or URL of the store
         store: String,
-        /// The name of the group, or what the names of groups begin with
+        /// The name of the group, or with --ends the prefix of the names of groups
         #[arg(value_name = "NAME")]
         group: String,
         /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
@@ -37,14 +37,14 @@ options! {
         /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image
         #[arg(long, value_name = "NUMBERS|FILE", allow_hyphen_values = true)]
         affine: Option<String>,
-        /// Vertex attributes whose means the table has
+        /// Adds the mean of these vertex attributes to the table
         #[arg(long, value_name = "NAME,..", value_delimiter = ',', requires = "matrix")]
         mean: Vec<String>,
         /// Writes counts, lengths and means of each pair of labels, by the ending: .csv, .ndjson, .arrow or .parquet
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         matrix: Option<PathBuf>,
-        /// Deletes the groups NAME/.. that are there
+        /// Deletes existing groups NAME/.. first
         #[arg(long)]
         replace: bool,
     }
@@ -196,7 +196,7 @@ pub enum GroupReport {
 pub struct EndsGrouped {
     /// The store.
     pub store: String,
-    /// What the names of the groups begin with.
+    /// The prefix of the names of the groups.
     pub name: String,
     /// The volume of labels.
     pub volume: String,
@@ -216,7 +216,7 @@ pub struct EndsGrouped {
     pub matrix: Option<String>,
     /// How the volume was placed.
     pub notes: Vec<String>,
-    /// What may be wrong with the result.
+    /// Possible errors in the result.
     pub warnings: Vec<String>,
     /// Objects of the storage that the edit replaced or added.
     pub put: u64,

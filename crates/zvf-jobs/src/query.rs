@@ -29,7 +29,7 @@ use crate::{
 use digest::Digest;
 
 options! {
-    /// What is written of a query and how
+    /// The output of a query
     ResultOptions {
         /// Which level is read
         #[command(flatten)]
@@ -59,7 +59,7 @@ options! {
     QueryJob {
         /// Path or URL of the store
         store: String,
-        /// Which rows are meant
+        /// Which rows are used
         #[command(flatten)]
         #[serde(flatten)]
         terms: SelectionOptions,
@@ -70,14 +70,14 @@ options! {
         /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
         #[arg(long, value_name = "I/N", conflicts_with = "limit")]
         split: Option<PieceText>,
-        /// What is written and how
+        /// The output
         #[command(flatten)]
         #[serde(flatten)]
         result: ResultOptions,
     }
 }
 
-/// What becomes of an answer.
+/// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// Only a summary.
@@ -91,7 +91,7 @@ enum Target {
 }
 
 impl ResultOptions {
-    /// What output and format ask for; with both, the vertex table goes to the file in that format.
+    /// The destination for `output` and `format`; with both, the vertex table goes to the file in that format.
     fn target(&self) -> Result<Target> {
         let path = match (&self.output, self.format) {
             (None, None) => return Ok(Target::Summary),
@@ -367,7 +367,7 @@ pub struct QueryAnswered {
     pub chunks_read: u64,
     /// Cells that were read.
     pub cells_read: u64,
-    /// Requests to the storage, where the caller counts them.
+    /// Requests to the storage, if the caller counts them.
     #[serde(flatten)]
     pub traffic: Option<Traffic>,
     /// The files that were written.

@@ -20,7 +20,7 @@ use crate::error::{ConvertError, Place};
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
 
-/// Passes on the points of a file chunk by chunk: all of them, or those of the chunks that the index of COPC names for a part.
+/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part.
 pub(super) fn read(
     header: &Header,
     record: &[u8],

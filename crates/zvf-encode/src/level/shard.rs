@@ -54,7 +54,7 @@ pub struct Cells {
     /// Bytes of an item.
     items: usize,
     chosen: Chosen,
-    /// The cells of a shard of arrays of links, by path; shared as [`Chosen`]. None: those of the level.
+    /// The shard shapes of arrays of links, by path, shared by clones like [`Chosen`]. `None`: links have the shards of the level.
     link_shards: Option<LinkShards>,
     listed: Listed,
 }
@@ -86,7 +86,7 @@ impl Listed {
     }
 }
 
-/// The cells of a shard of arrays of links, by path.
+/// The shard shapes of arrays of links, in cells, by path.
 type LinkShards = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
 
 /// The compressions that were chosen for arrays, by path; shared by all clones of the cells of a level.
@@ -141,7 +141,7 @@ impl Cells {
         self.link_shards.is_some()
     }
 
-    /// Chooses the shards of the array of links at `path`, if it has its own, which begin with those of the level.
+    /// Chooses the shard shape of the array of links at `path` if links have shards of their own. `choose` gets the shape of the level.
     pub(crate) fn choose_link_shards(&self, path: String, choose: impl FnOnce(&[u64]) -> Vec<u64>) {
         if let (Some(chosen), Some(level)) = (&self.link_shards, &self.shards) {
             let mut chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -165,8 +165,8 @@ impl Family {
         Ok(arrays)
     }
 
-    /// Chooses the shards of the arrays of these cells, given by the keys of their buckets with their bytes, where links
-    /// [have their own](Cells::with_link_shards). Values and groups of links have those of the links.
+    /// Chooses the shard shapes of the arrays of these cells, if links have [shards of their own](Cells::with_link_shards). A cell is given by the
+    /// key of its bucket and its bytes. The arrays of values and groups of links get the same shape.
     ///
     /// # Errors
     /// Bug: a key that is none of the family.

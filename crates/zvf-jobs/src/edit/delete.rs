@@ -141,7 +141,7 @@ impl EditDeleteJob {
         .boxed()
     }
 
-    /// Deletes what the selection finds.
+    /// Deletes the selected objects or vertices.
     async fn selected(&self, context: &Context) -> Result<EditReport> {
         let mut spec = self.terms().read(&self.store, context).await?;
         spec.attributes = Names::None;
