@@ -18,6 +18,9 @@ use crate::stored::{StoredBytes, wide};
 /// The version that every Blosc-1 library writes; Blosc2 has higher ones.
 const VERSION: u8 = 2;
 
+/// The bit of a header's flags that C-Blosc reserves: it refuses frames that set it. C-Blosc2 marks its delta filter with it.
+const RESERVED: u8 = 0x08;
+
 /// Decompresses one frame.
 pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     check_claim(frame, limit)?;
@@ -192,7 +195,7 @@ impl Blocks {
                 header: &self.header,
                 pipeline: self.pipeline.as_ref().ok_or_else(missing)?,
                 dictionary: None,
-                // Frames of this version have no delta filter.
+                // Only the delta filter needs it, and frames of this version have none: `check_header`.
                 reference: None,
             };
             let scratch = &mut self.scratch;
@@ -268,6 +271,9 @@ fn check_header(header: &Header, stored: u64) -> Result<(), CodecError> {
         return Err(bad(format_args!(
             "{stored} bytes found, expected {expected}"
         )));
+    }
+    if header.flags() & RESERVED != 0 {
+        return Err(bad("the reserved bit 3 of the flags is set"));
     }
     Ok(())
 }
@@ -435,6 +441,29 @@ mod tests {
             rest = more;
         }
         assert!(rest.is_empty());
+    }
+
+    /// As C-Blosc (numcodecs 0.16.6) refuses each of these frames with it.
+    #[test]
+    fn the_reserved_bit_is_refused_in_whole_frames_and_in_ranges() {
+        use crate::{Chain, StoredBytes};
+
+        let chain = Chain::new(&[zvf_meta::Codec::named("blosc")]).unwrap();
+        let mut rest = &include_bytes!("../testdata/blosc.bin")[..];
+        let index: Vec<(String, u8, usize, usize, usize, usize)> =
+            serde_json::from_str(include_str!("../testdata/blosc.json")).unwrap();
+        for one in index {
+            let (frame, more) = rest.split_at(one.5);
+            rest = more;
+            let mut damaged = frame.to_vec();
+            damaged[2] |= 0x08;
+            let expected = "blosc: the reserved bit 3 of the flags is set";
+            let whole = decode(&damaged, CAP).unwrap_err();
+            assert!(whole.to_string().contains(expected), "{whole}");
+            let memory = StoredBytes::Memory(damaged.into());
+            let ranges = chain.ranges(memory, CAP).map(|_| ()).unwrap_err();
+            assert!(ranges.to_string().contains(expected), "{ranges}");
+        }
     }
 
     /// Any range of a frame is that of the whole, and a block start that is replaced by that of another block, or by any byte near it, is
