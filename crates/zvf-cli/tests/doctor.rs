@@ -107,6 +107,43 @@ fn shards_make_as_few_files_as_are_claimed() -> Result<()> {
     Ok(())
 }
 
+/// Arrays of links get shards of their own: a surface has links inside chunks and to neighbours in several directions.
+#[test]
+fn shards_of_links_are_counted_as_they_are_made() -> Result<()> {
+    let side = 60;
+    let mut surface = String::new();
+    for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
+        surface.push_str(&format!("v {x}.25 {y}.25 {}.5\n", (x + y) % 2));
+    }
+    for (x, y) in (1..side).flat_map(|x| (1..side).map(move |y| (x, y))) {
+        let (low, high) = ((x - 1) * side + y, x * side + y);
+        surface.push_str(&format!(
+            "f {low} {} {high}\nf {} {} {high}\n",
+            low + 1,
+            low + 1,
+            high + 1
+        ));
+    }
+    let home = Home::made(&[("../s.obj", surface.into())])?;
+    let import = [
+        "import",
+        "s.obj",
+        "s.zv",
+        "-q",
+        "--chunk-shape",
+        "1.5,1.5,4",
+    ];
+    home.text(&[&import[..], &["--shard-shape", "none"]].concat())?;
+    let found = advice(&home, "s.zv")?;
+    let one = found.get("shards").context("shards")?;
+    let (old, new) = numbers(one)?;
+    assert_eq!(old, usage(&home.file("s.zv"))?.0 as f64);
+    follow(&home, one, "few.zv")?;
+    let after = usage(&home.file("few.zv"))?.0 as f64;
+    ensure!((after - new).abs() <= 0.1 * new, "{one}: {after}");
+    Ok(())
+}
+
 #[test]
 fn remains_of_edits_are_found_and_go() -> Result<()> {
     let mut table = String::from("x,y,z,id\n");

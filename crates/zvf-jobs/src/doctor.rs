@@ -1,6 +1,6 @@
 //! The job `doctor`: measures which changes would make a store smaller or faster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -27,6 +27,9 @@ const CHUNKS: usize = 256;
 /// Vertices that imports aim at for a chunk, and the median below which a larger chunk is advised.
 const WANTED: u64 = 10_000;
 const FEW: u64 = 1_000;
+
+/// Bytes of an end of a link while the shards of links are chosen.
+const LINK_END: u64 = 5;
 
 /// With fewer chunks, their size is not judged.
 const SEVERAL: usize = 16;
@@ -101,6 +104,30 @@ impl DoctorJob {
         examined.map_err(JobError::store(&self.store))?;
         Ok(report)
     }
+}
+
+/// The shards that would be chosen for the arrays of links of a level and for those of their values, by the path of the array. The links of a family are
+/// taken as equally many in all of its cells.
+fn link_shards<'l>(level: &'l Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<&'l str, Vec<u64>> {
+    let mut shards = BTreeMap::new();
+    for family in level.link_families() {
+        let counted = family.arrays().iter().filter(|one| family.counts(one));
+        let cells: usize = counted.map(|one| one.array.presence().len()).sum();
+        let links = family.stated_links().unwrap_or_default();
+        let each = links.saturating_mul(LINK_END * family.width() as u64);
+        let each = each.checked_div(cells as u64).unwrap_or_default();
+        for (at, one) in family.arrays().iter().enumerate() {
+            let places = one.array.presence().iter();
+            let places = places.filter_map(|chunk| Some((grid.index(chunk)?, each)));
+            let shape = ShardShape::Auto.of_links(grid, chosen, &places.collect::<Vec<_>>());
+            let values = family.attributes().iter();
+            let values = values.filter_map(|values| values.arrays.get(at)?.as_deref());
+            for array in values.chain([&*one.array]) {
+                shards.insert(array.path(), shape.clone());
+            }
+        }
+    }
+    shards
 }
 
 /// Adds all findings to a report.
@@ -301,14 +328,16 @@ impl Doctor<'_> {
         let chunks = presence.iter().map(|chunk| (chunk, bytes.unwrap_or(0)));
         let chosen = ShardShape::Auto.of_level(&grid, root.dims(), chunks);
         let Some(chosen) = chosen else { return Ok(()) };
+        let links = link_shards(level, &grid, &chosen);
         let mut after = all.objects;
         for array in level.arrays().iter().filter(|array| !array.is_sharded()) {
             let presence = array.presence();
+            let chosen = links.get(array.path()).unwrap_or(&chosen);
             let shards: BTreeSet<Vec<u64>> = presence
                 .iter()
                 .filter_map(|chunk| {
                     let index = grid.index(chunk)?;
-                    let of = index.iter().zip(&chosen).map(|(at, n)| at / (*n).max(1));
+                    let of = index.iter().zip(chosen).map(|(at, n)| at / (*n).max(1));
                     Some(of.collect())
                 })
                 .collect();

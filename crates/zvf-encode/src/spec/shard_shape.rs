@@ -71,6 +71,22 @@ impl ShardShape {
             Self::Cells(cells) => Some(cells.clone()),
         }
     }
+
+    /// Returns the cells of a shard of an array of links of a level whose other arrays have shards of `level` cells. `chunks` are the places of its cells in
+    /// the grid, each with the bytes of its links.
+    ///
+    /// A chosen shard is that of the level, or doubles along one axis after the other, at most to the end of the grid, until all cells are in one, or it would
+    /// have more than 2048 cells or 1 MiB of links. A stated shape is that of every array.
+    ///
+    /// # Cost
+    /// If it is chosen: at most 11 passes over the chunks.
+    #[must_use]
+    pub fn of_links(&self, grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -> Vec<u64> {
+        match self {
+            Self::Auto => of_links(grid, level, chunks),
+            Self::None | Self::Cells(_) => level.to_vec(),
+        }
+    }
 }
 
 fn choose<'c>(
@@ -94,8 +110,7 @@ fn choose<'c>(
     shape.iter().any(|cells| *cells > 1).then_some(shape)
 }
 
-/// Returns the cells of a shard of an array of links, which has these chunks, with so many bytes of links. Its shard is that of the other arrays of the level,
-/// or doubles along one axis after the other, at most to the end of the grid, until all cells are in one, or it would have more than 2048 cells or 1 MiB of links.
+/// The choice of [`ShardShape::of_links`].
 pub(crate) fn of_links(grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -> Vec<u64> {
     let most = Most {
         shards: 1,
