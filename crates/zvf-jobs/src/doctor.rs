@@ -28,6 +28,9 @@ const CHUNKS: usize = 256;
 const WANTED: u64 = 10_000;
 const FEW: u64 = 1_000;
 
+/// The array of groups of links, below its level.
+const LINK_FRAGMENTS: &str = "link_fragments";
+
 /// Bytes of an end of a link while the shards of links are chosen.
 const LINK_END: u64 = 5;
 
@@ -106,9 +109,9 @@ impl DoctorJob {
     }
 }
 
-/// The shards that would be chosen for the arrays of links of a level and for those of their values, by the path of the array. The links of a family are
+/// The shards that would be chosen for the arrays of links of a level, of their values and of their groups, by the path of the array. The links of a family are
 /// taken as equally many in all of its cells.
-fn link_shards<'l>(level: &'l Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<&'l str, Vec<u64>> {
+fn link_shards(level: &Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<String, Vec<u64>> {
     let mut shards = BTreeMap::new();
     for family in level.link_families() {
         let counted = family.arrays().iter().filter(|one| family.counts(one));
@@ -122,8 +125,11 @@ fn link_shards<'l>(level: &'l Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<&'
             let shape = ShardShape::Auto.of_links(grid, chosen, &places.collect::<Vec<_>>());
             let values = family.attributes().iter();
             let values = values.filter_map(|values| values.arrays.get(at)?.as_deref());
-            for array in values.chain([&*one.array]) {
-                shards.insert(array.path(), shape.clone());
+            let groups = one.is_intra() && family.delta() == 0;
+            let groups = groups.then(|| format!("0/{LINK_FRAGMENTS}"));
+            let arrays = values.chain([&*one.array]);
+            for path in arrays.map(|one| one.path().to_owned()).chain(groups) {
+                shards.insert(path, shape.clone());
             }
         }
     }
@@ -330,7 +336,11 @@ impl Doctor<'_> {
         let Some(chosen) = chosen else { return Ok(()) };
         let links = link_shards(level, &grid, &chosen);
         let mut after = all.objects;
-        for array in level.arrays().iter().filter(|array| !array.is_sharded()) {
+        let mut arrays = level.arrays();
+        if !level.link_families().is_empty() {
+            arrays.extend(self.store.grid_array(0, LINK_FRAGMENTS).await?);
+        }
+        for array in arrays.iter().filter(|array| !array.is_sharded()) {
             let presence = array.presence();
             let chosen = links.get(array.path()).unwrap_or(&chosen);
             let shards: BTreeSet<Vec<u64>> = presence
