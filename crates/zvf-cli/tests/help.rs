@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 38] = [
+const COMMANDS: [&str; 39] = [
     "info",
     "query",
     "splits",
@@ -45,6 +45,7 @@ const COMMANDS: [&str; 38] = [
     "run",
     "schema",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -120,5 +121,41 @@ fn completions_for_every_shell() -> Result<()> {
             "{shell}"
         );
     }
+    Ok(())
+}
+
+#[test]
+fn every_command_has_a_manual_page() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let ran = zvf_in(home.path(), &["man", "share/man1"])?;
+    assert_eq!((ran.code, ran.stdout.len(), &*ran.stderr), (0, 0, ""));
+    let folder = home.path().join("share/man1");
+    let inner = ["edit-delete", "edit-group-add", "volume-convert"];
+    for command in COMMANDS.iter().chain(&inner) {
+        let page = std::fs::read_to_string(folder.join(format!("zvf-{command}.1")))?;
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"] {
+            assert!(
+                page.contains(&format!("\n.SH {section}\n")),
+                "{command}: {section}"
+            );
+        }
+    }
+    let page = std::fs::read_to_string(folder.join("zvf.1"))?;
+    assert!(page.contains("zvf\\-query(1)"), "{page}");
+    for page in std::fs::read_dir(&folder)? {
+        let page = page?.path();
+        let mut groff = std::process::Command::new("groff");
+        groff.args(["-Kutf8", "-Tutf8", "-ww", "-z", "-man"]).arg(&page);
+        // Only where groff is installed.
+        let Ok(rendered) = groff.output() else { break };
+        let said = String::from_utf8_lossy(&rendered.stderr);
+        let name = page.display();
+        assert!(
+            rendered.status.success() && said.is_empty(),
+            "{name}: {said}"
+        );
+    }
+    let ran = zvf_in(home.path(), &["man", "share/man1/zvf.1"])?;
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
     Ok(())
 }

@@ -40,6 +40,7 @@ fn no_output_lies_in_a_store() -> Result<()> {
         &["migrate", STORE, &inner, "--to", "0.9.2"],
         &["rechunk", STORE, &inner, "--chunk-shape", "7,7,7"],
         &["volume", "convert", "v.b2nd", &new],
+        &["man", &deep],
         &[
             "volume",
             "slice",

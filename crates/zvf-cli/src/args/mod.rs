@@ -15,6 +15,7 @@ mod import;
 mod info;
 mod inspect;
 mod jobs;
+mod man;
 mod measure;
 #[cfg(feature = "plot")]
 mod plot;
@@ -48,6 +49,7 @@ pub(crate) use import::ImportArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
+pub(crate) use man::ManArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use query::{GetArgs, QueryArgs, SplitsArgs};
@@ -238,6 +240,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
+    /// Writes manual pages, one for the program and one for each command
+    Man(ManArgs),
 }
 
 impl Command {

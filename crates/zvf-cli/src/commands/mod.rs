@@ -16,6 +16,7 @@ mod inspect;
 mod jobs;
 mod links;
 mod listing;
+mod man;
 mod measure;
 mod merge;
 mod migrate;
@@ -74,6 +75,7 @@ fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>)
 /// Refuses files inside of stores, beside those that are refused when they are begun.
 fn check_outputs(command: &Command) -> Result<()> {
     match command {
+        Command::Man(args) => Ok(zvf_jobs::check_outside(&args.dir)?),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
             VolumeCommand::Convert(args) => Ok(zvf_jobs::check_outside(&args.out)?),
@@ -143,6 +145,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args, context),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         _ => run::command(command, context),
     }
 }
