@@ -47,6 +47,8 @@ mod objects;
 mod odd_web;
 #[cfg(unix)]
 mod outside;
+#[cfg(all(feature = "plot", feature = "serve", feature = "volumes"))]
+mod page;
 mod parts;
 mod plot;
 mod pyramid;

@@ -8,6 +8,8 @@
 )]
 
 #[cfg(feature = "volumes")]
+mod page;
+#[cfg(feature = "volumes")]
 mod python;
 
 use std::sync::atomic::{AtomicU64, Ordering};
