@@ -28,6 +28,9 @@ pub(crate) fn check(root: &Path, findings: &mut Vec<String>) -> Outcome {
         if !readme.contains(&stated) {
             findings.push(format!("crates/{name}/README.md: no {}", stated.trim()));
         }
+        if !folder.join("examples").is_dir() {
+            findings.push(format!("crates/{name}: no example"));
+        }
         for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
             let ours = std::fs::read(root.join(licence))?;
             if std::fs::read(folder.join(licence)).ok() != Some(ours) {

@@ -1,0 +1,37 @@
+//! A file of labels in memory, and what `verify` reports of it before and after one of its bytes changed. Every tile is decoded and
+//! compared with its checksum.
+#![allow(clippy::print_stdout, reason = "an example prints what it found")]
+
+use std::io::Cursor;
+
+use zvf_tet::{Codec, DType, DatasetSpec, TetFile, TetWriter, WriteOptions, verify};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let labels = DatasetSpec::new("labels", DType::U16, &[64, 64], &[16, 16]);
+    let labels = labels.with_codec(Codec::Zstd);
+    let sink = Cursor::new(Vec::new());
+    let mut writer = TetWriter::new(sink, vec![labels], WriteOptions::default())?;
+    let elements: Vec<u8> = (0..64 * 64_u16)
+        .flat_map(|n| (n / 9).to_le_bytes())
+        .collect();
+    writer.write_array(&elements)?;
+    let sound = writer.finish_into()?.into_inner();
+
+    let mut damaged = sound.clone();
+    let middle = damaged.len() * 3 / 4;
+    if let Some(byte) = damaged.get_mut(middle) {
+        *byte ^= 1;
+    }
+    for (name, bytes) in [("sound", sound), ("damaged", damaged)] {
+        let report = verify(&TetFile::from_bytes(bytes));
+        println!(
+            "{name}: {} tiles decoded, {} findings",
+            report.tiles,
+            report.findings.len()
+        );
+        for finding in &report.findings {
+            println!("  {}: {}", finding.check, finding.detail);
+        }
+    }
+    Ok(())
+}
