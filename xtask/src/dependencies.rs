@@ -58,7 +58,7 @@ pub(crate) fn check() -> Outcome {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    version: String,
+    pub(crate) version: String,
     pub(crate) licence: String,
 }
 

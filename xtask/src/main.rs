@@ -27,6 +27,7 @@ mod fixtures;
 mod fuzz;
 mod growth;
 mod history;
+mod install;
 mod latency;
 mod levels;
 mod links;
@@ -43,6 +44,7 @@ mod pictures;
 mod published;
 mod python;
 mod release;
+mod sbom;
 mod scratch;
 mod semver;
 mod sh;
@@ -245,7 +247,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "release",
-        help: "tries a release on this machine: versions, changelog, NOTICE, packages, archive of the program, wheel [--rehearse VERSION [--quick]] [--archive] [--notice]",
+        help: "tries a release on this machine: versions, changelog, NOTICE, packages, archive, SBOM and installer of the program, wheel [--rehearse VERSION [--quick]] [--archive] [--notice]",
         run: release::run,
     },
     Task {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::dependencies::{Package, packages};
-use crate::{Outcome, package, sh, tidy, wheel};
+use crate::{Outcome, install, package, sbom, sh, tidy, wheel};
 
 /// The list of what is linked into the program.
 const NOTICE: &str = "NOTICE";
@@ -113,13 +113,14 @@ fn by_licence(packages: &BTreeSet<Package>) -> String {
     text
 }
 
-/// Builds the program and packs it with its licences and completions; prints the checksum.
+/// Builds the program and packs it with its licences, manual pages and completions; writes its checksum and its SBOM beside the archive, and
+/// tries the installer.
 fn archive() -> Outcome {
+    let version = env!("CARGO_PKG_VERSION");
     sh::run(sh::cargo().args(["build", "--locked", "--release", "--package", "zvf-cli"]))?;
     let program = sh::release("zvf");
     let name = format!(
-        "zvf-{}-{}-{}",
-        env!("CARGO_PKG_VERSION"),
+        "zvf-{version}-{}-{}",
         std::env::consts::ARCH,
         std::env::consts::OS
     );
@@ -138,36 +139,28 @@ fn archive() -> Outcome {
         let text = sh::capture(sh::command(&program).args(["completions", shell]))?;
         fs::write(content.join(format!("zvf.{shell}")), text)?;
     }
-    let archive = format!("{name}.tar.gz");
-    let mut tar = sh::command("tar");
-    tar.current_dir(&folder).args(["czf", &archive, &name]);
-    sh::run(&mut tar)?;
+    sh::run(sh::command(&program).arg("man").arg(content.join("man")))?;
+    let archive = install::pack(&folder, &name)?;
     fs::remove_dir_all(&content)?;
-    try_archive(&folder, &archive, &name)?;
-    let mut sum = sh::command(if cfg!(target_os = "macos") {
-        "shasum"
-    } else {
-        "sha256sum"
-    });
-    if cfg!(target_os = "macos") {
-        sum.args(["-a", "256"]);
-    }
-    let sum = sh::capture(sum.current_dir(&folder).arg(&archive))?;
-    print!("{sum}");
-    Ok(fs::write(folder.join(format!("{archive}.sha256")), sum)?)
-}
-
-/// Unpacks an archive elsewhere and starts its program.
-fn try_archive(folder: &Path, archive: &str, name: &str) -> Outcome {
+    fs::write(
+        folder.join(format!("{name}.cdx.json")),
+        sbom::of_program(version)?,
+    )?;
     let elsewhere = sh::target().join("release-unpacked");
     if elsewhere.exists() {
         fs::remove_dir_all(&elsewhere)?;
     }
-    fs::create_dir_all(&elsewhere)?;
+    if cfg!(unix) {
+        return install::rehearse(version, &archive, &elsewhere);
+    }
+    try_archive(&archive, &elsewhere, &name)
+}
+
+/// Unpacks an archive elsewhere and starts its program.
+fn try_archive(archive: &Path, elsewhere: &Path, name: &str) -> Outcome {
+    fs::create_dir_all(elsewhere)?;
     let mut tar = sh::command("tar");
-    tar.current_dir(&elsewhere)
-        .arg("xzf")
-        .arg(folder.join(archive));
+    tar.current_dir(elsewhere).arg("xzf").arg(archive);
     sh::run(&mut tar)?;
     let program = elsewhere
         .join(name)

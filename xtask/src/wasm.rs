@@ -159,7 +159,7 @@ fn reported(address: &str, reports: &Receiver<String>) -> Outcome<String> {
 }
 
 /// Serves files until the program ends; returns the address, and what pages report.
-fn serve(files: BTreeMap<String, Vec<u8>>) -> Outcome<(String, Receiver<String>)> {
+pub(crate) fn serve(files: BTreeMap<String, Vec<u8>>) -> Outcome<(String, Receiver<String>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
     let files = Arc::new(files);
