@@ -10,9 +10,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = WriteOptions::new(4, &[100, 100], &[20, 20]).with_dtype("<f4");
     let mut writer = Writer::create(&path, &[1000, 1000], options)?;
     writer.write_with(|region, items| {
-        // Every item has the number of its chunk.
-        for item in items.chunks_exact_mut(4) {
-            item.copy_from_slice(&(region.chunk as f32).to_le_bytes());
+        for (number, item) in items.chunks_exact_mut(4).enumerate() {
+            let value = region.chunk as f32 + number as f32 / 10_000.0;
+            item.copy_from_slice(&value.to_le_bytes());
         }
         Ok(())
     })?;

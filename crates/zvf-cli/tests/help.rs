@@ -145,7 +145,9 @@ fn every_command_has_a_manual_page() -> Result<()> {
     for page in std::fs::read_dir(&folder)? {
         let page = page?.path();
         let mut groff = std::process::Command::new("groff");
-        groff.args(["-Kutf8", "-Tutf8", "-ww", "-z", "-man"]).arg(&page);
+        groff
+            .args(["-Kutf8", "-Tutf8", "-ww", "-z", "-man"])
+            .arg(&page);
         // Only where groff is installed.
         let Ok(rendered) = groff.output() else { break };
         let said = String::from_utf8_lossy(&rendered.stderr);

@@ -1,5 +1,5 @@
-//! A file of labels in memory, and what `verify` reports of it before and after one of its bytes changed. Every tile is decoded and
-//! compared with its checksum.
+//! A file of labels in memory, and what `verify` reports of it before and after one of its bytes changed. Every tile is decoded: a
+//! change that leaves all of them decodable is not found.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use std::io::Cursor;
@@ -17,18 +17,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writer.write_array(&elements)?;
     let sound = writer.finish_into()?.into_inner();
 
+    // The first byte of a tile.
+    let file = TetFile::from_bytes(sound.clone())?;
+    let tile = file.entries().get(7).ok_or("no such tile")?;
     let mut damaged = sound.clone();
-    let middle = damaged.len() * 3 / 4;
-    if let Some(byte) = damaged.get_mut(middle) {
+    if let Some(byte) = damaged.get_mut(usize::try_from(tile.payload_offset.get())?) {
         *byte ^= 1;
     }
     for (name, bytes) in [("sound", sound), ("damaged", damaged)] {
         let report = verify(&TetFile::from_bytes(bytes));
-        println!(
-            "{name}: {} tiles decoded, {} findings",
-            report.tiles,
-            report.findings.len()
-        );
+        println!("{name}: {} findings", report.findings.len());
         for finding in &report.findings {
             println!("  {}: {}", finding.check, finding.detail);
         }
