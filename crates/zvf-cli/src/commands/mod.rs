@@ -126,7 +126,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Query(args) if query::is_printed(&args.job()) => {
             query::print("query", args.job().0, context)
         }
-        Command::Splits(args) => splits::run(args, context),
         Command::Get(args) if query::is_printed(&args.job()) => {
             query::print("get", args.job().0, context)
         }
