@@ -28,6 +28,7 @@ mod query;
 mod repair;
 mod resample;
 mod run;
+#[cfg(feature = "plot")]
 mod select;
 #[cfg(feature = "serve")]
 mod serve;
