@@ -1137,3 +1137,66 @@ class SplitOptions(JobOptions, total=False):
     """Ids that the store does not have are left out instead of being an error. Default: False."""
     clear_leftovers: bool
     """Removes what an interrupted writer left of a part; a finished store is never touched. Default: False."""
+
+
+class SplitsOptions(Options, total=False):
+    """The options of the job `splits`: Cuts a query into pieces for several programs, each vertex in exactly one of them."""
+
+    bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    select: Literal["vertices", "objects", "chunks"] | None
+    """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
+    level: int
+    """Resolution level; 0 is the finest. Default: 0."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    attributes: str | int | Sequence[Any] | Mapping[str, Any]
+    """Attributes to read: all, none, or names. Default: "all"."""
+    count: int | None
+    """So many pieces. Default: None."""
+    rows: int | None
+    """Pieces of about so many rows. Default: None."""
+    bytes: int | None
+    """Pieces of about so many decoded bytes [default: 64 MiB]."""

@@ -236,6 +236,8 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             "streamlines",
             &["split", STORE, "out", "--by", "count", "2", "--json"],
         ),
+        ("streamlines", &["splits", STORE, "--count", "3", "--json"]),
+        ("streamlines", &["splits", STORE, "--objects", "0-3"]),
         (
             "streamlines",
             &[

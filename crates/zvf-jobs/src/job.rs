@@ -13,8 +13,8 @@ use crate::{
     ImportReport, JobError, LinksJob, LinksReport, MeasureJob, MeasureReport, MergeJob,
     MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob, PyramidJobReport, QueryJob,
     QueryReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport, RowsReport,
-    SampleRowsJob, SimplifyJob, SplitJob, SplitReport, StatsJob, StatsReport, TailJob, VacuumJob,
-    VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
+    SampleRowsJob, SimplifyJob, SplitJob, SplitReport, SplitsJob, SplitsReport, StatsJob,
+    StatsReport, TailJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
 };
 
 #[cfg(feature = "volumes")]
@@ -193,6 +193,8 @@ jobs! {
     Links(LinksJob) -> Links: "links", ["store"], "rows";
     /// A store or a file of each group, value of an attribute, region, or of parts of equal size.
     Split(SplitJob) -> Split: "split", ["store", "folder", "by"], "";
+    /// The pieces of a query.
+    Splits(SplitsJob) -> Splits: "splits", ["store"], "";
 }
 
 impl Job {
@@ -259,6 +261,7 @@ impl Job {
             | Self::Query(QueryJob { store, .. })
             | Self::Links(LinksJob { store, .. })
             | Self::Split(SplitJob { store, .. })
+            | Self::Splits(SplitsJob { store, .. })
             | Self::Pyramid(PyramidJob { store, .. })
             | Self::Repair(RepairJob { store, .. })
             | Self::Create(CreateJob { store, .. })
@@ -313,6 +316,7 @@ impl Job {
             | Self::Links(_)
             | Self::Tail(_)
             | Self::SampleRows(_)
+            | Self::Splits(_)
             | Self::Doctor(_) => None,
             Self::Split(job) if job.format.is_some() => None,
             Self::Split(job) => job.folder.to_str(),
@@ -379,6 +383,8 @@ pub enum JobReport {
     Links(LinksReport),
     /// Of `split`.
     Split(SplitReport),
+    /// Of `splits`.
+    Splits(SplitsReport),
 }
 
 impl JobReport {

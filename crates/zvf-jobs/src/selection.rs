@@ -366,11 +366,23 @@ pub(crate) fn opened<'a>(
     store: &'a str,
     context: &'a Context,
 ) -> BoxFuture<'a, Result<(Store, Query)>> {
+    opened_with(spec, store, context, |_| {})
+}
+
+/// As [`opened`], with other documents than those of the query.
+pub(crate) fn opened_with<'a>(
+    spec: &'a QuerySpec,
+    store: &'a str,
+    context: &'a Context,
+    change: impl FnOnce(&mut Need) + Send + 'a,
+) -> BoxFuture<'a, Result<(Store, Query)>> {
     async move {
         spec.check().map_err(of_member)?;
         if !spec.needs_store() {
             let query = spec.plain().map_err(of_member)?;
-            let opened = context.open(store, query.level, query.need()).await?;
+            let mut need = query.need();
+            change(&mut need);
+            let opened = context.open(store, query.level, need).await?;
             return Ok((opened, query));
         }
         let need = Need {

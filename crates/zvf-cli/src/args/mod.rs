@@ -38,7 +38,7 @@ use clap::{Parser, Subcommand};
 use zvf_jobs::{
     AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, Job, LinksJob, MeasureJob,
     MigrateJob, ObjectsJob, PyramidJob, QueryJob, RechunkJob, ResampleJob, SampleRowsJob,
-    SimplifyJob, SplitJob, StatsJob, TailJob, VacuumJob,
+    SimplifyJob, SplitJob, SplitsJob, StatsJob, TailJob, VacuumJob,
 };
 
 pub(crate) use common::Common;
@@ -52,7 +52,7 @@ pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use man::ManArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
-pub(crate) use query::{GetArgs, QueryArgs, SplitsArgs};
+pub(crate) use query::{GetArgs, QueryArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
@@ -143,7 +143,8 @@ pub(crate) enum Command {
     /// Selects vertices, links and objects by box, object, group or attribute
     Query(Box<QueryArgs>),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
-    Splits(Box<SplitsArgs>),
+    #[command(after_help = query::SPLITS)]
+    Splits(Box<JobArgs<SplitsJob>>),
     /// Reads whole objects by id, in the given order
     Get(Box<GetArgs>),
     /// Lists the objects of a level with their sizes and attributes
@@ -273,6 +274,7 @@ impl Command {
             Self::Diff(args) => Some(args.job()),
             Self::Export(args) => args.job(),
             Self::Split(args) => Some(args.job()),
+            Self::Splits(args) => Some(args.job()),
             Self::Links(args) => Some(args.job()),
             Self::Head(args) => Some(args.job()),
             Self::Tail(args) => Some(args.job()),

@@ -1,9 +1,7 @@
 //! `zvf query` and `zvf get`: selections and what is written of them.
 
 use clap::Args;
-use zvf_jobs::{
-    LevelOptions, QueryJob, RegionOptions, ResultOptions, SelectName, SelectionOptions,
-};
+use zvf_jobs::{QueryJob, RegionOptions, ResultOptions};
 
 use super::JobArgs;
 
@@ -79,9 +77,8 @@ impl QueryArgs {
     }
 }
 
-/// `zvf splits`
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// The text after the options in the help of `zvf splits`.
+pub(super) const SPLITS: &str = "\
 Every vertex of the answer is in exactly one piece. Without objects, groups and --select objects the pieces are cut by chunk and have the
 vertex table alone; whole objects are cut by id, with their vertices and, of lines, polylines, streamlines and skeletons, their links.
 Rows and bytes are estimates from the documents. With --json each piece is an object that the library runs elsewhere
@@ -91,32 +88,7 @@ Examples:
   zvf splits brain.zarrvectors --count 16
   zvf splits tracts.zarrvectors --near x=90,5 --inside --count 4
   zvf splits tracts.zarrvectors --select objects --bytes 268435456 --json
-  zvf query brain.zarrvectors --split 3/16 -o part-3.arrow")]
-pub(crate) struct SplitsArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// Which rows are used
-    #[command(flatten)]
-    pub(crate) terms: SelectionOptions,
-    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
-    #[arg(long, value_enum)]
-    pub(crate) select: Option<SelectName>,
-    /// Which level is read
-    #[command(flatten)]
-    pub(crate) at: LevelOptions,
-    /// Attributes to read: all, none, or names
-    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
-    pub(crate) attributes: String,
-    /// So many pieces
-    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) count: Option<u32>,
-    /// Pieces of about so many rows
-    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rows: Option<u64>,
-    /// Pieces of about so many decoded bytes [default: 64 MiB]
-    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) bytes: Option<u64>,
-}
+  zvf query brain.zarrvectors --split 3/16 -o part-3.arrow";
 
 /// `zvf get`
 #[derive(Debug, Args)]

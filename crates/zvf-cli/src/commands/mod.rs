@@ -29,6 +29,7 @@ mod query;
 mod repair;
 mod resample;
 mod run;
+#[cfg(feature = "plot")]
 mod select;
 #[cfg(feature = "serve")]
 mod serve;
@@ -128,7 +129,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Query(args) if query::is_printed(&args.job()) => {
             query::print("query", args.job().0, context)
         }
-        Command::Splits(args) => splits::run(args, context),
         Command::Get(args) if query::is_printed(&args.job()) => {
             query::print("get", args.job().0, context)
         }

@@ -10,7 +10,7 @@ use zvf_validate::Severity;
 use super::group;
 use super::{
     diff, doctor, edit, export, head, import, jobs, links, measure, merge, migrate, objects,
-    pyramid, query, repair, resample, split, stats, validate,
+    pyramid, query, repair, resample, split, splits, stats, validate,
 };
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
@@ -104,6 +104,7 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Export(done) => export::text(done),
         JobReport::Links(done) => links::text(done),
         JobReport::Split(done) => split::text(done),
+        JobReport::Splits(done) => splits::text(done),
         JobReport::Create(done) => format!(
             "{}: {}, empty, positions {}\n",
             done.store, done.kind, done.position_type

@@ -13,7 +13,7 @@ use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
 use super::known::{axes, cell, levels, texts};
-use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, key, numbers, product};
+use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, numbers, product, sized};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
@@ -208,8 +208,7 @@ fn attributes(reader: &mut Reader<'_, '_>, family: &str) -> JsonObject {
 
 /// The value of an attribute that is a count.
 fn number(attributes: &JsonObject, name: &str) -> Option<usize> {
-    let value = attributes.get(name)?.as_u64()?;
-    usize::try_from(value).ok()
+    sized(attributes.get(name)?.as_u64()?)
 }
 
 /// The description of the blob `leaf` of a family, from the documents around it.
@@ -272,7 +271,7 @@ fn rows(
         let list = group.get(name)?.as_array()?;
         let mut sizes = list.iter().skip(skip).map(Value::as_u64);
         let columns = sizes.try_fold(1u64, |n, size| n.checked_mul(size?))?;
-        usize::try_from(columns).ok()
+        sized(columns)
     };
     known.width = (!known.columns.is_empty())
         .then_some(known.columns.len())
@@ -308,7 +307,6 @@ fn by_division(
 
 /// The chunks of the endpoints of link rows.
 fn links(family: &str, leaf: &str, blob: BlobArg, group: &JsonObject, known: &mut Known) {
-    let width = known.width.unwrap_or(2);
     if blob == BlobArg::Records {
         known.real_rows = group.get("num_links").and_then(Value::as_u64);
         return;
@@ -320,14 +318,7 @@ fn links(family: &str, leaf: &str, blob: BlobArg, group: &JsonObject, known: &mu
         return;
     }
     known.perm = Some(false);
-    let own = format!("chunk {}", key(&parts));
-    let far = match known.levels {
-        Some((_, far)) => format!("{own} of level {far}"),
-        None => own.clone(),
-    };
-    known.endpoints = std::iter::once(own)
-        .chain(std::iter::repeat_n(far, width.saturating_sub(1)))
-        .collect();
+    known.in_one_chunk(&parts);
 }
 
 /// The byte offsets of a `data` blob, if they exist and have the usual form.

@@ -4,7 +4,7 @@
 use zvf_caterva::layout::FrameHead;
 use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
 
-use super::dump::{Dump, Walk};
+use super::dump::{Dump, Stopped, Walk};
 use crate::error::fold;
 
 /// Dumps a frame, then runs the reader's checks.
@@ -12,41 +12,27 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     let mut walk = Walk::new(dump, bytes);
     walk.section("frame header");
     let _ = walk.structure::<FrameHead>(true, |_, _| {});
-    let header = match FrameHeader::parse(bytes) {
-        Ok(header) => header,
-        Err(error) => {
-            dump.fault(error.at(), error.to_string());
-            return;
-        }
-    };
+    let _ = parts(dump, bytes);
+}
+
+fn parts(dump: &mut Dump, bytes: &[u8]) -> Result<(), Stopped> {
+    let header = FrameHeader::parse(bytes);
+    let header = header.map_err(|error| dump.fault(error.at(), error.to_string()))?;
     let end = usize::try_from(header.header_len).unwrap_or(usize::MAX);
-    match bytes.get(..end).map(Metalayers::of_header) {
-        Some(Ok(layers)) => metalayers(dump, &layers),
-        Some(Err(error)) => {
-            dump.fault(error.at(), error.to_string());
-            return;
-        }
-        None => {
-            dump.fault(
-                u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-                "the header is cut short",
-            );
-            return;
-        }
-    }
+    let Some(head) = bytes.get(..end) else {
+        return Err(dump.fault(bytes.len() as u64, "the header is cut short"));
+    };
+    let layers = Metalayers::of_header(head);
+    let layers = layers.map_err(|error| dump.fault(error.at(), error.to_string()))?;
+    metalayers(dump, &layers);
     if header.layout == Layout::Sparse {
         dump.conclude("the head of a sparse frame: chunks lie beside it, one a file");
-        return;
+        return Ok(());
     }
-    match Frame::from_bytes(bytes.to_vec()) {
-        Ok(frame) => {
-            entries(dump, &frame);
-            arrays(dump, frame);
-        }
-        Err(error) => {
-            dump.fault(0, fold(&error));
-        }
-    }
+    let frame = Frame::from_bytes(bytes.to_vec());
+    let frame = frame.map_err(|error| dump.fault(0, fold(&error)))?;
+    entries(dump, &frame)?;
+    arrays(dump, frame)
 }
 
 fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
@@ -59,10 +45,8 @@ fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
         Ok(Some(nd)) => {
             dump.section("array");
             let all = |of: &dyn Fn(usize) -> u64| {
-                (0..nd.rank())
-                    .map(|k| of(k).to_string())
-                    .collect::<Vec<_>>()
-                    .join(" x ")
+                let sizes: Vec<_> = (0..nd.rank()).map(|k| of(k).to_string()).collect();
+                sizes.join(" x ")
             };
             dump.remark("version", nd.version().to_string(), "of the metalayer");
             dump.remark("shape", all(&|k| nd.shape(k)), "");
@@ -76,7 +60,7 @@ fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
     }
 }
 
-fn entries(dump: &mut Dump, frame: &Frame) {
+fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
     let (count, rows) = (frame.header().chunk_count(), dump.rows as u64);
     dump.section(format!("chunk index: {count} chunks"));
     for chunk in 0..count.min(rows) {
@@ -92,10 +76,7 @@ fn entries(dump: &mut Dump, frame: &Frame) {
                 },
             ),
             Ok(_) => ("another place".to_owned(), ""),
-            Err(error) => {
-                dump.fault(0, fold(&error));
-                return;
-            }
+            Err(error) => return Err(dump.fault(0, fold(&error))),
         };
         dump.remark(&format!("chunk {chunk}"), value, meaning);
     }
@@ -103,31 +84,24 @@ fn entries(dump: &mut Dump, frame: &Frame) {
     if hidden > 0 {
         dump.remark("…", format!("{hidden} more"), "not shown, see --rows");
     }
+    Ok(())
 }
 
-fn arrays(dump: &mut Dump, frame: Frame) {
-    if dump.fault.is_some()
-        || dump
-            .conclusions
-            .iter()
-            .any(|one| one.starts_with("no array"))
-    {
-        return;
+fn arrays(dump: &mut Dump, frame: Frame) -> Result<(), Stopped> {
+    let plain = |one: &String| one.starts_with("no array");
+    if dump.fault.is_some() || dump.conclusions.iter().any(plain) {
+        return Ok(());
     }
-    match frame.into_array() {
-        Ok(array) => {
-            let geometry = array.geometry();
-            dump.conclude(format!(
-                "an array of {} items of {} bytes ({:?}), {} chunks of {} blocks",
-                geometry.shape.count().unwrap_or(u64::MAX),
-                geometry.item,
-                array.dtype().text(),
-                geometry.chunk_count,
-                geometry.block_count
-            ));
-        }
-        Err(error) => {
-            dump.fault(0, fold(&error));
-        }
-    }
+    let array = frame.into_array();
+    let array = array.map_err(|error| dump.fault(0, fold(&error)))?;
+    let geometry = array.geometry();
+    dump.conclude(format!(
+        "an array of {} items of {} bytes ({:?}), {} chunks of {} blocks",
+        geometry.shape.count().unwrap_or(u64::MAX),
+        geometry.item,
+        array.dtype().text(),
+        geometry.chunk_count,
+        geometry.block_count
+    ));
+    Ok(())
 }

@@ -6,7 +6,7 @@ use zvf_format::links::{anchor, endpoint_chunks};
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 use zvf_store::chunk_factors;
 
-use super::place::{Known, Reader, key, numbers, product};
+use super::place::{Known, Reader, chunk_at, key, numbers, product, sized};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
@@ -24,23 +24,13 @@ pub(super) fn known(
             .as_deref()
             .and_then(|name| DType::parse(name).ok()),
         perm: attributes.has_perm,
-        width: attributes
-            .link_width
-            .and_then(|width| usize::try_from(width).ok()),
+        width: attributes.link_width.and_then(sized),
         columns: attributes.channel_names.clone().unwrap_or_default(),
         ..Known::default()
     };
     known.categories = texts(attributes.categories.iter().flatten());
     if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
-        let origin = attributes
-            .chunk_grid_origin
-            .clone()
-            .unwrap_or_else(|| vec![0; doc.shape.len()]);
-        let chunk = origin
-            .iter()
-            .zip(index)
-            .map(|(o, i)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX)));
-        known.chunk = Some(chunk.collect());
+        known.chunk = doc.grid().ok().map(|grid| chunk_at(&grid, index));
     }
     match blob_of(path, doc) {
         BlobArg::Vertices => known.columns = axes(reader).unwrap_or(known.columns),
@@ -49,14 +39,10 @@ pub(super) fn known(
                 .strip_suffix("/manifests")
                 .map(|group| format!("{group}/zarr.json"));
             let index = group.and_then(|group| reader.document(&group, ObjectIndexDoc::parse));
-            known.key_rank = index
-                .and_then(|index| index.sid_ndim)
-                .and_then(|rank| usize::try_from(rank).ok());
+            known.key_rank = index.and_then(|index| index.sid_ndim).and_then(sized);
         }
         BlobArg::Attribute => {
-            known.width = attributes
-                .declared_width()
-                .and_then(|width| usize::try_from(width).ok())
+            known.width = attributes.declared_width().and_then(sized);
         }
         BlobArg::RaggedLinks if path.contains("/cross_chunk_links/") => {
             cross_chunk(path, doc, index, &mut known)
@@ -95,10 +81,8 @@ fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
     let extra = &doc.attributes.extra;
     known.perm = Some(true);
     known.dtype = known.dtype.or(DType::parse("int64").ok());
-    known.key_rank = extra
-        .get("sid_ndim")
-        .and_then(Value::as_u64)
-        .and_then(|rank| usize::try_from(rank).ok());
+    let rank = extra.get("sid_ndim").and_then(Value::as_u64);
+    known.key_rank = rank.and_then(sized);
     known.levels = levels(path, doc.attributes.level_delta.unwrap_or(0));
     let packed = extra.get("cell_keys").and_then(|keys| {
         let at = usize::try_from(*index.first()?).ok()?;
@@ -138,20 +122,19 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
         .unwrap_or(0);
     let zero = offsets.iter().flatten().all(|part| *part == 0);
     if let Some(family) = &family {
-        known.width = known.width.or(family
-            .link_width
-            .and_then(|width| usize::try_from(width).ok()));
+        known.width = known.width.or(family.link_width.and_then(sized));
         known.perm = known.perm.or(Some(family.has_perm(delta, zero)));
     }
     known.dtype = known.dtype.or(DType::parse("int64").ok());
     let Some(source) = &known.chunk else { return };
     let level = levels(path, delta).map(|(_, far)| format!(" of level {far}"));
-    let name = |chunk: &[i64], level: &str| format!("chunk {}{level}", key(chunk));
     if doc.attributes.offsets.is_none() && delta == 0 {
         // One array for all links inside chunks (spec 0.8 §3.4).
-        known.endpoints = vec![name(source, ""); known.width.unwrap_or(2)];
+        let source = source.clone();
+        known.in_one_chunk(&source);
         return;
     }
+    let name = |chunk: &[i64], level: &str| format!("chunk {}{level}", key(chunk));
     // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
     let Some(anchored) = anchored(reader, path, delta, source) else {
         return;
@@ -225,7 +208,7 @@ pub(super) fn typed(
         dtype.order = ByteOrder::Big;
     }
     known.dtype = Some(dtype);
-    known.width = usize::try_from(product(shape.get(1..).unwrap_or_default())).ok();
+    known.width = sized(product(shape.get(1..).unwrap_or_default()));
     Ok(())
 }
 

@@ -99,10 +99,9 @@ fn rows(
             let place = order.as_ref().and_then(|order| order.get(k));
             let place = place.map_or(k, |place| usize::from(*place));
             // The level of a chunk follows from the endpoint that is in it (spec 0.8 §13).
-            let level = match known.levels.filter(|_| form.has_perm) {
-                Some((near, _)) if place == 0 => format!(" of level {near}"),
-                Some((_, far)) => format!(" of level {far}"),
-                None => String::new(),
+            let level = match form.has_perm {
+                true => known.level_of(place),
+                false => String::new(),
             };
             let meaning = format!("record {record}, endpoint {place}: row {row}{chunk}{level}");
             walk.note(&format!("v{k}"), row.to_string(), meaning);

@@ -5,7 +5,7 @@ use zvf_store::ElementPlace;
 
 use super::blobs;
 use super::known::{blob_of, known, typed};
-use super::place::{ObjectPlace, Place, Reader, key, numbers, product};
+use super::place::{ObjectPlace, Place, Reader, chunk_at, key, numbers, product};
 use crate::error::{CliError, Result};
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
@@ -96,37 +96,15 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
     if parts.len() != rank {
         return Err(wrong(&format!("{rank} components, such as {example}")));
     }
-    let origin = doc
-        .attributes
-        .chunk_grid_origin
-        .clone()
-        .unwrap_or_else(|| vec![0; rank]);
-    let last: Vec<String> = origin
-        .iter()
-        .zip(&doc.shape)
-        .map(|(o, s)| (i128::from(*o) + i128::from(*s) - 1).to_string())
-        .collect();
-    let outside = || {
-        wrong(&format!(
-            "something from {} to {}",
-            key(&origin),
-            last.join(".")
-        ))
-    };
     if doc.shape.contains(&0) {
         return Err(wrong("nothing: the array has no elements"));
     }
-    parts
-        .iter()
-        .zip(&origin)
-        .zip(&doc.shape)
-        .map(|((part, origin), extent)| {
-            let index = part
-                .checked_sub(*origin)
-                .and_then(|index| u64::try_from(index).ok());
-            index.filter(|index| index < extent).ok_or_else(outside)
-        })
-        .collect()
+    let grid = doc.grid().map_err(|e| malformed(path, &e))?;
+    grid.index(&parts).ok_or_else(|| {
+        let last: Vec<u64> = doc.shape.iter().map(|extent| extent - 1).collect();
+        let (first, last) = (key(&grid.origin), key(&chunk_at(&grid, &last)));
+        wrong(&format!("something from {first} to {last}"))
+    })
 }
 
 /// The element of a one-dimensional array of link cells that holds the cell of this key (spec 0.8 §9.8).
@@ -158,6 +136,11 @@ fn object_index(path: &str, doc: &ArrayDoc, rest: &str) -> Result<Vec<u64>> {
         .collect())
 }
 
+/// An error of the document of an array.
+fn malformed(path: &str, error: &dyn std::error::Error) -> CliError {
+    CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(error)))
+}
+
 /// Collects the facts about the element `index` of an array.
 fn place(
     reader: &mut Reader<'_, '_>,
@@ -166,10 +149,7 @@ fn place(
     index: &[u64],
     exact: bool,
 ) -> Result<Place> {
-    let malformed = |e: &dyn std::error::Error| {
-        CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(e)))
-    };
-    let sharding = doc.sharding().map_err(|e| malformed(&e))?;
+    let sharding = doc.sharding().map_err(|e| malformed(path, &e))?;
     // A shard is divided into chunks; without shards an object is one.
     let (mut codecs, mut shape) = (doc.codecs.clone(), doc.chunk_shape.clone());
     let (mut entries, mut index_at_end) = (None, true);

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use zvf_format::dtype::DType;
 use zvf_format::keys::{format_key, parse_key};
+use zvf_meta::space::Grid;
 use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
 use zvf_store::RawStore;
 
@@ -127,6 +128,25 @@ pub(crate) struct Known {
     pub(crate) entries: Option<u64>,
 }
 
+impl Known {
+    /// The level of an endpoint, as the end of the name of its chunk; nothing if all are of one level.
+    pub(crate) fn level_of(&self, endpoint: usize) -> String {
+        match self.levels {
+            Some((near, _)) if endpoint == 0 => format!(" of level {near}"),
+            Some((_, far)) => format!(" of level {far}"),
+            None => String::new(),
+        }
+    }
+
+    /// Names the chunks of the endpoints of links whose cell has the key of one chunk.
+    pub(super) fn in_one_chunk(&mut self, chunk: &[i64]) {
+        let own = format!("chunk {}", key(chunk));
+        let others =
+            (1..self.width.unwrap_or(2).min(1024)).map(|place| own.clone() + &self.level_of(place));
+        self.endpoints = std::iter::once(own.clone()).chain(others).collect();
+    }
+}
+
 /// Bytes of a packed chunk that belong to one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Packed {
@@ -147,6 +167,17 @@ pub(crate) struct Child {
     pub(crate) packed: Option<Vec<Packed>>,
     /// The requested entry of it.
     pub(crate) wanted: Option<Packed>,
+}
+
+/// A number of a document as a size.
+pub(super) fn sized(number: impl TryInto<usize>) -> Option<usize> {
+    number.try_into().ok()
+}
+
+/// The chunk at an index of a grid.
+pub(super) fn chunk_at(grid: &Grid, index: &[u64]) -> Vec<i64> {
+    let chunk = |(o, i): (&i64, &u64)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX));
+    grid.origin.iter().zip(index).map(chunk).collect()
 }
 
 /// Elements of a shape.

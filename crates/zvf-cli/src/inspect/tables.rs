@@ -14,8 +14,8 @@ use crate::output::table::counted;
 /// Takes link records apart that carry the chunks of their endpoints.
 pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3).max(1) as u64;
-    let width = known.width.unwrap_or(2).max(1) as u64;
-    let record = width
+    let width = known.width.unwrap_or(2).max(1);
+    let record = (width as u64)
         .saturating_mul(rank.saturating_add(1))
         .saturating_mul(size_of::<I64>() as u64);
     walk.section(format!(
@@ -32,12 +32,7 @@ pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stop
         for k in 0..width {
             let chunk = walk.values::<I64>(rank, "chunk component")?;
             let chunk: Vec<i64> = chunk.iter().map(|part| part.get()).collect();
-            let level = match (known.levels, k) {
-                (Some((near, _)), 0) => format!(" of level {near}"),
-                (Some((_, far)), _) => format!(" of level {far}"),
-                (None, _) => String::new(),
-            };
-            let chunk = key(&chunk);
+            let (chunk, level) = (key(&chunk), known.level_of(k));
             walk.note("chunk", &chunk, "");
             let row = walk.value::<I64>("row number")?.get();
             let meaning = format!("record {r}, endpoint {k}: row {row} of chunk {chunk}{level}");
