@@ -1,6 +1,5 @@
 //! Header and records of a file.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
@@ -68,6 +67,16 @@ impl Header {
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
+        Self::of(path, size, &mut file)
+    }
+
+    /// The header of a file of `size` bytes, from its first byte on.
+    pub(super) fn of(
+        path: &Path,
+        size: u64,
+        mut file: &mut (impl Read + Seek),
+    ) -> Result<Self, ConvertError> {
+        let io = |error| ConvertError::io(path, error);
         let head: Head = take(&mut file, path, "the header")?;
         let bad = |at: usize, found: String, expected: &str| {
             ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
@@ -293,7 +302,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 /// A structure.
 fn take<T: FromBytes + zerocopy::IntoBytes>(
-    file: &mut File,
+    file: &mut (impl Read + Seek),
     path: &Path,
     what: &str,
 ) -> Result<T, ConvertError> {
@@ -302,7 +311,12 @@ fn take<T: FromBytes + zerocopy::IntoBytes>(
 }
 
 /// Reads `length` bytes; memory is reserved as they arrive.
-fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>, ConvertError> {
+fn some(
+    file: &mut (impl Read + Seek),
+    path: &Path,
+    length: u64,
+    what: &str,
+) -> Result<Vec<u8>, ConvertError> {
     let mut bytes = Vec::new();
     let read = file.by_ref().take(length).read_to_end(&mut bytes);
     let read = read.map_err(|error| ConvertError::io(path, error))?;
@@ -312,7 +326,7 @@ fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>
     }
 }
 
-fn short(file: &mut File, path: &Path, what: &str) -> ConvertError {
+fn short(file: &mut impl Seek, path: &Path, what: &str) -> ConvertError {
     let place = file.stream_position().map_or(Place::Whole, Place::Byte);
     ConvertError::malformed(path, place, "the end of the file", what)
 }

@@ -1,11 +1,10 @@
 //! LAS and LAZ: points of laser scanners.
 
-#[cfg(feature = "laz")]
 mod chunk;
 mod columns;
-#[cfg(feature = "laz")]
 mod copc;
 mod crs;
+pub(crate) mod fetch;
 mod fields;
 mod header;
 mod layout;
