@@ -94,7 +94,10 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
         // The first 64 KiB, which have the pages, and runs of chunks.
         assert!(answers.len() <= 1 + most, "{name}: {answers:?}");
         let bytes: usize = answers.iter().map(|(_, bytes)| bytes).sum();
-        assert!(bytes <= (64 << 10) + 16_000, "{name}: {answers:?} of {size}");
+        assert!(
+            bytes <= (64 << 10) + 16_000,
+            "{name}: {answers:?} of {size}"
+        );
     }
     Ok(())
 }
@@ -133,7 +136,10 @@ fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
         assert_eq!(ran.stderr.contains(word), name == "3.las", "{}", ran.stderr);
         assert_eq!(rows(&home, &far)?, rows(&home, &near)?, "{name}");
         if name == "7.copc.laz" {
-            assert_eq!(answers.all().iter().map(|(_, bytes)| bytes).sum::<usize>(), size);
+            assert_eq!(
+                answers.all().iter().map(|(_, bytes)| bytes).sum::<usize>(),
+                size
+            );
         }
     }
     let answers = Answers::default();

@@ -12,8 +12,8 @@ use zvf_encode::{Batch, Groups, ObjectTable, ShardShape, StoreSpec, WriteError};
 use zvf_store::io::Stop;
 use zvf_write::StoreWriter;
 
-use crate::local_files::LocalFiles;
 use crate::checks::{needs, one_of, outside, sizes};
+use crate::local_files::LocalFiles;
 use crate::values::pairs;
 use crate::{
     CodecChoice, ColumnOptions, Context, Corners, FormatName, IdOptions, JobError, JobEvent,

@@ -22,7 +22,11 @@ pub(crate) struct LocalFiles {
 impl LocalFiles {
     /// The files that these options read. Files at URLs are downloaded to temporary files of the same names; of COPC files only
     /// the part that the options name, if the server sends ranges.
-    pub(crate) async fn of(files: &[PathBuf], options: &Options, context: &Context) -> Result<Self> {
+    pub(crate) async fn of(
+        files: &[PathBuf],
+        options: &Options,
+        context: &Context,
+    ) -> Result<Self> {
         let mut local = Vec::with_capacity(files.len());
         let mut folder = None;
         for (number, file) in files.iter().enumerate() {
@@ -82,7 +86,7 @@ async fn fetch(
     options: &Options,
     context: &Context,
 ) -> Result<()> {
-        let to = match fetch_points(place, to, url, options, context).await? {
+    let to = match fetch_points(place, to, url, options, context).await? {
         Some(to) => to,
         None => return Ok(()),
     };
@@ -118,7 +122,9 @@ async fn fetch_points(
         Ok(Some(from)) => from,
         Ok(None) => return Err(missing(url)),
         Err(IoError::NotSupported { .. }) => {
-            context.warn(&format!("{url}: the server sends no ranges, so the whole file is downloaded"));
+            context.warn(&format!(
+                "{url}: the server sends no ranges, so the whole file is downloaded"
+            ));
             return Ok(Some(to));
         }
         Err(error) => return Err(failed(url)(error)),
@@ -127,7 +133,9 @@ async fn fetch_points(
     let copied = blocking(move || fetch_part(&path, &from, &to, &options).map(|done| (done, to)));
     let (is_copied, to) = copied.await.map_err(failed(url))??;
     if !is_copied {
-        context.warn(&format!("{url}: there is no index of COPC, so the whole file is downloaded"));
+        context.warn(&format!(
+            "{url}: there is no index of COPC, so the whole file is downloaded"
+        ));
         return Ok(Some(to));
     }
     Ok(None)

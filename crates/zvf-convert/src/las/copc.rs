@@ -110,8 +110,8 @@ pub(super) fn chunks(
                 if count == 0 {
                     continue;
                 }
-                let inside =
-                    at >= header.first && at.checked_add(size).is_some_and(|end| end <= header.size);
+                let inside = at >= header.first
+                    && at.checked_add(size).is_some_and(|end| end <= header.size);
                 if !inside || size == 0 {
                     let found = format!("a chunk of {size} bytes from byte {at}");
                     return Err(bad(path, place, found, "one among the points"));
