@@ -140,11 +140,11 @@ pub(super) fn chunks(
 
 /// The bytes of ranges inside a file; a server gets all requests at the same time.
 pub(super) fn read_ranges(file: &dyn ReadAt, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
-    let length = |range: &Range<u64>| {
+    let read = ranges.iter().map(|range| {
         let length = usize::try_from(range.end.saturating_sub(range.start));
-        length.map_err(|_| io::ErrorKind::OutOfMemory.into())
-    };
-    let read = ranges.iter().map(|range| Ok(vec![0; length(range)?]));
+        let length = length.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(vec![0; length])
+    });
     let mut read = read.collect::<io::Result<Vec<_>>>()?;
     let parts = ranges.iter().zip(&mut read);
     let parts = parts.map(|(range, out)| (range.start, out.as_mut_slice()));
