@@ -9,7 +9,9 @@ use zerocopy::FromBytes;
 use zvf_format::layout::Wire;
 
 use super::crs;
+use super::fields::U1;
 use super::layout::{Extended, ExtraBytes, Head, Record, Tail};
+use super::origin::{self, Origin};
 use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of the points of each format.
@@ -19,6 +21,8 @@ const LONGEST: u64 = 16 << 20;
 /// User id and record id of the records about compression and extra bytes.
 pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
+/// That of the names of classes.
+pub(super) const CLASSES: (&str, u16) = ("LASF_Spec", 0);
 /// User id of the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
 /// Who defined the records of the index.
@@ -54,6 +58,7 @@ pub(super) struct Header {
     /// The record about the index, of COPC files.
     pub(super) copc: Option<Vec<u8>>,
     pub(super) extra: Vec<ExtraBytes>,
+    pub(super) origin: Origin,
     pub(super) crs: Option<Value>,
     /// The GeoTIFF keys, if the file has some.
     pub(super) keys: Option<crs::Keys>,
@@ -137,6 +142,7 @@ impl Header {
             laszip: None,
             copc: None,
             extra: Vec::new(),
+            origin: Origin::of(&head),
             crs: None,
             keys: None,
             standard_time: head.encoding.get() & STANDARD_TIME != 0,
@@ -228,6 +234,7 @@ impl Header {
                 let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
                 self.extra = found.into_iter().flatten().copied().collect();
             }
+            CLASSES => self.origin.classes = origin::classes(&data),
             (COPC, 1) => self.copc = Some(data),
             // Parts of GeoTIFF keys, the hierarchy of COPC.
             (PROJECTION | COPC, _) => {}
@@ -261,20 +268,29 @@ impl ExtraBytes {
             data_type,
             options,
             name,
-            unused: [0; 76],
+            unused: [0; 4],
+            no_data: [0.into(); 3],
+            range: [0.into(); 6],
             scale: [0.0.into(); 3],
             offset: [0.0.into(); 3],
             description: [0; 32],
         }
     }
 
-    /// Bytes and numbers of a type.
+    /// Type of its numbers, 1 to 10.
+    pub(super) fn kind(&self) -> u8 {
+        self.data_type
+            .checked_sub(1)
+            .map_or(U1, |kind| kind % 10 + 1)
+    }
+
+    /// Bytes of a value.
     pub(super) fn size(&self) -> usize {
-        let number = match self.data_type.checked_sub(1).map(|kind| kind % 10) {
-            None | Some(0 | 1) => 1,
-            Some(2 | 3) => 2,
-            Some(4 | 5 | 8) => 4,
-            Some(_) => 8,
+        let number = match self.kind() {
+            1 | 2 => 1,
+            3 | 4 => 2,
+            5 | 6 | 9 => 4,
+            _ => 8,
         };
         number * self.count()
     }

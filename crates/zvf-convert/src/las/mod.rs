@@ -10,6 +10,7 @@ mod header;
 mod layout;
 #[cfg(feature = "laz")]
 mod laz;
+mod origin;
 #[cfg(feature = "laz")]
 mod pack;
 mod part;
