@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import uuid
 from pathlib import Path
 
 import laspy
@@ -22,7 +24,12 @@ def made(path: Path, number: int, points: int = 700) -> laspy.LasData:
     header = laspy.LasHeader(point_format=number, version=version)
     header.scales = [0.01, 0.001, 0.25]
     header.offsets = [400000, -5.5, 0]
-    header.add_extra_dim(laspy.ExtraBytesParams("height", "f4"))
+    header.file_source_id = 70 + number
+    header.uuid = uuid.UUID(int=rng.integers(1, 2**62) << 64 | number)
+    header.system_identifier = "scanner 7"
+    header.generating_software = "a program"
+    header.creation_date = datetime.date(2024, 2, 29)
+    header.add_extra_dim(laspy.ExtraBytesParams("height", "f4", description="above the ground"))
     header.add_extra_dim(laspy.ExtraBytesParams("pair", "2i2"))
     header.add_extra_dim(laspy.ExtraBytesParams("scaled", "u2", scales=np.array([0.5]), offsets=np.array([3.0])))
     header.vlrs.append(VLR("LASF_Projection", 2112, "", b'PROJCS["a test"]\0'))
@@ -79,6 +86,11 @@ def test_exports_are_what_laspy_wrote(tmp_path: Path, number: int, ending: str) 
     same(ours, theirs)
     for name in ("height", "pair"):
         assert ours[name].dtype == theirs[name].dtype
+    assert ours.point_format.dimension_by_name("height").description == "above the ground"
+    mine, other = (las.point_format.dimension_by_name("scaled") for las in (ours, theirs))
+    assert (mine.dtype, mine.scales, mine.offsets) == (other.dtype, other.scales, other.offsets)
+    for member in ("file_source_id", "uuid", "system_identifier", "generating_software", "creation_date"):
+        assert getattr(ours.header, member) == getattr(theirs.header, member), member
     assert ours.point_format.dimension_by_name("pair").num_elements == 2
 
 

@@ -21,6 +21,8 @@ mod documented;
 mod edit;
 mod errors;
 mod export;
+#[cfg(feature = "laz")]
+mod fetched;
 mod formats;
 mod frames;
 mod generations;

@@ -15,7 +15,7 @@ use crate::run::{Home, STORE};
 
 /// How a server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     Plain,
     NoRanges,
     /// HEAD is answered with 405.
@@ -36,15 +36,28 @@ enum Way {
     Silent,
 }
 
-fn serve(folder: PathBuf, way: Way) -> Result<String> {
+/// The requests that a server answered with a file or a part of one, and the bytes of each answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answers(Arc<Mutex<Vec<(String, usize)>>>);
+
+impl Answers {
+    pub(crate) fn all(&self) -> Vec<(String, usize)> {
+        self.0.lock().map_or_else(|_| Vec::new(), |all| all.clone())
+    }
+}
+
+/// Serves a folder until the test ends.
+pub(crate) fn serve(folder: PathBuf, way: Way, answers: &Answers) -> Result<String> {
+    let answers = answers.clone();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
     let seen = Arc::new(Mutex::new(HashSet::new()));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (folder, seen) = (folder.clone(), Arc::clone(&seen));
+            let answers = answers.clone();
             // A client that goes away ends its thread.
-            std::thread::spawn(move || connection(&stream, &folder, way, &seen));
+            std::thread::spawn(move || connection(&stream, &folder, way, &seen, &answers));
         }
     });
     Ok(address)
@@ -55,6 +68,7 @@ fn connection(
     folder: &Path,
     way: Way,
     seen: &Mutex<HashSet<String>>,
+    answers: &Answers,
 ) -> Option<()> {
     let mut lines = BufReader::new(stream).lines();
     let mut out = stream;
@@ -114,7 +128,12 @@ fn connection(
                 .ok()?;
             continue;
         }
+        let asked = part.as_ref().map(|part| format!("{part:?}"));
         let body = part.clone().map_or(&bytes[..], |part| &bytes[part]);
+        if !head {
+            let answer = (asked.unwrap_or_else(|| "all".to_owned()), body.len());
+            answers.0.lock().ok()?.push(answer);
+        }
         let mut answer = match &part {
             None => "HTTP/1.1 200 OK\r\n".to_owned(),
             Some(part) => {
@@ -216,7 +235,7 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
         Way::NoDate,
         Way::BusyOnce,
     ] {
-        let server = serve(home.path(), way)?;
+        let server = serve(home.path(), way, &Answers::default())?;
         for form in ["v.tet", "v.b2nd", "v.zarr"] {
             let url = format!("{server}/{form}");
             home.text(&["volume", "slice", &url, "-o", "found.npy"])
@@ -245,7 +264,7 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
 #[test]
 fn silence_is_given_up() -> Result<()> {
     let home = home()?;
-    let server = serve(home.path(), Way::Silent)?;
+    let server = serve(home.path(), Way::Silent, &Answers::default())?;
     for form in ["v.tet", "v.b2nd", "v.zarr"] {
         let url = format!("{server}/{form}");
         for what in [

@@ -131,6 +131,7 @@ pub use imported::Imported;
 pub use label_pairs::{EndLabels, LabelPair, LabelPairs, label_pairs};
 #[cfg(feature = "volumes")]
 pub use masks::{mask_of_runs, mask_region};
+pub use las::fetch::fetch_part;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::alone::AttributeFile;

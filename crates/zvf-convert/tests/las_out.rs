@@ -192,6 +192,141 @@ fn files_of_all_point_formats_come_back_as_they_were() {
 }
 
 /// A table of points, with a column more.
+/// A file with all that a header states, and with scaled extra bytes that have a description and a value for no data.
+fn described(folder: &Folder) -> PathBuf {
+    let mut bytes = std::fs::read(file("format-5.las")).unwrap();
+    let mut put = |at: usize, new: &[u8]| bytes[at..at + new.len()].copy_from_slice(new);
+    put(4, &700_u16.to_le_bytes());
+    put(8, &(1..=16).collect::<Vec<u8>>());
+    put(26, &[0; 64]);
+    put(26, b"scanner 7");
+    put(58, b"a program");
+    // Day 60 of a leap year.
+    put(90, &[60_u16.to_le_bytes(), 2024_u16.to_le_bytes()].concat());
+    // Two entries, after the header and the head of the record: float32, and two of uint16.
+    let pair = bytes.windows(5).position(|name| name == b"pair\0").unwrap() - 4;
+    assert_eq!(bytes[pair + 2], 13);
+    let mut put =
+        |at: usize, new: &[u8]| bytes[pair + at..pair + at + new.len()].copy_from_slice(new);
+    put(3, &[1 | 8 | 16]);
+    put(40, &[7_u64, 8, 0].map(u64::to_le_bytes).concat());
+    // Without a range, which is not kept.
+    put(64, &[0; 48]);
+    put(112, &[0.5_f64, 0.1, 0.0].map(f64::to_le_bytes).concat());
+    put(136, &[3_f64, -100.0, 0.0].map(f64::to_le_bytes).concat());
+    put(160, &[0; 32]);
+    put(160, b"two heights");
+    folder.file("described.las", bytes)
+}
+
+#[test]
+fn headers_and_descriptions_of_extra_bytes_come_back() {
+    let folder = Folder::new();
+    let path = described(&folder);
+    let import = open(std::slice::from_ref(&path), &small());
+    let header = import.frame().unwrap();
+    for (member, value) in [
+        ("file_source_id", json!(700)),
+        ("guid", json!("04030201-0605-0807-090a-0b0c0d0e0f10")),
+        ("system_identifier", json!("scanner 7")),
+        ("generating_software", json!("a program")),
+        ("created", json!("2024-02-29")),
+        (
+            "extra_bytes",
+            json!([{"name": "pair", "data_type": 13, "description": "two heights", "scale": [0.5, 0.1, 0.0], "offset": [3.0, -100.0, 0.0], "no_data": [7, 8, 0]}]),
+        ),
+    ] {
+        let found = match member {
+            "extra_bytes" => json!(
+                header[member]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter(|one| one["name"] == "pair")
+                    .collect::<Vec<_>>()
+            ),
+            _ => header[member].clone(),
+        };
+        assert_eq!(found, value, "{member}");
+    }
+    let attributes = &import.spec().vertex_attributes;
+    let text = |name: &str| {
+        let one = attributes.iter().find(|one| one.name == name).unwrap();
+        one.description.clone().unwrap()
+    };
+    assert_eq!(text("pair"), "two heights; 6.5, -99.2 is a missing value");
+    assert!(text("classification").contains("2 ground, "));
+    let got = folder.store(&import, |_| {});
+    let (order, pair) = (
+        column(&got.vertices, "intensity"),
+        column(&got.vertices, "pair"),
+    );
+    for (order, pair) in order.iter().zip(pair) {
+        let i = order.parse::<f64>().unwrap() / 1000.0;
+        let wanted = [i * 0.5 + 3.0, (i + 1.0) * 0.1 - 100.0];
+        let numbers: Vec<f64> = pair.split(' ').map(|one| one.parse().unwrap()).collect();
+        assert_eq!(numbers, wanted);
+    }
+    let source = Head::of(&path);
+    for ending in ENDINGS {
+        folder.export(&format!("out.{ending}"), &ExportOptions::default());
+        let out = Head::of(&folder.place(&format!("out.{ending}")));
+        assert_eq!(out.0[4..6], source.0[4..6]);
+        assert_eq!(out.0[8..94], source.0[8..94]);
+        let mut wanted = source.records();
+        let spec = wanted.iter_mut().find(|(_, id, _)| *id == 4).unwrap();
+        let descriptions = out
+            .records()
+            .into_iter()
+            .find(|(_, id, _)| *id == 4)
+            .unwrap();
+        assert_eq!(descriptions.2.len(), spec.2.len());
+        let at = spec
+            .2
+            .windows(5)
+            .position(|name| name == b"pair\0")
+            .unwrap()
+            - 4;
+        let new = descriptions
+            .2
+            .windows(5)
+            .position(|name| name == b"pair\0")
+            .unwrap()
+            - 4;
+        assert_eq!(
+            descriptions.2[new..new + 192],
+            spec.2[at..at + 192],
+            "{ending}"
+        );
+        if *ending == "las" {
+            assert_eq!(out.points(), source.points());
+        }
+    }
+}
+
+/// Values that are no whole numbers of the scale are written as they are.
+#[test]
+fn other_values_of_scaled_extra_bytes_are_floats() {
+    let folder = Folder::new();
+    let import = open(&[described(&folder)], &small());
+    let mut header = import.frame().unwrap().clone();
+    header["extra_bytes"][0]["scale"] = json!([0.4, 0.1, 0.0]);
+    let members = header.as_object().unwrap().clone();
+    folder.store(&import, |spec| {
+        spec.headers.insert("las".to_owned(), members.clone());
+    });
+    folder.export("out.las", &ExportOptions::default());
+    let again = Folder::new();
+    let got = again.store(&open(&[folder.place("out.las")], &small()), |_| {});
+    let pair = column(&got.vertices, "pair");
+    let order = column(&got.vertices, "intensity");
+    for (order, pair) in order.iter().zip(pair) {
+        let i = order.parse::<f64>().unwrap() / 1000.0;
+        let numbers: Vec<f64> = pair.split(' ').map(|one| one.parse().unwrap()).collect();
+        assert_eq!(numbers, [i * 0.5 + 3.0, (i + 1.0) * 0.1 - 100.0]);
+    }
+}
+
 fn table(folder: &Folder, columns: &str, rows: &[&str]) -> PathBuf {
     folder.file(
         "points.csv",

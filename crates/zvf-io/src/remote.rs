@@ -1,11 +1,14 @@
 //! Requests to an `object_store` backend.
 
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use futures::StreamExt;
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
     Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
@@ -305,6 +308,69 @@ impl Remote {
         }
     }
 
+    /// Writes a whole object to a file; returns its length, or `None` if it does not exist.
+    pub(crate) async fn save(
+        &self,
+        context: &Context,
+        key: &str,
+        file: &File,
+    ) -> Result<Option<u64>, IoError> {
+        let Some(path) = self.place(key)? else {
+            return Ok(None);
+        };
+        let mut tries = self.tries();
+        let _slot = context.slot().await?;
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            let start = context.trace().start();
+            let result = self.save_once(key, &path, file, &mut tries).await;
+            if context.trace().is_on() {
+                let (bytes, failed) = match &result {
+                    Ok(bytes) => (*bytes, None),
+                    Err(failure) => (None, Some(failure.to_string())),
+                };
+                let outcome = (bytes, tries.made, failed);
+                context.record_try(start, Method::Get, key, Part::Bytes(Ask::Whole).traced(), outcome);
+            }
+            match result {
+                Ok(saved) => return Ok(saved),
+                Err(failure) => tries.after(key, failure).await?,
+            }
+        }
+    }
+
+    /// Makes one attempt to save an object. Only silence is limited: the time of a large object is not known.
+    async fn save_once(
+        &self,
+        key: &str,
+        path: &Path,
+        mut file: &File,
+        tries: &mut Tries,
+    ) -> Result<Option<u64>, Failure> {
+        let head = tries.step(0, self.store.get_opts(path, GetOptions::default()));
+        let result = match head.await? {
+            Ok(result) => result,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(sort(key, error)),
+        };
+        let announced = (!is_unannounced(&result)).then_some(result.meta.size);
+        let failed = |error| Failure::Final(IoError::file(key, error));
+        file.set_len(0).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let mut pieces = result.into_stream();
+        let (mut saved, silence) = (0_u64, tries.silence());
+        while let Some(piece) = next_piece(&mut pieces, key, silence).await? {
+            file.write_all(&piece).map_err(failed)?;
+            saved = saved.saturating_add(wide(piece.len()));
+        }
+        match announced {
+            Some(announced) if announced != saved => Err(Failure::passing(format!(
+                "{saved} bytes came, {announced} were announced"
+            ))),
+            _ => Ok(Some(saved)),
+        }
+    }
+
     /// Makes one attempt of a request.
     async fn once(
         &self,
@@ -483,12 +549,27 @@ async fn body(
     Ok(bytes)
 }
 
+/// The next piece of a body; `None` at its end.
+async fn next_piece(
+    stream: &mut BoxStream<'static, object_store::Result<Bytes>>,
+    key: &str,
+    silence: std::time::Duration,
+) -> Result<Option<Bytes>, Failure> {
+    let piece = tokio::time::timeout(silence, stream.try_next()).await;
+    let piece = piece.map_err(|_| {
+        Failure::passing(format!(
+            "the body stopped and stayed silent for {silence:.1?}"
+        ))
+    })?;
+    piece.map_err(|error| sort(key, error))
+}
+
 /// The capacity that is reserved before the bytes arrive.
 const RESERVED: u64 = 4 << 20;
 
 /// Collects a body, without a copy if it arrives in one piece.
 async fn collect(
-    mut stream: futures::stream::BoxStream<'static, object_store::Result<Bytes>>,
+    mut stream: BoxStream<'static, object_store::Result<Bytes>>,
     length: Option<u64>,
     cap: Cap,
     key: &str,
@@ -498,14 +579,9 @@ async fn collect(
     let mut whole = Bytes::new();
     let mut pieces = BytesMut::new();
     loop {
-        let piece = tokio::time::timeout(silence, stream.next()).await;
-        let piece = piece.map_err(|_| {
-            Failure::passing(format!(
-                "the body stopped and stayed silent for {silence:.1?}"
-            ))
-        })?;
-        let Some(piece) = piece else { break };
-        let piece = piece.map_err(|e| sort(key, e))?;
+        let Some(piece) = next_piece(&mut stream, key, silence).await? else {
+            break;
+        };
         if whole.is_empty() && pieces.is_empty() {
             whole = piece;
         } else {

@@ -2,6 +2,7 @@
 //!
 //! Retries, time-outs, limits and the trace are the same as for stores.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -112,6 +113,33 @@ impl ObjectLocation {
         })
     }
 
+    /// As [`open`](Self::open), but never reads the whole object.
+    ///
+    /// # Errors
+    /// I/O; [`IoError::NotSupported`] if the server sends no ranges; misuse: no tokio runtime is running.
+    pub fn open_ranges(&self) -> BoxFuture<'_, Result<Option<ObjectFile>, IoError>> {
+        Box::pin(async move {
+            let file = self.file(runtime()?);
+            let inner = Arc::clone(&file.inner);
+            let found = driven(async move { inner.start().await.map(|first| first.is_some()) });
+            Ok(found.await?.then_some(file))
+        })
+    }
+
+    /// Writes the whole object to a file, from its start on; returns the number of bytes, or `None` if the object does not exist.
+    ///
+    /// # Cost
+    /// One request, which is started over after a failure; one piece of the answer is in memory.
+    ///
+    /// # Errors
+    /// I/O, of the server or of the file.
+    pub fn save(&self, file: File) -> BoxFuture<'_, Result<Option<u64>, IoError>> {
+        let Self { kv, remote, key } = self.clone();
+        Box::pin(driven(
+            async move { remote.save(&kv, &key, &file).await },
+        ))
+    }
+
     /// The objects below this location, which are opened when they are read.
     ///
     /// # Errors
@@ -198,11 +226,24 @@ impl Inner {
         if let Some(version) = self.version.get() {
             return Ok(Some(version));
         }
-        let got = match self.send(Part::Bytes(Ask::Range(0..AHEAD))).await {
+        match self.start().await {
             // The server does not support ranges, or the object is empty.
-            Err(IoError::NotSupported { .. }) => self.send(Part::Bytes(Ask::Whole)).await?,
-            answer => answer?,
-        };
+            Err(IoError::NotSupported { .. }) => {
+                let got = self.send(Part::Bytes(Ask::Whole)).await?;
+                self.begin(got)
+            }
+            answer => answer,
+        }
+    }
+
+    /// As [`first`](Self::first), by a range alone.
+    async fn start(&self) -> Result<Option<&Version>, IoError> {
+        let got = self.send(Part::Bytes(Ask::Range(0..AHEAD))).await?;
+        self.begin(got)
+    }
+
+    /// The version of a first answer.
+    fn begin(&self, got: Option<Got>) -> Result<Option<&Version>, IoError> {
         let Some(Got { object, state }) = got else {
             return Ok(None);
         };

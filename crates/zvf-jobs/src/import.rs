@@ -13,6 +13,7 @@ use zvf_store::io::Stop;
 use zvf_write::StoreWriter;
 
 use crate::checks::{needs, one_of, outside, sizes};
+use crate::local_files::LocalFiles;
 use crate::values::pairs;
 use crate::{
     CodecChoice, ColumnOptions, Context, Corners, FormatName, IdOptions, JobError, JobEvent,
@@ -23,7 +24,7 @@ pub use report::{AttributeImported, ImportReport, StoreImported};
 options! {
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     ImportJob {
-        /// Files of one format, or one folder with `info`
+        /// Files of one format, as paths or URLs, or one folder with `info`
         #[arg(skip)]
         files: Vec<PathBuf>,
         /// Path or URL of the new store; it must not exist
@@ -250,7 +251,9 @@ impl ImportJob {
 
     pub(crate) async fn run(&self, context: &Context) -> Result<ImportReport, JobError> {
         outside("journal", self.journal.as_deref())?;
-        let (files, options) = (self.files.clone(), self.options(context));
+        let options = self.options(context);
+        let local = LocalFiles::of(&self.files, &options, context).await?;
+        let files = local.files.clone();
         let opened = blocking(move || Ok(Import::open(&files, &options))).await;
         let import = opened.map_err(JobError::write(&self.store))??;
         let spec = self.spec(&import)?;

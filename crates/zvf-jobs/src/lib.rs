@@ -38,6 +38,7 @@ mod group;
 mod import;
 mod job;
 mod links;
+mod local_files;
 mod measure;
 mod members;
 mod merge;

@@ -64,6 +64,7 @@ Examples:
   zvf import punkte.csv points.zarrvectors --decimal , --na -,k.A. --rename 'Zelle/Typ=type'
   zvf import tile1.laz tile2.laz area.zarrvectors
   zvf import country.copc.laz town.zarrvectors --bbox x=691000:692000,y=5336000:5337000 --resolution 1
+  zvf import https://example.org/country.copc.laz town.zarrvectors --bbox x=691000:692000,y=5336000:5337000   # requests that part alone
   zvf import scan.txt scan.zarrvectors --columns-in x,y,z,intensity
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
@@ -76,7 +77,7 @@ Examples:
   zvf import segmentation/skeletons neurons.zarrvectors            # a folder of Neuroglancer's skeletons"
 )]
 pub(crate) struct ImportArgs {
-    /// Files of one format or one folder with `info`, then the path or URL of the new store, where nothing may be yet
+    /// Files of one format (paths or URLs) or one folder with `info`, then the path or URL of the new store, where nothing may be yet
     #[arg(value_names = ["FILE", "STORE"], required = true, num_args = 1..)]
     paths: Vec<PathBuf>,
     /// What is imported, and how.

@@ -11,6 +11,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::fields::{self, Cell, I4, U1};
 use super::header::Header;
+use super::origin::{Described, OFFSET, SCALED};
+use crate::records::source::DESCRIPTION;
 
 /// The columns of a file.
 #[derive(Debug)]
@@ -43,11 +45,8 @@ impl Columns {
         }
         let mut at = header.own;
         for extra in &header.extra {
-            let (kind, count) = match extra.data_type {
-                0 => (U1, extra.count()),
-                kind => ((kind - 1) % 10 + 1, extra.count()),
-            };
-            let is_scaled = extra.data_type != 0 && extra.options & 0x18 != 0;
+            let (kind, count) = (extra.kind(), extra.count());
+            let is_scaled = extra.data_type != 0 && extra.options & (SCALED | OFFSET) != 0;
             let of = |bit: u8, list: [zerocopy::little_endian::F64; 3], none: f64| {
                 list.map(|one| {
                     if extra.options & bit != 0 {
@@ -57,7 +56,7 @@ impl Columns {
                     }
                 })
             };
-            let (scale, offset) = (of(8, extra.scale, 1.0), of(16, extra.offset, 0.0));
+            let (scale, offset) = (of(SCALED, extra.scale, 1.0), of(OFFSET, extra.offset, 0.0));
             let cell = match is_scaled {
                 true => Cell::Scaled {
                     at,
@@ -77,9 +76,19 @@ impl Columns {
             let kind = U1;
             add("extra_bytes", Cell::Numbers { at, kind, count });
         }
-        let fields = all
-            .iter()
-            .map(|(name, cell)| Field::new(name, cell.column(), false));
+        let fields = all.iter().map(|(name, cell)| {
+            let text = match name.as_str() {
+                fields::CLASS => Some(classes(header)),
+                _ => {
+                    let mut extra = header.extra.iter();
+                    let extra = extra.find(|extra| extra.name() == *name);
+                    extra.and_then(Described::of).and_then(|one| one.text())
+                }
+            };
+            let metadata = text.map(|text| (DESCRIPTION.to_owned(), text));
+            let field = Field::new(name, cell.column(), false);
+            field.with_metadata(metadata.into_iter().collect())
+        });
         Self {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             cells: all.into_iter().map(|(_, cell)| cell).collect(),
@@ -93,6 +102,17 @@ impl Columns {
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
     }
+}
+
+/// The names of classes: those of the point format, and those that the file gives.
+fn classes(header: &Header) -> String {
+    let mut names = fields::classes(header.format);
+    names.extend(header.origin.classes.clone());
+    let names: Vec<String> = names
+        .iter()
+        .map(|(class, name)| format!("{class} {name}"))
+        .collect();
+    names.join(", ")
 }
 
 impl Cell {

@@ -1,9 +1,10 @@
 //! The index of COPC files: an octree whose nodes are chunks of laszip. Source: COPC 1.0, <https://copc.io>.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io;
+use std::ops::Range;
 
 use zerocopy::FromBytes;
+use zvf_sys::ReadAt;
 
 use super::chunk::{Chunk, MOST, bad};
 use super::header::Header;
@@ -11,6 +12,10 @@ use super::layout::{CopcEntry, CopcInfo};
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 
+/// Most pages of the hierarchy that are read together.
+const PAGES: usize = 64;
+/// Bytes of an entry of a page.
+const ENTRY: u64 = size_of::<CopcEntry>() as u64;
 /// Levels of an octree, at most: nodes are numbered in 32 bits.
 const DEEPEST: i32 = 30;
 
@@ -25,7 +30,7 @@ struct Tree<'p> {
     part: &'p Part,
 }
 
-/// The chunks that may have points of a part, in the order of the file.
+/// The chunks that may have points of a part, in the order of the file. Of servers all pages that the pages before refer to are requested together.
 ///
 /// # Errors
 ///
@@ -35,7 +40,7 @@ pub(super) fn chunks(
     header: &Header,
     record: &[u8],
     part: &Part,
-    file: &mut File,
+    file: &dyn ReadAt,
 ) -> Result<Vec<Chunk>, ConvertError> {
     let path = &header.path;
     let whole = |found: String, expected: &str| {
@@ -54,86 +59,97 @@ pub(super) fn chunks(
     let mut pages = vec![(info.root.get(), info.root_size.get())];
     let (mut left, mut points) = (header.size, 0_u64);
     let mut chunks = Vec::new();
-    while let Some((at, size)) = pages.pop() {
-        let end = at.checked_add(size).filter(|end| *end <= header.size);
-        if end.is_none() || !size.is_multiple_of(size_of::<CopcEntry>() as u64) {
-            let found = format!("a page of the hierarchy of {size} bytes");
-            let expected = "entries of 32 bytes inside the file";
-            return Err(bad(path, at, found, expected));
+    while !pages.is_empty() {
+        let mut ranges = Vec::new();
+        for (at, size) in pages.drain(pages.len().saturating_sub(PAGES)..) {
+            let end = at.checked_add(size).filter(|end| *end <= header.size);
+            let Some(end) = end.filter(|_| size.is_multiple_of(ENTRY)) else {
+                let found = format!("a page of the hierarchy of {size} bytes");
+                let expected = "entries of 32 bytes inside the file";
+                return Err(bad(path, at, found, expected));
+            };
+            left = left.checked_sub(size).ok_or_else(|| {
+                let found = "pages of the hierarchy that are longer than the file";
+                let expected = "pages that refer to others, never to themselves";
+                bad(path, at, found, expected)
+            })?;
+            ranges.push(at..end);
         }
-        left = left.checked_sub(size).ok_or_else(|| {
-            let found = "pages of the hierarchy that are longer than the file";
-            bad(
-                path,
-                at,
-                found,
-                "pages that refer to others, never to themselves",
-            )
-        })?;
-        let mut page = Vec::new();
-        let io = |error| ConvertError::io(path, error);
-        file.seek(SeekFrom::Start(at)).map_err(io)?;
-        file.by_ref()
-            .take(size)
-            .read_to_end(&mut page)
-            .map_err(io)?;
-        let entries = <[CopcEntry]>::ref_from_bytes(&page)
-            .map_err(|_| bad(path, at, "the end of the file", "a page of the hierarchy"))?;
-        for (number, entry) in entries.iter().enumerate() {
-            let place = at.saturating_add(number as u64 * 32);
-            if !tree.wants(entry).map_err(|found| {
-                bad(
-                    path,
-                    place,
-                    found,
-                    format!("levels up to {DEEPEST}, nodes inside the octree"),
-                )
-            })? {
-                continue;
+        let read = read_ranges(file, &ranges).map_err(|error| ConvertError::io(path, error))?;
+        for (range, page) in ranges.iter().zip(&read) {
+            let at = range.start;
+            let entries = <[CopcEntry]>::ref_from_bytes(page)
+                .map_err(|_| bad(path, at, "the end of the file", "a page of the hierarchy"))?;
+            for (number, entry) in entries.iter().enumerate() {
+                let place = at.saturating_add(number as u64 * ENTRY);
+                if !tree.wants(entry).map_err(|found| {
+                    bad(
+                        path,
+                        place,
+                        found,
+                        format!("levels up to {DEEPEST}, nodes inside the octree"),
+                    )
+                })? {
+                    continue;
+                }
+                let (size, count) = (entry.size.get(), entry.points.get());
+                let (Ok(size), true) = (u64::try_from(size), count >= -1) else {
+                    let found = format!("a node of {count} points and {size} bytes");
+                    return Err(bad(
+                        path,
+                        place,
+                        found,
+                        "none below 0, or -1 points for a page",
+                    ));
+                };
+                let at = entry.at.get();
+                let Ok(count) = u64::try_from(count) else {
+                    pages.push((at, size));
+                    continue;
+                };
+                if count == 0 {
+                    continue;
+                }
+                let inside = at >= header.first
+                    && at.checked_add(size).is_some_and(|end| end <= header.size);
+                if !inside || size == 0 {
+                    let found = format!("a chunk of {size} bytes from byte {at}");
+                    return Err(bad(path, place, found, "one among the points"));
+                }
+                if size > MOST || count.saturating_mul(header.length as u64) > MOST {
+                    let place = Place::Byte(place);
+                    return Err(ConvertError::limit(path, place, "bytes of a chunk", MOST));
+                }
+                points = points.saturating_add(count);
+                if points > header.points {
+                    let found = format!("{points} points in nodes");
+                    let expected = format!("at most {}, as the header states", header.points);
+                    return Err(bad(path, place, found, expected));
+                }
+                chunks.push(Chunk {
+                    at,
+                    bytes: size,
+                    points: count,
+                });
             }
-            let (size, count) = (entry.size.get(), entry.points.get());
-            let (Ok(size), true) = (u64::try_from(size), count >= -1) else {
-                let found = format!("a node of {count} points and {size} bytes");
-                return Err(bad(
-                    path,
-                    place,
-                    found,
-                    "none below 0, or -1 points for a page",
-                ));
-            };
-            let at = entry.at.get();
-            let Ok(count) = u64::try_from(count) else {
-                pages.push((at, size));
-                continue;
-            };
-            if count == 0 {
-                continue;
-            }
-            let inside =
-                at >= header.first && at.checked_add(size).is_some_and(|end| end <= header.size);
-            if !inside || size == 0 {
-                let found = format!("a chunk of {size} bytes from byte {at}");
-                return Err(bad(path, place, found, "one among the points"));
-            }
-            if size > MOST || count.saturating_mul(header.length as u64) > MOST {
-                let place = Place::Byte(place);
-                return Err(ConvertError::limit(path, place, "bytes of a chunk", MOST));
-            }
-            points = points.saturating_add(count);
-            if points > header.points {
-                let found = format!("{points} points in nodes");
-                let expected = format!("at most {}, as the header states", header.points);
-                return Err(bad(path, place, found, expected));
-            }
-            chunks.push(Chunk {
-                at,
-                bytes: size,
-                points: count,
-            });
         }
     }
     chunks.sort_unstable_by_key(|chunk| chunk.at);
     Ok(chunks)
+}
+
+/// The bytes of ranges inside a file; a server gets all requests at the same time.
+pub(super) fn read_ranges(file: &dyn ReadAt, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+    let read = ranges.iter().map(|range| {
+        let length = usize::try_from(range.end.saturating_sub(range.start));
+        let length = length.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(vec![0; length])
+    });
+    let mut read = read.collect::<io::Result<Vec<_>>>()?;
+    let parts = ranges.iter().zip(&mut read);
+    let parts = parts.map(|(range, out)| (range.start, out.as_mut_slice()));
+    file.read_all(&mut parts.collect::<Vec<_>>())?;
+    Ok(read)
 }
 
 impl<'p> Tree<'p> {

@@ -88,6 +88,46 @@ pub(super) fn of_format(format: u8) -> Vec<(&'static str, Cell)> {
     all
 }
 
+/// The classes of the early point formats, then those of the late ones from 8 on.
+const EARLY_CLASSES: [(u8, &str); 11] = [
+    (0, "never classified"),
+    (1, "unclassified"),
+    (2, "ground"),
+    (3, "low vegetation"),
+    (4, "medium vegetation"),
+    (5, "high vegetation"),
+    (6, "building"),
+    (7, "low point (noise)"),
+    (8, "model key-point"),
+    (9, "water"),
+    (12, "overlap"),
+];
+const LATE_CLASSES: [(u8, &str); 13] = [
+    (9, "water"),
+    (10, "rail"),
+    (11, "road surface"),
+    (13, "wire guard (shield)"),
+    (14, "wire conductor (phase)"),
+    (15, "transmission tower"),
+    (16, "wire-structure connector"),
+    (17, "bridge deck"),
+    (18, "high noise"),
+    (19, "overhead structure"),
+    (20, "ignored ground"),
+    (21, "snow"),
+    (22, "temporal exclusion"),
+];
+
+/// The names of the classes of a point format, as LAS 1.4 has them.
+pub(super) fn classes(format: u8) -> std::collections::BTreeMap<u8, String> {
+    let own = |(class, name): &(u8, &str)| (*class, (*name).to_owned());
+    let early = EARLY_CLASSES.iter();
+    match format >= LATE {
+        true => early.take(8).chain(&LATE_CLASSES).map(own).collect(),
+        false => early.map(own).collect(),
+    }
+}
+
 /// Number of a return, and returns of its pulse.
 pub(super) const RETURN: &str = "return_number";
 pub(super) const RETURNS: &str = "number_of_returns";

@@ -1,6 +1,5 @@
 //! Header and records of a file.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,9 @@ use zerocopy::FromBytes;
 use zvf_format::layout::Wire;
 
 use super::crs;
+use super::fields::U1;
 use super::layout::{Extended, ExtraBytes, Head, Record, Tail};
+use super::origin::{self, Origin};
 use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of the points of each format.
@@ -20,6 +21,8 @@ const LONGEST: u64 = 16 << 20;
 /// User id and record id of the records about compression and extra bytes.
 pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
+/// That of the names of classes.
+pub(super) const CLASSES: (&str, u16) = ("LASF_Spec", 0);
 /// User id of the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
 /// Who defined the records of the index.
@@ -55,6 +58,7 @@ pub(super) struct Header {
     /// The record about the index, of COPC files.
     pub(super) copc: Option<Vec<u8>>,
     pub(super) extra: Vec<ExtraBytes>,
+    pub(super) origin: Origin,
     pub(super) crs: Option<Value>,
     /// The GeoTIFF keys, if the file has some.
     pub(super) keys: Option<crs::Keys>,
@@ -68,6 +72,16 @@ impl Header {
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
+        Self::of(path, size, &mut file)
+    }
+
+    /// The header of a file of `size` bytes, from its first byte on.
+    pub(super) fn of(
+        path: &Path,
+        size: u64,
+        mut file: &mut (impl Read + Seek),
+    ) -> Result<Self, ConvertError> {
+        let io = |error| ConvertError::io(path, error);
         let head: Head = take(&mut file, path, "the header")?;
         let bad = |at: usize, found: String, expected: &str| {
             ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
@@ -128,6 +142,7 @@ impl Header {
             laszip: None,
             copc: None,
             extra: Vec::new(),
+            origin: Origin::of(&head),
             crs: None,
             keys: None,
             standard_time: head.encoding.get() & STANDARD_TIME != 0,
@@ -219,6 +234,7 @@ impl Header {
                 let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
                 self.extra = found.into_iter().flatten().copied().collect();
             }
+            CLASSES => self.origin.classes = origin::classes(&data),
             (COPC, 1) => self.copc = Some(data),
             // Parts of GeoTIFF keys, the hierarchy of COPC.
             (PROJECTION | COPC, _) => {}
@@ -252,20 +268,29 @@ impl ExtraBytes {
             data_type,
             options,
             name,
-            unused: [0; 76],
+            unused: [0; 4],
+            no_data: [0.into(); 3],
+            range: [0.into(); 6],
             scale: [0.0.into(); 3],
             offset: [0.0.into(); 3],
             description: [0; 32],
         }
     }
 
-    /// Bytes and numbers of a type.
+    /// Type of its numbers, 1 to 10.
+    pub(super) fn kind(&self) -> u8 {
+        self.data_type
+            .checked_sub(1)
+            .map_or(U1, |kind| kind % 10 + 1)
+    }
+
+    /// Bytes of a value.
     pub(super) fn size(&self) -> usize {
-        let number = match self.data_type.checked_sub(1).map(|kind| kind % 10) {
-            None | Some(0 | 1) => 1,
-            Some(2 | 3) => 2,
-            Some(4 | 5 | 8) => 4,
-            Some(_) => 8,
+        let number = match self.kind() {
+            1 | 2 => 1,
+            3 | 4 => 2,
+            5 | 6 | 9 => 4,
+            _ => 8,
         };
         number * self.count()
     }
@@ -293,7 +318,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 /// A structure.
 fn take<T: FromBytes + zerocopy::IntoBytes>(
-    file: &mut File,
+    file: &mut (impl Read + Seek),
     path: &Path,
     what: &str,
 ) -> Result<T, ConvertError> {
@@ -302,7 +327,12 @@ fn take<T: FromBytes + zerocopy::IntoBytes>(
 }
 
 /// Reads `length` bytes; memory is reserved as they arrive.
-fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>, ConvertError> {
+fn some(
+    file: &mut (impl Read + Seek),
+    path: &Path,
+    length: u64,
+    what: &str,
+) -> Result<Vec<u8>, ConvertError> {
     let mut bytes = Vec::new();
     let read = file.by_ref().take(length).read_to_end(&mut bytes);
     let read = read.map_err(|error| ConvertError::io(path, error))?;
@@ -312,7 +342,7 @@ fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>
     }
 }
 
-fn short(file: &mut File, path: &Path, what: &str) -> ConvertError {
+fn short(file: &mut impl Seek, path: &Path, what: &str) -> ConvertError {
     let place = file.stream_position().map_or(Place::Whole, Place::Byte);
     ConvertError::malformed(path, place, "the end of the file", what)
 }

@@ -7,17 +7,19 @@ zvf_format::layout! {
     pub struct Head: 227 {
         /// LASF
         pub signature: [u8; 4],
-        /// number of the file, not used; written as 0
+        /// number of the file, kept
         pub source: U16,
         /// bit 0: times are GPS standard times; bit 4: the CRS is WKT
         pub encoding as "global_encoding": U16,
-        /// identifier of the project, not used; written as 0
+        /// identifier of the project, kept
         pub guid: [u8; 16],
         /// major and minor version
         pub version: [u8; 2],
-        /// names of the system and the program, 32 bytes each; not used, written as OTHER and zvf
-        pub system as "system_identifier": [u8; 64],
-        /// day of the year and year of creation, not used; written as 0
+        /// name of the system, kept; else written as OTHER
+        pub system as "system_identifier": [u8; 32],
+        /// name of the program, kept; else written as zvf
+        pub software as "generating_software": [u8; 32],
+        /// day of the year and year of creation, kept; else written as 0
         pub created: [U16; 2],
         /// bytes of the header
         pub header_size: U16,
@@ -89,17 +91,21 @@ zvf_format::layout! {
         pub reserved: [u8; 2],
         /// 1 to 10: type of a number, 11 to 30: of two or three numbers; 0: opaque bytes
         pub data_type: u8,
-        /// bit 3: scaled, bit 4: offset; for opaque bytes their number
+        /// bit 0: no data value, bit 3: scaled, bit 4: offset; for opaque bytes their number
         pub options: u8,
         /// its name, padded with zeros
         pub name: [u8; 32],
-        /// no data value and range, not used
-        pub unused: [u8; 76],
+        /// not used
+        pub unused: [u8; 4],
+        /// values that stand for no data: whole numbers or float64, eight bytes each
+        pub no_data: [U64; 3],
+        /// lowest and highest value, not used
+        pub range as "min, max": [U64; 6],
         /// factors
         pub scale: [F64; 3],
         /// summands
         pub offset: [F64; 3],
-        /// a text, not used
+        /// a text, kept
         pub description: [u8; 32],
     }
 

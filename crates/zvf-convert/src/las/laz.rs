@@ -10,6 +10,7 @@ use laz::record::{
 };
 use laz::{LazItem, LazItemType, LazVlr};
 use zvf_codec::isolate::isolate;
+use zvf_sys::FileAt;
 
 use super::chunk::{Chunk, MOST, bad};
 use super::copc;
@@ -32,7 +33,10 @@ pub(super) fn read(
     let io = |error| ConvertError::io(path, error);
     let mut file = zvf_store::open_file(path).map_err(io)?;
     let chunks = match &header.copc {
-        Some(info) if !part.is_whole() => copc::chunks(header, info, part, &mut file)?,
+        Some(info) if !part.is_whole() => {
+            let file = FileAt::open(path).map_err(io)?;
+            copc::chunks(header, info, part, &file)?
+        }
         _ => table(header, &vlr, &mut file)?,
     };
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(AT_ONCE));

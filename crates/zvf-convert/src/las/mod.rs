@@ -1,16 +1,16 @@
 //! LAS and LAZ: points of laser scanners.
 
-#[cfg(feature = "laz")]
 mod chunk;
 mod columns;
-#[cfg(feature = "laz")]
 mod copc;
 mod crs;
+pub(crate) mod fetch;
 mod fields;
 mod header;
 mod layout;
 #[cfg(feature = "laz")]
 mod laz;
+mod origin;
 #[cfg(feature = "laz")]
 mod pack;
 mod part;

@@ -45,7 +45,6 @@ impl Part {
     }
 
     /// Whether a box with these ends may have points of the part.
-    #[cfg(feature = "laz")]
     pub(super) fn meets(&self, ends: impl Iterator<Item = (f64, f64)>) -> bool {
         let Some(bbox) = &self.bbox else {
             return true;

@@ -1,5 +1,7 @@
 //! Plans a file: its point format, version, scale and extra bytes, from the columns and one pass over the values.
 
+use std::ops::RangeInclusive;
+
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use serde_json::Value;
@@ -12,6 +14,7 @@ use super::crs::Keys;
 use super::fields::{ANGLE_RANK, CLASS, Cell, LATE, RETURN, RETURNS, TIME, of_format};
 use super::header::{LATEST, SIZES};
 use super::layout::ExtraBytes;
+use super::origin::{self, Described, Origin};
 use super::read::{KEYS, STANDARD, WEEK};
 use crate::ConvertError;
 use crate::export::job::Batches;
@@ -45,11 +48,15 @@ pub(super) struct Steps {
 impl Steps {
     /// The nearest number of a coordinate; `None` beyond 32 bits.
     pub(super) fn number(self, coordinate: f64) -> Option<i32> {
-        let number = ((coordinate - self.offset) / self.scale).round();
+        let number = self.whole(coordinate, f64::from(i32::MIN)..=f64::from(i32::MAX))?;
+        i32::try_from(number).ok()
+    }
+
+    /// The nearest whole number of a value; `None` beyond the range, which float64 holds.
+    pub(super) fn whole(self, value: f64, range: RangeInclusive<f64>) -> Option<i64> {
+        let number = ((value - self.offset) / self.scale).round();
         #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
-        let number = (f64::from(i32::MIN)..=f64::from(i32::MAX))
-            .contains(&number)
-            .then_some(number as i32);
+        let number = range.contains(&number).then_some(number as i64);
         number
     }
 
@@ -67,6 +74,8 @@ pub(super) struct Kept {
     steps: Option<[Steps; 3]>,
     pub(super) standard_time: Option<bool>,
     pub(super) keys: Option<Keys>,
+    pub(super) origin: Origin,
+    described: Vec<Described>,
     /// Members with values that an import never writes.
     pub(super) odd: Vec<&'static str>,
 }
@@ -110,6 +119,24 @@ impl Kept {
         kept.keys = kept.member(members, KEYS, |value| {
             serde_json::from_value(value.clone()).ok()
         });
+        let source_id = |value: &Value| u16::try_from(value.as_u64()?).ok();
+        let source_id = kept.member(members, origin::SOURCE_ID, source_id);
+        let guid = kept.member(members, origin::GUID, origin::guid_bytes);
+        let system = kept.member(members, origin::SYSTEM, origin::short_text);
+        let software = kept.member(members, origin::SOFTWARE, origin::short_text);
+        let created = kept.member(members, origin::CREATED, origin::day_and_year);
+        let classes = kept.member(members, origin::CLASSES, origin::stored_classes);
+        kept.origin = Origin {
+            source_id: source_id.unwrap_or_default(),
+            guid: guid.unwrap_or_default(),
+            system: system.unwrap_or_default(),
+            software: software.unwrap_or_default(),
+            created: created.unwrap_or_default(),
+            classes: classes.unwrap_or_default(),
+        };
+        let described = |value: &Value| serde_json::from_value(value.clone()).ok();
+        let described = kept.member(members, origin::EXTRA_BYTES, described);
+        kept.described = described.unwrap_or_default();
         kept
     }
 
@@ -152,6 +179,8 @@ pub(super) struct Survey<'a> {
     is_late: bool,
     /// Vertices that belong to no object.
     pub(super) ownerless: u64,
+    /// Columns whose values are whole numbers of the scale that the header states, as far as they were seen.
+    pub(super) scaled: Vec<(String, &'a Described)>,
 }
 
 /// The spacing of numbers with so many decimals.
@@ -169,6 +198,13 @@ impl<'a> Survey<'a> {
         let field = schemas.vertices.field_with_name("position").ok();
         let field = field.or_bug("vertices without positions")?;
         let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
+        let scaled = |one: &'a Described| {
+            let fields = schemas.vertices.fields().iter();
+            let mut fields = fields.filter(|field| field.name() != "position" && attribute(field.name()) == one.name);
+            let field = fields.next()?;
+            let fits = shape(field.data_type()) == Some((one.count(), &DataType::Float64));
+            (fits && one.range().is_some() && one.is_scaled()).then(|| (field.name().clone(), one))
+        };
         let axis = Axis {
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
@@ -183,6 +219,7 @@ impl<'a> Survey<'a> {
             rows: 0,
             is_late: false,
             ownerless: 0,
+            scaled: kept.described.iter().filter_map(scaled).collect(),
         })
     }
 
@@ -299,6 +336,12 @@ impl Batches for Survey<'_> {
             }
             self.rows = self.rows.saturating_add(1);
         }
+        self.scaled.retain(|(column, one)| {
+            let Some(column) = batch.column_by_name(column) else {
+                return false;
+            };
+            column.logical_null_count() == 0 && one.numbers(&floats(column).values).is_some()
+        });
         for (field, cell) in of_format(0) {
             let column = batch
                 .column_by_name(field)
@@ -323,6 +366,12 @@ pub(super) enum Put {
         from: usize,
         size: usize,
     },
+    /// Into extra bytes at `at`, as whole numbers of a scale.
+    Scaled {
+        column: String,
+        at: usize,
+        described: Described,
+    },
 }
 
 /// The plan of a file.
@@ -341,6 +390,8 @@ pub(super) struct Plan {
     pub(super) missing: Vec<&'static str>,
     /// Columns that are not numeric.
     pub(super) others: Vec<String>,
+    /// The extra bytes that the header describes.
+    described: Vec<Described>,
 }
 
 impl Plan {
@@ -371,7 +422,9 @@ impl Plan {
             extra: Vec::new(),
             missing: Vec::new(),
             others: Vec::new(),
+            described: survey.kept.described.clone(),
         };
+        let scaled = |name: &str| survey.scaled.iter().find(|(column, _)| column == name);
         let left_out = |name: &str| name == "position" || name == OWNER && survey.ownerless > 0;
         for field in fields.iter().filter(|field| !left_out(field.name())) {
             let known = own.iter().find(|(name, _)| field.name() == name);
@@ -380,7 +433,10 @@ impl Plan {
                     column: field.name().clone(),
                     cell: *cell,
                 }),
-                (Some((width, element)), _) => plan.add(field.name(), width, element)?,
+                (Some((width, element)), _) => match scaled(field.name()) {
+                    Some((column, one)) => plan.add_scaled(column, one)?,
+                    None => plan.add(field.name(), width, element)?,
+                },
                 (None, Some((name, _))) => {
                     let found = field.data_type().to_string();
                     let expected = format!("numbers; {WAY_OUT}");
@@ -425,6 +481,25 @@ impl Plan {
         }
     }
 
+    /// Adds a column of whole numbers of a scale.
+    fn add_scaled(&mut self, column: &str, one: &Described) -> Result<(), ConvertError> {
+        let mut extra = self.named(attribute(column), one.data_type, 0)?;
+        one.put(&mut extra);
+        let (at, size) = (self.length, extra.size());
+        self.extra.push(extra);
+        let (column, described) = (column.to_owned(), one.clone());
+        self.puts.push(Put::Scaled {
+            column,
+            at,
+            described,
+        });
+        self.length = self.length.saturating_add(size);
+        match self.length <= LONGEST {
+            true => Ok(()),
+            false => Err(too_long(format!("{} bytes a point", self.length))),
+        }
+    }
+
     fn add_one(
         &mut self,
         column: &str,
@@ -432,6 +507,25 @@ impl Plan {
         (data_type, options): (u8, u8),
         (from, size): (usize, usize),
     ) -> Result<(), ConvertError> {
+        let mut extra = self.named(name, data_type, options)?;
+        let mut described = self.described.iter();
+        if let Some(one) = described.find(|one| one.name == name) {
+            one.without_scale(data_type).put(&mut extra);
+        }
+        self.extra.push(extra);
+        let put = Put::Extra {
+            column: column.to_owned(),
+            at: self.length,
+            from,
+            size,
+        };
+        self.puts.push(put);
+        self.length = self.length.saturating_add(size);
+        Ok(())
+    }
+
+    /// Extra bytes with a name that no field and no other extra bytes have.
+    fn named(&self, name: &str, data_type: u8, options: u8) -> Result<ExtraBytes, ConvertError> {
         let mut name = name.to_owned();
         let own = of_format(self.format);
         let taken = |name: &str| {
@@ -449,17 +543,7 @@ impl Plan {
             return Err(ConvertError::usage(name, found, expected));
         };
         place.copy_from_slice(name.as_bytes());
-        self.extra
-            .push(ExtraBytes::named(bytes, data_type, options));
-        let put = Put::Extra {
-            column: column.to_owned(),
-            at: self.length,
-            from,
-            size,
-        };
-        self.puts.push(put);
-        self.length = self.length.saturating_add(size);
-        Ok(())
+        Ok(ExtraBytes::named(bytes, data_type, options))
     }
 }
 

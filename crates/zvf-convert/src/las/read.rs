@@ -9,6 +9,7 @@ use zvf_encode::error::OrBug;
 
 use super::columns::Columns;
 use super::header::Header;
+use super::origin::{Described, EXTRA_BYTES};
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 use crate::options::Options;
@@ -136,6 +137,13 @@ impl Source for Las {
         // Only the keys state whether an EPSG code is a projected or a geographic system.
         if let (Some(members), Some(keys)) = (members.as_object_mut(), &header.keys) {
             members.insert(KEYS.to_owned(), json!(keys));
+        }
+        if let Some(members) = members.as_object_mut() {
+            header.origin.add_to(members);
+            let described: Vec<Described> = header.extra.iter().filter_map(Described::of).collect();
+            if !described.is_empty() {
+                members.insert(EXTRA_BYTES.to_owned(), json!(described));
+            }
         }
         Some(members)
     }

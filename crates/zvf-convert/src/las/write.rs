@@ -19,8 +19,9 @@ use zvf_store::Names;
 
 use super::crs;
 use super::fields::{LATE, RETURN, RETURNS, of_format};
-use super::header::{COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, STANDARD_TIME};
+use super::header::{CLASSES, COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, STANDARD_TIME};
 use super::layout::{Head, Record, Tail};
+use super::origin::Origin;
 #[cfg(feature = "laz")]
 use super::pack::Chunks;
 use super::plan::{Kept, LONGEST, NARROW, Plan, Put, Survey, WAY_OUT, name, too_long};
@@ -55,7 +56,9 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     first.outputs = VERTICES;
     let has = |name: &&str| schemas.vertices.field_with_name(name).is_ok();
     let decisive = NARROW.iter().filter(|name| has(name));
-    first.attributes = Names::List(decisive.map(|name| (*name).to_owned()).collect());
+    let decisive = decisive.map(|name| (*name).to_owned());
+    let scaled = survey.scaled.iter().map(|(_, one)| one.name.clone());
+    first.attributes = Names::List(decisive.chain(scaled).collect());
     job.run(first, &mut survey).await?;
     let plan = Plan::of(&survey, &schemas)?;
     let (standard_time, is_known) = survey.time(&plan);
@@ -70,7 +73,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if !is_known {
         job.note("gps_time is written as seconds of the week: no header of the store says that it is standard time");
     }
-    let mut points = Points::begin(job, plan, standard_time, crs)?;
+    let mut points = Points::begin(job, plan, standard_time, crs, kept.origin)?;
     job.run(all, &mut points).await?;
     (job.done.vertices, job.done.objects) = (points.rows, points.objects);
     let rounded = points.finish()?;
@@ -145,6 +148,7 @@ struct Points<'a> {
     file: BufWriter<File>,
     plan: Plan,
     is_packed: bool,
+    origin: Origin,
     encoding: u16,
     records: u32,
     /// First byte of the points.
@@ -173,6 +177,7 @@ impl<'a> Points<'a> {
         plan: Plan,
         standard_time: bool,
         crs: Option<(u16, Vec<u8>)>,
+        origin: Origin,
     ) -> Result<Self, ConvertError> {
         let mut records = Vec::new();
         let mut count = 0_u32;
@@ -207,6 +212,9 @@ impl<'a> Points<'a> {
         if !plan.extra.is_empty() {
             add(EXTRA, plan.extra.as_bytes())?;
         }
+        if !origin.classes.is_empty() {
+            add(CLASSES, &origin.class_record())?;
+        }
         let id = crs.as_ref().map(|(id, _)| *id);
         if let Some((id, bytes)) = &crs {
             add((PROJECTION, *id), bytes)?;
@@ -224,6 +232,7 @@ impl<'a> Points<'a> {
             path: job.path,
             file: job.create()?,
             is_packed: job.format == Format::Laz,
+            origin,
             encoding,
             records: count,
             first: (plan.head() + records.len()) as u64,
@@ -351,6 +360,34 @@ impl<'a> Points<'a> {
                         to.copy_from_slice(bytes);
                     }
                 }
+                Put::Scaled {
+                    column,
+                    at,
+                    described,
+                } => {
+                    let Some(numbers) =
+                        described.numbers(&floats(column_of(batch, column)?).values)
+                    else {
+                        let expected =
+                            "the values of the first pass: the store changed during the export";
+                        return Err(ConvertError::usage(
+                            attribute(column),
+                            "other values",
+                            expected,
+                        ));
+                    };
+                    let size = described.size();
+                    let points = self.block.chunks_exact_mut(length);
+                    for (point, numbers) in points.zip(numbers.chunks_exact(described.count())) {
+                        let to = point.get_mut(*at..).unwrap_or_default();
+                        for (to, number) in to.chunks_exact_mut(size).zip(numbers) {
+                            let bytes = number.to_le_bytes();
+                            to.copy_from_slice(
+                                bytes.get(..size).or_bug("a number of over 8 bytes")?,
+                            );
+                        }
+                    }
+                }
             }
         }
         if self.plan.has_no_returns() {
@@ -409,9 +446,11 @@ impl<'a> Points<'a> {
                     .into();
             }
         }
-        let mut system = padded::<64>("OTHER");
-        let software = system.iter_mut().skip(32);
-        software.zip(b"zvf").for_each(|(to, byte)| *to = *byte);
+        let stated = |text: &str, none: &str| match text {
+            "" => padded(none),
+            text => padded(text),
+        };
+        let origin = &self.origin;
         let compressed = if self.is_packed { COMPRESSED } else { 0 };
         let length = u16::try_from(plan.length)
             .ok()
@@ -427,12 +466,13 @@ impl<'a> Points<'a> {
         }
         let head = Head {
             signature: *b"LASF",
-            source: 0.into(),
+            source: origin.source_id.into(),
             encoding: self.encoding.into(),
-            guid: [0; 16],
+            guid: origin.guid,
             version: plan.version,
-            system,
-            created: [0.into(); 2],
+            system: stated(&origin.system, "OTHER"),
+            software: stated(&origin.software, "zvf"),
+            created: origin.created.map(Into::into),
             header_size: size.into(),
             first: first.into(),
             records: self.records.into(),

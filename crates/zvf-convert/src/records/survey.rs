@@ -16,7 +16,7 @@ use super::nodes::Nodes;
 use super::open::source;
 use super::read::{Owners, Records, RowNumbers, whole_in_memory};
 use super::rename;
-use super::source::Source;
+use super::source::{DESCRIPTION, Source};
 use super::tally::{Tally, kind_of};
 use super::widths::Widths;
 use crate::Format;
@@ -189,8 +189,10 @@ impl Looked {
             );
             return Err(ConvertError::malformed(file, Place::Whole, found, expected));
         }
-        if source.header() != self.header {
-            self.header = None;
+        // What all files state.
+        let other = source.header().unwrap_or_default();
+        if let Some(Value::Object(own)) = &mut self.header {
+            own.retain(|name, value| other.get(name) == Some(value));
         }
         Ok(())
     }
@@ -305,10 +307,13 @@ impl Records {
         let path = files.first().map_or(Path::new(""), PathBuf::as_path);
         let mut decided = Vec::new();
         for (attribute, census) in layout.attributes.iter().zip(&looked.seen) {
-            let (one, note) = attribute.decide(census, options.nulls).map_err(|found| {
+            let (mut one, note) = attribute.decide(census, options.nulls).map_err(|found| {
                 let (found, expected) = refused(&attribute.name, found);
                 ConvertError::malformed(path, Place::Whole, found, expected)
             })?;
+            let field = looked.schema.fields().get(attribute.column);
+            let text = field.and_then(|field| field.metadata().get(DESCRIPTION));
+            one.spec.description = one.spec.description.take().or_else(|| text.cloned());
             spec = spec.with_vertex_attribute(one.spec.clone());
             decided.push(one);
             notes.extend(note);

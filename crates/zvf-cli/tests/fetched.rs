@@ -1,0 +1,155 @@
+//! `zvf import` of files at URLs: which bytes are requested, and what comes of them.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::odd_web::{Answers, Way, serve};
+use crate::run::Home;
+
+/// Bytes between runs of chunks, too many to be requested with them.
+const GAP: usize = 200 << 10;
+/// Chunks of a run.
+const RUN: usize = 8;
+
+fn number(bytes: &[u8], at: usize) -> i32 {
+    i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+fn place(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+/// `octree.copc.laz` of `testdata`, with its chunks in runs behind gaps. Where they were, nothing can be read.
+fn spread() -> Result<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las/octree.copc.laz");
+    let mut file = fs::read(&path).with_context(|| path.display().to_string())?;
+    // After the header, the head of the record, centre, half and spacing.
+    let info = 375 + 54;
+    let mut pages = vec![(place(&file, info + 40), place(&file, info + 48))];
+    let mut chunks = Vec::new();
+    while let Some((at, size)) = pages.pop() {
+        for entry in (at..at + size).step_by(32) {
+            let from = place(&file, entry + 16);
+            let size = number(&file, entry + 24) as usize;
+            match number(&file, entry + 28) {
+                -1 => pages.push((from, size)),
+                0 => {}
+                _ => chunks.push((entry, from, size)),
+            }
+        }
+    }
+    chunks.sort_by_key(|(_, from, _)| *from);
+    assert_eq!(chunks.len(), 73);
+    for (index, (entry, from, size)) in chunks.into_iter().enumerate() {
+        if index % RUN == 0 {
+            file.resize(file.len() + GAP, 0);
+        }
+        let chunk = file[from..from + size].to_vec();
+        file[from..from + size].fill(0xff);
+        let at = file.len() as u64;
+        file[entry + 16..entry + 24].copy_from_slice(&at.to_le_bytes());
+        file.extend(chunk);
+    }
+    Ok(file)
+}
+
+/// The rows of a store, in one order.
+fn rows(home: &Home, store: &str) -> Result<Vec<String>> {
+    let text = home.text(&["query", store, "--format", "csv", "-q"])?;
+    let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
+    rows.sort();
+    Ok(rows)
+}
+
+fn home() -> Result<(Home, usize)> {
+    let home = Home::made(&[])?;
+    let file = spread()?;
+    fs::write(home.file("7.copc.laz"), &file)?;
+    Ok((home, file.len()))
+}
+
+#[test]
+fn of_a_copc_file_the_part_is_requested() -> Result<()> {
+    let (home, size) = home()?;
+    let box_of = ["--bbox", "1000,-50,10:1000.6,-49.4,10.6"];
+    for (name, part, most) in [
+        // The nodes at one corner, of three levels.
+        ("box", &box_of[..], 3),
+        // The first node.
+        ("coarse", &["--resolution", "2"], 1),
+        // All chunks.
+        ("all", &["--resolution", "0.01"], 10),
+    ] {
+        let answers = Answers::default();
+        let url = format!("{}/7.copc.laz", serve(home.path(), Way::Plain, &answers)?);
+        let (near, far) = (format!("{name}.near.zv"), format!("{name}.far.zv"));
+        home.text(&[&["import", "7.copc.laz", &near][..], part].concat())?;
+        let ran = home.zvf(&[&["import", &url, &far][..], part].concat())?;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("whole"), "{}", ran.stderr);
+        assert_eq!(rows(&home, &far)?, rows(&home, &near)?, "{name}");
+        let answers = answers.all();
+        // The first 64 KiB, which have the pages, and runs of chunks.
+        assert!(answers.len() <= 1 + most, "{name}: {answers:?}");
+        let bytes: usize = answers.iter().map(|(_, bytes)| bytes).sum();
+        assert!(
+            bytes <= (64 << 10) + 16_000,
+            "{name}: {answers:?} of {size}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
+    let (home, size) = home()?;
+    let bbox = ["--bbox", "1000,-50,10:1000.6,-49.4,10.6"];
+    home.text(&[&["import", "7.copc.laz", "near.zv"][..], &bbox].concat())?;
+    let near = rows(&home, "near.zv")?;
+    for way in [Way::NoRanges, Way::Chunked, Way::Closing] {
+        let answers = Answers::default();
+        let url = format!("{}/7.copc.laz", serve(home.path(), way, &answers)?);
+        let far = format!("{way:?}.zv");
+        let ran = home.zvf(&[&["import", &url, &far][..], &bbox].concat())?;
+        assert_eq!(ran.code, 0, "{way:?}: {}", ran.stderr);
+        let word = "the server sends no ranges, so the whole file is downloaded";
+        assert!(ran.stderr.contains(word), "{}", ran.stderr);
+        assert_eq!(rows(&home, &far)?, near, "{way:?}");
+    }
+    let las = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las/gps-1.2.las");
+    fs::copy(las, home.file("3.las"))?;
+    fs::write(home.file("4.csv"), "x,y,z,v\n1,2,3,4\n5,6,7,8\n")?;
+    for (name, part) in [
+        ("3.las", &["--bbox", "x=1000:1000.5"][..]),
+        ("4.csv", &["--id-from-file"]),
+        ("7.copc.laz", &[]),
+    ] {
+        let answers = Answers::default();
+        let url = format!("{}/{name}", serve(home.path(), Way::BusyOnce, &answers)?);
+        let (near, far) = (format!("{name}.near.zv"), format!("{name}.far.zv"));
+        home.text(&[&["import", name, &near][..], part].concat())?;
+        let ran = home.zvf(&[&["import", &url, &far][..], part].concat())?;
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        let word = "no index of COPC, so the whole file is downloaded";
+        assert_eq!(ran.stderr.contains(word), name == "3.las", "{}", ran.stderr);
+        assert_eq!(rows(&home, &far)?, rows(&home, &near)?, "{name}");
+        if name == "7.copc.laz" {
+            assert_eq!(
+                answers.all().iter().map(|(_, bytes)| bytes).sum::<usize>(),
+                size
+            );
+        }
+    }
+    let answers = Answers::default();
+    let server = serve(home.path(), Way::Plain, &answers)?;
+    for (name, part) in [("none.laz", &bbox[..]), ("none.csv", &[])] {
+        let url = format!("{server}/{name}");
+        let ran = home.zvf(&[&["import", &url, "none.zv"][..], part].concat())?;
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&url), "{}", ran.stderr);
+    }
+    assert!(!home.names()?.contains(&"none.zv".to_owned()));
+    Ok(())
+}
