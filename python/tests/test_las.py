@@ -25,7 +25,7 @@ def made(path: Path, number: int, points: int = 700) -> laspy.LasData:
     header.scales = [0.01, 0.001, 0.25]
     header.offsets = [400000, -5.5, 0]
     header.file_source_id = 70 + number
-    header.uuid = uuid.UUID(int=rng.integers(1, 2**62) << 64 | number)
+    header.uuid = uuid.UUID(int=int(rng.integers(1, 2**62)) << 64 | number)
     header.system_identifier = "scanner 7"
     header.generating_software = "a program"
     header.creation_date = datetime.date(2024, 2, 29)

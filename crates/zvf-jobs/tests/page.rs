@@ -58,7 +58,7 @@ The members of a [job file](guide.md#jobs-as-files), of `zvf.run` in Python and 
                 default => format!("`{default}`"),
             };
             let about = of["description"].as_str().unwrap().replace('\n', " ");
-            assert!(!about.contains(['|', '<']), "{name}: {member}: {about}");
+            assert!(!about.contains('|'), "{name}: {member}: {about}");
             page += &format!("| `{member}` | {types} | {default} | {about} |\n");
         }
     }
