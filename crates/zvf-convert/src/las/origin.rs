@@ -136,7 +136,9 @@ fn guid_text(guid: [u8; 16]) -> String {
 pub(super) fn guid_bytes(value: &Value) -> Option<[u8; 16]> {
     let text: String = value.as_str()?.chars().filter(|one| *one != '-').collect();
     let number = (text.len() == 32).then(|| u128::from_str_radix(&text, 16).ok());
-    Some(swapped(number??.to_be_bytes()))
+    let mut bytes = number??.to_le_bytes();
+    bytes.reverse();
+    Some(swapped(bytes))
 }
 
 /// The description of extra bytes that a store keeps besides their name and values.
