@@ -129,9 +129,9 @@ pub use import::Import;
 pub use imported::Imported;
 #[cfg(feature = "volumes")]
 pub use label_pairs::{EndLabels, LabelPair, LabelPairs, label_pairs};
+pub use las::fetch::fetch_part;
 #[cfg(feature = "volumes")]
 pub use masks::{mask_of_runs, mask_region};
-pub use las::fetch::fetch_part;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::alone::AttributeFile;

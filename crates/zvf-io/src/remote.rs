@@ -330,7 +330,13 @@ impl Remote {
                     Err(failure) => (None, Some(failure.to_string())),
                 };
                 let outcome = (bytes, tries.made, failed);
-                context.record_try(start, Method::Get, key, Part::Bytes(Ask::Whole).traced(), outcome);
+                context.record_try(
+                    start,
+                    Method::Get,
+                    key,
+                    Part::Bytes(Ask::Whole).traced(),
+                    outcome,
+                );
             }
             match result {
                 Ok(saved) => return Ok(saved),

@@ -135,9 +135,7 @@ impl ObjectLocation {
     /// I/O, of the server or of the file.
     pub fn save(&self, file: File) -> BoxFuture<'_, Result<Option<u64>, IoError>> {
         let Self { kv, remote, key } = self.clone();
-        Box::pin(driven(
-            async move { remote.save(&kv, &key, &file).await },
-        ))
+        Box::pin(driven(async move { remote.save(&kv, &key, &file).await }))
     }
 
     /// The objects below this location, which are opened when they are read.

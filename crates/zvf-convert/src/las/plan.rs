@@ -200,7 +200,8 @@ impl<'a> Survey<'a> {
         let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
         let scaled = |one: &'a Described| {
             let fields = schemas.vertices.fields().iter();
-            let mut fields = fields.filter(|field| field.name() != "position" && attribute(field.name()) == one.name);
+            let mut fields = fields
+                .filter(|field| field.name() != "position" && attribute(field.name()) == one.name);
             let field = fields.next()?;
             let fits = shape(field.data_type()) == Some((one.count(), &DataType::Float64));
             (fits && one.range().is_some() && one.is_scaled()).then(|| (field.name().clone(), one))
