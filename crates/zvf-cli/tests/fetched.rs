@@ -13,12 +13,12 @@ const GAP: usize = 200 << 10;
 /// Chunks of a run.
 const RUN: usize = 8;
 
-fn number(bytes: &[u8], at: usize) -> i32 {
-    i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+fn number(bytes: &[u8], at: usize) -> Result<i32> {
+    Ok(i32::from_le_bytes(bytes[at..at + 4].try_into()?))
 }
 
-fn place(bytes: &[u8], at: usize) -> usize {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+fn place(bytes: &[u8], at: usize) -> Result<usize> {
+    Ok(u64::from_le_bytes(bytes[at..at + 8].try_into()?) as usize)
 }
 
 /// `octree.copc.laz` of `testdata`, with its chunks in runs behind gaps. Where they were, nothing can be read.
@@ -27,13 +27,13 @@ fn spread() -> Result<Vec<u8>> {
     let mut file = fs::read(&path).with_context(|| path.display().to_string())?;
     // After the header, the head of the record, centre, half and spacing.
     let info = 375 + 54;
-    let mut pages = vec![(place(&file, info + 40), place(&file, info + 48))];
+    let mut pages = vec![(place(&file, info + 40)?, place(&file, info + 48)?)];
     let mut chunks = Vec::new();
     while let Some((at, size)) = pages.pop() {
         for entry in (at..at + size).step_by(32) {
-            let from = place(&file, entry + 16);
-            let size = number(&file, entry + 24) as usize;
-            match number(&file, entry + 28) {
+            let from = place(&file, entry + 16)?;
+            let size = number(&file, entry + 24)? as usize;
+            match number(&file, entry + 28)? {
                 -1 => pages.push((from, size)),
                 0 => {}
                 _ => chunks.push((entry, from, size)),
