@@ -12,6 +12,10 @@ pub(super) struct Chunk {
     /// First byte.
     pub(super) at: u64,
     pub(super) bytes: u64,
+    #[cfg_attr(
+        not(feature = "laz"),
+        expect(dead_code, reason = "chunks are copied, not decoded")
+    )]
     pub(super) points: u64,
 }
 
