@@ -10,7 +10,7 @@ use zvf_format::layout::Wire;
 
 use super::crs;
 use super::fields::U1;
-use super::layout::{Extended, ExtraBytes, Head, Record, Tail};
+use super::layout::{Extended, ExtraBytes, Head, Record, Tail, text};
 use super::origin::{self, Origin};
 use crate::error::{ConvertError, Place, shown};
 
@@ -307,13 +307,6 @@ impl ExtraBytes {
     pub(super) fn name(&self) -> String {
         text(&self.name)
     }
-}
-
-/// A text that ends before the first zero.
-pub(super) fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0);
-    let bytes = end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A structure.

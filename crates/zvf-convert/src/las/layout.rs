@@ -153,3 +153,10 @@ zvf_format::layout! {
         pub value: U16,
     }
 }
+
+/// A text that ends before the first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let bytes = end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}

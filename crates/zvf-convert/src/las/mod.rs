@@ -16,4 +16,5 @@ mod pack;
 mod part;
 mod plan;
 pub(crate) mod read;
+mod steps;
 pub(crate) mod write;

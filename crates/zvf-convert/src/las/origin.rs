@@ -7,9 +7,8 @@ use chrono::{Datelike, NaiveDate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
-use super::header::text;
-use super::layout::{ExtraBytes, Head};
-use super::plan::Steps;
+use super::layout::{ExtraBytes, Head, text};
+use super::steps::Steps;
 
 /// Names of members of a stored header.
 pub(super) const SOURCE_ID: &str = "file_source_id";

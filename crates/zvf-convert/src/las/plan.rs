@@ -1,7 +1,5 @@
 //! Plans a file: its point format, version, scale and extra bytes, from the columns and one pass over the values.
 
-use std::ops::RangeInclusive;
-
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use serde_json::Value;
@@ -16,6 +14,7 @@ use super::header::{LATEST, SIZES};
 use super::layout::ExtraBytes;
 use super::origin::{self, Described, Origin};
 use super::read::{KEYS, STANDARD, WEEK};
+use super::steps::Steps;
 use crate::ConvertError;
 use crate::export::job::Batches;
 use crate::export::schemas::{Schemas, attribute};
@@ -37,34 +36,6 @@ pub(super) const OWNER: &str = "object_id";
 pub(super) const LONGEST: usize = u16::MAX as usize;
 /// The advice for columns that do not fit.
 pub(super) const WAY_OUT: &str = "--attributes leaves columns out";
-
-/// A scale and an offset: the coordinate of a number is `number * scale + offset`, as the reader computes it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Steps {
-    pub(super) scale: f64,
-    pub(super) offset: f64,
-}
-
-impl Steps {
-    /// The nearest number of a coordinate; `None` beyond 32 bits.
-    pub(super) fn number(self, coordinate: f64) -> Option<i32> {
-        let number = self.whole(coordinate, f64::from(i32::MIN)..=f64::from(i32::MAX))?;
-        i32::try_from(number).ok()
-    }
-
-    /// The nearest whole number of a value; `None` beyond the range, which float64 holds.
-    pub(super) fn whole(self, value: f64, range: RangeInclusive<f64>) -> Option<i64> {
-        let number = ((value - self.offset) / self.scale).round();
-        #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
-        let number = range.contains(&number).then_some(number as i64);
-        number
-    }
-
-    /// The coordinate of a number.
-    pub(super) fn coordinate(self, number: i32) -> f64 {
-        f64::from(number) * self.scale + self.offset
-    }
-}
 
 /// The header of the file that the store was made from, member by member.
 #[derive(Debug, Default)]
