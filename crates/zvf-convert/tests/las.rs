@@ -423,6 +423,18 @@ fn a_damaged_octree_is_an_error_with_a_place() {
             "{text}"
         );
     }
+    // A page that would fill the memory; the file has holes, so that its bytes exist.
+    let mut large = good.clone();
+    large[info + 48..info + 56].copy_from_slice(&(1_u64 << 38).to_le_bytes());
+    let large = folder.file("a.copc.laz", large);
+    let sparse = std::fs::OpenOptions::new().write(true).open(&large);
+    sparse.unwrap().set_len(1 << 40).unwrap();
+    let mut options = small();
+    options.resolution = Some(1e-9);
+    let (error, text) = refused(&[large], &options);
+    assert_eq!(error.class(), Class::Limit);
+    let wanted = "more than 268435456 bytes of a page of the hierarchy";
+    assert!(text.contains(wanted), "{text}");
     // A page of one entry, which refers to that page.
     let mut circle = good.clone();
     circle[info + 48..info + 56].copy_from_slice(&32_u64.to_le_bytes());

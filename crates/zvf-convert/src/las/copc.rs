@@ -12,7 +12,7 @@ use super::layout::{CopcEntry, CopcInfo};
 use super::part::Part;
 use crate::error::{ConvertError, Place};
 
-/// Most pages of the hierarchy that are read together.
+/// Most pages of the hierarchy that are read together, of at most [`MOST`] bytes.
 const PAGES: usize = 64;
 /// Bytes of an entry of a page.
 const ENTRY: u64 = size_of::<CopcEntry>() as u64;
@@ -60,20 +60,28 @@ pub(super) fn chunks(
     let (mut left, mut points) = (header.size, 0_u64);
     let mut chunks = Vec::new();
     while !pages.is_empty() {
-        let mut ranges = Vec::new();
-        for (at, size) in pages.drain(pages.len().saturating_sub(PAGES)..) {
+        let (mut ranges, mut together) = (Vec::new(), 0_u64);
+        while let Some((at, size)) = pages.pop_if(|(_, size)| {
+            let fits = together.checked_add(*size).is_some_and(|all| all <= MOST);
+            ranges.is_empty() || ranges.len() < PAGES && fits
+        }) {
             let end = at.checked_add(size).filter(|end| *end <= header.size);
             let Some(end) = end.filter(|_| size.is_multiple_of(ENTRY)) else {
                 let found = format!("a page of the hierarchy of {size} bytes");
                 let expected = "entries of 32 bytes inside the file";
                 return Err(bad(path, at, found, expected));
             };
+            if size > MOST {
+                let (place, what) = (Place::Byte(at), "bytes of a page of the hierarchy");
+                return Err(ConvertError::limit(path, place, what, MOST));
+            }
             left = left.checked_sub(size).ok_or_else(|| {
                 let found = "pages of the hierarchy that are longer than the file";
                 let expected = "pages that refer to others, never to themselves";
                 bad(path, at, found, expected)
             })?;
             ranges.push(at..end);
+            together += size;
         }
         let read = read_ranges(file, &ranges).map_err(|error| ConvertError::io(path, error))?;
         for (range, page) in ranges.iter().zip(&read) {

@@ -1,4 +1,4 @@
-//! What a file states about itself besides its points, as members of a stored header, for both directions.
+//! Members of a stored header that are no fields of points, such as GUID and date: read from files at import, written to files at export.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ pub(super) const EXTRA_BYTES: &str = "extra_bytes";
 /// Bytes of the name of a class.
 const CLASS_NAME: usize = 15;
 
-/// Where a file comes from, and what its classes are called. Zeros and empty texts are not stated.
+/// The source of a file and the names of its classes. Zeros and empty texts are not stated.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Origin {
     pub(super) source_id: u16,
@@ -109,7 +109,7 @@ pub(super) fn day_and_year(value: &Value) -> Option<[u16; 2]> {
     Some([day, u16::try_from(date.year()).ok()?])
 }
 
-/// The groups of a GUID, of which the first three are little-endian in a file.
+/// Reverses the bytes of the first three groups of a GUID, which a file stores in little-endian order and a text in big-endian order.
 fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
     let [a, b, c, d, e, f, g, h, ..] = &mut guid;
     std::mem::swap(a, d);
@@ -152,10 +152,20 @@ pub(super) struct Described {
     pub(super) scale: Option<[f64; 3]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) offset: Option<[f64; 3]>,
-    /// The stored numbers that stand for no data.
+    /// The stored numbers that mark a missing value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) no_data: Option<[Number; 3]>,
 }
+
+/// The descriptions of extra bytes of a stored header.
+pub(super) fn stored_described(value: &Value) -> Option<Vec<Described>> {
+    let all: Vec<Described> = serde_json::from_value(value.clone()).ok()?;
+    let fits = |one: &Described| one.data_type <= LAST_TYPE && one.description.len() <= 32;
+    all.iter().all(fits).then_some(all)
+}
+
+/// The last type of extra bytes: three float64.
+const LAST_TYPE: u8 = 30;
 
 /// Bits of the options of extra bytes.
 const NO_DATA: u8 = 1;
@@ -281,7 +291,7 @@ impl Described {
         }
     }
 
-    /// What the attribute says of itself.
+    /// The description of the attribute: that of the extra bytes, and their value for missing data.
     pub(super) fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         if !self.description.is_empty() {

@@ -105,8 +105,7 @@ impl Kept {
             created: created.unwrap_or_default(),
             classes: classes.unwrap_or_default(),
         };
-        let described = |value: &Value| serde_json::from_value(value.clone()).ok();
-        let described = kept.member(members, origin::EXTRA_BYTES, described);
+        let described = kept.member(members, origin::EXTRA_BYTES, origin::stored_described);
         kept.described = described.unwrap_or_default();
         kept
     }

@@ -376,10 +376,11 @@ impl<'a> Points<'a> {
                             expected,
                         ));
                     };
-                    let size = described.size();
+                    let (size, count) = (described.size(), described.count());
                     let points = self.block.chunks_exact_mut(length);
-                    for (point, numbers) in points.zip(numbers.chunks_exact(described.count())) {
-                        let to = point.get_mut(*at..).unwrap_or_default();
+                    for (point, numbers) in points.zip(numbers.chunks_exact(count)) {
+                        let to = point.get_mut(*at..*at + size * count);
+                        let to = to.or_bug("extra bytes beyond the point")?;
                         for (to, number) in to.chunks_exact_mut(size).zip(numbers) {
                             let bytes = number.to_le_bytes();
                             to.copy_from_slice(
