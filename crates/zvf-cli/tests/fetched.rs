@@ -1,4 +1,4 @@
-//! `zvf import` of files at URLs: which bytes are requested, and what comes of them.
+//! `zvf import` of files at URLs: the requested bytes, and the rows of the store.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn place(bytes: &[u8], at: usize) -> Result<usize> {
     Ok(u64::from_le_bytes(bytes[at..at + 8].try_into()?) as usize)
 }
 
-/// `octree.copc.laz` of `testdata`, with its chunks in runs behind gaps. Where they were, nothing can be read.
+/// `testdata/las/octree.copc.laz` with its chunks moved to the end, in runs with gaps between them. The bytes of their old places are 0xff.
 fn spread() -> Result<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las/octree.copc.laz");
     let mut file = fs::read(&path).with_context(|| path.display().to_string())?;
@@ -98,6 +98,25 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
             bytes <= (64 << 10) + 16_000,
             "{name}: {answers:?} of {size}"
         );
+    }
+    Ok(())
+}
+
+#[test]
+fn errors_name_the_url_and_not_the_temporary_file() -> Result<()> {
+    let home = Home::made(&[])?;
+    fs::write(home.file("bad.csv"), "x,y,z\n1,2,3\n1,2,three\n")?;
+    let answers = Answers::default();
+    let url = format!("{}/bad.csv", serve(home.path(), Way::Plain, &answers)?);
+    for (file, word) in [("bad.csv", "bad.csv"), (&url, &*url)] {
+        let ran = home.zvf(&["import", file, "bad.zv"])?;
+        assert_ne!(ran.code, 0);
+        let error = ran.stderr.lines().last().context("an error")?;
+        let shown = error.strip_prefix("zvf: ").context("an error of zvf")?;
+        assert!(shown.starts_with(word), "{}", ran.stderr);
+        assert!(shown.contains("three"), "{}", ran.stderr);
+        let downloads = ran.stderr.contains(&format!("downloading {url}"));
+        assert_eq!(downloads, file == url, "{}", ran.stderr);
     }
     Ok(())
 }

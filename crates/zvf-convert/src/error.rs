@@ -111,6 +111,20 @@ impl ConvertError {
     }
 
     #[cold]
+    /// Replaces the path in an error about a file, for callers that read a temporary copy; `rename` returns `None` for paths to keep.
+    #[must_use]
+    pub fn renamed(mut self, rename: impl FnOnce(&Path) -> Option<PathBuf>) -> Self {
+        match &mut self {
+            Self::Io { path, .. } | Self::Malformed { path, .. } | Self::Limit { path, .. } => {
+                if let Some(other) = rename(path) {
+                    *path = other;
+                }
+            }
+            _ => {}
+        }
+        self
+    }
+
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),

@@ -28,6 +28,8 @@ pub enum JobEvent<'e> {
         /// The reason.
         reason: &'e str,
     },
+    /// A whole file is downloaded from this URL before it is read.
+    Downloading(&'e str),
     /// The job continues an interrupted one from its journal.
     Resumed {
         /// Batches of the journal.

@@ -253,7 +253,17 @@ impl ImportJob {
         outside("journal", self.journal.as_deref())?;
         let options = self.options(context);
         let local = LocalFiles::of(&self.files, &options, context).await?;
-        let files = local.files.clone();
+        let made = self.make(local.files.clone(), options, context).await;
+        made.map_err(|error| local.named(error))
+    }
+
+    /// Imports local files.
+    async fn make(
+        &self,
+        files: Vec<PathBuf>,
+        options: Options,
+        context: &Context,
+    ) -> Result<ImportReport, JobError> {
         let opened = blocking(move || Ok(Import::open(&files, &options))).await;
         let import = opened.map_err(JobError::write(&self.store))??;
         let spec = self.spec(&import)?;

@@ -1,5 +1,6 @@
 //! Input files at URLs, as local files.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +10,14 @@ use zvf_store::StoreError;
 use zvf_store::io::{FileLocation, IoError, ObjectLocation, blocking};
 
 use crate::error::Result;
-use crate::{Context, JobError};
+use crate::{Context, JobError, JobEvent};
 
 /// Files on the local disk, some of them temporary.
 #[derive(Debug)]
 pub(crate) struct LocalFiles {
     pub(crate) files: Vec<PathBuf>,
+    /// The URLs of the temporary files.
+    urls: BTreeMap<PathBuf, PathBuf>,
     /// Removes the temporary files.
     _folder: Option<TempDir>,
 }
@@ -28,7 +31,7 @@ impl LocalFiles {
         context: &Context,
     ) -> Result<Self> {
         let mut local = Vec::with_capacity(files.len());
-        let mut folder = None;
+        let (mut folder, mut urls) = (None, BTreeMap::new());
         for (number, file) in files.iter().enumerate() {
             let url = file.to_str().filter(|text| text.contains("://"));
             let Some(url) = url else {
@@ -40,7 +43,7 @@ impl LocalFiles {
                 FileLocation::Local(path) => local.push(path),
                 FileLocation::Object(place) => {
                     let file_error = |source| JobError::File {
-                        what: "keep",
+                        what: "make a temporary file for",
                         path: file.clone(),
                         source,
                     };
@@ -53,6 +56,7 @@ impl LocalFiles {
                     let path = below.join(name(url));
                     let to = File::create(&path).map_err(file_error)?;
                     fetch(&place, to, url, options, context).await?;
+                    urls.insert(path.clone(), file.clone());
                     local.push(path);
                     folder = Some(top);
                 }
@@ -60,8 +64,19 @@ impl LocalFiles {
         }
         Ok(Self {
             files: local,
+            urls,
             _folder: folder,
         })
+    }
+
+    /// The error with the URL of a temporary file instead of its path.
+    pub(crate) fn named(&self, error: JobError) -> JobError {
+        match error {
+            JobError::Convert(error) => {
+                JobError::from(error.renamed(|path| self.urls.get(path).cloned()))
+            }
+            other => other,
+        }
     }
 }
 
@@ -78,7 +93,7 @@ fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
     move |error| store(StoreError::from(error))
 }
 
-/// Copies what the options need of a file.
+/// Copies a file, or the part of it that the options name.
 async fn fetch(
     place: &ObjectLocation,
     to: File,
@@ -90,6 +105,7 @@ async fn fetch(
         Some(to) => to,
         None => return Ok(()),
     };
+    context.event(&JobEvent::Downloading(url));
     match place.save(to).await.map_err(failed(url))? {
         Some(_) => Ok(()),
         None => Err(missing(url)),

@@ -177,6 +177,7 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
         }))
         .with_events(Arc::new(move |event| match event {
             JobEvent::Note(note) => say(note),
+            JobEvent::Downloading(url) => say(&format!("downloading {url}")),
             JobEvent::ChunksChosen { spec, reason } => {
                 say(&format!("{} ({reason})", import::shape(spec)));
             }
