@@ -5,6 +5,7 @@ use std::io::{Seek, Write};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
@@ -288,19 +289,9 @@ impl Remote {
             let result = self
                 .once(context, key, &path, &part, purpose, &mut tries)
                 .await;
-            if context.trace().is_on() {
-                let method = match part {
-                    Part::State => Method::Head,
-                    _ => Method::Get,
-                };
-                let (bytes, failed) = match &result {
-                    Ok(Some(got)) => (Some(wide(got.object.bytes.len())), None),
-                    Ok(None) => (None, None),
-                    Err(failure) => (None, Some(failure.to_string())),
-                };
-                let outcome = (bytes, tries.made, failed);
-                context.record_try(start, method, key, part.traced(), outcome);
-            }
+            let came = result.as_ref();
+            let came = came.map(|got| got.as_ref().map(|got| wide(got.object.bytes.len())));
+            record(context, start, (key, &part), tries.made, came);
             match result {
                 Ok(got) => return Ok(got),
                 Err(failure) => tries.after(key, failure).await?,
@@ -324,20 +315,14 @@ impl Remote {
             tries.made = tries.made.saturating_add(1);
             let start = context.trace().start();
             let result = self.save_once(key, &path, file, &mut tries).await;
-            if context.trace().is_on() {
-                let (bytes, failed) = match &result {
-                    Ok(bytes) => (*bytes, None),
-                    Err(failure) => (None, Some(failure.to_string())),
-                };
-                let outcome = (bytes, tries.made, failed);
-                context.record_try(
-                    start,
-                    Method::Get,
-                    key,
-                    Part::Bytes(Ask::Whole).traced(),
-                    outcome,
-                );
-            }
+            let whole = Part::Bytes(Ask::Whole);
+            record(
+                context,
+                start,
+                (key, &whole),
+                tries.made,
+                result.as_ref().copied(),
+            );
             match result {
                 Ok(saved) => return Ok(saved),
                 Err(failure) => tries.after(key, failure).await?,
@@ -553,6 +538,28 @@ async fn body(
         )));
     }
     Ok(bytes)
+}
+
+/// Records an attempt of a request: the bytes that came, or the failure.
+fn record(
+    context: &Context,
+    start: Option<Instant>,
+    (key, part): (&str, &Part),
+    made: u32,
+    came: Result<Option<u64>, &Failure>,
+) {
+    if !context.trace().is_on() {
+        return;
+    }
+    let method = match part {
+        Part::State => Method::Head,
+        _ => Method::Get,
+    };
+    let (bytes, failed) = match came {
+        Ok(bytes) => (bytes, None),
+        Err(failure) => (None, Some(failure.to_string())),
+    };
+    context.record_try(start, method, key, part.traced(), (bytes, made, failed));
 }
 
 /// The next piece of a body; `None` at its end.
