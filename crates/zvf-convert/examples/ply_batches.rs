@@ -2,7 +2,7 @@
 //! reads is read the same way.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
-use zvf_convert::{ConvertError, Import, Options};
+use zvf_convert::{ConvertError, Import, Imported, Options};
 
 /// A triangle.
 const PLY: &str = "ply
@@ -29,7 +29,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let import = Import::open(&[file], &Options::default())?;
     println!("{}: {} vertices", import.spec().kind, import.vertices());
     import.record_batches(|batch| {
-        println!("{batch:?}");
+        let (table, rows) = match &batch {
+            Imported::Vertices(rows, _) => ("vertices", rows),
+            Imported::Objects(rows) => ("objects", rows),
+            Imported::Groups(rows) => ("groups", rows),
+        };
+        for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+            let (name, kind) = (field.name(), column.data_type());
+            println!("{table}, {} rows: {name}, {kind}", rows.num_rows());
+        }
         Ok::<_, ConvertError>(())
     })?;
     Ok(())

@@ -15,7 +15,12 @@ fn main() -> Result<(), WriteError> {
         .with_attribute("fa", &[0.5_f32, 0.6, 0.7][..]);
     let (vertices, _) = batch.to_records(&spec, 0)?;
     for (field, column) in vertices.schema().fields().iter().zip(vertices.columns()) {
-        println!("{}: {column:?}", field.name());
+        println!(
+            "{}: {} of {}",
+            field.name(),
+            column.len(),
+            column.data_type()
+        );
     }
     Ok(())
 }

@@ -109,8 +109,8 @@ impl DoctorJob {
     }
 }
 
-/// The shards that would be chosen for the arrays of links of a level, of their values and of their groups, by the path of the array. The links of a family are
-/// taken as equally many in all of its cells.
+/// The shards that would be chosen for the arrays of links of a level, of their values and of their groups, by the path of the array. Every cell
+/// of a family is counted with the mean number of links, or with none if the document states no number: then only the number of cells bounds a shard.
 fn link_shards(level: &Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<String, Vec<u64>> {
     let mut shards = BTreeMap::new();
     for family in level.link_families() {

@@ -369,7 +369,7 @@ pub(crate) fn opened<'a>(
     opened_with(spec, store, context, |_| {})
 }
 
-/// As [`opened`], with other documents than those of the query.
+/// As [`opened`]; `change` may leave out documents that the query would read.
 pub(crate) fn opened_with<'a>(
     spec: &'a QuerySpec,
     store: &'a str,

@@ -28,11 +28,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let options = WriteOptions::new();
         let made = build_pyramid(&address, &spec, &options, Arc::new(|_| ())).await?;
         for level in made.levels {
-            let bound = level.error_bound.unwrap_or_default();
-            println!(
-                "level {}: {} vertices of {}, at most {bound:.2} away",
-                level.level, level.vertices, level.finer
-            );
+            let (number, vertices) = (level.level, level.vertices);
+            println!("level {number}: {vertices} vertices of {}", level.finer);
+            if let Some(bound) = level.error_bound {
+                println!("  at most {bound:.2} away from the line below");
+            }
         }
         Ok(())
     })

@@ -30,7 +30,7 @@ The format follows from the ending of FILE:
 --edges or --faces writes the links of a graph, skeleton or mesh to a second table: rows of the first table, counted from 0, and the
 attributes of the links. `zvf import` reads both.
 
-Coordinates and numbers are written as stored, except those of tractograms: .tck and .trx get scanner RAS+ millimetres, .trk gets
+Coordinates and numbers are written as stored. Tractograms are converted: .tck and .trx get scanner RAS+ millimetres, .trk gets
 the frame of its header. A warning names what the format cannot hold. Lines, polylines and streamlines are written as whole objects.
 FILE is written completely or not at all.
 

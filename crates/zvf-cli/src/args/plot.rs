@@ -26,7 +26,7 @@ without it: direction for lines, polylines and streamlines, density for more tha
 --view has two axes, right and up: xy, xz, yz, x-z (z points down); iso; or AZ,EL in degrees as in matplotlib. Axes are x, y and z by
 their names, else the first three of space.
 
---level auto takes the finest level of which the selection has no more than --vertices vertices, else the coarsest. Stored links (graphs,
+--level auto takes the finest level with at most --vertices selected vertices, else the coarsest. Stored links (graphs,
 skeletons, meshes) need their vertices in memory, so that there more than --vertices are an error.
 
 SVG files have lines as paths and points as circles, 50,000 at most.

@@ -128,6 +128,9 @@ pub(crate) struct Known {
     pub(crate) entries: Option<u64>,
 }
 
+/// Endpoints of a link whose chunks are named: a document may state any number.
+const MOST_ENDPOINTS: usize = 1024;
+
 impl Known {
     /// The level of an endpoint, as the end of the name of its chunk; nothing if all are of one level.
     pub(crate) fn level_of(&self, endpoint: usize) -> String {
@@ -141,8 +144,8 @@ impl Known {
     /// Names the chunks of the endpoints of links whose cell has the key of one chunk.
     pub(super) fn in_one_chunk(&mut self, chunk: &[i64]) {
         let own = format!("chunk {}", key(chunk));
-        let others =
-            (1..self.width.unwrap_or(2).min(1024)).map(|place| own.clone() + &self.level_of(place));
+        let width = self.width.unwrap_or(2).min(MOST_ENDPOINTS);
+        let others = (1..width).map(|place| own.clone() + &self.level_of(place));
         self.endpoints = std::iter::once(own.clone()).chain(others).collect();
     }
 }

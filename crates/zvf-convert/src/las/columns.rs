@@ -104,7 +104,7 @@ impl Columns {
     }
 }
 
-/// The names of classes: those of the point format, and those that the file gives.
+/// The numbers and names of classes: the standard names of the point format, replaced by those in the file.
 fn classes(header: &Header) -> String {
     let mut names = fields::classes(header.format);
     names.extend(header.origin.classes.clone());

@@ -92,7 +92,7 @@ impl ReadAt for Copied<'_> {
     }
 }
 
-/// Reads a file from a position on, ahead of what is asked for.
+/// A buffered reader: each request for bytes that are not held reads at least `ahead` bytes.
 struct Cursor<'f> {
     file: &'f dyn ReadAt,
     size: u64,

@@ -118,7 +118,7 @@ const LATE_CLASSES: [(u8, &str); 13] = [
     (22, "temporal exclusion"),
 ];
 
-/// The names of the classes of a point format, as LAS 1.4 has them.
+/// The standard names of the classes of a point format. Source: LAS 1.4, ASPRS standard point classes.
 pub(super) fn classes(format: u8) -> std::collections::BTreeMap<u8, String> {
     let own = |(class, name): &(u8, &str)| (*class, (*name).to_owned());
     let early = EARLY_CLASSES.iter();

@@ -97,7 +97,7 @@ zvf_format::layout! {
         pub name: [u8; 32],
         /// not used
         pub unused: [u8; 4],
-        /// values that stand for no data: whole numbers or float64, eight bytes each
+        /// values that mark missing data: whole numbers or float64, eight bytes each
         pub no_data: [U64; 3],
         /// lowest and highest value, not used
         pub range as "min, max": [U64; 6],

@@ -1,4 +1,4 @@
-//! Numbers of points and the coordinates that they stand for.
+//! The scale and offset between the stored integers of a file and coordinates.
 
 use std::ops::RangeInclusive;
 
