@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
 use zvf_jobs::{ImportJob, Job};
 
 use super::JobArgs;
@@ -128,8 +128,7 @@ impl ImportArgs {
             ),
             Some(_) => (ErrorKind::InvalidUtf8, "the path of the store is not UTF-8"),
         };
-        let mut program = super::Cli::command();
-        program.build();
+        let mut program = super::Cli::described();
         Err(match program.find_subcommand_mut("import") {
             Some(import) => import.error(kind, what),
             None => program.error(kind, what),

@@ -17,6 +17,7 @@ mod inspect;
 mod jobs;
 mod man;
 mod measure;
+mod on_demand;
 #[cfg(feature = "plot")]
 mod plot;
 mod query;
@@ -34,7 +35,7 @@ pub(crate) mod volume;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use zvf_jobs::{
     AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, Job, LinksJob, MeasureJob,
     MigrateJob, ObjectsJob, PyramidJob, QueryJob, RechunkJob, ResampleJob, SampleRowsJob,
@@ -50,6 +51,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use man::ManArgs;
+use on_demand::OnDemand;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use query::{GetArgs, QueryArgs};
@@ -121,6 +123,13 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// All commands with their arguments; those of [`clap::CommandFactory::command`] have none before they are used.
+    pub(crate) fn described() -> clap::Command {
+        let mut program = Self::command();
+        program.build();
+        program
+    }
+
     /// Reads a command line, the program's name first.
     ///
     /// # Errors
@@ -139,110 +148,110 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout
-    Info(InfoArgs),
+    Info(OnDemand<InfoArgs>),
     /// Selects vertices, links and objects by box, object, group or attribute
-    Query(Box<QueryArgs>),
+    Query(OnDemand<QueryArgs>),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
     #[command(after_help = query::SPLITS)]
-    Splits(Box<JobArgs<SplitsJob>>),
+    Splits(OnDemand<JobArgs<SplitsJob>>),
     /// Reads whole objects by id, in the given order
-    Get(Box<GetArgs>),
+    Get(OnDemand<GetArgs>),
     /// Lists the objects of a level with their sizes and attributes
     #[command(after_help = info::OBJECTS)]
-    Objects(JobArgs<ObjectsJob>),
+    Objects(OnDemand<JobArgs<ObjectsJob>>),
     /// Lists the stored records of a link family, endpoint by endpoint
     #[command(after_help = info::LINKS)]
-    Links(JobArgs<LinksJob>),
+    Links(OnDemand<JobArgs<LinksJob>>),
     /// Shows the first rows of a store or a selection
     #[command(after_help = head::HEAD)]
-    Head(Box<JobArgs<HeadJob>>),
+    Head(OnDemand<JobArgs<HeadJob>>),
     /// Shows the last rows of a store or a selection
     #[command(after_help = head::TAIL)]
-    Tail(Box<JobArgs<TailJob>>),
+    Tail(OnDemand<JobArgs<TailJob>>),
     /// Draws rows of a store or a selection at random
     #[command(after_help = head::SAMPLE_ROWS)]
-    SampleRows(Box<JobArgs<SampleRowsJob>>),
+    SampleRows(OnDemand<JobArgs<SampleRowsJob>>),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
     #[command(after_help = stats::STATS)]
-    Stats(Box<JobArgs<StatsJob>>),
+    Stats(OnDemand<JobArgs<StatsJob>>),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
     #[command(after_help = measure::MEASURE)]
-    Measure(Box<JobArgs<MeasureJob>>),
+    Measure(OnDemand<JobArgs<MeasureJob>>),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
     #[command(after_help = diff::DIFF)]
-    Diff(JobArgs<DiffJob>),
+    Diff(OnDemand<JobArgs<DiffJob>>),
     /// Measures what would make a store smaller or faster, and names the commands for it
     #[command(after_help = jobs::DOCTOR)]
-    Doctor(JobArgs<DoctorJob>),
+    Doctor(OnDemand<JobArgs<DoctorJob>>),
     /// Takes one blob apart byte by byte and explains every field
-    Inspect(InspectArgs),
+    Inspect(OnDemand<InspectArgs>),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
-    Import(Box<ImportArgs>),
+    Import(OnDemand<ImportArgs>),
     /// Makes a new store without any vertex
     #[command(after_help = jobs::CREATE)]
-    Create(Box<JobArgs<CreateJob>>),
+    Create(OnDemand<JobArgs<CreateJob>>),
     /// Writes a selection of a store as a file of another format, by its ending
-    Export(Box<ExportArgs>),
+    Export(OnDemand<ExportArgs>),
     /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
     #[cfg(feature = "plot")]
-    Plot(Box<PlotArgs>),
+    Plot(OnDemand<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
     #[command(after_help = jobs::COPY)]
-    Copy(JobArgs<CopyJob>),
+    Copy(OnDemand<JobArgs<CopyJob>>),
     /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
     #[command(after_help = stores::SPLIT)]
-    Split(Box<JobArgs<SplitJob>>),
+    Split(OnDemand<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
-    Merge(MergeArgs),
+    Merge(OnDemand<MergeArgs>),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
     #[command(after_help = jobs::RESAMPLE)]
-    Resample(JobArgs<ResampleJob>),
+    Resample(OnDemand<JobArgs<ResampleJob>>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
     #[command(after_help = jobs::SIMPLIFY)]
-    Simplify(JobArgs<SimplifyJob>),
+    Simplify(OnDemand<JobArgs<SimplifyJob>>),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     #[command(after_help = jobs::MIGRATE)]
-    Migrate(JobArgs<MigrateJob>),
+    Migrate(OnDemand<JobArgs<MigrateJob>>),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     #[command(after_help = jobs::RECHUNK)]
-    Rechunk(JobArgs<RechunkJob>),
+    Rechunk(OnDemand<JobArgs<RechunkJob>>),
     /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
     #[command(after_help = jobs::PYRAMID)]
-    Pyramid(JobArgs<PyramidJob>),
+    Pyramid(OnDemand<JobArgs<PyramidJob>>),
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
     #[command(after_help = append::APPEND)]
-    Append(Box<JobArgs<AppendJob>>),
+    Append(OnDemand<JobArgs<AppendJob>>),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
-    Edit(Box<EditArgs>),
+    Edit(OnDemand<EditArgs>),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
     #[command(after_help = group::GROUP)]
-    Group(Box<JobArgs<zvf_jobs::GroupJob>>),
+    Group(OnDemand<JobArgs<zvf_jobs::GroupJob>>),
     /// Removes the rows of deleted objects, and files that no reader uses
     #[command(after_help = jobs::VACUUM)]
-    Vacuum(JobArgs<VacuumJob>),
+    Vacuum(OnDemand<JobArgs<VacuumJob>>),
     /// Checks a store for errors: structure, documents, cells, meaning, levels
-    Validate(ValidateArgs),
+    Validate(OnDemand<ValidateArgs>),
     /// Corrects the documents of a store that follow from its cells; prints the plan first
-    Repair(RepairArgs),
+    Repair(OnDemand<RepairArgs>),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
     #[cfg(feature = "volumes")]
     #[command(after_help = sample::SAMPLE)]
-    Sample(Box<JobArgs<zvf_jobs::SampleJob>>),
+    Sample(OnDemand<JobArgs<zvf_jobs::SampleJob>>),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     #[cfg(feature = "volumes")]
-    Volume(VolumeArgs),
+    Volume(OnDemand<VolumeArgs>),
     /// Serves stores over HTTP, as they are and as views of Neuroglancer
     #[cfg(feature = "serve")]
-    Serve(ServeArgs),
+    Serve(OnDemand<ServeArgs>),
     /// Runs jobs from a file: what --print-job of a command prints
-    Run(RunArgs),
+    Run(OnDemand<RunArgs>),
     /// Prints the JSON Schema of jobs: the options of each, with documentation and default
-    Schema(SchemaArgs),
+    Schema(OnDemand<SchemaArgs>),
     /// Prints a completion script for a shell
-    Completions(CompletionsArgs),
+    Completions(OnDemand<CompletionsArgs>),
     /// Writes manual pages, one for the program and one for each command
-    Man(ManArgs),
+    Man(OnDemand<ManArgs>),
 }
 
 impl Command {
@@ -304,7 +313,6 @@ fn as_job((job, print): (QueryJob, bool)) -> (Job, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use zvf_jobs::Term;
 
     #[test]
@@ -409,7 +417,10 @@ mod tests {
 
     #[test]
     fn every_command_has_examples() {
-        for command in Cli::command().get_subcommands() {
+        for command in Cli::described().get_subcommands() {
+            if command.get_name() == "help" {
+                continue;
+            }
             let help = command
                 .get_after_help()
                 .map(ToString::to_string)

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use clap::CommandFactory;
 use tempfile::TempDir;
 use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
 use zvf_write::WriteError;
@@ -41,7 +40,7 @@ pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
         return error.into();
     };
     let member = path.split(['[', '.']).next().unwrap_or(&path).to_owned();
-    let program = Cli::command();
+    let program = Cli::described();
     let command = command_of(&program, command);
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
