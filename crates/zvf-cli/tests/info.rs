@@ -18,6 +18,41 @@ fn text_and_documents_are_as_blessed() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn small_chunks_and_many_files_are_hinted_at() -> Result<()> {
+    let points = (0..1200).map(|at| format!("{at}.5,0.5,0.5\n"));
+    let table = format!("x,y,z\n{}", points.collect::<String>());
+    let home = Home::made(&[("../p.csv", table.into())])?;
+    let import = |store: &str, more: &[&str]| {
+        let line = ["import", "p.csv", store, "-q", "--chunk-shape"];
+        home.text(&[&line[..], more].concat())
+    };
+    import("files.zv", &["1,1,1", "--shard-shape", "none"])?;
+    import("shards.zv", &["1,1,1", "--shard-shape", "100,1,1"])?;
+    import("few.zv", &["10,1,1", "--shard-shape", "none"])?;
+    let hints = |store: &str| -> Result<Vec<String>> {
+        let told = home.json(&["info", store, "--json"])?;
+        let hints: Vec<String> = serde_json::from_value(told["hints"].clone())?;
+        let text = home.text(&["info", store])?;
+        let lines = text.lines().filter(|line| line.starts_with("hint "));
+        assert_eq!(lines.count(), hints.len(), "{text}");
+        assert!(hints.iter().all(|hint| text.contains(hint)), "{text}");
+        Ok(hints)
+    };
+    let chunks =
+        "1200 chunks have 1 vertices each on average, where imports aim at 10000: `zvf doctor";
+    let files = "each of 1200 chunks is a file of each array: `zvf rechunk";
+    let both = hints("files.zv")?;
+    assert!(
+        both.len() == 2 && both[0].starts_with(chunks) && both[1].starts_with(files),
+        "{both:?}"
+    );
+    let one = hints("shards.zv")?;
+    assert!(one.len() == 1 && one[0].starts_with(chunks), "{one:?}");
+    assert_eq!(hints("few.zv")?, Vec::<String>::new());
+    Ok(())
+}
+
 /// Only sizes are a reason to list everything: names of families are one listing each.
 #[test]
 fn a_store_is_listed_only_for_its_sizes() -> Result<()> {

@@ -413,7 +413,37 @@ impl LevelFacts {
     }
 }
 
+/// Chunks of a level above which its chunks are judged, and vertices in each below which they are small: 10,000 are what imports aim at.
+const MANY_CHUNKS: u64 = 1000;
+const FEW_VERTICES: u64 = 1000;
+
 impl Facts {
+    /// What would make questions to the store cheaper, as far as its documents show it, with the command.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let Some(level) = self.levels.first().filter(|one| one.chunks > MANY_CHUNKS) else {
+            return Vec::new();
+        };
+        let mut hints = Vec::new();
+        let each = level.vertices / level.chunks.max(1);
+        if each < FEW_VERTICES {
+            hints.push(format!(
+                "{} chunks have {each} vertices each on average, where imports aim at 10000: `zvf doctor {}` suggests a shape",
+                level.chunks, self.store
+            ));
+        }
+        let vertices = level
+            .arrays
+            .iter()
+            .find(|one| one.path.ends_with("/vertices"));
+        if vertices.is_some_and(|one| one.container == "grid") {
+            hints.push(format!(
+                "each of {} chunks is a file of each array: `zvf rechunk {} NEW --shard-shape auto` stores many in one",
+                level.chunks, self.store
+            ));
+        }
+        hints
+    }
+
     /// The facts about a store.
     pub(super) fn of(
         url: &str,
@@ -501,6 +531,7 @@ impl Facts {
             "side": side(&self.side),
             "user_metadata": self.user_metadata,
             "warnings": self.warnings,
+            "hints": self.hints(),
         });
         if let Value::Object(members) = &mut document {
             if let Some(frame) = &self.frame {

@@ -94,6 +94,9 @@ impl Facts {
         if !self.user_metadata.is_empty() {
             head("metadata", &self.user_metadata.join(", "));
         }
+        for hint in self.hints() {
+            let _ = writeln!(out, "{:<NAME$}{hint}", "hint");
+        }
         out.push('\n');
         out.push_str(&self.levels_table());
         for level in &self.levels {
