@@ -76,6 +76,7 @@ mod document;
 mod error;
 mod family;
 mod image;
+mod indented;
 mod json;
 mod key_encoding;
 mod keylist;

@@ -43,6 +43,26 @@ fn the_document_of_the_format_page_comes_back_byte_for_byte() -> Result<(), Meta
 }
 
 #[test]
+fn long_presence_lists_are_one_line() -> Result<(), MetaError> {
+    for (keys, lines) in [(LINES, LINES + 2), (LINES + 1, 1)] {
+        let list: Vec<String> = (0..keys).map(|key| format!("{key}.0.0")).collect();
+        let value = with("/attributes/nonempty_chunks", json!(list));
+        let array = parse(&value)?;
+        let text = array.to_json();
+        assert_eq!(array.to_value(), value);
+        assert_eq!(ArrayDoc::parse(text.as_bytes())?, array);
+        let without = with("/attributes/nonempty_chunks", json!(0));
+        let expected = format!("{without:#}").lines().count() + lines - 1;
+        assert_eq!(text.lines().count(), expected, "{keys} keys");
+        let texts = array
+            .to_json_of(std::iter::empty())
+            .map_err(|error| error.to_string());
+        assert!(texts.is_ok_and(|texts| texts.lines().count() <= expected + 2));
+    }
+    Ok(())
+}
+
+#[test]
 fn data_types_are_texts_or_objects() -> Result<(), MetaError> {
     assert!(
         parse(&with("/data_type", json!("bytes")))?
