@@ -235,6 +235,9 @@ pub(crate) async fn chain(
 impl Query {
     /// Whether the answer depends on the objects of rows that are selected by position.
     fn asks_for_owners(&self) -> bool {
+        if self.is_by_id_alone() {
+            return self.outputs.vertices && self.columns.contains(&Column::ObjectIds);
+        }
         let owned = match self.columns.is_empty() {
             true => self.owners,
             false => [Column::ObjectId, Column::ObjectIds]

@@ -133,6 +133,17 @@ impl FromStr for Select {
 }
 
 impl Query {
+    /// Whether all rows are selected by the objects or groups that they belong to, and by nothing else. Then each row comes with its object,
+    /// and only a list of all objects that share a row needs the owner column.
+    pub(crate) fn is_by_id_alone(&self) -> bool {
+        let by_id = self.objects.is_some() || self.groups.is_some();
+        let conditions = self.is_spatial()
+            || self.filter.is_some()
+            || self.relation.is_some()
+            || self.passing.is_some();
+        by_id && !conditions
+    }
+
     /// Whether rows or objects are selected by position: by a box or a region.
     #[must_use]
     pub fn is_spatial(&self) -> bool {

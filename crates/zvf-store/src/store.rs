@@ -415,14 +415,19 @@ impl Store {
             return Ok(());
         };
         let key_rank = doc.key_rank(self.inner.root.dims());
-        if let Ok(Some(index)) = tree.object_index(level, key_rank)
-            && index.len() <= MOST
-            && let Err(error) = index.ids_in(next).await
-            && error.class() == crate::Class::Io
-        {
-            return Err(error);
+        // The keys of its arrays are compared with those of the vertices, which are parsed once. What else they need, or lack, is found
+        // when the level is built.
+        let _ = tree.named_grid(&format!("{level}/vertices"), key_rank, &mut Vec::new());
+        let index = match tree.object_index(level, key_rank) {
+            Ok(Some(index)) if index.len() <= MOST && index.has_unread_ids() => index,
+            _ => return Ok(()),
+        };
+        let ids = index.ids_in(next).await;
+        tree.made_round(next);
+        match ids {
+            Err(error) if error.class() == crate::Class::Io => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// An array of cells by its level and the path below it, such as `link_fragments`; `None` if there is none.

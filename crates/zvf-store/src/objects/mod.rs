@@ -151,6 +151,12 @@ impl ObjectIndex {
         self.ids_in(self.kv.round()).await
     }
 
+    /// Whether [`ids`](Self::ids) would send requests: there is a table of ids, which are no row numbers, and it was not read yet.
+    pub(crate) fn has_unread_ids(&self) -> bool {
+        let source = &self.source;
+        source.ids.get().is_none() && source.table.is_some() && !source.states_rows()
+    }
+
     /// As [`ids`](Self::ids), as part of the given round of requests.
     ///
     /// # Errors

@@ -100,6 +100,12 @@ impl Tree {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records that a round of requests was made beside the questions.
+    pub(crate) fn made_round(&self, round: u32) {
+        let mut state = self.state();
+        state.rounds = state.rounds.max(round);
+    }
+
     /// Asks what is not known yet, in one round. Returns whether there was anything to ask.
     pub(crate) async fn ask(&self, questions: Vec<Question>) -> Result<bool, StoreError> {
         let (round, questions) = {
@@ -329,6 +335,10 @@ enum Node {
 
 impl Node {
     fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        // Documents of arrays can be long, and are read once.
+        if let Ok(array) = ArrayDoc::parse(bytes) {
+            return Ok(Self::Array(Box::new(array)));
+        }
         Ok(match node_kind(bytes)? {
             NodeKind::Array => Self::Array(Box::new(ArrayDoc::parse(bytes)?)),
             NodeKind::Group => Self::Group(Box::new(GroupDoc::parse(bytes)?)),

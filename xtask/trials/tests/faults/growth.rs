@@ -261,6 +261,11 @@ async fn what_a_question_costs_does_not_depend_on_the_size_of_the_store() {
             let ids = after.iter().find(|one| one.key.contains("/object_ids/c"));
             assert_eq!(ids, None, "ids in sequence need no table");
         }
+        if ["one object", "eight objects", "a group"].contains(&name) {
+            let owners = |key: &String| key.contains("/fragment_attributes/");
+            let owners = documents(&after).into_iter().find(owners);
+            assert_eq!(owners, None, "{name}: each row comes with its object");
+        }
         let links = documents(&after).iter().any(|key| key.contains("/links"));
         assert!(wants_links || !links, "{name}: {:?}", documents(&after));
     }
