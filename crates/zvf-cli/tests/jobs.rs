@@ -236,6 +236,29 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             "streamlines",
             &["split", STORE, "out", "--by", "count", "2", "--json"],
         ),
+        (
+            "streamlines",
+            &[
+                "plot", STORE, "-o", "p.png", "--size", "64x48", "--view", "iso", "--color", "red",
+                "--json",
+            ],
+        ),
+        (
+            "streamlines",
+            &[
+                "plot",
+                STORE,
+                "-o",
+                "p.svg",
+                "--center",
+                "60,-10,5",
+                "--units-per-pixel",
+                "0.5",
+                "--perspective",
+                "--up=-y",
+                "--bare",
+            ],
+        ),
         ("streamlines", &["splits", STORE, "--count", "3", "--json"]),
         ("streamlines", &["splits", STORE, "--objects", "0-3"]),
         (

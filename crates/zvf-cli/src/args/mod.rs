@@ -51,7 +51,7 @@ pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use man::ManArgs;
 #[cfg(feature = "plot")]
-pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
+pub(crate) use plot::{PlotArgs, ShowArg};
 pub(crate) use query::{GetArgs, QueryArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "serve")]
@@ -259,6 +259,8 @@ impl Command {
             Self::Doctor(args) => Some(args.job()),
             #[cfg(feature = "volumes")]
             Self::Sample(args) => Some(args.job()),
+            #[cfg(feature = "plot")]
+            Self::Plot(args) => Some(args.job()),
             Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
