@@ -259,7 +259,8 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
                 "--bare",
             ],
         ),
-        ("streamlines", &["splits", STORE, "--count", "3", "--json"]),
+        // As JSON it has the tags of the documents, which differ between two copies of a store.
+        ("streamlines", &["splits", STORE, "--count", "3"]),
         ("streamlines", &["splits", STORE, "--objects", "0-3"]),
         (
             "streamlines",

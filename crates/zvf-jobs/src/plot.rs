@@ -46,7 +46,7 @@ options! {
         /// Paths or URLs of stores
         #[arg(required = true, value_name = "STORE")]
         stores: Vec<String>,
-        /// The picture: a path or URL that ends in .png or .svg, or - for stdout
+        /// The picture: a path or URL that ends in .png or .svg
         #[arg(short, long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,

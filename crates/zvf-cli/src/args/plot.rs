@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use zvf_jobs::{Job, PlotJob};
 
 use super::JobArgs;
 
 /// `zvf plot`
 #[derive(Debug, Args)]
-#[command(mut_arg("output", |output| output.required_unless_present("show")), after_help = "\
+#[command(
+    mut_arg("output", of_terminals),
+    after_help = "\
 Several stores are drawn into one picture, in the coordinates of the first; lengths are converted if the units of both are known. --color
 is stated once for all stores, or once for each; --bbox and regions are for all of them.
 
@@ -38,7 +40,8 @@ Examples:
   zvf plot cells.zarrvectors --color density --bbox 0,0,0:500,500,50 --size 2000,1500 -o cells.png
   zvf plot tracts.zarrvectors --near x=90,20 --inside -o inside.png
   zvf plot tracts.zarrvectors --objects 1-20 --background white -o bundle.svg
-  zvf plot s3://bucket/tracts.zarrvectors --show")]
+  zvf plot s3://bucket/tracts.zarrvectors --show"
+)]
 pub(crate) struct PlotArgs {
     /// The options.
     #[command(flatten)]
@@ -54,6 +57,12 @@ pub(crate) struct PlotArgs {
         conflicts_with = "print_job"
     )]
     pub(crate) show: Option<ShowArg>,
+}
+
+/// The flag of the output in a program that can show a picture, too.
+fn of_terminals(output: Arg) -> Arg {
+    let help = "The picture: a path or URL that ends in .png or .svg, or - for stdout";
+    output.help(help).required_unless_present("show")
 }
 
 impl PlotArgs {
