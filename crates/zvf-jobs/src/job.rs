@@ -26,7 +26,7 @@ use crate::{PlotJob, PlotReport};
 macro_rules! jobs {
     ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal $(, $feature:literal)?;)*) => {
         /// A job, with its options.
-        #[expect(clippy::large_enum_variant, reason = "a program has few jobs at once")]
+        #[allow(clippy::large_enum_variant, reason = "a program has few jobs at once; with the feature plot two of them are large")]
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Job {
