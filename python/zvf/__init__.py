@@ -8,7 +8,7 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `append`, `export`,
-`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
+`plot`, `validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
 `doctor`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
 is installed with the package; `run` runs job files.
 """
@@ -29,6 +29,7 @@ from ._jobs import (
     import_,
     merge,
     migrate,
+    plot,
     pyramid,
     rechunk,
     remove_pyramid,
@@ -93,6 +94,7 @@ __all__ = [
     "merge",
     "migrate",
     "open",
+    "plot",
     "pyramid",
     "read_split",
     "rechunk",

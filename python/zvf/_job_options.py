@@ -1,4 +1,4 @@
-"""The options of jobs, made from their schema by a test of the crate `zvf-jobs`: `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes python` writes this file."""
+"""The options of jobs, made from their schema by a test of the crate `zvf-jobs`: `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes,plot python` writes this file."""
 
 from __future__ import annotations
 
@@ -603,6 +603,97 @@ class GroupOptions(JobOptions, total=False):
     """Writes counts, lengths and means of each pair of labels, by the ending: .csv, .ndjson, .arrow or .parquet. Default: None."""
     replace: bool
     """Deletes existing groups NAME/.. first. Default: False."""
+
+
+class PlotOptions(Options, total=False):
+    """The options of the job `plot`: Draws one or several stores as a picture: PNG or SVG."""
+
+    format: Literal["png", "svg"] | None
+    """Format of the picture where its name does not say it [default: png]."""
+    bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None
+    """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
+    Default: None."""
+    sphere: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices at most R from a point: its coordinates in axis order, then R. Default: None."""
+    near: str | None
+    """Vertices at most DISTANCE from the plane where the coordinate of AXIS is V. Default: None."""
+    polygon: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the prism over polygons: POLYGON or MULTIPOLYGON of well-known text, GeoJSON, or a file of either. Default: None."""
+    plane: str | None
+    """The axes of `polygon`, which may be followed by ranges of others: xz, lon,lat or xy,z=0:10 [default: x and y, else the first two]."""
+    mesh: Path | None
+    """Vertices inside of the closed mesh of a file: .obj, .ply or .stl. Default: None."""
+    hull: bool
+    """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
+    mask: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    labels: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    mask_affine: str | None
+    """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
+    the volume states]."""
+    region: str | None
+    """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
+    passing: Sequence[str]
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    Default: []."""
+    touching: bool
+    """Whole objects with at least one vertex inside. Default: False."""
+    inside: bool
+    """Whole objects with every vertex inside. Default: False."""
+    starting: bool
+    """Whole objects with their first vertex inside. Default: False."""
+    ending: bool
+    """Whole objects with their last vertex inside. Default: False."""
+    objects: ArrayLike | range | str | None
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
+    Default: None."""
+    groups: str | int | Sequence[Any] | Mapping[str, Any] | None
+    """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
+    where: str | None
+    """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    select: Literal["vertices", "objects", "chunks"] | None
+    """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects for lines, polylines and
+    streamlines, else vertices]."""
+    level: str | int
+    """Resolution level, 0 is the finest; auto: by `vertices`. Default: "auto"."""
+    vertices: int
+    """The most vertices that `level` auto draws of a store, and that stored links may have. Default: 10000000."""
+    own_level_only: bool
+    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    color: Sequence[str]
+    """The meaning of colours. Default: []."""
+    colormap: str | None
+    """Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, of
+    densities magma]."""
+    range: Sequence[float] | str | None
+    """The numbers at the ends of the colours [default: the smallest and the largest one drawn]."""
+    view: str
+    """Axes to the right and up, iso, or azimuth and elevation. Default: "xy"."""
+    up: str | None
+    """The axis that points up in iso and AZ,EL: x, y or z, with a minus sign if it points down [default: z]."""
+    perspective: float | None
+    """Near things are larger; the angle under which all is seen, 30 unless given. Default: None."""
+    center: Sequence[float] | None
+    """The position in the middle of the picture; needs `units_per_pixel`. Default: None."""
+    units_per_pixel: float | None
+    """Width of a pixel at `center`, in units of the first store. Default: None."""
+    size: Sequence[int] | str
+    """Width and height in pixels. Default: "1200,900"."""
+    background: str
+    """The ground: a colour, or transparent. Default: "black"."""
+    point_size: float | None
+    """Diameter of points in pixels [default: from 1 to 5, by their number]."""
+    line_width: float | None
+    """Width of lines in pixels [default: 1; of skeletons their attribute radius, in units]."""
+    radius: str | None
+    """The vertex attribute that is the radius of lines, in units of the store. Default: None."""
+    fading: float
+    """How much of the farthest things is lost in the ground, from 0 to 1. Default: 0.35."""
+    bare: bool
+    """The data alone, without axes, scale bar, colour bars and names. Default: False."""
 
 
 class StatsOptions(Options, total=False):

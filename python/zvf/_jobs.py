@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ImportOptions,
         MergeOptions,
         MigrateOptions,
+        PlotOptions,
         PyramidOptions,
         RechunkOptions,
         RepairOptions,
@@ -119,6 +120,16 @@ def export(
     if not faces:
         members["edges"] = links if links is not None else members.get("edges")
     return _run("export", {"store": url, "file": file, **members}, progress)
+
+
+def plot(url: Path | Sequence[Path], output: Path, *, place: Place | None = None, **options: Unpack[PlotOptions]) -> dict[str, Any]:
+    """Draws a store, or several ones in one picture, as a PNG or SVG file by the ending of `output`, and returns the camera and what was drawn.
+
+    The options are those of `zvf plot`: `schema("plot")` has their documentation and defaults. `color` is a list: one for all stores, or one for each; `bbox`,
+    `objects` and `place` are as in `export`.
+    """
+    stores = [url] if isinstance(url, str | os.PathLike) else list(url)
+    return _run("plot", {"stores": stores, "output": output, **_selected(options, place)}, None)
 
 
 def _selected(options: Mapping[str, Any], place: Place | None) -> dict[str, Any]:

@@ -245,6 +245,8 @@ impl From<JobError> for CliError {
             },
             #[cfg(feature = "volumes")]
             JobError::Volume { place, source } => Self::from(*source).at(&place),
+            #[cfg(feature = "plot")]
+            JobError::Plot { place, source } => Self::from(*source).at(&place),
             JobError::Repair { place, source } => {
                 Self::new(class_of(source.class()), fold(&*source)).at(&place)
             }

@@ -280,7 +280,7 @@ fn colors_of_an_attribute_have_its_range() -> Result<()> {
 fn mistakes_are_said_and_leave_what_was_there() -> Result<()> {
     let home = Home::new("real_synapses")?;
     std::fs::write(home.file("out.png"), "old")?;
-    let cases: [(&[&str], i32, &str); 13] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (
             &["-o", "out.jpg"],
             2,
@@ -330,6 +330,23 @@ fn mistakes_are_said_and_leave_what_was_there() -> Result<()> {
         ),
         (&["-o", "out.png", "--level", "9"], 2, "level"),
         (&["-o", "-", "--json"], 2, "both want stdout"),
+        (&["-o", "-", "--show"], 2, "both want stdout"),
+        (
+            &["-o", "-", "--print-job"],
+            2,
+            "--output: found -, expected a path or URL that ends in .png or .svg",
+        ),
+        (&["--show", "--print-job"], 2, "cannot be used with"),
+        (
+            &["-o", "out.png", "--fading", "2"],
+            2,
+            "found \"2\", expected a number from 0 to 1",
+        ),
+        (
+            &["-o", "out.png", "--color", "red", "--color", "blue"],
+            2,
+            "--color: found 2 for 1 stores, expected one, or one for each",
+        ),
     ];
     for (flags, code, what) in cases {
         let ran = home.zvf(&[&["plot", "store.zarrvectors"], flags].concat())?;

@@ -94,6 +94,15 @@ pub enum JobError {
         /// The reason.
         source: Box<zvf_volume::VolumeError>,
     },
+    /// Stores could not be drawn.
+    #[cfg(feature = "plot")]
+    #[error("{source}")]
+    Plot {
+        /// The address of the store; empty if there are several, and for what is wrong before anything is read.
+        place: String,
+        /// The reason.
+        source: Box<zvf_plot::PlotError>,
+    },
     /// A store could not be repaired.
     #[error("{source}")]
     Repair {
@@ -152,6 +161,15 @@ impl JobError {
         }
     }
 
+    /// An error of drawing the store at an address, which is empty if it is of none.
+    #[cfg(feature = "plot")]
+    pub(crate) fn plot(place: &str) -> impl FnOnce(zvf_plot::PlotError) -> Self + '_ {
+        move |source| Self::Plot {
+            place: place.to_owned(),
+            source: Box::new(source),
+        }
+    }
+
     /// An error of reading or writing a file.
     pub(crate) fn file<'p>(
         what: &'static str,
@@ -198,6 +216,8 @@ impl JobError {
             Self::Repair { source, .. } => source.class(),
             #[cfg(feature = "volumes")]
             Self::Volume { source, .. } => source.class(),
+            #[cfg(feature = "plot")]
+            Self::Plot { source, .. } => source.class(),
         }
     }
 
@@ -214,6 +234,8 @@ impl JobError {
             | Self::Repair { place, .. } => Some(place),
             #[cfg(feature = "volumes")]
             Self::Volume { place, .. } => Some(place),
+            #[cfg(feature = "plot")]
+            Self::Plot { place, .. } => Some(place),
         }
     }
 }

@@ -19,12 +19,14 @@ use crate::{
 
 #[cfg(feature = "volumes")]
 use crate::{GroupJob, GroupReport, SampleJob, SampleReport};
+#[cfg(feature = "plot")]
+use crate::{PlotJob, PlotReport};
 
 /// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress, the feature that it is behind.
 macro_rules! jobs {
     ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal $(, $feature:literal)?;)*) => {
         /// A job, with its options.
-        #[expect(clippy::large_enum_variant, reason = "a program has few jobs at once")]
+        #[allow(clippy::large_enum_variant, reason = "a program has few jobs at once; with the feature plot two of them are large")]
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Job {
@@ -171,6 +173,8 @@ jobs! {
     Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
     /// Adds objects to a group, or groups lines by the labels at their ends.
     Group(GroupJob) -> Group: "group", ["store", "group"], "objects", "volumes";
+    /// Draws one or several stores as a picture.
+    Plot(PlotJob) -> Plot: "plot", ["stores", "output"], "", "plot";
     /// Ranges, means, quantiles, counts and histograms of axes and attributes.
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
@@ -283,6 +287,11 @@ impl Job {
             Self::Sample(SampleJob { store, .. }) | Self::Group(GroupJob { store, .. }) => {
                 vec![("store", store)]
             }
+            #[cfg(feature = "plot")]
+            Self::Plot(PlotJob { stores, .. }) => {
+                let stores = stores.iter();
+                stores.map(|store| ("stores", store.as_str())).collect()
+            }
             Self::Rechunk(RechunkJob { source, target, .. })
             | Self::Copy(CopyJob { source, target, .. })
             | Self::Resample(ResampleJob { source, target, .. })
@@ -318,6 +327,8 @@ impl Job {
             | Self::SampleRows(_)
             | Self::Splits(_)
             | Self::Doctor(_) => None,
+            #[cfg(feature = "plot")]
+            Self::Plot(_) => None,
             Self::Split(job) if job.format.is_some() => None,
             Self::Split(job) => job.folder.to_str(),
             Self::Measure(job) if job.attributes.is_empty() => None,
@@ -365,6 +376,9 @@ pub enum JobReport {
     /// Of `group`.
     #[cfg(feature = "volumes")]
     Group(GroupReport),
+    /// Of `plot`.
+    #[cfg(feature = "plot")]
+    Plot(PlotReport),
     /// Of `stats`.
     Stats(StatsReport),
     /// Of `measure`.
@@ -413,6 +427,8 @@ impl JobReport {
             Self::Sample(done) => &done.warnings,
             #[cfg(feature = "volumes")]
             Self::Group(GroupReport::Ends(done)) => &done.warnings,
+            #[cfg(feature = "plot")]
+            Self::Plot(done) => &done.warnings,
             _ => &[],
         }
     }

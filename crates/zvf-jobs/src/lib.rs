@@ -44,6 +44,8 @@ mod members;
 mod merge;
 mod objects;
 mod output;
+#[cfg(feature = "plot")]
+mod plot;
 mod pyramid;
 mod query;
 mod read;
@@ -92,6 +94,11 @@ pub use objects::{ObjectsJob, ObjectsReport};
 pub use output::{
     Output, Staged, TableFile, TableFormat, is_packed, is_special, remove_path, table_writer,
     unfinished_files,
+};
+#[cfg(feature = "plot")]
+pub use plot::{
+    ColorRange, ColorText, ColormapName, DrawnLevel, Ground, PictureFormat, PictureSize,
+    PlotCamera, PlotJob, PlotLayer, PlotPicture, PlotReport, UpText,
 };
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use query::{QueryAnswered, QueryJob, QueryReport, ResultOptions, Traffic};

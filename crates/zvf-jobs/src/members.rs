@@ -30,7 +30,7 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
                 "group" => "the name or number of a group",
                 "new_name" => "a name",
                 "objects" => "ids of objects",
-                "sources" => "a list of paths or URLs",
+                "sources" | "stores" => "a list of paths or URLs",
                 "tolerance" => "a number",
                 "kind" => "the name of a kind",
                 "name" => "the name of an attribute",

@@ -58,3 +58,75 @@ macro_rules! new_store {
         }
     };
 }
+
+/// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
+macro_rules! written {
+    ($($(#[$doc:meta])* $name:ident($value:ty): $schema:tt, $read:expr $(, default $text:literal: $default:expr)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {
+            written: Value,
+            value: $value,
+        }
+
+        impl $name {
+            /// The value.
+            #[must_use]
+            pub fn value(&self) -> &$value {
+                &self.value
+            }
+
+            /// As it was written, if that is a text.
+            #[must_use]
+            pub fn as_str(&self) -> Option<&str> {
+                self.written.as_str()
+            }
+
+            fn of(written: Value) -> Result<Self, String> {
+                let read: fn(&Value) -> Result<$value, String> = $read;
+                let value = read(&written)?;
+                Ok(Self { written, value })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::of(text.into())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.written.serialize(to)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                Self::of(Value::deserialize(from)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+
+        $(impl Default for $name {
+            fn default() -> Self {
+                Self { written: $text.into(), value: $default }
+            }
+        })?
+    )*};
+}

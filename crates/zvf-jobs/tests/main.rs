@@ -7,9 +7,9 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
-#[cfg(feature = "volumes")]
+#[cfg(all(feature = "plot", feature = "volumes"))]
 mod page;
-#[cfg(feature = "volumes")]
+#[cfg(all(feature = "plot", feature = "volumes"))]
 mod python;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +38,8 @@ fn least(name: &str) -> Value {
         match member.as_str().unwrap() {
             "job" => {}
             "files" => job["files"] = json!(["a.csv"]),
+            "stores" => job["stores"] = json!(["a.zv"]),
+            "output" => job["output"] = json!("a.png"),
             "sources" => job["sources"] = json!(["a.zv", "b.zv"]),
             "kind" => job["kind"] = json!("mesh"),
             "chunk_shape" => job["chunk_shape"] = json!([1.0, 1.0]),
@@ -65,8 +67,9 @@ fn wrong_jobs_are_refused_by_member() {
     let all: Vec<(Value, String)> = serde_json::from_str(WRONG).unwrap();
     assert!(all.len() >= 360);
     let known = |job: &Value| {
-        cfg!(feature = "volumes")
-            || !["sample", "group"].contains(&job["job"].as_str().unwrap_or(""))
+        let is = |names: &[&str]| names.contains(&job["job"].as_str().unwrap_or(""));
+        (cfg!(feature = "volumes") || !is(&["sample", "group"]))
+            && (cfg!(feature = "plot") || !is(&["plot"]))
     };
     for (job, expected) in all.into_iter().filter(|(job, _)| known(job)) {
         let error = parse(&job.to_string()).unwrap_err();
@@ -133,6 +136,15 @@ fn values_are_written_as_they_were_read() {
     {
         let job = json!({
             "job": "sample", "store": "a", "volume": "v.tet", "name": "n", "order": "nearest", "outside": "nan", "index": {"c": 2},
+        });
+        assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
+    }
+    #[cfg(feature = "plot")]
+    {
+        let job = json!({
+            "job": "plot", "stores": ["a", "b"], "output": "p.png", "level": 2, "color": ["fa[1]", "red"], "colormap": "turbo", "range": [0, 0.5],
+            "up": "-y", "perspective": 30.0, "center": [1.0, -2.0, 0.5], "units_per_pixel": 0.25, "size": [64, 48], "background": "transparent",
+            "point_size": 0.1,
         });
         assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     }
@@ -238,6 +250,55 @@ async fn a_job_gives_a_typed_report() {
     let error = run(&nowhere, &context).await.unwrap_err();
     assert_eq!(error.place(), Some("/nowhere/a.zv"));
     assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
+}
+
+#[cfg(feature = "plot")]
+#[tokio::test]
+async fn a_picture_is_returned_or_written() {
+    use zvf_jobs::PlotPicture;
+    let case = zvf_testkit::unpacked("real_skeleton").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.png");
+    let job = json!({
+        "job": "plot", "stores": [case.path()], "output": file, "view": "x-z", "size": [40, 30], "center": [1, 2, 3], "units_per_pixel": 50,
+    });
+    let Job::Plot(mut job) = Job::from_json(job).unwrap() else {
+        panic!("a picture")
+    };
+    let context = Context::new();
+    let (picture, report) = job.draw(&context).await.unwrap();
+    assert!(report.file.is_none() && !file.exists());
+    let layer = &report.layers[0];
+    // The skeleton has so many vertices.
+    assert_eq!((layer.level, layer.vertices), (0, 4465));
+    let camera = &report.camera;
+    assert_eq!(
+        (camera.target, camera.target_pixel),
+        ([1.0, 2.0, 3.0], [20.0, 15.0])
+    );
+    assert_eq!((camera.units_per_pixel, camera.distance), (50.0, None));
+    let PlotPicture::Pixels(pixels) = &picture else {
+        panic!("pixels")
+    };
+    assert_eq!((pixels.width(), pixels.height()), (40, 30));
+    let JobReport::Plot(done) = run(&job.clone().into(), &context).await.unwrap() else {
+        panic!("a report")
+    };
+    assert_eq!(done.file.as_deref(), file.to_str());
+    assert_eq!((done.layers, done.camera), (report.layers, report.camera));
+    assert_eq!(std::fs::read(&file).unwrap(), *picture.to_bytes().unwrap());
+
+    // Without an output nothing is written, and a job that is run needs one.
+    job.output = None;
+    job.format = Some(zvf_jobs::PictureFormat::Svg);
+    let (picture, _) = job.draw(&context).await.unwrap();
+    assert!(matches!(&picture, PlotPicture::Svg(text) if text.starts_with("<svg ")));
+    assert_eq!(job.write(&picture, &context).await.unwrap(), None);
+    let error = run(&job.into(), &context).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "output: found nothing, expected a path or URL"
+    );
 }
 
 #[tokio::test]

@@ -16,13 +16,15 @@ const FILE: &str = "python/zvf/_job_options.py";
 const WIDTH: usize = 150;
 
 /// Options with a type of the package, by job and name, `""` of all jobs: its functions take more than the job does, or name what a text may be.
-const NAMED: [(&str, &str, &str); 9] = [
+const NAMED: [(&str, &str, &str); 11] = [
     ("", "kind", "Kind | None"),
     ("export", "bbox", BBOX),
     ("export", "faces", "bool | Path | None"),
     ("split", "bbox", BBOX),
     ("export", "objects", IDS),
     ("split", "objects", IDS),
+    ("plot", "bbox", BBOX),
+    ("plot", "objects", IDS),
     ("", "scale", "float | Sequence[float] | None"),
     ("sample", "affine", "ArrayLike | Path | None"),
     ("sample", "index", "Mapping[str | int, int] | None"),
@@ -141,7 +143,7 @@ fn python(value: &Value) -> String {
 
 fn module() -> String {
     let mut text = "\
-\"\"\"The options of jobs, made from their schema by a test of the crate `zvf-jobs`: `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes python` writes this file.\"\"\"
+\"\"\"The options of jobs, made from their schema by a test of the crate `zvf-jobs`: `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes,plot python` writes this file.\"\"\"
 
 from __future__ import annotations
 
@@ -231,6 +233,6 @@ fn python_has_the_options_of_the_schema() {
         .find(|(made, there)| made != there);
     assert!(
         made == there,
-        "{FILE} is not what the schema says: {differs:?}; `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes python` writes it"
+        "{FILE} is not what the schema says: {differs:?}; `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes,plot python` writes it"
     );
 }

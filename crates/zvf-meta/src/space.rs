@@ -41,6 +41,23 @@ impl Grid {
     }
 }
 
+/// Returns the chunk coordinate of a cell index in a grid from `origin`, component by component: `origin + index`, at most `i64::MAX`.
+///
+/// The inverse of [`Grid::index`]. A longer one of the two is cut; the index is not compared with the extent of the grid.
+///
+/// ```
+/// use zvf_meta::space::chunk_of_cell;
+///
+/// assert!(chunk_of_cell(&[-4, 0], [3, 5]).eq([-1, 5]));
+/// ```
+pub fn chunk_of_cell(
+    origin: &[i64],
+    index: impl IntoIterator<Item = u64>,
+) -> impl Iterator<Item = i64> {
+    let cells = origin.iter().zip(index);
+    cells.map(|(origin, i)| origin.saturating_add(i64::try_from(i).unwrap_or(i64::MAX)))
+}
+
 /// One component of a cell index: `c - origin`, if that is in `0..extent`.
 pub(crate) fn cell(chunk: i64, origin: i64, extent: u64) -> Option<u64> {
     let index = i128::from(chunk) - i128::from(origin);
@@ -321,6 +338,18 @@ mod tests {
             (vec![-2, -1], vec![4, 2])
         );
         assert_eq!(grid(&[5.0], &[-5.0], &[1.0]), (vec![5], vec![1]));
+    }
+
+    #[test]
+    fn chunks_of_cells() {
+        let grid = Grid {
+            origin: vec![-2, 7],
+            shape: vec![4, 2],
+        };
+        let chunk: Vec<i64> = chunk_of_cell(&grid.origin, [3, 1]).collect();
+        assert_eq!(chunk, [1, 8]);
+        assert_eq!(grid.index(&chunk), Some(vec![3, 1]));
+        assert!(chunk_of_cell(&[1, 1], [u64::MAX, 0]).eq([i64::MAX, 1]));
     }
 
     #[test]

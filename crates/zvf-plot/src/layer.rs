@@ -301,7 +301,9 @@ impl Opened {
     }
 
     /// The extent of the layer: from its vertices if all of them are in memory, else from the documents or by a separate query.
-    pub(crate) async fn extent(&self, layer: &Layer, view: &View) -> Result<Extent, PlotError> {
+    ///
+    /// By `&mut`, so that the future is `Send`: an answer is not `Sync`.
+    pub(crate) async fn extent(&mut self, layer: &Layer, view: &View) -> Result<Extent, PlotError> {
         let mut extent = Extent::new(view);
         self.held.each(|point| extent.add(point));
         for batch in &self.early {
@@ -327,7 +329,7 @@ impl Opened {
                 extent.add_box(&bounds);
                 Ok(extent)
             }
-            None => self.survey(layer, extent).await,
+            None => survey(layer, &self.columns, (self.shapes, self.level), extent).await,
         }
     }
 
@@ -354,20 +356,25 @@ impl Opened {
         bounds.add(high);
         (ordered && finite && low != high).then_some(bounds)
     }
+}
 
-    /// Reads all positions once to compute their extent.
-    async fn survey(&self, layer: &Layer, mut extent: Extent) -> Result<Extent, PlotError> {
-        let mut asked = asked(layer, &self.columns, self.shapes, self.level);
-        asked.columns = vec![Column::Position];
-        let mut answer = query(&layer.store, asked).await?;
-        while let Some((table, batch)) = answer.next().await? {
-            if table == Table::Vertices {
-                let positions = self.columns.positions(&batch)?;
-                positions.into_iter().for_each(|point| extent.add(point));
-            }
+/// Reads all positions of a layer once to compute their extent.
+async fn survey(
+    layer: &Layer,
+    columns: &Columns,
+    (shapes, level): (Shapes, u32),
+    mut extent: Extent,
+) -> Result<Extent, PlotError> {
+    let mut asked = asked(layer, columns, shapes, level);
+    asked.columns = vec![Column::Position];
+    let mut answer = query(&layer.store, asked).await?;
+    while let Some((table, batch)) = answer.next().await? {
+        if table == Table::Vertices {
+            let positions = columns.positions(&batch)?;
+            positions.into_iter().for_each(|point| extent.add(point));
         }
-        Ok(extent)
     }
+    Ok(extent)
 }
 
 /// The query of a layer.

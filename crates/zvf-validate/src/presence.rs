@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use zvf_meta::ArrayDoc;
+use zvf_meta::space::chunk_of_cell;
 use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 
 use crate::check::Check;
@@ -101,11 +102,7 @@ async fn one(
         };
         let cells = Cells::new(&first, &side, &shape);
         for index in cells {
-            let chunk: Vec<i64> = index
-                .iter()
-                .zip(array.origin())
-                .map(|(&at, &origin)| i64::try_from(at).unwrap_or(i64::MAX).saturating_add(origin))
-                .collect();
+            let chunk: Vec<i64> = chunk_of_cell(array.origin(), index).collect();
             if array.presence().contains(&chunk) {
                 continue;
             }

@@ -53,7 +53,7 @@ pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use man::ManArgs;
 use on_demand::OnDemand;
 #[cfg(feature = "plot")]
-pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
+pub(crate) use plot::{PlotArgs, ShowArg};
 pub(crate) use query::{GetArgs, QueryArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "serve")]
@@ -268,6 +268,8 @@ impl Command {
             Self::Doctor(args) => Some(args.job()),
             #[cfg(feature = "volumes")]
             Self::Sample(args) => Some(args.job()),
+            #[cfg(feature = "plot")]
+            Self::Plot(args) => Some(args.job()),
             Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),

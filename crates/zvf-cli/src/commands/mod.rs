@@ -29,8 +29,6 @@ mod query;
 mod repair;
 mod resample;
 mod run;
-#[cfg(feature = "plot")]
-mod select;
 #[cfg(feature = "serve")]
 mod serve;
 mod split;
@@ -137,7 +135,9 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
         Command::Export(args) if args.format.is_some() => precomputed::run(args, context),
         #[cfg(feature = "plot")]
-        Command::Plot(args) => plot::run(args, context),
+        Command::Plot(args) if args.show.is_some() || args.is_to_stdout() => {
+            plot::run(args, context)
+        }
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
         #[cfg(feature = "volumes")]

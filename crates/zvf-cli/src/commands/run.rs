@@ -8,6 +8,8 @@ use zvf_validate::Severity;
 
 #[cfg(feature = "volumes")]
 use super::group;
+#[cfg(feature = "plot")]
+use super::plot;
 use super::{
     diff, doctor, edit, export, head, import, jobs, links, measure, merge, migrate, objects,
     pyramid, query, repair, resample, split, splits, stats, validate,
@@ -50,6 +52,11 @@ fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
     match report {
         JobReport::Query(done) => return query::show(done, context),
         JobReport::Rows(done) => return head::show(done, context),
+        #[cfg(feature = "plot")]
+        JobReport::Plot(done) => {
+            plot::show(done, context);
+            return Ok(());
+        }
         _ => {}
     }
     let written = report.written();

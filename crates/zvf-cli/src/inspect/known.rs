@@ -3,10 +3,11 @@
 use serde_json::Value;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::links::{anchor, endpoint_chunks};
+use zvf_meta::space::chunk_of_cell;
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 use zvf_store::chunk_factors;
 
-use super::place::{Known, Reader, chunk_at, key, numbers, product, sized};
+use super::place::{Known, Reader, key, numbers, product, sized};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
@@ -30,7 +31,8 @@ pub(super) fn known(
     };
     known.categories = texts(attributes.categories.iter().flatten());
     if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
-        known.chunk = doc.grid().ok().map(|grid| chunk_at(&grid, index));
+        let chunk = |origin: &[i64]| chunk_of_cell(origin, index.iter().copied()).collect();
+        known.chunk = doc.grid().ok().map(|grid| chunk(&grid.origin));
     }
     match blob_of(path, doc) {
         BlobArg::Vertices => known.columns = axes(reader).unwrap_or(known.columns),

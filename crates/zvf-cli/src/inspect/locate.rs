@@ -1,11 +1,12 @@
 //! From a path inside a store to the bytes it names and all that is known about them.
 
 use zvf_meta::ArrayDoc;
+use zvf_meta::space::chunk_of_cell;
 use zvf_store::ElementPlace;
 
 use super::blobs;
 use super::known::{blob_of, known, typed};
-use super::place::{ObjectPlace, Place, Reader, chunk_at, key, numbers, product};
+use super::place::{ObjectPlace, Place, Reader, key, numbers, product};
 use crate::error::{CliError, Result};
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
@@ -101,8 +102,9 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
     }
     let grid = doc.grid().map_err(|e| malformed(path, &e))?;
     grid.index(&parts).ok_or_else(|| {
-        let last: Vec<u64> = doc.shape.iter().map(|extent| extent - 1).collect();
-        let (first, last) = (key(&grid.origin), key(&chunk_at(&grid, &last)));
+        let last = doc.shape.iter().map(|extent| extent - 1);
+        let last: Vec<i64> = chunk_of_cell(&grid.origin, last).collect();
+        let (first, last) = (key(&grid.origin), key(&last));
         wrong(&format!("something from {first} to {last}"))
     })
 }

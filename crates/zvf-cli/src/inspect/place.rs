@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use zvf_format::dtype::DType;
 use zvf_format::keys::{format_key, parse_key};
-use zvf_meta::space::Grid;
 use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
 use zvf_store::RawStore;
 
@@ -175,12 +174,6 @@ pub(crate) struct Child {
 /// A number of a document as a size.
 pub(super) fn sized(number: impl TryInto<usize>) -> Option<usize> {
     number.try_into().ok()
-}
-
-/// The chunk at an index of a grid.
-pub(super) fn chunk_at(grid: &Grid, index: &[u64]) -> Vec<i64> {
-    let chunk = |(o, i): (&i64, &u64)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX));
-    grid.origin.iter().zip(index).map(chunk).collect()
 }
 
 /// Elements of a shape.

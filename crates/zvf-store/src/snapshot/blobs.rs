@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::DType;
+use zvf_meta::space::chunk_of_cell;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
 
 use super::{Node, State, Tree, document_at};
@@ -172,11 +173,7 @@ impl Tree {
         let mut flat = Vec::new();
         let mut index = vec![0; rank];
         for _ in 0..total {
-            flat.extend(
-                lo.iter()
-                    .zip(&index)
-                    .map(|(lo, i)| lo.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX))),
-            );
+            flat.extend(chunk_of_cell(&lo, index.iter().copied()));
             super::listed::increment(&mut index, &counts);
         }
         Ok(Presence::from_listing(rank, flat))

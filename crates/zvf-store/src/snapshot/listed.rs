@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use zvf_meta::space::chunk_of_cell;
 use zvf_meta::{ArrayDoc, KeyScheme, LevelDoc};
 
 use super::Tree;
@@ -118,13 +119,8 @@ fn push_block(
     cap.check(array.path(), total.saturating_add(have))?;
     let mut inside = vec![0; index.len()];
     for _ in 0..total {
-        for ((i, start), origin) in inside.iter().zip(&lo).zip(array.origin()) {
-            flat.push(
-                i64::try_from(i + start)
-                    .unwrap_or(i64::MAX)
-                    .saturating_add(*origin),
-            );
-        }
+        let cell = inside.iter().zip(&lo).map(|(i, start)| i + start);
+        flat.extend(chunk_of_cell(array.origin(), cell));
         increment(&mut inside, &counts);
     }
     Ok(())
