@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
+use zvf_jobs::JobEvent;
 
 use crate::odd_web::{Answers, Way, serve};
 use crate::run::Home;
@@ -273,5 +275,46 @@ fn errors_of_append_name_the_url() -> Result<()> {
     );
     assert_eq!(answers.all().len(), count);
     assert_eq!(rows(&home, "s.zv")?, before);
+    Ok(())
+}
+
+#[test]
+fn downloads_are_reported_in_percent_or_in_bytes() -> Result<()> {
+    let home = Home::made(&[])?;
+    let mut rows = "x,y,z\n".to_owned();
+    (0..300_000).for_each(|row| rows.push_str(&format!("{row},{row},1\n")));
+    fs::write(home.file("big.csv"), &rows)?;
+    let size = rows.len() as u64;
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    for (way, states_length) in [(Way::Plain, true), (Way::Chunked, false)] {
+        let server = serve(home.path(), way, &Answers::default())?;
+        let members = serde_json::json!({
+            "job": "import",
+            "files": [format!("{server}/big.csv")],
+            "store": home.file(&format!("{way:?}.zv")),
+        });
+        let jobs = zvf_jobs::parse(&members.to_string())?;
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let events = Arc::clone(&found);
+        let context = zvf_jobs::Context::new().with_events(Arc::new(move |event| {
+            if let JobEvent::Downloaded { bytes, total } = event {
+                events.lock().unwrap().push((*bytes, *total));
+            }
+        }));
+        for job in jobs.as_slice() {
+            runtime.wait(zvf_jobs::run(job, &context))?;
+        }
+        let mut found = found.lock().unwrap().clone();
+        assert_eq!(found.pop(), Some((size, Some(size))), "{way:?}");
+        let total = states_length.then_some(size);
+        assert!(found.iter().all(|(_, one)| *one == total), "{found:?}");
+        let steps = found.iter().map(|(bytes, _)| match states_length {
+            true => bytes * 100 / size,
+            false => bytes >> 20,
+        });
+        let steps: Vec<u64> = steps.collect();
+        assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
+        assert!(steps.len() > 2, "{way:?}: {steps:?}");
+    }
     Ok(())
 }

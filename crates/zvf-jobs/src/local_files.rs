@@ -151,10 +151,13 @@ async fn fetch(
         None => return Ok(()),
     };
     context.event(&JobEvent::Downloading(url));
-    match place.save(to).await.map_err(failed(url))? {
-        Some(_) => Ok(()),
-        None => Err(missing(url)),
-    }
+    let saved = place.save(to, context.downloads()).await;
+    let bytes = saved.map_err(failed(url))?.ok_or_else(|| missing(url))?;
+    context.event(&JobEvent::Downloaded {
+        bytes,
+        total: Some(bytes),
+    });
+    Ok(())
 }
 
 fn missing(url: &str) -> JobError {
