@@ -232,9 +232,9 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
         Job::Copy(_) => made(store, job.name(), true),
-        Job::Split(_) | Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
-            made(store, job.name(), false)
-        }
+        Job::Split(_) | Job::Create(_) | Job::Merge(_) => made(store, job.name(), false),
+        Job::Resample(options) => made(store, job.name(), options.journal.is_some()),
+        Job::Simplify(options) => made(store, job.name(), options.journal.is_some()),
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
         Job::Import(options) if options.is_step() => Some(stepped(store)),
