@@ -207,7 +207,7 @@ fn append_takes_urls_of_files_and_of_stores() -> Result<()> {
         let mut found = Vec::new();
         for source in [name, &url] {
             fs::remove_dir_all(home.file("s.zv")).ok();
-            home.text(&["import", "1.csv", "s.zv", "--exclude", "object_id"])?;
+            home.text(&["import", "1.csv", "s.zv"])?;
             let before = answers.all().len();
             let ran = home.zvf(&[&["append", "s.zv", source, "--json"][..], part].concat())?;
             assert_eq!(ran.code, 0, "{source}: {}", ran.stderr);
