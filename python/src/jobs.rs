@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use zvf_jobs::{Job, Jobs};
+use zvf_jobs::{Job, JobEvent, Jobs};
 use zvf_store::Stop;
 
 use crate::errors::{Failure, bug, misuse};
@@ -23,7 +23,8 @@ pub(crate) fn run_jobs(
     let mut context = zvf_jobs::Context::new()
         .with_write(writing.options(&stop)?)
         .with_memory_budget(writing.memory_budget())
-        .with_log(Arc::new(log_warning));
+        .with_log(Arc::new(|warning| log("warning", warning)))
+        .with_events(Arc::new(log_download));
     if let Some(callback) = progress {
         context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));
     }
@@ -42,17 +43,30 @@ pub(crate) fn run_jobs(
     document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
 }
 
-/// Passes a warning to the logger `zvf`.
-fn log_warning(warning: &str) {
+/// Passes a text to the logger `zvf`, by its method for the level.
+fn log(level: &str, text: &str) {
     Python::attach(|py| {
         let logger = py
             .import("logging")
             .and_then(|logging| logging.call_method1("getLogger", ("zvf",)));
-        let said = logger.and_then(|logger| logger.call_method1("warning", ("%s", warning)));
+        let said = logger.and_then(|logger| logger.call_method1(level, ("%s", text)));
         if let Err(error) = said {
             error.write_unraisable(py, None);
         }
     });
+}
+
+/// Passes the downloads of a job to the logger.
+fn log_download(event: &JobEvent<'_>) {
+    match event {
+        JobEvent::Downloading(url) => log("info", &format!("downloading {url}")),
+        JobEvent::Downloaded { bytes, total } => {
+            let percent = total.and_then(|total| bytes.saturating_mul(100).checked_div(total));
+            let percent = percent.map_or_else(String::new, |percent| format!(", {percent}%"));
+            log("info", &format!("downloaded {bytes} bytes{percent}"));
+        }
+        _ => {}
+    }
 }
 
 /// The JSON Schema of a job by its name, or of a job file.

@@ -507,6 +507,8 @@ class ResampleOptions(JobOptions, total=False):
     """Points of each line, 2 or more. Default: None."""
     step: float | None
     """Arc length from each point to the next, in the units of the axes. Default: None."""
+    journal: Path | None
+    """Records the progress in FILE until DST is complete: the same command continues after an interruption. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
 
@@ -514,6 +516,8 @@ class ResampleOptions(JobOptions, total=False):
 class SimplifyOptions(JobOptions, total=False):
     """The options of the job `simplify`: Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines."""
 
+    journal: Path | None
+    """Records the progress in FILE until DST is complete: the same command continues after an interruption. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted writer left at DST; a finished store is never touched. Default: False."""
 

@@ -49,6 +49,20 @@ impl Progress {
         display
     }
 
+    /// Shows the bytes of a download, with its length if the server states it.
+    pub(crate) fn downloaded(&self, bytes: u64, total: Option<u64>) {
+        if let Some(bar) = &self.0 {
+            bar.set_position(bytes);
+            match total {
+                Some(total) => bar.set_length(total),
+                None => {
+                    let style = ProgressStyle::with_template("{spinner} {bytes} {bytes_per_sec}");
+                    style.into_iter().for_each(|style| bar.set_style(style));
+                }
+            }
+        }
+    }
+
     /// Sets the total.
     pub(crate) fn total(&self, total: u64) {
         if let Some(bar) = &self.0 {

@@ -1,9 +1,11 @@
-//! `zvf import` of files at URLs: the requested bytes, and the rows of the store.
+//! `zvf import` and `zvf append` of files at URLs: the requested bytes, and the rows of the store.
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
+use zvf_jobs::JobEvent;
 
 use crate::odd_web::{Answers, Way, serve};
 use crate::run::Home;
@@ -176,5 +178,143 @@ fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
         assert!(ran.stderr.contains(&url), "{}", ran.stderr);
     }
     assert!(!home.names()?.contains(&"none.zv".to_owned()));
+    Ok(())
+}
+
+/// A folder with a store of points, and files to add.
+fn stores() -> Result<Home> {
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
+    let home = Home::made(&[])?;
+    fs::write(home.file("1.csv"), "x,y,z\n1000.5,-49.5,10.5\n")?;
+    fs::write(home.file("2.csv"), "x,y,z\n5,6,7\n8,9,10\n")?;
+    fs::copy(testdata.join("octree.copc.laz"), home.file("8.copc.laz"))?;
+    home.text(&["import", "2.csv", "2.zv"])?;
+    Ok(home)
+}
+
+#[test]
+fn append_takes_urls_of_files_and_of_stores() -> Result<()> {
+    let home = stores()?;
+    let answers = Answers::default();
+    let server = serve(home.path(), Way::Plain, &answers)?;
+    let bbox = ["--bbox", "1000,-50,10:1000.6,-49.4,10.6"];
+    for (name, part, is_file) in [
+        ("2.csv", &[][..], true),
+        ("8.copc.laz", &bbox, true),
+        ("2.zv", &[], false),
+    ] {
+        let url = format!("{server}/{name}");
+        let mut found = Vec::new();
+        for source in [name, &url] {
+            fs::remove_dir_all(home.file("s.zv")).ok();
+            home.text(&["import", "1.csv", "s.zv"])?;
+            let before = answers.all().len();
+            let ran = home.zvf(&[&["append", "s.zv", source, "--json"][..], part].concat())?;
+            assert_eq!(ran.code, 0, "{source}: {}", ran.stderr);
+            let report: serde_json::Value = serde_json::from_slice(&ran.stdout)?;
+            assert_eq!(report["files"], serde_json::json!([source]));
+            let downloads = ran.stderr.contains(&format!("downloading {url}"));
+            let whole = is_file && source == url && part.is_empty();
+            assert_eq!(downloads, whole, "{source}: {}", ran.stderr);
+            assert_eq!(answers.all().len() > before, source == url);
+            found.push(rows(&home, "s.zv")?);
+        }
+        assert!(found[0].len() > 2, "{name}: {found:?}");
+        assert_eq!(found[0], found[1], "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn errors_of_append_name_the_url() -> Result<()> {
+    let home = stores()?;
+    fs::write(home.file("bad.csv"), "x,y,z\n1,2,3\n1,2,three\n")?;
+    fs::write(
+        home.file("bad.ply"),
+        "ply\nformat ascii 1.0\nelement some 1\n",
+    )?;
+    home.text(&["import", "1.csv", "s.zv"])?;
+    let before = rows(&home, "s.zv")?;
+    let answers = Answers::default();
+    let server = serve(home.path(), Way::Plain, &answers)?;
+    for (name, more, code, requests) in [
+        ("bad.csv", &[][..], 4, 1),
+        // A column that the table lacks is found after the file was read.
+        ("2.csv", &["--position", "x,y,h"], 2, 1),
+        ("bad.ply", &[], 4, 1),
+        ("none.csv", &[], 3, 0),
+        // By their endings stores.
+        ("none.zv", &[], 3, 0),
+        ("1.unknown", &[], 3, 0),
+    ] {
+        let count = answers.all().len();
+        let url = format!("{server}/{name}");
+        let ran = home.zvf(&[&["append", "s.zv", &url][..], more].concat())?;
+        assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
+        let error = ran.stderr.lines().last().context("an error")?;
+        assert!(error.contains(&url), "{}", ran.stderr);
+        let temporary = std::env::temp_dir();
+        assert!(
+            !error.contains(&*temporary.to_string_lossy()),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(answers.all().len(), count + requests, "{name}");
+    }
+    // Files of one format: neither is downloaded.
+    let count = answers.all().len();
+    let urls = [format!("{server}/2.zv"), format!("{server}/2.csv")];
+    let ran = home.zvf(&["append", "s.zv", &urls[0], &urls[1]])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let ran = home.zvf(&["import", &format!("{server}/1.unknown"), "t.zv"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("1.unknown: found .unknown"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(answers.all().len(), count);
+    assert_eq!(rows(&home, "s.zv")?, before);
+    Ok(())
+}
+
+#[test]
+fn downloads_are_reported_in_percent_or_in_bytes() -> Result<()> {
+    let home = Home::made(&[])?;
+    let mut rows = "x,y,z\n".to_owned();
+    (0..300_000).for_each(|row| rows.push_str(&format!("{row},{row},1\n")));
+    fs::write(home.file("big.csv"), &rows)?;
+    let size = rows.len() as u64;
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    for (way, states_length) in [(Way::Plain, true), (Way::Chunked, false)] {
+        let server = serve(home.path(), way, &Answers::default())?;
+        let members = serde_json::json!({
+            "job": "import",
+            "files": [format!("{server}/big.csv")],
+            "store": home.file(&format!("{way:?}.zv")),
+        });
+        let jobs = zvf_jobs::parse(&members.to_string())?;
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let events = Arc::clone(&found);
+        let context = zvf_jobs::Context::new().with_events(Arc::new(move |event| {
+            if let JobEvent::Downloaded { bytes, total } = event {
+                events.lock().unwrap().push((*bytes, *total));
+            }
+        }));
+        for job in jobs.as_slice() {
+            runtime.wait(zvf_jobs::run(job, &context))?;
+        }
+        let mut found = found.lock().unwrap().clone();
+        assert_eq!(found.pop(), Some((size, Some(size))), "{way:?}");
+        let total = states_length.then_some(size);
+        assert!(found.iter().all(|(_, one)| *one == total), "{found:?}");
+        let steps = found.iter().map(|(bytes, _)| match states_length {
+            true => bytes * 100 / size,
+            false => bytes >> 20,
+        });
+        let steps: Vec<u64> = steps.collect();
+        assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
+        assert!(steps.len() > 2, "{way:?}: {steps:?}");
+    }
     Ok(())
 }

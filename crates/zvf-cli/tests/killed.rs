@@ -193,3 +193,90 @@ fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
     ensure!(tree(&home.path().join("a"))? == tree(&home.path().join("b"))?);
     Ok(())
 }
+
+#[test]
+fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut table = "object_id,x,y,z\n".to_owned();
+    for line in 0..80 {
+        // A zigzag, of which a simplification leaves nothing out.
+        let rows =
+            (0..2000).map(|at| format!("{line},{},{},{line}\n", at / 2, line * 3 + at % 2 * 2));
+        table.extend(rows);
+    }
+    fs::write(home.path().join("lines.csv"), table)?;
+    let import = [
+        "import",
+        "lines.csv",
+        "lines.zv",
+        "--kind",
+        "polyline",
+        "--quiet",
+    ];
+    ensure!(
+        command(home.path(), &import)
+            .stdout(Stdio::null())
+            .status()?
+            .success()
+    );
+    let journal = home.path().join("kept");
+    for how in [
+        &["resample", "--step", "2"][..],
+        &["simplify", "--tolerance", "0.1"],
+    ] {
+        let run = |store: &str, more: &[&str]| {
+            let args = [how, &["lines.zv", store], more].concat();
+            command(home.path(), &args)
+        };
+        let whole = run("a/made.zv", &["--quiet"])
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(whole.success());
+        let mut resumed = false;
+        for _ in 0..20 {
+            let mut first = run("b/made.zv", &["--journal", "kept", "--quiet"]);
+            let mut child = first.stdout(Stdio::null()).spawn()?;
+            // A batch has at least 65,536 points of 12 bytes, and less than a million bytes.
+            let long = || fs::metadata(&journal).is_ok_and(|journal| journal.len() > 1_000_000);
+            while !long() && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            child.kill()?;
+            child.wait()?;
+            if home.path().join("b/made.zv/zarr.json").exists() {
+                // It was faster.
+                fs::remove_dir_all(home.path().join("b"))?;
+                let _ = fs::remove_file(&journal);
+                continue;
+            }
+            ensure!(journal.exists());
+            // Another spacing has other points.
+            let other = match how {
+                ["resample", ..] => ["resample", "--step", "3"],
+                _ => ["simplify", "--tolerance", "50"],
+            };
+            let more = [
+                "lines.zv",
+                "b/made.zv",
+                "--journal",
+                "kept",
+                "--clear-leftovers",
+            ];
+            let ran = command(home.path(), &[&other[..], &more].concat()).output()?;
+            ensure!(ran.status.code() == Some(2));
+            let ran = run("b/made.zv", &["--journal", "kept", "--clear-leftovers"]).output()?;
+            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+            ensure!(ran.status.success(), "{said}");
+            ensure!(said.contains("continued after "), "{said}");
+            ensure!(!journal.exists());
+            resumed = true;
+            break;
+        }
+        ensure!(resumed, "it was never killed in time");
+        ensure!(tree(&home.path().join("a"))? == tree(&home.path().join("b"))?);
+        for folder in ["a", "b"] {
+            fs::remove_dir_all(home.path().join(folder))?;
+        }
+    }
+    Ok(())
+}

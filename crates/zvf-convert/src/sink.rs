@@ -23,16 +23,26 @@ pub trait Sink {
     fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
 }
 
+/// Data that the journal of the writer has are compared with it and skipped, so that a reader that starts over continues.
 impl Sink for StoreWriter {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.push(batch)
+        match self.skip_batch(batch)? {
+            true => Ok(()),
+            false => self.push(batch),
+        }
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        self.push_objects(table)
+        match self.skip_objects(table)? {
+            true => Ok(()),
+            false => self.push_objects(table),
+        }
     }
 
     fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
-        self.set_groups(groups)
+        match self.skip_groups(groups)? {
+            true => Ok(()),
+            false => self.set_groups(groups),
+        }
     }
 }

@@ -112,7 +112,7 @@ pub use once::Once;
 pub use options::{IoOptions, Retry};
 pub use overlay::{Overlay, STAGING};
 #[cfg(feature = "backends")]
-pub use remote::Remote;
+pub use remote::{Remote, SaveProgress};
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
 #[cfg(feature = "backends")]
 pub use retry::{Answer, Requests};

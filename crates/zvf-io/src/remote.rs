@@ -26,6 +26,9 @@ use crate::versions::{Role, State};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
 use zvf_grid::int::wide;
 
+/// Called with the bytes of an object that were saved, and the length that the server states. After a failure it starts over.
+pub type SaveProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
+
 /// A prefix of an object store.
 #[derive(Debug, Clone)]
 pub struct Remote {
@@ -305,6 +308,7 @@ impl Remote {
         context: &Context,
         key: &str,
         file: &File,
+        progress: &SaveProgress,
     ) -> Result<Option<u64>, IoError> {
         let Some(path) = self.place(key)? else {
             return Ok(None);
@@ -314,7 +318,8 @@ impl Remote {
         loop {
             tries.made = tries.made.saturating_add(1);
             let start = context.trace().start();
-            let result = self.save_once(key, &path, file, &mut tries).await;
+            let result = self.save_once((key, &path), file, progress, &mut tries);
+            let result = result.await;
             let whole = Part::Bytes(Ask::Whole);
             record(
                 context,
@@ -333,9 +338,9 @@ impl Remote {
     /// Makes one attempt to save an object. Only silence is limited: the time of a large object is not known.
     async fn save_once(
         &self,
-        key: &str,
-        path: &Path,
+        (key, path): (&str, &Path),
         mut file: &File,
+        progress: &SaveProgress,
         tries: &mut Tries,
     ) -> Result<Option<u64>, Failure> {
         let head = tries.step(0, self.store.get_opts(path, GetOptions::default()));
@@ -353,6 +358,7 @@ impl Remote {
         while let Some(piece) = next_piece(&mut pieces, key, silence).await? {
             file.write_all(&piece).map_err(failed)?;
             saved = saved.saturating_add(wide(piece.len()));
+            progress(saved, announced);
         }
         match announced {
             Some(announced) if announced != saved => Err(Failure::passing(format!(

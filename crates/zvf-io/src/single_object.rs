@@ -16,7 +16,7 @@ use zvf_sys::{ReadAt, ReadFolder, RequestCost};
 
 use crate::kv::{Backend, Kv};
 use crate::location::{Location, scheme};
-use crate::remote::{Got, Part, Remote, Use};
+use crate::remote::{Got, Part, Remote, SaveProgress, Use};
 use crate::task::{driven, runtime};
 use crate::versions::{State, changed};
 use crate::{Ask, Cap, IoError, IoOptions};
@@ -126,16 +126,22 @@ impl ObjectLocation {
         })
     }
 
-    /// Writes the whole object to a file, from its start on; returns the number of bytes, or `None` if the object does not exist.
+    /// Writes the whole object to a file, from its start on; returns the number of bytes, or `None` if the object does not exist. After each
+    /// piece of the answer `progress` is called.
     ///
     /// # Cost
     /// One request, which is started over after a failure; one piece of the answer is in memory.
     ///
     /// # Errors
     /// I/O, of the server or of the file.
-    pub fn save(&self, file: File) -> BoxFuture<'_, Result<Option<u64>, IoError>> {
+    pub fn save(
+        &self,
+        file: File,
+        progress: SaveProgress,
+    ) -> BoxFuture<'_, Result<Option<u64>, IoError>> {
         let Self { kv, remote, key } = self.clone();
-        Box::pin(driven(async move { remote.save(&kv, &key, &file).await }))
+        let save = async move { remote.save(&kv, &key, &file, &progress).await };
+        Box::pin(driven(save))
     }
 
     /// The objects below this location, which are opened when they are read.

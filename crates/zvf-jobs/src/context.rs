@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
+use zvf_store::io::SaveProgress;
 use zvf_store::{Need, Store};
 
 use crate::JobError;
@@ -30,6 +32,13 @@ pub enum JobEvent<'e> {
     },
     /// A whole file is downloaded from this URL before it is read.
     Downloading(&'e str),
+    /// A file is being downloaded: reported at each further percent, or MiB if the server states no length, and at the end.
+    Downloaded {
+        /// Bytes that arrived; fewer than before after a failure.
+        bytes: u64,
+        /// Bytes of the file: as the server states, or all that arrived.
+        total: Option<u64>,
+    },
     /// The job continues an interrupted one from its journal.
     Resumed {
         /// Batches of the journal.
@@ -132,6 +141,24 @@ impl Context {
 
     pub(crate) fn progress(&self) -> JobProgress {
         self.progress.clone().unwrap_or_else(|| Arc::new(|_| {}))
+    }
+
+    /// Reports how much of a file was downloaded.
+    pub(crate) fn downloads(&self) -> SaveProgress {
+        let (events, last) = (self.events.clone(), AtomicU64::new(0));
+        Arc::new(move |bytes, total| {
+            let step = match total {
+                Some(total) => bytes.saturating_mul(100).checked_div(total).unwrap_or(100),
+                None => bytes >> 20,
+            };
+            let is_end = total == Some(bytes);
+            if last.swap(step, Ordering::Relaxed) != step
+                && !is_end
+                && let Some(events) = &events
+            {
+                events(&JobEvent::Downloaded { bytes, total });
+            }
+        })
     }
 
     pub(crate) fn warn(&self, warning: &str) {

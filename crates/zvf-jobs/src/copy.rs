@@ -1,13 +1,11 @@
 //! The jobs `migrate` and `rechunk`: copies of stores.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 use zvf_encode::WriteError;
 use zvf_migrate::MigrateOptions;
 use zvf_store::{Class, Need};
 
-use crate::checks::{outside, sizes};
+use crate::checks::sizes;
 use crate::error::Result;
 use crate::{CodecChoice, Context, JobError, NewVersion, ShardChoice};
 
@@ -31,19 +29,13 @@ macro_rules! copy {
                 /// Fails if anything cannot be carried over, instead of listing it
                 #[arg(long)]
                 strict: bool,
-                /// Records the progress in FILE until DST is complete: the same command continues after an interruption
-                #[arg(long, value_name = "FILE")]
-                #[schemars(extend("format" = "path"))]
-                journal: Option<PathBuf>,
             }
         }
 
         impl $name {
             /// The options that all copies have.
             fn common(&self, context: &Context) -> Result<MigrateOptions> {
-                outside("journal", self.journal.as_deref())?;
-                let mut write = context.writing(self.clear_leftovers);
-                write.journal.clone_from(&self.journal);
+                let write = self.writing(context)?;
                 let mut options = MigrateOptions::new()
                     .with_strict(self.strict)
                     .with_unverified(!write.open.io.verify)

@@ -354,28 +354,19 @@ struct Counted<'w> {
 impl Sink for Counted<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         self.stop.check()?;
-        if self.writing.skip_batch(batch)? {
-            return Ok(());
-        }
         let before = self.writing.vertices();
-        self.writing.push(batch)?;
+        self.writing.batch(batch)?;
         (self.progress)(self.writing.vertices().saturating_sub(before));
         Ok(())
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.stop.check()?;
-        if self.writing.skip_objects(table)? {
-            return Ok(());
-        }
-        self.writing.push_objects(table)
+        self.writing.objects(table)
     }
 
     fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
-        if self.writing.skip_groups(groups)? {
-            return Ok(());
-        }
-        self.writing.set_groups(groups)
+        self.writing.groups(groups)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zvf_convert::{Format, Options, fetch_part};
+use zvf_convert::{ConvertError, Format, Options, fetch_part};
 use zvf_store::StoreError;
 use zvf_store::io::{FileLocation, IoError, ObjectLocation, blocking};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::{Context, JobError, JobEvent};
 
 /// Files on the local disk, some of them temporary.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LocalFiles {
     pub(crate) files: Vec<PathBuf>,
     /// The URLs of the temporary files.
@@ -24,7 +24,7 @@ pub(crate) struct LocalFiles {
 
 impl LocalFiles {
     /// The files that these options read. Files at URLs are downloaded to temporary files of the same names; of COPC files only
-    /// the part that the options name, if the server sends ranges.
+    /// the part that the options name, if the server sends ranges. Nothing is downloaded if the ending of a file is unknown.
     pub(crate) async fn of(
         files: &[PathBuf],
         options: &Options,
@@ -32,9 +32,15 @@ impl LocalFiles {
     ) -> Result<Self> {
         let mut local = Vec::with_capacity(files.len());
         let (mut folder, mut urls) = (None, BTreeMap::new());
+        if options.format.is_none() {
+            let urls = files.iter().filter_map(|file| url(file));
+            // A folder of the local disk has no ending.
+            let urls = urls.filter(|url| !url.starts_with("file://"));
+            urls.map(path)
+                .try_for_each(|path| Format::of(path).map(|_| ()))?;
+        }
         for (number, file) in files.iter().enumerate() {
-            let url = file.to_str().filter(|text| text.contains("://"));
-            let Some(url) = url else {
+            let Some(url) = url(file) else {
                 local.push(file.clone());
                 continue;
             };
@@ -69,23 +75,62 @@ impl LocalFiles {
         })
     }
 
-    /// The error with the URL of a temporary file instead of its path.
+    /// The error with the URLs of temporary files instead of their paths.
     pub(crate) fn named(&self, error: JobError) -> JobError {
         match error {
             JobError::Convert(error) => {
-                JobError::from(error.renamed(|path| self.urls.get(path).cloned()))
+                let mut error = error.renamed(|path| self.urls.get(path).cloned());
+                if let ConvertError::Usage {
+                    what,
+                    found,
+                    expected,
+                } = &mut error
+                {
+                    for text in [what, found, expected] {
+                        *text = self.named_text(text);
+                    }
+                }
+                JobError::from(error)
             }
+            JobError::Table { what, class } => JobError::Table {
+                what: self.named_text(&what),
+                class,
+            },
+            JobError::Change { place, source } => self.named(*source).at(&place),
             other => other,
         }
     }
+
+    fn named_text(&self, text: &str) -> String {
+        self.urls.iter().fold(text.to_owned(), |text, (path, url)| {
+            text.replace(&*path.to_string_lossy(), &url.to_string_lossy())
+        })
+    }
+}
+
+/// The text of a URL; `None` for a path.
+fn url(file: &Path) -> Option<&str> {
+    file.to_str().filter(|text| text.contains("://"))
+}
+
+/// A URL without query and fragment.
+fn path(url: &str) -> &Path {
+    Path::new(url.split(['?', '#']).next().unwrap_or(url))
+}
+
+/// The format of a file at a path or URL, by its ending; `None` if it has none that an import knows.
+pub(crate) fn format_of(file: &Path) -> Option<Format> {
+    Format::of(url(file).map_or(file, path)).ok()
+}
+
+/// Whether a URL is that of a store: its ending is not that of a file that an import reads.
+pub(crate) fn is_store_url(file: &Path) -> bool {
+    url(file).is_some() && format_of(file).is_none()
 }
 
 /// The name of the file at a URL: its ending and its number are read.
 fn name(url: &str) -> &Path {
-    let path = url.split(['?', '#']).next().unwrap_or(url);
-    Path::new(path.rsplit('/').next().unwrap_or(path))
-        .file_name()
-        .map_or(Path::new("file"), Path::new)
+    path(url).file_name().map_or(Path::new("file"), Path::new)
 }
 
 fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
@@ -106,10 +151,13 @@ async fn fetch(
         None => return Ok(()),
     };
     context.event(&JobEvent::Downloading(url));
-    match place.save(to).await.map_err(failed(url))? {
-        Some(_) => Ok(()),
-        None => Err(missing(url)),
-    }
+    let saved = place.save(to, context.downloads()).await;
+    let bytes = saved.map_err(failed(url))?.ok_or_else(|| missing(url))?;
+    context.event(&JobEvent::Downloaded {
+        bytes,
+        total: Some(bytes),
+    });
+    Ok(())
 }
 
 fn missing(url: &str) -> JobError {
@@ -129,7 +177,7 @@ async fn fetch_points(
     context: &Context,
 ) -> Result<Option<File>> {
     let path = PathBuf::from(url);
-    let format = options.format.or_else(|| Format::of(&path).ok());
+    let format = options.format.or_else(|| format_of(&path));
     let is_part = options.bbox.is_some() || options.resolution.is_some();
     if !is_part || !matches!(format, Some(Format::Las | Format::Laz)) {
         return Ok(Some(to));

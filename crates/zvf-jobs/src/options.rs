@@ -51,9 +51,23 @@ macro_rules! new_store {
                 #[arg(value_name = "DST")]
                 target: String,
                 $($own)*
+                /// Records the progress in FILE until DST is complete: the same command continues after an interruption
+                #[arg(long, value_name = "FILE")]
+                #[schemars(extend("format" = "path"))]
+                journal: Option<std::path::PathBuf>,
                 /// Removes what an interrupted writer left at DST; a finished store is never touched
                 #[arg(long)]
                 clear_leftovers: bool,
+            }
+        }
+
+        impl $name {
+            /// How the new store is written.
+            fn writing(&self, context: &crate::Context) -> crate::error::Result<zvf_encode::WriteOptions> {
+                crate::checks::outside("journal", self.journal.as_deref())?;
+                let mut write = context.writing(self.clear_leftovers);
+                write.journal.clone_from(&self.journal);
+                Ok(write)
             }
         }
     };

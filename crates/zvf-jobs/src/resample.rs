@@ -60,7 +60,7 @@ macro_rules! lines {
 
             pub(crate) async fn run(&self, context: &Context) -> Result<ResampleReport> {
                 let mut options = ResampleOptions::new(self.spacing()?);
-                options.write = context.writing(self.clear_leftovers);
+                options.write = self.writing(context)?;
                 resampled(&self.source, &self.target, options, context).await
             }
         })*

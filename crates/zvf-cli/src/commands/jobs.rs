@@ -1,7 +1,7 @@
 //! Runs a job of `zvf-jobs` in a terminal, or prints it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
 use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
@@ -154,10 +154,17 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
 /// The context of a job: the flags, and displays on stderr.
 pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, display) = (job.unit(), context.shows_progress());
-    let read = Arc::new(match unit {
+    let counts = move || match unit {
         "bytes" => Progress::of_bytes(display),
         unit => Progress::new(unit, display && !unit.is_empty()),
-    });
+    };
+    // A display of each download replaces that of the counts.
+    let read = Arc::new(Mutex::new(counts()));
+    let show = |read: &Mutex<Progress>, change: &dyn Fn(&mut Progress)| {
+        if let Ok(mut read) = read.lock() {
+            change(&mut read);
+        }
+    };
     // After all input is read, the display of steps replaces the display of input.
     let steps = Arc::new(OnceLock::<Progress>::new());
     let (shown, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
@@ -170,13 +177,24 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     zvf_jobs::Context::new()
         .with_write(write)
         .with_memory_budget(context.common.memory_budget)
-        .with_progress(Arc::new(move |done| progress.add(done)))
+        .with_progress(Arc::new(move |done| {
+            show(&progress, &|read| read.add(done));
+        }))
         .with_log(Arc::new(move |warning| {
             warn(&format!("warning: {warning}"))
         }))
         .with_events(Arc::new(move |event| match event {
             JobEvent::Note(note) => say(note),
-            JobEvent::Downloading(url) => say(&format!("downloading {url}")),
+            JobEvent::Downloading(url) => {
+                say(&format!("downloading {url}"));
+                show(&read, &|read| *read = Progress::of_bytes(display));
+            }
+            JobEvent::Downloaded { bytes, total } => {
+                show(&read, &|read| match *total == Some(*bytes) {
+                    true => *read = counts(),
+                    false => read.downloaded(*bytes, *total),
+                })
+            }
             JobEvent::ChunksChosen { spec, reason } => {
                 say(&format!("{} ({reason})", import::shape(spec)));
             }
@@ -185,9 +203,9 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
                 counted(*batches, "batch"),
                 counted(*vertices, "vertex")
             )),
-            JobEvent::Total(total) => read.total(*total),
+            JobEvent::Total(total) => show(&read, &|read| read.total(*total)),
             JobEvent::Writing => {
-                read.end();
+                show(&read, &|read| read.end());
                 let _ = steps.set(Progress::of_steps(display));
             }
             _ => {}
@@ -213,9 +231,9 @@ fn changed(job: &Job) -> Option<(&str, String)> {
     let store = job.changes()?;
     match job {
         Job::Copy(_) => made(store, job.name(), true),
-        Job::Split(_) | Job::Create(_) | Job::Merge(_) | Job::Resample(_) | Job::Simplify(_) => {
-            made(store, job.name(), false)
-        }
+        Job::Split(_) | Job::Create(_) | Job::Merge(_) => made(store, job.name(), false),
+        Job::Resample(options) => made(store, job.name(), options.journal.is_some()),
+        Job::Simplify(options) => made(store, job.name(), options.journal.is_some()),
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
         Job::Import(options) if options.is_step() => Some(stepped(store)),

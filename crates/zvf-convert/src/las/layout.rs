@@ -91,7 +91,7 @@ zvf_format::layout! {
         pub reserved: [u8; 2],
         /// 1 to 10: type of a number, 11 to 30: of two or three numbers; 0: opaque bytes
         pub data_type: u8,
-        /// bit 0: no data value, bit 3: scaled, bit 4: offset; for opaque bytes their number
+        /// bit 0: no data value, bits 1 and 2: lowest and highest, bit 3: scaled, bit 4: offset; for opaque bytes their number
         pub options: u8,
         /// its name, padded with zeros
         pub name: [u8; 32],
@@ -99,7 +99,7 @@ zvf_format::layout! {
         pub unused: [u8; 4],
         /// values that mark missing data: whole numbers or float64, eight bytes each
         pub no_data: [U64; 3],
-        /// lowest and highest value, not used
+        /// lowest and highest numbers, as no_data
         pub range as "min, max": [U64; 6],
         /// factors
         pub scale: [F64; 3],

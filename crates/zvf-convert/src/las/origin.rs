@@ -155,6 +155,9 @@ pub(super) struct Described {
     /// The stored numbers that mark a missing value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) no_data: Option<[Number; 3]>,
+    /// Whether the lowest and highest numbers are stated. They are those of the points of a file, and differ between files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) range: bool,
 }
 
 /// The descriptions of extra bytes of a stored header.
@@ -169,8 +172,17 @@ const LAST_TYPE: u8 = 30;
 
 /// Bits of the options of extra bytes.
 const NO_DATA: u8 = 1;
+pub(super) const MIN: u8 = 2;
+pub(super) const MAX: u8 = 4;
 pub(super) const SCALED: u8 = 8;
 pub(super) const OFFSET: u8 = 16;
+
+impl ExtraBytes {
+    /// Whether a number marks missing values.
+    pub(super) fn states_no_data(&self) -> bool {
+        self.data_type != 0 && self.options & NO_DATA != 0
+    }
+}
 
 impl Described {
     /// What extra bytes state besides name and type; `None` if it is nothing.
@@ -193,15 +205,17 @@ impl Described {
                 [Some(a), Some(b), Some(c)] if has(NO_DATA) => Some([a, b, c]),
                 _ => None,
             },
+            range: has(MIN | MAX),
         };
         let is_stated = !found.description.is_empty()
             || found.scale.is_some()
             || found.offset.is_some()
-            || found.no_data.is_some();
+            || found.no_data.is_some()
+            || found.range;
         is_stated.then_some(found)
     }
 
-    /// Puts it into the description of extra bytes of the same type.
+    /// Puts it into the description of extra bytes of the same type; a range is marked, and stated after the points.
     pub(super) fn put(&self, extra: &mut ExtraBytes) {
         let kind = extra.kind();
         let to = extra.description.iter_mut();
@@ -220,6 +234,9 @@ impl Described {
         if let Some([Some(a), Some(b), Some(c)]) = no_data {
             extra.options |= NO_DATA;
             extra.no_data = [a, b, c].map(|one| u64::from_le_bytes(one).into());
+        }
+        if self.range {
+            extra.options |= MIN | MAX;
         }
     }
 
@@ -287,6 +304,8 @@ impl Described {
             scale: None,
             offset: None,
             no_data: self.no_data.clone().filter(|_| is_same),
+            // The options of opaque bytes are their number.
+            range: self.range && data_type != 0,
             ..self.clone()
         }
     }

@@ -19,12 +19,13 @@ use zvf_store::Names;
 
 use super::crs;
 use super::fields::{LATE, RETURN, RETURNS, of_format};
-use super::header::{CLASSES, COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, STANDARD_TIME};
+use super::header::{CLASSES, COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, SIZES, STANDARD_TIME};
 use super::layout::{Head, Record, Tail};
 use super::origin::Origin;
 #[cfg(feature = "laz")]
 use super::pack::Chunks;
 use super::plan::{Kept, LONGEST, NARROW, Plan, Put, Survey, WAY_OUT, name, too_long};
+use super::ranges::Range;
 use crate::export::job::{ALL, Batches, Job, VERTICES};
 use crate::export::schemas::{Schemas, attribute};
 use crate::numbers::{Floats, floats, positions, without_nulls};
@@ -153,6 +154,9 @@ struct Points<'a> {
     records: u32,
     /// First byte of the points.
     first: u64,
+    /// First byte of the descriptions of extra bytes.
+    extra_at: u64,
+    ranges: Vec<Range>,
     #[cfg(feature = "laz")]
     chunks: Option<Chunks>,
     rows: u64,
@@ -181,7 +185,8 @@ impl<'a> Points<'a> {
     ) -> Result<Self, ConvertError> {
         let mut records = Vec::new();
         let mut count = 0_u32;
-        let mut add = |(user, id): (&str, u16), data: &[u8]| -> Result<(), ConvertError> {
+        // Returns the place of the data among the records.
+        let mut add = |(user, id): (&str, u16), data: &[u8]| -> Result<usize, ConvertError> {
             let length = u16::try_from(data.len());
             let length =
                 length.map_err(|_| too_long(format!("{} bytes of descriptions", data.len())))?;
@@ -193,14 +198,16 @@ impl<'a> Points<'a> {
                 description: [0; 32],
             };
             records.extend_from_slice(record.as_bytes());
+            let at = records.len();
             records.extend_from_slice(data);
             count = count.saturating_add(1);
-            Ok(())
+            Ok(at)
         };
+        let own = SIZES.get(usize::from(plan.format));
+        let own = *own.or_bug("a point format beyond 10")?;
         #[cfg(feature = "laz")]
         let chunks = if job.format == Format::Laz {
-            let own = super::header::SIZES.get(usize::from(plan.format));
-            let extra = own.and_then(|own| plan.length.checked_sub(*own));
+            let extra = plan.length.checked_sub(own);
             let extra = extra.and_then(|extra| u16::try_from(extra).ok());
             let extra = extra.or_bug("a point shorter than its format")?;
             let chunks = Chunks::new(plan.format, plan.length, extra)?;
@@ -209,8 +216,9 @@ impl<'a> Points<'a> {
         } else {
             None
         };
+        let mut extra_at = plan.head();
         if !plan.extra.is_empty() {
-            add(EXTRA, plan.extra.as_bytes())?;
+            extra_at += add(EXTRA, plan.extra.as_bytes())?;
         }
         if !origin.classes.is_empty() {
             add(CLASSES, &origin.class_record())?;
@@ -236,6 +244,8 @@ impl<'a> Points<'a> {
             encoding,
             records: count,
             first: (plan.head() + records.len()) as u64,
+            extra_at: extra_at as u64,
+            ranges: Range::of(&plan.extra, own),
             plan,
             #[cfg(feature = "laz")]
             chunks,
@@ -391,6 +401,10 @@ impl<'a> Points<'a> {
                 }
             }
         }
+        for range in &mut self.ranges {
+            let points = self.block.chunks_exact(length);
+            points.for_each(|point| range.add(point));
+        }
         if self.plan.has_no_returns() {
             for (_, cell) in of_format(self.plan.format)
                 .into_iter()
@@ -416,15 +430,25 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
-    /// Writes the header. Returns a text for each axis with rounded coordinates, with the largest difference.
+    /// Writes the header and the ranges of extra bytes. Returns a text for each axis with rounded coordinates, with the largest difference.
     fn finish(mut self) -> Result<Vec<String>, ConvertError> {
         #[cfg(feature = "laz")]
         if let Some(chunks) = self.chunks.take() {
             chunks.finish(self.first, &mut self.file, self.path)?;
         }
+        for range in &self.ranges {
+            let put = range.put(&mut self.plan.extra);
+            put.or_bug("a range that does not fit its type")?;
+        }
         let head = self.head()?;
-        let done = self.file.seek(SeekFrom::Start(0));
-        let done = done.and_then(|_| self.file.write_all(&head));
+        let mut parts = vec![(0, head.as_slice())];
+        if !self.ranges.is_empty() {
+            parts.push((self.extra_at, self.plan.extra.as_bytes()));
+        }
+        let done = parts.into_iter().try_for_each(|(at, bytes)| {
+            self.file.seek(SeekFrom::Start(at))?;
+            self.file.write_all(bytes)
+        });
         done.and_then(|()| self.file.flush())
             .map_err(|error| ConvertError::io(self.path, error))?;
         let rounded = self.extent.iter().enumerate();

@@ -31,7 +31,8 @@ const PIECE: usize = 1 << 16;
 pub struct ResampleOptions {
     /// The positions of the new points.
     pub points: NewPoints,
-    /// How the store is written.
+    /// How the store is written. With a [journal](WriteOptions::journal) the same call continues an interrupted one: the source is read again, and
+    /// what the journal has is skipped.
     pub write: WriteOptions,
     /// Memory of the query of the source.
     pub query_budget: Option<u64>,
@@ -135,6 +136,12 @@ pub fn resample<'a>(
         let row = row_bytes(&spec);
         let most = (options.write.memory_budget / 2).checked_div(row);
         let mut writer = StoreWriter::create(address, spec.clone(), options.write).await?;
+        if writer.batches() > 0 {
+            let vertices = writer.vertices();
+            done.notes.push(format!(
+                "continued after {vertices} vertices of the journal"
+            ));
+        }
         let mut resampling = Resampling {
             spec: &spec,
             sink: &mut writer,
@@ -159,8 +166,13 @@ pub fn resample<'a>(
             // Without groups, their attributes are dropped.
             if !groups.members().is_empty() {
                 done.groups = wide(groups.members().len());
-                writer.set_groups(&groups)?;
+                writer.groups(&groups)?;
             }
+        }
+        if !writer.is_caught_up() {
+            let found = "more data than come from this source";
+            let expected = "one that was begun with the same source and points";
+            return Err(ConvertError::usage("journal", found, expected));
         }
         writer.finish().await?;
         let mut seen = BTreeSet::new();

@@ -12,6 +12,7 @@ use zvf_store::{Need, Store};
 
 use super::options::AppendJob;
 use crate::error::Result;
+use crate::local_files::{LocalFiles, format_of, is_store_url};
 use crate::tables::{EditPlace, EditTable, EditTables};
 use crate::{ColumnOptions, Context, JobError, PartOptions};
 
@@ -52,18 +53,21 @@ impl From<EditTables> for Answered {
 }
 
 impl AppendJob {
-    /// Reads the sources.
+    /// Reads the sources; files at URLs are replaced in `local` by temporary ones.
     ///
     /// # Errors
     ///
     /// Misuse: files that do not fit the store or the options; the errors of the files and of the storage.
-    pub(super) async fn given(&self, context: &Context) -> Result<Given> {
+    pub(super) async fn given(&self, local: &mut LocalFiles, context: &Context) -> Result<Given> {
         let format = self.format.as_ref().and_then(|format| format.as_str());
         let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
         let store = opened(&self.store, Need::nothing(), context).await?;
         let place = Arc::new(EditPlace::of(&store, &self.place).await?);
         let mut options = Options::default();
         self.columns.apply(&mut options, context.memory_budget);
+        let mut fetched = Options::default();
+        fetched.format = self.format.as_ref().map(|format| *format.value());
+        self.points.apply(&mut fetched);
         let table = |file: &PathBuf| is_table(file, format.as_deref());
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
         let is_table = self.files.iter().all(table);
@@ -106,7 +110,8 @@ impl AppendJob {
                     ..Answered::from(tables)
                 })
             };
-            let files = self.files.clone();
+            *local = LocalFiles::of(&self.files, &fetched, context).await?;
+            let files = local.files.clone();
             let read = move || files.iter().map(read).collect::<Result<Vec<_>>>();
             return Ok(Given::Tables(blocking(move || Ok(read())).await??));
         }
@@ -122,10 +127,11 @@ impl AppendJob {
         }
         let mut options = place.options();
         options.kind = Some(store.kind());
-        options.format = self.format.as_ref().map(|format| *format.value());
+        options.format = fetched.format;
         options.ids = self.ids.rule(1);
         self.points.apply(&mut options);
-        let files = self.files.clone();
+        *local = LocalFiles::of(&self.files, &options, context).await?;
+        let files = local.files.clone();
         let import = blocking(move || Ok(Import::open(&files, &options))).await??;
         Ok(Given::Import(Box::new(import)))
     }
@@ -140,7 +146,7 @@ async fn opened(address: &str, need: Need, context: &Context) -> Result<Store> {
 
 /// Whether a path is a store, or could be the address of one.
 fn is_store(path: &Path) -> bool {
-    path.join("zarr.json").is_file() || path.to_string_lossy().contains("://")
+    path.join("zarr.json").is_file() || is_store_url(path)
 }
 
 /// Whether a path is a folder that a query wrote.
@@ -229,7 +235,7 @@ fn is_chain(kind: Kind) -> bool {
 fn is_table(file: &Path, format: Option<&str>) -> bool {
     let known = match format {
         Some(name) => Format::from_name(name),
-        None => Format::of(file).ok(),
+        None => format_of(file),
     };
     matches!(
         known,
