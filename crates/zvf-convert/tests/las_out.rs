@@ -169,7 +169,7 @@ fn files_of_all_point_formats_come_back_as_they_were() {
             for (ours, theirs) in records.iter().zip(wanted) {
                 assert_eq!((&ours.0, ours.1), (&theirs.0, theirs.1), "{name}");
                 match ours.1 {
-                    // Type, options and name of each, and the ranges that laspy states: those of floats are zeros.
+                    // Type, options and name of each entry. Ranges of whole numbers, too: for floats laspy writes zeros.
                     4 => {
                         let stated = |data: &[u8]| {
                             data.chunks_exact(192)
@@ -213,7 +213,7 @@ fn described(folder: &Folder) -> PathBuf {
         |at: usize, new: &[u8]| bytes[pair + at..pair + at + new.len()].copy_from_slice(new);
     put(3, &[1 | 2 | 4 | 8 | 16]);
     put(40, &[0_u64, 8, 0].map(u64::to_le_bytes).concat());
-    // Numbers are i and i + 1, of which the first of the one and the eighth of the other are missing.
+    // Point i has the numbers i and i + 1. The no-data values 0 and 8 leave 1 to 19 and 1 to 20.
     let range = [1_u64, 1, 0, 19, 20, 0];
     put(64, &range.map(u64::to_le_bytes).concat());
     put(112, &[0.5_f64, 0.1, 0.0].map(f64::to_le_bytes).concat());

@@ -155,7 +155,7 @@ pub(super) struct Described {
     /// The stored numbers that mark a missing value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) no_data: Option<[Number; 3]>,
-    /// Whether the lowest and highest numbers are stated. They are those of the points of a file, and differ between files.
+    /// Whether the entry states its lowest and highest number. The numbers depend on the points of a file and are not kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) range: bool,
 }

@@ -19,8 +19,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The entries that state a range; the first is at byte `at` of a point.
-    pub(super) fn of(extra: &[ExtraBytes], mut at: usize) -> Vec<Self> {
+    /// The entries that state a range; the first entry is at byte `at` of a point. `None` for an entry of numbers without bytes: a bug.
+    pub(super) fn of(extra: &[ExtraBytes], mut at: usize) -> Option<Vec<Self>> {
         let mut all = Vec::new();
         for (entry, one) in extra.iter().enumerate() {
             let (size, count) = (one.size(), one.count());
@@ -29,22 +29,22 @@ impl Range {
                     entry,
                     at,
                     kind: one.kind(),
-                    size: size.checked_div(count).unwrap_or(1),
+                    size: size.checked_div(count).filter(|size| *size > 0)?,
                     no_data: one
                         .states_no_data()
                         .then(|| one.no_data.map(|one| one.get())),
                     found: vec![None; count],
                 });
             }
-            at = at.saturating_add(size);
+            at += size;
         }
-        all
+        Some(all)
     }
 
-    /// Takes the numbers of a point.
-    pub(super) fn add(&mut self, point: &[u8]) {
-        let numbers = point.get(self.at..).unwrap_or_default();
-        let numbers = numbers.chunks_exact(self.size.max(1));
+    /// Takes the numbers of a point. `None` if the point is too short: a bug.
+    pub(super) fn add(&mut self, point: &[u8]) -> Option<()> {
+        let numbers = point.get(self.at..)?.get(..self.size * self.found.len())?;
+        let numbers = numbers.chunks_exact(self.size);
         for (at, (bytes, found)) in numbers.zip(&mut self.found).enumerate() {
             let Some(key) = key(self.kind, bytes) else {
                 continue;
@@ -56,9 +56,10 @@ impl Range {
             let [low, high] = found.unwrap_or([key; 2]);
             *found = Some([low.min(key), high.max(key)]);
         }
+        Some(())
     }
 
-    /// Puts the range into its entry, which states none if a number has no values.
+    /// Writes the range into its entry. If one of the numbers has no values in the file, the entry states no range. `None` is a bug.
     pub(super) fn put(&self, extra: &mut [ExtraBytes]) -> Option<()> {
         let extra = extra.get_mut(self.entry)?;
         let found: Option<Vec<[i128; 2]>> = self.found.iter().copied().collect();
@@ -108,7 +109,8 @@ fn bits(number: i64) -> u64 {
     u64::from_le_bytes(number.to_le_bytes())
 }
 
-/// The bits of a float as a number in the order of floats, and the inverse: those of negative floats rise as the floats fall.
+/// Maps the bits of a float64 to a number that sorts as the float does, and such a number back to the bits. Without it, negative floats
+/// sort backwards.
 fn ordered(bits: i64) -> i64 {
     match bits < 0 {
         true => bits ^ i64::MAX,

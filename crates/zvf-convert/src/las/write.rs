@@ -245,7 +245,7 @@ impl<'a> Points<'a> {
             records: count,
             first: (plan.head() + records.len()) as u64,
             extra_at: extra_at as u64,
-            ranges: Range::of(&plan.extra, own),
+            ranges: Range::of(&plan.extra, own).or_bug("extra bytes without bytes")?,
             plan,
             #[cfg(feature = "laz")]
             chunks,
@@ -402,8 +402,9 @@ impl<'a> Points<'a> {
             }
         }
         for range in &mut self.ranges {
-            let points = self.block.chunks_exact(length);
-            points.for_each(|point| range.add(point));
+            let mut points = self.block.chunks_exact(length);
+            let added = points.try_for_each(|point| range.add(point));
+            added.or_bug("a point shorter than its extra bytes")?;
         }
         if self.plan.has_no_returns() {
             for (_, cell) in of_format(self.plan.format)
