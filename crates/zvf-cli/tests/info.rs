@@ -39,9 +39,8 @@ fn small_chunks_and_many_files_are_hinted_at() -> Result<()> {
         assert!(hints.iter().all(|hint| text.contains(hint)), "{text}");
         Ok(hints)
     };
-    let chunks =
-        "1200 chunks have 1 vertices each on average, where imports aim at 10000: `zvf doctor";
-    let files = "each of 1200 chunks is a file of each array: `zvf rechunk";
+    let chunks = "1 200 chunks with 1 vertex each on average are small: `zvf doctor";
+    let files = "1 200 chunks in files of their own: `zvf rechunk";
     let both = hints("files.zv")?;
     assert!(
         both.len() == 2 && both[0].starts_with(chunks) && both[1].starts_with(files),

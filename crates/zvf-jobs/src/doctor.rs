@@ -24,9 +24,8 @@ const CELLS: usize = 16;
 /// At most so many chunks are read to count their vertices.
 const CHUNKS: usize = 256;
 
-/// Vertices that imports aim at for a chunk, and the median below which a larger chunk is advised.
+/// Vertices that imports aim at for a chunk.
 const WANTED: u64 = 10_000;
-const FEW: u64 = 1_000;
 
 /// The array of groups of links, below its level.
 const LINK_FRAGMENTS: &str = "link_fragments";
@@ -84,6 +83,9 @@ options! {
 }
 
 impl DoctorJob {
+    /// Vertices of a chunk, by the median of a level, below which larger chunks are advised.
+    pub const FEW_VERTICES: u64 = 1_000;
+
     pub(crate) fn check(&self) -> Result<(), JobError> {
         Ok(())
     }
@@ -393,7 +395,7 @@ impl Doctor<'_> {
         let (Some(low), Some(middle), Some(high)) = (at(1), at(5), at(9)) else {
             return Ok(());
         };
-        if *middle >= FEW {
+        if *middle >= DoctorJob::FEW_VERTICES {
             return Ok(());
         }
         let sum: u64 = counts.iter().sum();

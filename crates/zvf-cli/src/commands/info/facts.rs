@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use zvf_jobs::DoctorJob;
 use zvf_meta::{ArrayDoc, Axis, Refinement};
 use zvf_store::{
     ContainerKind, GridArray, Level, LinkFamily, SideGroups, Store, TypedArray, Usage,
 };
+
+use crate::output::table::counted;
 
 /// Everything about a store.
 #[derive(Debug)]
@@ -413,9 +416,8 @@ impl LevelFacts {
     }
 }
 
-/// Chunks of a level above which its chunks are judged, and vertices in each below which they are small: 10,000 are what imports aim at.
+/// Chunks of a level up to which there are no hints.
 const MANY_CHUNKS: u64 = 1000;
-const FEW_VERTICES: u64 = 1000;
 
 impl Facts {
     /// What would make questions to the store cheaper, as far as its documents show it, with the command.
@@ -425,10 +427,12 @@ impl Facts {
         };
         let mut hints = Vec::new();
         let each = level.vertices / level.chunks.max(1);
-        if each < FEW_VERTICES {
+        if each < DoctorJob::FEW_VERTICES {
             hints.push(format!(
-                "{} chunks have {each} vertices each on average, where imports aim at 10000: `zvf doctor {}` suggests a shape",
-                level.chunks, self.store
+                "{} with {} each on average are small: `zvf doctor {}` suggests a larger shape",
+                counted(level.chunks, "chunk"),
+                counted(each, "vertex"),
+                self.store
             ));
         }
         let vertices = level
@@ -437,8 +441,9 @@ impl Facts {
             .find(|one| one.path.ends_with("/vertices"));
         if vertices.is_some_and(|one| one.container == "grid") {
             hints.push(format!(
-                "each of {} chunks is a file of each array: `zvf rechunk {} NEW --shard-shape auto` stores many in one",
-                level.chunks, self.store
+                "{} in files of their own: `zvf rechunk {} NEW --shard-shape auto` stores many in one file",
+                counted(level.chunks, "chunk"),
+                self.store
             ));
         }
         hints
