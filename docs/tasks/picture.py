@@ -1,8 +1,6 @@
-import subprocess
-import sys
 from pathlib import Path
 
-# The package contains the program.
-line = "plot tracts.zarrvectors --view x-z --size 320x240 -o tracts.png --quiet"
-subprocess.run([sys.executable, "-m", "zvf", *line.split()], check=True)
+import zvf
+
+zvf.plot("tracts.zarrvectors", "tracts.png", view="x-z", size=[320, 240])
 print(Path("tracts.png").stat().st_size)

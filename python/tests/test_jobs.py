@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nibabel
 import numpy as np
+import PIL.Image
 import pytest
 
 import zvf
@@ -82,6 +83,31 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
     for begins in (zvf.vacuum, zvf.edit, zvf.validate):
         with pytest.raises(zvf.MisuseError, match="trace_io: found it for a job"):
             begins(tracts, trace_io=tmp_path / "requests.ndjson")
+
+
+def test_a_picture_is_a_file(tmp_path: Path) -> None:
+    stores = []
+    for name, place in [("left", [2.0, 4.0, 0.0]), ("right", [7.0, 1.0, 0.0])]:
+        stores.append(tmp_path / f"{name}.zv")
+        zvf.write(stores[-1], kind="point_cloud", positions=np.array([place], dtype=np.float32), chunk_shape=[10, 10, 10])
+    camera = {"center": [5, 2.5, 0], "units_per_pixel": 0.1, "size": [100, 50], "view": "xy"}
+    style = {"color": ["red", "blue"], "background": "white", "bare": True, "point_size": 9, "fading": 0}
+    file = tmp_path / "points.png"
+    done = zvf.plot(stores, file, **camera, **style)
+    assert (done["file"], done["size"]) == (str(file), [100, 50])
+    assert [layer["vertices"] for layer in done["layers"]] == [1, 1]
+    with PIL.Image.open(file) as image:
+        pixels = np.asarray(image.convert("RGB")).astype(int)
+    assert pixels.shape == (50, 100, 3)
+    red = (pixels[..., 0] > 150) & (pixels[..., 2] < 100)
+    blue = (pixels[..., 2] > 150) & (pixels[..., 0] < 100)
+    # x = 2 and 7 are 20 and 70 pixels from the left, y = 4 and 1 are 10 and 40 from the top.
+    for found, (row, column) in [(red, (10, 20)), (blue, (40, 70))]:
+        np.testing.assert_allclose(np.argwhere(found).mean(axis=0), [row, column], atol=1)
+    zvf.plot(stores[0], tmp_path / "points.svg", bare=True)
+    assert (tmp_path / "points.svg").read_text().startswith("<svg ")
+    with pytest.raises(zvf.MisuseError, match="color: found 2 for 1 stores"):
+        zvf.plot(stores[0], file, color=["red", "blue"])
 
 
 def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
