@@ -73,7 +73,7 @@ def append(
 ) -> dict[str, Any]:
     """Adds objects or points to a store from files of any format that `import_` reads, directories that `zvf query -o DIR` wrote, or other stores.
 
-    Files and stores may be URLs: a URL is that of a file if it has the ending of one, or with `format`. All of it at once, or nothing. The options are those of `zvf append`: `schema("append")` has their documentation and defaults; `ids`, `scale` and mappings
+    Files and stores may be URLs: a URL is taken as a file if its ending is that of a known format or `format` is given, else as a store. All of it at once, or nothing. The options are those of `zvf append`: `schema("append")` has their documentation and defaults; `ids`, `scale` and mappings
     are as in `import_`. The report has the ids that objects got.
     """
     return _run("append", _of_files(url, files, ids, options), None)

@@ -199,7 +199,7 @@ fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
     let home = tempfile::tempdir()?;
     let mut table = "object_id,x,y,z\n".to_owned();
     for line in 0..80 {
-        // A zigzag, of which a simplification leaves nothing out.
+        // A zigzag: the simplification below removes no point of it.
         let rows =
             (0..2000).map(|at| format!("{line},{},{},{line}\n", at / 2, line * 3 + at % 2 * 2));
         table.extend(rows);

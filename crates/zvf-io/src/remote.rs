@@ -26,7 +26,8 @@ use crate::versions::{Role, State};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
 use zvf_grid::int::wide;
 
-/// Called with the bytes of an object that were saved, and the length that the server states. After a failure it starts over.
+/// Called after each piece of a download: with the bytes that were saved so far, and the length of the object if the server states it.
+/// After a failure that is retried, the bytes begin at 0 again.
 pub type SaveProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
 
 /// A prefix of an object store.

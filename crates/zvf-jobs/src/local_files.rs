@@ -123,7 +123,7 @@ pub(crate) fn format_of(file: &Path) -> Option<Format> {
     Format::of(url(file).map_or(file, path)).ok()
 }
 
-/// Whether a URL is that of a store: its ending is not that of a file that an import reads.
+/// Whether a URL is taken as a store: its ending is not that of a format.
 pub(crate) fn is_store_url(file: &Path) -> bool {
     url(file).is_some() && format_of(file).is_none()
 }

@@ -449,11 +449,11 @@ pub struct PlotCamera {
     pub up: [f64; 3],
     /// A position, in units of the first store.
     pub target: [f64; 3],
-    /// Its place in the picture, in pixels from the upper left corner.
+    /// Where the target is in the picture, in pixels from the upper left corner.
     pub target_pixel: [f64; 2],
-    /// Width of a pixel at the target.
+    /// Width of a pixel at the target, in units of the first store.
     pub units_per_pixel: f64,
-    /// From the viewer to the target; `None` if rays are parallel.
+    /// Distance of the viewer from the target, in units of the first store; `None` without perspective.
     pub distance: Option<f64>,
 }
 
@@ -470,15 +470,15 @@ impl PlotCamera {
     }
 }
 
-/// What was drawn of a store.
+/// The share of one store in a picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlotLayer {
-    /// The store.
+    /// Path or URL of the store.
     pub store: String,
-    /// The level.
+    /// Number of the level that was drawn.
     pub level: u32,
-    /// Vertices that were read.
+    /// Number of vertices that were read.
     pub vertices: u64,
     /// The numbers at the ends of the colour map, if colours show numbers.
     pub range: Option<[f64; 2]>,

@@ -415,8 +415,8 @@ impl Store {
             return Ok(());
         };
         let key_rank = doc.key_rank(self.inner.root.dims());
-        // The keys of its arrays are compared with those of the vertices, which are parsed once. What else they need, or lack, is found
-        // when the level is built.
+        // The object index is checked against the chunk keys of the vertices: build those first, so that their document is parsed once.
+        // A failure here, and further questions, come again when the level is built, which reports them.
         let _ = tree.named_grid(&format!("{level}/vertices"), key_rank, &mut Vec::new());
         let index = match tree.object_index(level, key_rank) {
             Ok(Some(index)) if index.len() <= MOST && index.has_unread_ids() => index,

@@ -123,7 +123,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// All commands with their arguments; those of [`clap::CommandFactory::command`] have none before they are used.
+    /// All commands with their arguments. [`clap::CommandFactory::command`] returns commands without arguments, see [`OnDemand`].
     pub(crate) fn described() -> clap::Command {
         let mut program = Self::command();
         program.build();

@@ -1,4 +1,4 @@
-//! Arguments that are described to clap only when their command is used.
+//! Arguments of a command that clap builds only when the command is used.
 
 use std::ops::Deref;
 
@@ -7,8 +7,8 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// The arguments `T` of a command, kept on the heap.
 ///
-/// The descriptions of all commands together take clap some milliseconds, as long as a small query. With this, only the command that
-/// is used describes its arguments; a [`Command`] that was not parsed has them after [`Command::build`].
+/// clap takes some milliseconds to build the arguments of all commands, as long as a small query takes. With this type it builds those
+/// of the command on the command line alone. [`Command::build`] builds them for all commands.
 #[derive(Debug)]
 pub(crate) struct OnDemand<T>(Box<T>);
 
@@ -46,7 +46,7 @@ impl<T: Args> Args for OnDemand<T> {
     }
 }
 
-/// Adds the arguments, and keeps the texts that the command has already: those of its variant, before those of `T`.
+/// Adds the arguments of `T`. The texts that the variant of the enum gave the command replace those of `T`.
 fn described<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long = command.get_long_about().cloned();

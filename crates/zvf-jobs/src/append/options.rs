@@ -12,8 +12,8 @@ options! {
     AppendJob {
         /// Path or URL of the store
         store: String,
-        /// Files of one format, as paths or URLs, directories that `zvf query -o DIR` wrote, or paths or URLs of stores. A URL is that of a file if it
-        /// has the ending of one, or with --format
+        /// Files of one format, directories that `zvf query -o DIR` wrote, or stores; paths or URLs. A URL is taken as a file if its ending is that
+        /// of a known format or --format is given, else as a store
         #[arg(value_name = "FILE|DIR|STORE", required = true, num_args = 1..)]
         files: Vec<PathBuf>,
         /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
