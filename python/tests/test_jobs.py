@@ -99,11 +99,10 @@ def test_a_picture_is_a_file(tmp_path: Path) -> None:
     with PIL.Image.open(file) as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
     assert pixels.shape == (50, 100, 3)
-    red = (pixels[..., 0] > 150) & (pixels[..., 2] < 100)
-    blue = (pixels[..., 2] > 150) & (pixels[..., 0] < 100)
-    # x = 2 and 7 are 20 and 70 pixels from the left, y = 4 and 1 are 10 and 40 from the top.
-    for found, (row, column) in [(red, (10, 20)), (blue, (40, 70))]:
-        np.testing.assert_allclose(np.argwhere(found).mean(axis=0), [row, column], atol=1)
+    redder = pixels[..., 0] - pixels[..., 2]
+    # x = 2 and 7 are 20 and 70 pixels from the left, y = 4 and 1 are 10 and 40 from the top; the middle of pixel N is N + 0.5.
+    for found, place in [(redder > 50, (10, 20)), (redder < -50, (40, 70))]:
+        np.testing.assert_allclose(np.argwhere(found).mean(axis=0) + 0.5, place, atol=0.6)
     zvf.plot(stores[0], tmp_path / "points.svg", bare=True)
     assert (tmp_path / "points.svg").read_text().startswith("<svg ")
     with pytest.raises(zvf.MisuseError, match="color: found 2 for 1 stores"):
