@@ -25,7 +25,7 @@ pub(crate) fn write<W: io::Write>(writer: W, document: &impl Serialize) -> serde
 struct Indented {
     inner: PrettyFormatter<'static>,
     name: Name,
-    /// In how many lists that are one line the writer is: in a presence list, and in those that it should not have.
+    /// Depth of nested lists on one line: above 1 only in a presence list that holds lists, which no store should have.
     on_one_line: usize,
 }
 
@@ -33,7 +33,7 @@ struct Indented {
 enum Name {
     /// It is being written.
     Begun,
-    /// It was that of a presence list, whose value comes next.
+    /// It was `nonempty_chunks`; its value comes next.
     Presence,
     Other,
 }
