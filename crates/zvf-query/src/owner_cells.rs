@@ -7,7 +7,7 @@ use zvf_store::owners::{NOBODY, SEVERAL};
 use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex};
 
 use crate::QueryError;
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
@@ -18,11 +18,13 @@ use zvf_store::format::int;
 const CELLS: usize = 1024;
 const AHEAD: usize = 8;
 
-/// The owner of each fragment of each chunk of a query.
+/// The owner of each fragment of the chunks of a query.
 #[derive(Debug)]
 pub(crate) struct OwnerCells {
     /// The owners of each chunk, up to the last fragment with an owner.
     chunks: Vec<Box<[i64]>>,
+    /// The owners of chunks from this one on have not been read.
+    until: Slot,
 }
 
 /// The cells of the owner column for some chunks; `None` without a usable column.
@@ -45,9 +47,25 @@ impl OwnerCells {
     ///
     /// I/O; malformed cells.
     pub(crate) async fn read(reader: &Arc<Reader>, round: u32) -> Result<Option<Self>, QueryError> {
-        let Some(wants) = wants(&reader.level, &reader.table) else {
+        Self::read_until(reader, Slot::MAX, round, None).await
+    }
+
+    /// As [`read`](Self::read), of the chunks before `until`, without those that are `known`.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub(crate) async fn read_until(
+        reader: &Arc<Reader>,
+        until: Slot,
+        round: u32,
+        known: Option<&Self>,
+    ) -> Result<Option<Self>, QueryError> {
+        let Some(mut wants) = wants(&reader.level, &reader.table) else {
             return Ok(None);
         };
+        let from = known.map_or(0, |known| known.until);
+        wants.retain(|(slot, _)| (from..until).contains(slot));
         let parts: Vec<Vec<(Slot, CellWant)>> = wants.chunks(CELLS).map(<[_]>::to_vec).collect();
         let parts = parts.into_iter().map(|part| {
             let reader = Arc::clone(reader);
@@ -63,7 +81,8 @@ impl OwnerCells {
             });
             async move { read.await? }
         });
-        let mut chunks = vec![Box::default(); reader.table.len()];
+        let none = || vec![Box::default(); reader.table.len()];
+        let mut chunks = known.map_or_else(none, |known| known.chunks.clone());
         let mut parts = stream::iter(parts).buffered(AHEAD);
         while let Some(part) = parts.try_next().await? {
             for (slot, owners) in part {
@@ -75,7 +94,12 @@ impl OwnerCells {
                 }
             }
         }
-        Ok(Some(Self { chunks }))
+        Ok(Some(Self { chunks, until }))
+    }
+
+    /// Whether the owners of a chunk have been read.
+    pub(crate) fn has(&self, slot: Slot) -> bool {
+        slot < self.until
     }
 
     /// The fragments of one chunk with an owner, and their owners.
@@ -103,6 +127,9 @@ impl OwnerCells {
             let Some(fragments) = chunk.fragments.as_ref().filter(|_| chunk.kept.len() > 0) else {
                 continue;
             };
+            self.has(slot)
+                .then_some(())
+                .or_bug("owners of rows that were not read")?;
             for (fragment, id) in self.of(slot) {
                 let rows = fragments.get(fragment);
                 if rows.is_some_and(|rows| rows.kept(&chunk.kept) > 0) {

@@ -14,8 +14,8 @@ use crate::QueryError;
 use crate::error::{OrBug, Place};
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
-use crate::manifests::Walk;
-use crate::owner_cells::walk_of_kept;
+use crate::manifests::{Walk, walk_all};
+use crate::owner_cells::{OwnerCells, walk_of_kept};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::RowMap;
@@ -80,9 +80,10 @@ impl Scan {
         let pass = plan_pass(p, ask, prune)?;
         let (prune, scope, probe) = (pass.pruned, pass.scope.clone(), probe(p, &pass));
         let (reader, here) = (Arc::clone(&pass.vertices.reader), pass.vertices.here);
+        let expected = pass.expected(p, ask.limit);
         let stop = Arc::new(AtomicBool::new(false));
         let mut jobs = jobs(p, pass, &stop);
-        let side = side(p, ask, &reader, scope);
+        let side = side(p, ask, &reader, scope, expected);
         let placed = placed(p, &reader, probe);
         let (first, side, placed) = futures::join!(jobs.next(), side, placed);
         let (first, placed) = (first?, placed?);
@@ -155,6 +156,38 @@ impl Scan {
         let order = order.then_some((scope, p.round.saturating_add(1)));
         let walk = walk_of_kept(cells, &self.reader, kept, (index, ids), order).await?;
         Ok(Some(Arc::new(walk)))
+    }
+
+    /// Reads the owners of the chunks of a group, unless they are known. Returns whether it did: [`owners`](Self::owners) are others then.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells and manifests.
+    pub(crate) async fn read_owners(
+        &mut self,
+        p: &Prepared,
+        group: &GroupOut,
+    ) -> Result<bool, QueryError> {
+        let side = &mut self.side;
+        let last = group.chunks.iter().map(|(slot, _)| *slot).max();
+        let (Some(cells), Some(index), Some(scope), Some(last)) =
+            (&side.cells, p.level.object_index(), &side.scope, last)
+        else {
+            return Ok(false);
+        };
+        if cells.has(last) {
+            return Ok(false);
+        }
+        let round = p.round.saturating_add(1);
+        let until = last.saturating_add(1);
+        let more = OwnerCells::read_until(&self.reader, until, round, Some(cells)).await?;
+        if let Some(more) = more {
+            side.cells = Some(Arc::new(more));
+            return Ok(true);
+        }
+        let (ids, walk) = walk_all(index, &self.reader, scope, round).await?;
+        (side.ids, side.walk, side.cells) = (Some(ids), Some(Arc::new(walk)), None);
+        Ok(true)
     }
 
     /// Sets the limit on rows, before the first one is read.

@@ -137,6 +137,18 @@ pub(crate) struct Pass {
     pub(crate) pruned: bool,
 }
 
+impl Pass {
+    /// The chunks before this one probably have all rows of an answer: with a limit and without conditions those of the groups that are
+    /// requested first.
+    pub(crate) fn expected(&self, p: &Prepared, limit: Option<u64>) -> Slot {
+        let first = self.pace.groups.iter().take(self.pace.window).last();
+        match first {
+            Some(first) if limit.is_some() && takes_every_row(p) => first.end,
+            _ => Slot::MAX,
+        }
+    }
+}
+
 /// Plans a pass; with `prune`, only over chunks that may have rows of the answer.
 ///
 /// # Errors
@@ -222,6 +234,11 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
     }
 }
 
+/// Whether every row of the chunks of a query is in the answer, up to the limit.
+fn takes_every_row(p: &Prepared) -> bool {
+    p.query.bbox.is_none() && p.query.filter.is_none() && p.query.within.is_none()
+}
+
 /// Computes the groups and their number in flight.
 fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     let owners = int::wide(p.table.owner_bytes());
@@ -232,9 +249,8 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     };
     let pace = Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load);
     // Every row is in the answer, so the first group is enough.
-    let whole = p.query.bbox.is_none() && p.query.filter.is_none();
     match (limit, pace.groups.first()) {
-        (Some(limit), Some(first)) if whole && limit < load.rows(first) => {
+        (Some(limit), Some(first)) if takes_every_row(p) && limit < load.rows(first) => {
             Pace { window: 1, ..pace }
         }
         _ => pace,

@@ -21,6 +21,7 @@ use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
+use zvf_store::format::int;
 
 /// The data that was read in addition to the cells.
 #[derive(Debug, Default)]
@@ -50,12 +51,13 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
-/// Reads the information about objects, and their attributes.
+/// Reads the information about objects, and their attributes; owners of the chunks before `expected`.
 pub(crate) async fn side(
     p: &Prepared,
     ask: &Ask,
     reader: &Arc<Reader>,
     scope: Option<Candidates>,
+    expected: Slot,
 ) -> Result<Side, QueryError> {
     let Some(index) = p.level.object_index() else {
         return Ok(Side::default());
@@ -72,7 +74,8 @@ pub(crate) async fn side(
             None => Ok(None),
         }
     };
-    let known = of_objects(index, reader, &scope, ask.objects_by, p.round);
+    let needed = (ask.objects_by, expected);
+    let known = of_objects(index, reader, &scope, needed, p.round);
     let (known, values) = futures::try_join!(known, values)?;
     Ok(Side { values, ..known })
 }
@@ -83,7 +86,7 @@ async fn of_objects(
     index: &ObjectIndex,
     reader: &Arc<Reader>,
     scope: &Scope,
-    needed: OfObjects,
+    (needed, expected): (OfObjects, Slot),
     round: u32,
 ) -> Result<Side, QueryError> {
     let mut side = Side::default();
@@ -91,12 +94,13 @@ async fn of_objects(
         return Ok(side);
     }
     // If all chunks are read, every object with vertices is needed.
-    let whole = reader.table.len() >= reader.level.vertices().presence().len();
+    let chunks = reader.level.vertices().presence().len();
+    let whole = reader.table.len().min(int::index(expected)) >= chunks;
     let cells = async {
         if whole && needed == OfObjects::Order {
             return Ok(None);
         }
-        OwnerCells::read(reader, round).await
+        OwnerCells::read_until(reader, expected, round, None).await
     };
     let ids = async {
         // Ascending ids have the order of their rows.

@@ -53,12 +53,15 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         scan.limit(gate.await.unwrap_or(0));
     }
 
-    let owners = owned.then(|| scan.owners()).flatten();
+    let mut owners = owned.then(|| scan.owners()).flatten();
     if !counted && !sequential {
         scan.side.walk = None;
     }
     let mut shared = 0_u64;
     while let Some((mut group, taken)) = scan.next().await? {
+        if taken > 0 && scan.read_owners(&p, &group).await? && owned {
+            owners = scan.owners();
+        }
         if !vertices || taken == 0 {
             continue;
         }

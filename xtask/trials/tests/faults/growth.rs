@@ -1,4 +1,4 @@
-//! What a question costs does not depend on the size of the store: eleven questions of the same answer, in stores of 10,648 and 97,336 objects.
+//! What a question costs does not depend on the size of the store: twelve questions of the same answer, in stores of 10,648 and 97,336 objects.
 //!
 //! Documents are not counted: they list the chunks. Attributes of objects are left out: a table is one chunk, and is read as a whole.
 
@@ -145,6 +145,14 @@ fn questions(side: i64) -> Vec<(&'static str, Option<Query>)> {
             },
         ),
         (
+            "the first rows, with links and objects",
+            Query {
+                limit: Some(20),
+                columns: vec![Column::Position, Column::Attributes, Column::ObjectId],
+                ..Query::default()
+            },
+        ),
+        (
             "one object",
             Query {
                 objects: Some(vec![id_of(side, [1, 1, 1])]),
@@ -269,6 +277,6 @@ async fn what_a_question_costs_does_not_depend_on_the_size_of_the_store() {
         let links = documents(&after).iter().any(|key| key.contains("/links"));
         assert!(wants_links || !links, "{name}: {:?}", documents(&after));
     }
-    assert_eq!(asked, 11);
+    assert_eq!(asked, 12);
     assert_eq!(dear, Vec::<String>::new());
 }
