@@ -205,12 +205,13 @@ def main() -> None:
     import peers_lines
     import peers_points
     import peers_precomputed
+    import peers_transcripts
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--scale", type=float, default=1.0, help="how much of the data")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=("points", "lines", "precomputed"))
+    parser.add_argument("--only", choices=("points", "lines", "precomputed", "transcripts"))
     parser.add_argument("--without", action="append", default=[], metavar="PEER")
     terms = parser.parse_args()
     print(f"{os.cpu_count()} processors, {terms.rounds} rounds, scale {terms.scale:g}")
@@ -224,6 +225,10 @@ def main() -> None:
             sets.append((f"{lines:,} streamlines of 100 points", lambda lines=lines: peers_lines.peers(lines)))
     if terms.only in (None, "precomputed"):
         sets += peers_precomputed.sets(terms.scale)
+    if terms.only in (None, "transcripts"):
+        # As many as in scverse/spatialdata#1207.
+        transcripts = int(42_638_083 * terms.scale)
+        sets.append((f"{transcripts:,} transcripts", lambda: peers_transcripts.peers(transcripts, terms.folder / "files")))
     missed = 0
     for title, make in sets:
         print(f"\n{title}", flush=True)
@@ -234,6 +239,7 @@ def main() -> None:
         folder.mkdir(parents=True)
         missed += report(title, made, compare(made, folder, terms.rounds, check), bars)
         shutil.rmtree(folder)
+    clear(terms.folder / "files")
     print(f"\n{missed} bars missed")
 
 
