@@ -96,6 +96,21 @@ impl Columns {
         }
     }
 
+    /// The first `count` columns alone; those of positions are the first three.
+    pub(super) fn first(&self, count: usize) -> Self {
+        let fields = self.schema.fields().iter().take(count).cloned();
+        Self {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            cells: self.cells.iter().take(count).copied().collect(),
+            length: self.length,
+        }
+    }
+
+    /// Whether there are columns beside those of positions.
+    pub(super) fn is_more_than_places(&self) -> bool {
+        self.cells.len() > 3
+    }
+
     /// The columns of whole points.
     pub(super) fn batch(&self, points: &[u8]) -> Result<RecordBatch, ArrowError> {
         let columns = self.cells.iter().map(|cell| cell.read(points, self.length));

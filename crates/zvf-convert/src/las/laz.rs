@@ -2,13 +2,14 @@
 //!
 //! The crate `laz` trusts counts and lengths of the file when it allocates, so they are checked against the file's size first.
 
+use std::collections::VecDeque;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use laz::laszip::ChunkTable;
 use laz::record::{
     LayeredPointRecordDecompressor, RecordDecompressor, SequentialPointRecordDecompressor,
 };
-use laz::{LazItem, LazItemType, LazVlr};
+use laz::{DecompressionSelection, LazItem, LazItemType, LazVlr};
 use zvf_codec::isolate::isolate;
 use zvf_sys::FileAt;
 
@@ -21,11 +22,13 @@ use crate::error::{ConvertError, Place};
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
 
-/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part.
+/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. Unless `all` is set, only places are
+/// decompressed, if the point format stores fields apart (6 to 10).
 pub(super) fn read(
     header: &Header,
     record: &[u8],
     part: &Part,
+    all: bool,
     take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
     let path = &header.path;
@@ -40,38 +43,39 @@ pub(super) fn read(
         _ => table(header, &vlr, &mut file)?,
     };
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(AT_ONCE));
-    for group in chunks.chunks(threads) {
-        let mut packed = Vec::new();
-        for chunk in group {
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(chunk.at)).map_err(io)?;
-            let read = file.by_ref().take(chunk.bytes).read_to_end(&mut bytes);
-            if read.map_err(io)? as u64 != chunk.bytes {
-                return Err(bad(path, chunk.at, "the end of the file", "a chunk"));
+    let items = vlr.items();
+    let wanted = match all {
+        true => DecompressionSelection::all(),
+        false => DecompressionSelection::base().decompress_z(),
+    };
+    std::thread::scope(|scope| {
+        // While the points of one chunk are taken, the next ones are decompressed.
+        let mut running = VecDeque::new();
+        let mut chunks = chunks.iter();
+        loop {
+            while running.len() < threads
+                && let Some(chunk) = chunks.next()
+            {
+                let mut bytes = Vec::new();
+                file.seek(SeekFrom::Start(chunk.at)).map_err(io)?;
+                let read = file.by_ref().take(chunk.bytes).read_to_end(&mut bytes);
+                if read.map_err(io)? as u64 != chunk.bytes {
+                    return Err(bad(path, chunk.at, "the end of the file", "a chunk"));
+                }
+                let work = move || decode(items, &bytes, chunk.points, header.length, wanted);
+                running.push_back((chunk, scope.spawn(work)));
             }
-            packed.push(bytes);
-        }
-        let decoded: Vec<Result<Vec<u8>, String>> = std::thread::scope(|scope| {
-            let work = group.iter().zip(&packed).map(|(chunk, bytes)| {
-                let items = vlr.items();
-                scope.spawn(move || decode(items, bytes, chunk.points, header.length))
-            });
-            let work: Vec<_> = work.collect();
-            let done = work.into_iter().map(|thread| {
-                let failed = |_| Err("a thread that failed".to_owned());
-                thread.join().unwrap_or_else(failed)
-            });
-            done.collect()
-        });
-        for (chunk, points) in group.iter().zip(decoded) {
-            let points = points.map_err(|found| {
+            let Some((chunk, thread)) = running.pop_front() else {
+                return Ok(());
+            };
+            let failed = |_| Err("a thread that failed".to_owned());
+            let points = thread.join().unwrap_or_else(failed).map_err(|found| {
                 let expected = format!("{} compressed points", chunk.points);
                 bad(path, chunk.at, found, expected)
             })?;
             take(&points)?;
         }
-    }
-    Ok(())
+    })
 }
 
 /// The description of the compression, if its parts make up a point.
@@ -214,6 +218,7 @@ fn decode(
     bytes: &[u8],
     points: u64,
     length: usize,
+    wanted: DecompressionSelection,
 ) -> Result<Vec<u8>, String> {
     let is_layered = items.first().is_some_and(|item| item.version() > 2);
     if is_layered {
@@ -230,6 +235,7 @@ fn decode(
         decoder
             .set_fields_from(items)
             .map_err(|error| error.to_string())?;
+        decoder.set_selection(wanted);
         for point in out.chunks_exact_mut(length) {
             decoder
                 .decompress_next(point)

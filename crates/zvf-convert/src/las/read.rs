@@ -39,19 +39,21 @@ impl Las {
         })
     }
 
-    /// Passes on the bytes of whole points.
+    /// Passes on the bytes of whole points; beside the places they may be zeros unless `all` are needed.
     fn points(
         &self,
         rows: usize,
+        all: bool,
         take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         let header = &self.header;
         let path = &header.path;
         if let Some(record) = &header.laszip {
             #[cfg(feature = "laz")]
-            return super::laz::read(header, record, &self.part, take);
+            return super::laz::read(header, record, &self.part, all, take);
             #[cfg(not(feature = "laz"))]
             {
+                let _ = all;
                 let expected = "LAS, or a program that was built with the feature `laz`";
                 let found = format!("{} bytes about compression", record.len());
                 return Err(ConvertError::usage(
@@ -105,10 +107,20 @@ impl Source for Las {
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        self.first_columns(rows, usize::MAX, take)
+    }
+
+    fn first_columns(
+        &self,
+        rows: usize,
+        columns: usize,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<(), ConvertError> {
+        let columns = self.columns.first(columns);
         let most = rows.max(1).saturating_mul(self.header.length);
-        self.points(rows, &mut |points| {
+        self.points(rows, columns.is_more_than_places(), &mut |points| {
             for block in self.part.keep(points, &self.header).chunks(most) {
-                take(&self.columns.batch(block).or_bug("columns of points")?)?;
+                take(&columns.batch(block).or_bug("columns of points")?)?;
             }
             Ok(())
         })

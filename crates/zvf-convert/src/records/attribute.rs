@@ -90,6 +90,16 @@ impl Attribute {
         matches!(self.raw, Raw::Text | Raw::Uuid)
     }
 
+    /// Whether the values of a column decide nothing: the census would stay as it is.
+    pub(crate) fn is_decided(&self, field: &Field, nulls: Nulls) -> bool {
+        let counts = match &self.raw {
+            Raw::Number(number) => is_counted(*number, nulls),
+            Raw::Nothing => false,
+            _ => true,
+        };
+        !counts && !field.is_nullable()
+    }
+
     /// Updates the census with the rows of a column; the error is the row and the reason why the column cannot become an attribute.
     pub(crate) fn see(
         &self,
@@ -101,6 +111,7 @@ impl Attribute {
         let absent = Absent::of(column, &items, width);
         census.missing = census.missing.saturating_add(absent.count());
         if nulls == Nulls::Error
+            && absent.any()
             && let Some(at) = (0..items.len()).find(|at| absent.is(*at))
         {
             let row = at.checked_div(width).unwrap_or(0);
@@ -111,8 +122,8 @@ impl Attribute {
             _ => None,
         };
         match &self.raw {
-            Raw::Number(NumberType::F16 | NumberType::F32 | NumberType::F64 | NumberType::Bool)
-            | Raw::Nothing => {}
+            Raw::Nothing => {}
+            Raw::Number(number) if !is_counted(*number, nulls) => {}
             Raw::Number(_) => {
                 for (at, number) in wide(&items).enumerate() {
                     if !absent.is(at) {
@@ -350,12 +361,26 @@ impl<'c> Absent<'c> {
         self.items.is_null(at) || self.column.is_null(at / self.width)
     }
 
-    fn count(&self) -> u64 {
+    fn any(&self) -> bool {
         // A dictionary may have missing values itself.
-        if self.column.logical_null_count() == 0 && self.items.logical_null_count() == 0 {
+        self.column.logical_null_count() > 0 || self.items.logical_null_count() > 0
+    }
+
+    fn count(&self) -> u64 {
+        if !self.any() {
             return 0;
         }
         (0..self.items.len()).filter(|at| self.is(*at)).count() as u64
+    }
+}
+
+/// Whether the values of numbers of a type are looked at: wide integers may not be exact as floats, and an integer may be the one that stands for
+/// missing values.
+fn is_counted(number: NumberType, nulls: Nulls) -> bool {
+    match number {
+        NumberType::I64 | NumberType::U64 => true,
+        NumberType::F16 | NumberType::F32 | NumberType::F64 | NumberType::Bool => false,
+        _ => matches!(nulls, Nulls::Value(_)),
     }
 }
 

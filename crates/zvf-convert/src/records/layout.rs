@@ -300,6 +300,18 @@ impl Layout {
         ))
     }
 
+    /// How many columns a first pass reads, from the first one to the last whose values decide how the store looks.
+    pub(crate) fn surveyed(&self, schema: &Schema, nulls: Nulls) -> usize {
+        let open = self.attributes.iter().filter(|one| {
+            let field = schema.fields().get(one.column);
+            field.is_none_or(|field| !one.is_decided(field, nulls))
+        });
+        let open = open.map(|one| one.column);
+        let read = self.position.iter().chain(&self.object).chain(&self.nodes);
+        let last = read.copied().chain(open).max();
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+
     /// The rows of a batch that are read: all, or those without a missing value.
     ///
     /// # Errors

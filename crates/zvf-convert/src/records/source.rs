@@ -29,6 +29,17 @@ pub(crate) trait Source: std::fmt::Debug + Send + Sync {
     /// Passes on all vertices, in batches of about `rows` rows.
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
 
+    /// As [`vertices`](Self::vertices), but columns after the first `columns` may be left out.
+    fn first_columns(
+        &self,
+        rows: usize,
+        columns: usize,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<(), ConvertError> {
+        let _ = columns;
+        self.vertices(rows, take)
+    }
+
     /// The kind that the links of the file imply.
     fn linked(&self) -> Option<Kind> {
         None

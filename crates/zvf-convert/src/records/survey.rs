@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
@@ -152,7 +152,7 @@ fn look_at_columns(
             ));
         }
         tally.begin(number);
-        let vertices = looked.vertices(source.as_ref(), file, options, tally)?;
+        let vertices = looked.vertices(source.as_ref(), &schema, file, options, tally)?;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
                 let found = format!("vertex {end}");
@@ -201,13 +201,15 @@ impl Looked {
     fn vertices(
         &mut self,
         source: &dyn Source,
+        schema: &Schema,
         file: &Path,
         options: &Options,
         tally: &mut Tally,
     ) -> Result<u64, ConvertError> {
         let (layout, nodes) = (&self.layout, &mut self.nodes);
+        let columns = layout.surveyed(schema, options.nulls);
         let mut vertices = 0_u64;
-        source.vertices(options.batch, &mut |batch| {
+        source.first_columns(options.batch, columns, &mut |batch| {
             let rows = RowNumbers {
                 file,
                 first: vertices,
