@@ -12,7 +12,7 @@ import numpy as np
 import polars
 import pyarrow
 import pyarrow.parquet
-import sedonadb  # type: ignore[import-untyped]
+import sedonadb
 from peers import OURS, Bar, Peer, clear
 
 import zvf
@@ -124,10 +124,10 @@ def peers(count: int, folder: Path) -> tuple[list[Peer], list[Bar], Callable[[st
         return {"open, box": lambda: columns(polars.scan_parquet(path).filter(inside).collect().to_arrow())}
 
     def open_spatialdata(path: Path) -> Mapping[str, Callable[[], Any]]:
-        import dask.dataframe  # type: ignore[import-untyped]
+        import dask.dataframe
         import shapely
-        import spatialdata  # type: ignore[import-not-found]
-        from spatialdata.models import PointsModel  # type: ignore[import-not-found]
+        import spatialdata
+        from spatialdata.models import PointsModel
 
         def points() -> Any:
             frame = dask.dataframe.read_parquet(path)

@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
@@ -279,4 +281,50 @@ async fn what_a_question_costs_does_not_depend_on_the_size_of_the_store() {
     }
     assert_eq!(asked, 12);
     assert_eq!(dear, Vec::<String>::new());
+}
+
+/// Chunks with few rows first, then full ones: a limit takes more of them than the mean promises, and owners are read as the chunks are.
+#[tokio::test]
+async fn the_first_rows_have_their_objects_and_links() {
+    let backend: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let open = OpenOptions::new().with_object_store(Arc::clone(&backend));
+    let options = WriteOptions::new().with_open(open);
+    let spec = StoreSpec::new(Kind::Polyline, [10.0; 3]);
+    let mut writer = StoreWriter::create(MEMORY, spec, options).await.unwrap();
+    // Two objects in each of 40 chunks along x, in an order of ids that is not that of the chunks.
+    let (mut positions, mut owners, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for chunk in 0..40 {
+        for half in 0..2 {
+            let id = i64::from(chunk * 37 % 40 * 2 + half);
+            let rows = if chunk < 30 { 2 } else { 150 };
+            for row in 0..rows {
+                positions.extend([chunk as f32 * 10.0 + 1.0, row as f32 / 32.0, half as f32]);
+                owners.push(id);
+            }
+            runs.push((id, rows));
+        }
+    }
+    let batch = Batch::new(&positions[..]).with_object_runs(&runs[..]);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    for limit in [1, 3, 5, 60, 119, 120, 121, 400, 1_500, 3_120] {
+        let asked = Query {
+            limit: Some(limit as u64),
+            columns: vec![Column::Position, Column::ObjectId],
+            ..Query::default()
+        };
+        let (requests, told) = cost(&backend, Some(asked)).await;
+        check_once("first rows", &requests);
+        let told = told.unwrap();
+        let vertices = told.vertices.unwrap();
+        let ids = vertices.column_by_name("object_id").unwrap();
+        let ids = ids.as_primitive::<Int64Type>().values();
+        assert_eq!(ids.as_ref(), &owners[..limit], "{limit}");
+        let pairs = owners[..limit].windows(2);
+        let links = pairs.filter(|pair| pair[0] == pair[1]).count();
+        assert_eq!(told.links.unwrap().num_rows(), links, "{limit}");
+        let mut objects = owners[..limit].to_vec();
+        objects.dedup();
+        assert_eq!(told.objects.unwrap().num_rows(), objects.len(), "{limit}");
+    }
 }
