@@ -100,6 +100,7 @@ mod boxes;
 mod by_slot;
 mod columns;
 mod comparison;
+mod condition_columns;
 mod error;
 mod explain;
 mod filter;

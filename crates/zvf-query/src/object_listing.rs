@@ -17,9 +17,10 @@ use zvf_store::format::int;
 use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need, Store};
 
+use crate::condition_columns::values;
 use crate::error::{OrBug, nearest};
 use crate::filter::{Filter, Val};
-use crate::object_terms::{no_objects, resolve, values};
+use crate::object_terms::{no_objects, resolve};
 use crate::row_samples::bytes_of;
 use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 
