@@ -40,10 +40,19 @@ pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
 pub(crate) struct Values {
     pub(crate) values: Vec<Val<'static>>,
     pub(crate) width: usize,
-    pub(crate) kind: DTypeKind,
+    kind: DTypeKind,
 }
 
 impl Values {
+    /// A column of one value a row.
+    pub(crate) fn new(values: Vec<Val<'static>>, kind: DTypeKind) -> Self {
+        Self {
+            values,
+            width: 1,
+            kind,
+        }
+    }
+
     /// The values of some rows.
     pub(crate) fn rows(&self, rows: &[usize]) -> Self {
         let row = |row: &usize| {
@@ -189,9 +198,5 @@ pub(crate) fn values(array: &dyn Array) -> Option<Values> {
         },
         _ => return None,
     };
-    Some(Values {
-        values,
-        width: 1,
-        kind,
-    })
+    Some(Values::new(values, kind))
 }

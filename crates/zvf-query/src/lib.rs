@@ -107,6 +107,7 @@ mod filter;
 mod fragments;
 mod gaps;
 mod gather;
+mod group_terms;
 mod groups;
 mod jobs;
 mod link_batches;

@@ -11,7 +11,8 @@ use zvf_store::{Level, Names, Need, Store};
 use crate::axes::axis_number;
 use crate::condition_columns::{Values, columns_of, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
-use crate::filter::{Expr, Filter, Val, end_of, is_geometry, is_of_object};
+use crate::filter::{Expr, Filter, Val, end_of, group_value, is_geometry, is_of_object};
+use crate::group_terms::{memberships, without_groups};
 use crate::prepare::chain;
 use crate::whole_objects::{WholeObjects, distance};
 use crate::{Query, QueryError, Table, list_objects};
@@ -23,8 +24,8 @@ const BATCH: usize = 4096;
 ///
 /// # Cost
 ///
-/// Nothing without such conditions. For `object_id` the table of ids; for attributes and `count()` as [`list_objects`]; for lengths and ends
-/// the vertices of the objects that satisfy the other conditions.
+/// Nothing without such conditions. For `object_id` the table of ids; for groups also their attributes, and the members of those that satisfy the
+/// condition; for attributes and `count()` as [`list_objects`]; for lengths and ends the vertices of the objects that satisfy the other conditions.
 ///
 /// # Errors
 ///
@@ -40,8 +41,12 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         let own = |name: &&String| is_of_object(name) || attributes.contains(*name);
         match (names.iter().find(own), names.iter().find(|name| !own(name))) {
             (Some(object), Some(vertex)) => {
+                let owner = match group_value(object) {
+                    Some(_) => "groups",
+                    None => "objects",
+                };
                 return Err(QueryError::misuse(format!(
-                    "where: `{part}` joins {object}, which is of objects, and {vertex}, which is of vertices: expected parts of either, joined \
+                    "where: `{part}` joins {object}, which is of {owner}, and {vertex}, which is of vertices: expected parts of either, joined \
                      by `and`{}",
                     filter.marked(object)
                 )));
@@ -112,11 +117,16 @@ async fn choose(
     filter: &Filter,
     parts: Vec<Expr>,
 ) -> Result<(Vec<i64>, Vec<i64>), QueryError> {
-    let (late, early): (Vec<Expr>, Vec<Expr>) = parts
-        .into_iter()
-        .partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let mut of_groups = Vec::new();
+    let condition = Expr::joined(parts).or_bug("no condition on objects")?;
+    let condition = without_groups(&condition, filter, &mut of_groups)?;
+    let parts = condition.conjuncts().into_iter().cloned();
+    let (late, early): (Vec<Expr>, Vec<Expr>) =
+        parts.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let is_listed =
+        |name: &String| name != "object_id" && !is_geometry(name) && group_value(name).is_none();
     let table: HashSet<String> = (early.iter().chain(&late).flat_map(columns_of))
-        .filter(|name| name != "object_id" && !is_geometry(name))
+        .filter(is_listed)
         .collect();
     let mut columns: HashMap<String, Values> = HashMap::new();
     let all = if table.is_empty() {
@@ -135,12 +145,9 @@ async fn choose(
             .values()
             .to_vec()
     };
-    let ids = |ids: &[i64]| Values {
-        values: ids.iter().map(|id| Val::Int((*id).into())).collect(),
-        width: 1,
-        kind: DTypeKind::I64,
-    };
-    columns.insert("object_id".to_owned(), ids(&all));
+    let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
+    columns.insert("object_id".to_owned(), Values::new(ids, DTypeKind::I64));
+    memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
     let mut rows = satisfying(early, &columns, all.len())?;
     if !late.is_empty() {
         let wanted: HashSet<String> = late.iter().flat_map(columns_of).collect();
@@ -278,7 +285,7 @@ async fn geometry(
             value.map_or(Val::Null, |value| Val::F64(*value))
         };
         let values = found.rows.iter().map(value).collect();
-        into.insert(name.clone(), floats(values));
+        into.insert(name.clone(), Values::new(values, DTypeKind::F64));
     }
     if lengths {
         let (width, links) = found.links.as_ref().ok_or_else(|| {
@@ -302,15 +309,7 @@ async fn geometry(
             .iter()
             .map(length)
             .collect::<Result<_, QueryError>>()?;
-        into.insert("length()".to_owned(), floats(lengths));
+        into.insert("length()".to_owned(), Values::new(lengths, DTypeKind::F64));
     }
     Ok(())
-}
-
-fn floats(values: Vec<Val<'static>>) -> Values {
-    Values {
-        values,
-        width: 1,
-        kind: DTypeKind::F64,
-    }
 }
