@@ -393,7 +393,10 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
         ("group.number == 0 or object_id == 9", vec![4, 5, 9]),
         ("group.name like 'A%' and object_id > 4", vec![5]),
         ("not group.name == 'CST'", vec![4, 5]),
-        ("group.name == 'AF' and object_id > 3 and group.number == 1", vec![]),
+        (
+            "group.name == 'AF' and object_id > 3 and group.number == 1",
+            vec![],
+        ),
     ] {
         let line = ["query", "b.zv", "--where", text, "--format", "csv"];
         let found: Vec<i64> = by_object(&home.text(&line)?)?.into_keys().collect();
@@ -410,16 +413,35 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
         let found: Vec<i64> = by_object(&text_of)?.into_keys().collect();
         assert_eq!(found, expected, "{text}");
         let split = home.json(&[
-            "split", "b.zv", &format!("of{}", expected.len()), "--by", "group", "--where", text, "--json", "-q",
+            "split",
+            "b.zv",
+            &format!("of{}", expected.len()),
+            "--by",
+            "group",
+            "--where",
+            text,
+            "--json",
+            "-q",
         ]);
         let parts = split?["parts"].as_array().map_or(0, Vec::len);
         let groups = [&[4, 5], &[4, 6]];
         let meets = |group: &&&[i64; 2]| group.iter().any(|id| expected.contains(id));
         assert_eq!(parts, groups.iter().filter(meets).count(), "{text}");
     }
-    let error = ["no group attribute \"nam\" (did you mean \"name\"?)", "\n  ^"];
-    refused(&home, &["query", "b.zv", "--where", "group.nam = 'AF'"], &error)?;
-    refused(&home, &["objects", "b.zv", "--where", "group.nam = 'AF'"], &error)?;
+    let error = [
+        "no group attribute \"nam\" (did you mean \"name\"?)",
+        "\n  ^",
+    ];
+    refused(
+        &home,
+        &["query", "b.zv", "--where", "group.nam = 'AF'"],
+        &error,
+    )?;
+    refused(
+        &home,
+        &["objects", "b.zv", "--where", "group.nam = 'AF'"],
+        &error,
+    )?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use object_store::memory::InMemory;
+use object_store::{ObjectStoreExt, path::Path};
 use zvf_query::{
     BBox, Column, Filter, ListedObjects, ObjectListing, Query, QuerySpec, Select, Target,
 };
@@ -357,7 +358,7 @@ const LINES: [(i64, usize); 7] = [
 
 async fn grouped() -> Store {
     let backend = Arc::new(InMemory::new());
-    let open = OpenOptions::new().with_object_store(backend);
+    let open = OpenOptions::new().with_object_store(backend.clone());
     let options = WriteOptions::new().with_open(open.clone());
     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]).with_objects();
     let mut writer = StoreWriter::create("memory:///", spec, options)
@@ -380,6 +381,15 @@ async fn grouped() -> Store {
         .with_attribute("range", ranges);
     writer.set_groups(&groups).unwrap();
     writer.finish().await.unwrap();
+    // Empty texts are values, unless the document states that they are none.
+    let path = Path::from("0/group_attributes/side/zarr.json");
+    let bytes = backend.get(&path).await.unwrap().bytes().await.unwrap();
+    let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    document["attributes"]["fill_sentinel_meaning"] = "absent".into();
+    backend
+        .put(&path, document.to_string().into())
+        .await
+        .unwrap();
     Store::open_with("memory:///", open).await.unwrap()
 }
 

@@ -60,7 +60,7 @@ Examples:
   zvf query points.zarrvectors --polygon area.geojson --near z=5,1 -o part.parquet
   zvf query tracts.zarrvectors --region 'sphere(92,82,80,10) and not near(x=90,1)' --touching -o bundle
   zvf query tracts.zarrvectors --where 'length() > 40 and start.x < 0 and fa > 0.3' -o long.csv
-  zvf query tracts.zarrvectors --where "group.name like 'AF%' and length() > 40" -o arcuate
+  zvf query tracts.zarrvectors --where \"group.name like 'AF%' and length() > 40\" -o arcuate
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
   zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json
   zvf query s3://bucket/tracts.zarrvectors --bbox 60,80,60:80,90,70 --explain")]
