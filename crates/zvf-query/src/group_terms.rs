@@ -1,6 +1,6 @@
 //! Evaluates the parts of conditions on objects that are about their groups.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use arrow_buffer::{MutableBuffer, NullBuffer};
 use futures::future::try_join_all;
@@ -83,7 +83,7 @@ pub(crate) async fn memberships(
     objects: &[i64],
     into: &mut HashMap<String, Values>,
 ) -> Result<(), QueryError> {
-    let names: Vec<String> = parts.iter().flat_map(columns_of).collect();
+    let names: BTreeSet<String> = parts.iter().flat_map(columns_of).collect();
     let Some(first) = names.first() else {
         return Ok(());
     };
@@ -100,10 +100,8 @@ pub(crate) async fn memberships(
     let count = count.ok().or_bug("more groups than memory")?;
     let mut columns: HashMap<String, Values> = HashMap::new();
     for name in names {
-        if !columns.contains_key(&name) {
-            let column = column(level, (groups, count), &name, filter).await?;
-            columns.insert(name, column);
-        }
+        let column = column(level, (groups, count), &name, filter).await?;
+        columns.insert(name, column);
     }
     for (number, part) in parts.into_iter().enumerate() {
         let rows = satisfying(vec![part], &columns, count)?;
