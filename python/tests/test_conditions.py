@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import feather
 
 import zvf
 
@@ -149,6 +151,77 @@ def test_conditions_keep_what_duckdb_keeps(stored: tuple[zvf.Store, duckdb.DuckD
         found = store.query(where=one.ours, columns=["n"]).to_numpy()["n"]
         assert sorted(found.tolist()) == expected, f"{one.ours}\n{one.sql}"
         some += 0 < len(expected) < ROWS
+    assert some
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory: pytest.TempPathFactory) -> tuple[zvf.Store, duckdb.DuckDBPyConnection]:
+    """Lines in groups with attributes named as those of the points, and tables `objects`, `members` and `groups` with the same."""
+    rng = np.random.default_rng(8)
+    counts, count = rng.integers(1, 9, 200), 40
+    members = {f"g{number}": sorted(rng.choice(190, rng.integers(0, 12), replace=False).tolist()) for number in range(count)}
+    attributes = {
+        **{axis: rng.integers(-40, 40, count) / 2 for axis in AXES},
+        "f": np.where(rng.random(count) < 0.2, np.nan, rng.integers(-8, 8, count) / 4),
+        "i": rng.integers(-5, 6, count),
+        "j": rng.integers(-2, 3, count).astype("i4"),
+        # Missing texts of groups are empty ones.
+        "t": np.array(["axon", "soma", "ä", "it's", ""], object)[rng.integers(0, 5, count)],
+    }
+    folder: Path = tmp_path_factory.mktemp("groups")
+    ids = np.repeat(np.arange(200), counts)
+    chunks = {"kind": "streamline", "chunk_shape": [10] * 3}
+    zvf.write(folder / "named.zarrvectors", positions=rng.normal(0, 9, (len(ids), 3)), object_ids=ids, groups=members, **chunks)
+    # Attributes of groups come with tables.
+    zvf.run({"job": "query", "store": str(folder / "named.zarrvectors"), "output": str(folder / "tables")})
+    table = feather.read_table(folder / "tables" / "groups.arrow", memory_map=False)
+    for name, values in attributes.items():
+        table = table.append_column(name, pa.array(values, from_pandas=False))
+    feather.write_feather(table, folder / "tables" / "groups.arrow", compression="uncompressed")
+    zvf.write(folder / "lines.zarrvectors", positions=np.zeros((2, 3)), object_ids=[500, 500], **chunks)
+    zvf.append(folder / "lines.zarrvectors", folder / "tables")
+    connection = duckdb.connect()
+    truth = {
+        "objects": {"id": [*range(200), 500], "n": [*counts.tolist(), 2]},
+        "members": {"g": np.repeat(np.arange(count), [len(ids) for ids in members.values()]), "id": [id for ids in members.values() for id in ids]},
+        "groups": {"g": np.arange(count), **attributes},
+    }
+    for name, columns in truth.items():
+        connection.register("truth", pa.table({column: pa.array(values, from_pandas=False) for column, values in columns.items()}))
+        connection.execute(f"create table {name} as select * from truth")
+        connection.unregister("truth")
+    return zvf.open(folder / "lines.zarrvectors"), connection
+
+
+def test_conditions_on_groups_select_the_members_that_duckdb_selects(grouped: tuple[zvf.Store, duckdb.DuckDBPyConnection]) -> None:
+    store, connection = grouped
+    draw = random.Random(21)
+
+    def of_groups() -> Both:
+        while True:
+            one = condition(draw, 2)
+            # Names, and no letters in texts.
+            ours = re.sub(r"(?<![\w'%])([xyzfijt])(?![\w'%(])", r"group.\1", one.ours)
+            if ours != one.ours:
+                # What `and` joins is one part here, with its literals.
+                return Both(f"not (not ({ours}))", one.sql)
+
+    def members(sql: str) -> str:
+        return f"(exists (select 1 from members join groups using (g) where members.id = objects.id and {sql}))"
+
+    some, every = 0, 1 if os.environ.get("ZVF_TESTS") == "whole" else 10
+    for number in range(0, 500, every):
+        a, b, limit = of_groups(), of_groups(), draw.randint(0, 200)
+        ours, sql = (
+            (a.ours, members(a.sql)),
+            (f"{a.ours} and object_id < {limit} and {b.ours}", f"({members(f'{a.sql} and {b.sql}')} and id < {limit})"),
+            (f"{a.ours} or count() > 7", f"({members(a.sql)} or n > 7)"),
+            (f"not ({a.ours} or object_id is null)", f"(not {members(a.sql)})"),
+            (f"({a.ours} or object_id < {limit}) and {b.ours}", f"(({members(a.sql)} or id < {limit}) and {members(b.sql)})"),
+        )[number // every % 5]
+        expected = sorted(id for (id,) in connection.execute(f"select id from objects where {sql}").fetchall())
+        assert sorted(store.objects(where=ours).to_numpy()["object_id"].tolist()) == expected, f"{ours}\n{sql}"
+        some += 0 < len(expected) < 201
     assert some
 
 

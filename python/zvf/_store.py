@@ -128,8 +128,8 @@ class Store:
         """A question, which is asked when its rows are. All conditions combine with *and*.
 
         `bbox` is the lowest and the highest corner, both inside, in world coordinates, or ranges of some axes: `{"x": (0, 10), "y": (5, None)}`, also as
-        text, `"x=0:10,y=5:"`; `where` a condition on attributes, axes and objects, such as `"radius > 200 and x < 10 and length() > 40"`; `objects` ids,
-        also a `range` or a text such as `"0-9,12"`, of which an id that no object has is an error unless `ignore_missing`; `groups` numbers or names. `select="objects"` brings whole objects of
+        text, `"x=0:10,y=5:"`; `where` a condition on attributes, axes, objects and their groups, such as `"radius > 200 and x < 10 and length() > 40"`
+        or `"group.weight > 2"`; `objects` ids, also a `range` or a text such as `"0-9,12"`, of which an id that no object has is an error unless `ignore_missing`; `groups` numbers or names. `select="objects"` brings whole objects of
         which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
         and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
 

@@ -385,6 +385,67 @@ fn rows_in_the_order_of_chunks_are_no_chains() -> Result<()> {
 }
 
 #[test]
+fn conditions_on_groups_select_their_members() -> Result<()> {
+    let (home, _) = tracts()?;
+    // AF has the objects 4 and 5, CST 4 and 6.
+    for (text, expected) in [
+        ("group.name == 'CST'", vec![4, 6]),
+        ("group.number == 0 or object_id == 9", vec![4, 5, 9]),
+        ("group.name like 'A%' and object_id > 4", vec![5]),
+        ("not group.name == 'CST'", vec![4, 5]),
+        (
+            "group.name == 'AF' and object_id > 3 and group.number == 1",
+            vec![],
+        ),
+    ] {
+        let line = ["query", "b.zv", "--where", text, "--format", "csv"];
+        let found: Vec<i64> = by_object(&home.text(&line)?)?.into_keys().collect();
+        assert_eq!(found, expected, "{text}");
+        let listed = home.json(&["objects", "b.zv", "--where", text, "--json"])?;
+        let listed = listed["objects"].as_array().into_iter().flatten();
+        let listed: Vec<&Value> = listed.map(|one| &one["object_id"]).collect();
+        assert_eq!(json!(listed), json!(expected), "{text}");
+        if expected.is_empty() {
+            continue;
+        }
+        home.text(&["export", "b.zv", "some.csv", "--where", text, "--force"])?;
+        let text_of = std::fs::read_to_string(home.file("some.csv"))?;
+        let found: Vec<i64> = by_object(&text_of)?.into_keys().collect();
+        assert_eq!(found, expected, "{text}");
+        let split = home.json(&[
+            "split",
+            "b.zv",
+            &format!("of{}", expected.len()),
+            "--by",
+            "group",
+            "--where",
+            text,
+            "--json",
+            "-q",
+        ]);
+        let parts = split?["parts"].as_array().map_or(0, Vec::len);
+        let groups = [&[4, 5], &[4, 6]];
+        let meets = |group: &&&[i64; 2]| group.iter().any(|id| expected.contains(id));
+        assert_eq!(parts, groups.iter().filter(meets).count(), "{text}");
+    }
+    let error = [
+        "no group attribute \"nam\" (did you mean \"name\"?)",
+        "\n  ^",
+    ];
+    refused(
+        &home,
+        &["query", "b.zv", "--where", "group.nam = 'AF'"],
+        &error,
+    )?;
+    refused(
+        &home,
+        &["objects", "b.zv", "--where", "group.nam = 'AF'"],
+        &error,
+    )?;
+    Ok(())
+}
+
+#[test]
 fn groups_are_edited_by_name_and_number() -> Result<()> {
     let (home, _) = tracts()?;
     let group = |args: &[&str]| {

@@ -1,9 +1,10 @@
 //! Groups by their names.
 
 use futures::future::BoxFuture;
-use zvf_store::{Level, Need, Store};
+use zvf_store::{Level, Names, Need, Store};
 
-use crate::QueryError;
+use crate::prepare::chain;
+use crate::{Query, QueryError};
 
 /// Converts names or numbers of groups to the numbers that [`Query::groups`](crate::Query::groups) takes; see
 /// [`zvf_store::group_of`] for the meaning of a word. A level without groups uses the groups of level 0, as in a query.
@@ -42,4 +43,27 @@ pub(crate) async fn level_with_groups(store: &Store, level: u32) -> Result<Level
         return Ok(store.level(0, &need).await?);
     }
     Ok(found)
+}
+
+/// The level with the groups of the objects of a query, and with all attributes of groups: the first level of its chain that has groups, else level 0
+/// if the objects have the ids of that level, as for [`Query::groups`]. `None` without groups.
+pub(crate) async fn groups_of_objects(
+    store: &Store,
+    query: &Query,
+) -> Result<Option<Level>, QueryError> {
+    let need = Need {
+        groups: true,
+        group_attributes: Names::All,
+        ..Need::nothing()
+    };
+    let levels = chain(store, query.level, query.own_level_only, &need).await?;
+    if let Some(found) = levels.iter().find(|level| level.groups().is_some()) {
+        return Ok(Some(found.clone()));
+    }
+    let same_ids = |level: &Level| level.number() != 0 && level.doc().preserves_object_ids;
+    if !levels.first().is_some_and(same_ids) || !store.levels().contains(&0) {
+        return Ok(None);
+    }
+    let found = store.level(0, &need).await?;
+    Ok(found.groups().is_some().then_some(found))
 }

@@ -17,9 +17,10 @@ use zvf_store::format::int;
 use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need, Store};
 
+use crate::condition_columns::values;
 use crate::error::{OrBug, nearest};
 use crate::filter::{Filter, Val};
-use crate::object_terms::{no_objects, resolve, values};
+use crate::object_terms::{no_objects, resolve};
 use crate::row_samples::bytes_of;
 use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 
@@ -71,7 +72,7 @@ pub struct ObjectListing {
     pub level: u32,
     /// Only the own objects of an additive level.
     pub own_level_only: bool,
-    /// A condition on objects: attributes, `object_id`, `count()`, `length()`, `start.x` and `end.x`.
+    /// A condition on objects: attributes, `object_id`, `count()`, `length()`, `start.x`, `end.x`, and values of their groups.
     pub condition: Option<Filter>,
     /// The columns of the order, the most significant first; ties are ordered by id. Missing values and NaN are last. Empty: the order of the object
     /// index.
@@ -100,9 +101,9 @@ impl Default for ObjectListing {
 ///
 /// # Cost
 ///
-/// As [`list_objects`]. A condition is evaluated first: on ids it reads the table of ids; on attributes and `count()` the list of objects, with
-/// these columns in memory; on lengths and ends the vertices of the objects that satisfy the other parts. Sorting holds objects in memory: about
-/// twice the limit, or all without a limit.
+/// As [`list_objects`]. A condition is evaluated first: on ids it reads the table of ids; on groups also their attributes, and the
+/// members of those that satisfy it; on attributes and `count()` the list of objects, with these columns in memory; on lengths and ends the vertices
+/// of the objects that satisfy the other parts. Sorting holds objects in memory: about twice the limit, or all without a limit.
 ///
 /// # Errors
 ///
@@ -261,7 +262,7 @@ async fn satisfying(
     let query = resolve(store, query).await?;
     if let Some(rest) = &query.filter {
         return Err(QueryError::misuse(format!(
-            "where: `{rest}` is of vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x and end.x"
+            "where: `{rest}` is of vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x, end.x, and group.NAME"
         )));
     }
     let ids = query.objects.or_bug("a condition on objects without ids")?;

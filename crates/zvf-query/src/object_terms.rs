@@ -2,24 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, TimeUnit as ArrowUnit};
-use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+use arrow_array::types::Int64Type;
+use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{Level, Names, Need, Store};
 
 use crate::axes::axis_number;
+use crate::condition_columns::{Values, columns_of, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
-use crate::filter::{
-    BoundFilter, Expr, Filter, Function, Operand, OperandType, Val, end_of, is_geometry,
-    is_of_object,
-};
+use crate::filter::{Expr, Filter, Val, end_of, group_value, is_geometry, is_of_object};
+use crate::group_terms::{memberships, without_groups};
 use crate::prepare::chain;
 use crate::whole_objects::{WholeObjects, distance};
 use crate::{Query, QueryError, Table, list_objects};
@@ -27,30 +20,12 @@ use crate::{Query, QueryError, Table, list_objects};
 /// Number of objects with their vertices in memory at once.
 const BATCH: usize = 4096;
 
-/// Names and functions of a part, as columns of a table of objects.
-fn columns_of(part: &Expr) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    part.each(&mut |part| {
-        let name = match part {
-            Expr::Name { name, .. } => name.clone(),
-            Expr::Call(function @ (Function::Length | Function::Count), _) => {
-                format!("{}()", function.name())
-            }
-            _ => return,
-        };
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    });
-    found
-}
-
 /// Replaces the conditions on objects in a query by the ids of the objects that satisfy them.
 ///
 /// # Cost
 ///
-/// Nothing without such conditions. For `object_id` the table of ids; for attributes and `count()` as [`list_objects`]; for lengths and ends
-/// the vertices of the objects that satisfy the other conditions.
+/// Nothing without such conditions. For `object_id` the table of ids; for groups also their attributes, and the members of those that satisfy the
+/// condition; for attributes and `count()` as [`list_objects`]; for lengths and ends the vertices of the objects that satisfy the other conditions.
 ///
 /// # Errors
 ///
@@ -66,8 +41,12 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         let own = |name: &&String| is_of_object(name) || attributes.contains(*name);
         match (names.iter().find(own), names.iter().find(|name| !own(name))) {
             (Some(object), Some(vertex)) => {
+                let owner = match group_value(object) {
+                    Some(_) => "groups",
+                    None => "objects",
+                };
                 return Err(QueryError::misuse(format!(
-                    "where: `{part}` joins {object}, which is of objects, and {vertex}, which is of vertices: expected parts of either, joined \
+                    "where: `{part}` joins {object}, which is of {owner}, and {vertex}, which is of vertices: expected parts of either, joined \
                      by `and`{}",
                     filter.marked(object)
                 )));
@@ -131,14 +110,6 @@ async fn object_attributes(
     Ok(open)
 }
 
-/// A column of a table of objects.
-#[derive(Debug, Clone)]
-pub(crate) struct Values {
-    pub(crate) values: Vec<Val<'static>>,
-    pub(crate) width: usize,
-    kind: DTypeKind,
-}
-
 /// All objects, and those that satisfy the parts, both by row of the object index.
 async fn choose(
     store: &Store,
@@ -146,11 +117,16 @@ async fn choose(
     filter: &Filter,
     parts: Vec<Expr>,
 ) -> Result<(Vec<i64>, Vec<i64>), QueryError> {
-    let (late, early): (Vec<Expr>, Vec<Expr>) = parts
-        .into_iter()
-        .partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let mut of_groups = Vec::new();
+    let condition = Expr::joined(parts).or_bug("no condition on objects")?;
+    let condition = without_groups(&condition, filter, &mut of_groups)?;
+    let parts = condition.conjuncts().into_iter().cloned();
+    let (late, early): (Vec<Expr>, Vec<Expr>) =
+        parts.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let is_listed =
+        |name: &String| name != "object_id" && !is_geometry(name) && group_value(name).is_none();
     let table: HashSet<String> = (early.iter().chain(&late).flat_map(columns_of))
-        .filter(|name| name != "object_id" && !is_geometry(name))
+        .filter(is_listed)
         .collect();
     let mut columns: HashMap<String, Values> = HashMap::new();
     let all = if table.is_empty() {
@@ -169,12 +145,9 @@ async fn choose(
             .values()
             .to_vec()
     };
-    let ids = |ids: &[i64]| Values {
-        values: ids.iter().map(|id| Val::Int((*id).into())).collect(),
-        width: 1,
-        kind: DTypeKind::I64,
-    };
-    columns.insert("object_id".to_owned(), ids(&all));
+    let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
+    columns.insert("object_id".to_owned(), Values::new(ids, DTypeKind::I64));
+    memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
     let mut rows = satisfying(early, &columns, all.len())?;
     if !late.is_empty() {
         let wanted: HashSet<String> = late.iter().flat_map(columns_of).collect();
@@ -249,57 +222,6 @@ pub(crate) fn no_objects(level: u32) -> QueryError {
     ))
 }
 
-impl Values {
-    fn rows(&self, rows: &[usize]) -> Self {
-        let row = |row: &usize| {
-            let start = row.saturating_mul(self.width);
-            self.values.get(start..start.saturating_add(self.width))
-        };
-        Self {
-            values: rows.iter().filter_map(row).flatten().cloned().collect(),
-            width: self.width,
-            kind: self.kind,
-        }
-    }
-}
-
-/// The rows that satisfy all parts.
-fn satisfying(
-    parts: Vec<Expr>,
-    columns: &HashMap<String, Values>,
-    rows: usize,
-) -> Result<Vec<usize>, QueryError> {
-    let Some(condition) = Expr::joined(parts) else {
-        return Ok((0..rows).collect());
-    };
-    let names: Vec<&String> = columns.keys().collect();
-    let bound = BoundFilter::bind_values(&condition, &|name| {
-        let at = names.iter().position(|one| *one == name);
-        let (at, column) = at
-            .zip(columns.get(name))
-            .or_bug("a column that was not read")?;
-        let kind = OperandType {
-            dtype: DType::little(column.kind),
-            categories: None,
-            fill_code: None,
-            axis: None,
-        };
-        Ok((at, kind))
-    })?;
-    let operands = names.iter().filter_map(|name| {
-        let Values { values, width, .. } = columns.get(*name)?;
-        Some(Operand::Values {
-            values,
-            width: *width,
-        })
-    });
-    let operands: Vec<Operand<'_>> = operands.collect();
-    let truths = bound.eval(rows, &operands);
-    let truths = truths.map_err(|fault| QueryError::misuse(fault.what()))?;
-    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
-    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
-}
-
 /// A column of the list of objects.
 fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Values, QueryError> {
     const OWN: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
@@ -363,7 +285,7 @@ async fn geometry(
             value.map_or(Val::Null, |value| Val::F64(*value))
         };
         let values = found.rows.iter().map(value).collect();
-        into.insert(name.clone(), floats(values));
+        into.insert(name.clone(), Values::new(values, DTypeKind::F64));
     }
     if lengths {
         let (width, links) = found.links.as_ref().ok_or_else(|| {
@@ -387,116 +309,7 @@ async fn geometry(
             .iter()
             .map(length)
             .collect::<Result<_, QueryError>>()?;
-        into.insert("length()".to_owned(), floats(lengths));
+        into.insert("length()".to_owned(), Values::new(lengths, DTypeKind::F64));
     }
     Ok(())
-}
-
-fn floats(values: Vec<Val<'static>>) -> Values {
-    Values {
-        values,
-        width: 1,
-        kind: DTypeKind::F64,
-    }
-}
-
-/// The values of an Arrow array; `None` of a type without single values.
-pub(crate) fn values(array: &dyn Array) -> Option<Values> {
-    fn numbers<T: ArrowPrimitiveType>(
-        array: &dyn Array,
-        value: impl Fn(T::Native) -> Val<'static>,
-    ) -> Option<Vec<Val<'static>>> {
-        let array = array.as_primitive_opt::<T>()?;
-        let values = array.iter().map(|one| one.map_or(Val::Null, &value));
-        Some(values.collect())
-    }
-    macro_rules! ints {
-        ($type:ty) => {
-            numbers::<$type>(array, |number| Val::Int(number.into()))?
-        };
-    }
-    let (time, int) = (|unit| DTypeKind::Datetime { unit }, DTypeKind::I64);
-    let (values, kind) = match array.data_type() {
-        DataType::FixedSizeList(_, width) => {
-            let list = array.as_fixed_size_list_opt()?;
-            let width = usize::try_from(*width).ok()?;
-            let mut inner = values(list.values().as_ref()).filter(|inner| inner.width == 1)?;
-            for row in (0..list.len()).filter(|row| list.is_null(*row)) {
-                let start = row.saturating_mul(width);
-                let missing = inner.values.get_mut(start..start.saturating_add(width))?;
-                missing.fill(Val::Null);
-            }
-            return Some(Values { width, ..inner });
-        }
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary_opt()?;
-            let (keys, words) = (
-                values(dictionary.keys())?,
-                values(dictionary.values().as_ref())?,
-            );
-            let word = |key: &Val<'static>| match key {
-                Val::Int(key) => {
-                    let found = usize::try_from(*key)
-                        .ok()
-                        .and_then(|key| words.values.get(key));
-                    found.cloned().unwrap_or(Val::Null)
-                }
-                _ => Val::Null,
-            };
-            (keys.values.iter().map(word).collect(), words.kind)
-        }
-        DataType::Boolean => {
-            let values = array.as_boolean_opt()?.iter();
-            let values = values.map(|one| one.map_or(Val::Null, Val::Bool));
-            (values.collect(), DTypeKind::Bool)
-        }
-        DataType::Int8 => (ints!(Int8Type), int),
-        DataType::Int16 => (ints!(Int16Type), int),
-        DataType::Int32 => (ints!(Int32Type), int),
-        DataType::Int64 => (ints!(Int64Type), int),
-        DataType::UInt8 => (ints!(UInt8Type), int),
-        DataType::UInt16 => (ints!(UInt16Type), int),
-        DataType::UInt32 => (ints!(UInt32Type), int),
-        DataType::UInt64 => (ints!(UInt64Type), int),
-        DataType::Float16 => {
-            let values = numbers::<Float16Type>(array, |number| Val::F32(number.to_f32()))?;
-            (values, DTypeKind::F32)
-        }
-        DataType::Float32 => (numbers::<Float32Type>(array, Val::F32)?, DTypeKind::F32),
-        DataType::Float64 => (numbers::<Float64Type>(array, Val::F64)?, DTypeKind::F64),
-        DataType::Utf8 => {
-            let text = |text: &str| Val::Text(text.as_bytes().to_vec().into());
-            let values = array.as_string_opt::<i32>()?.iter();
-            let values = values.map(|one| one.map_or(Val::Null, text));
-            (values.collect(), DTypeKind::Utf32 { chars: 1 })
-        }
-        DataType::Binary => {
-            let text = |text: &[u8]| Val::Text(text.to_vec().into());
-            let values = array.as_binary_opt::<i32>()?.iter();
-            let values = values.map(|one| one.map_or(Val::Null, text));
-            (values.collect(), DTypeKind::Bytes { len: 1 })
-        }
-        DataType::Timestamp(unit, _) => match unit {
-            ArrowUnit::Second => (ints!(TimestampSecondType), time(TimeUnit::Second)),
-            ArrowUnit::Millisecond => {
-                (ints!(TimestampMillisecondType), time(TimeUnit::Millisecond))
-            }
-            ArrowUnit::Microsecond => {
-                (ints!(TimestampMicrosecondType), time(TimeUnit::Microsecond))
-            }
-            ArrowUnit::Nanosecond => (ints!(TimestampNanosecondType), time(TimeUnit::Nanosecond)),
-        },
-        DataType::Duration(unit) => match unit {
-            ArrowUnit::Second => (ints!(DurationSecondType), int),
-            ArrowUnit::Millisecond => (ints!(DurationMillisecondType), int),
-            ArrowUnit::Microsecond => (ints!(DurationMicrosecondType), int),
-            ArrowUnit::Nanosecond => (ints!(DurationNanosecondType), int),
-        },
-        _ => return None,
-    };
-    Some(Values {
-        values,
-        width: 1,
-        kind,
-    })
 }

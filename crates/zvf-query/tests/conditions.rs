@@ -1,8 +1,16 @@
 //! Conditions on axes and on objects, against what they mean.
 
+use std::sync::Arc;
+
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use zvf_query::{BBox, Column, Filter, Query, QuerySpec, Select, Target};
+use object_store::memory::InMemory;
+use object_store::{ObjectStoreExt, path::Path};
+use zvf_query::{
+    BBox, Column, Filter, ListedObjects, ObjectListing, Query, QuerySpec, Select, Target,
+};
+use zvf_store::{OpenOptions, Store};
+use zvf_write::{Batch, Groups, Kind, StoreSpec, StoreWriter, Values, WriteOptions};
 
 use crate::make::Made;
 use crate::support::{Got, ask, bundled, column, listed_objects, memory};
@@ -288,6 +296,309 @@ async fn attributes_of_objects_are_names_too() {
         }
     }
     assert!(seen > 0);
+}
+
+/// A group of the store of [`grouped`].
+struct Bundle {
+    name: &'static str,
+    weight: f32,
+    side: Option<&'static str>,
+    range: [i32; 2],
+    members: &'static [i64],
+}
+
+const BUNDLES: [Bundle; 5] = [
+    Bundle {
+        name: "AF_left",
+        weight: 1.0,
+        side: Some("left"),
+        range: [3, 5],
+        members: &[7, -3, 30],
+    },
+    Bundle {
+        name: "AF_right",
+        weight: 4.5,
+        side: Some("right"),
+        range: [0, 9],
+        members: &[4, -3],
+    },
+    Bundle {
+        name: "CST",
+        weight: 3.0,
+        side: None,
+        range: [2, 2],
+        members: &[7, 9, 4],
+    },
+    Bundle {
+        name: "empty",
+        weight: 100.0,
+        side: Some("left"),
+        range: [-1, 0],
+        members: &[],
+    },
+    Bundle {
+        name: "odd",
+        weight: f32::NAN,
+        side: None,
+        range: [7, 6],
+        members: &[12, 9],
+    },
+];
+
+/// Lines with some vertices each, of which the last is in no group.
+const LINES: [(i64, usize); 7] = [
+    (7, 5),
+    (-3, 3),
+    (9, 1),
+    (4, 20),
+    (12, 2),
+    (30, 11),
+    (50, 30),
+];
+
+async fn grouped() -> Store {
+    let backend = Arc::new(InMemory::new());
+    let open = OpenOptions::new().with_object_store(backend.clone());
+    let options = WriteOptions::new().with_open(open.clone());
+    let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]).with_objects();
+    let mut writer = StoreWriter::create("memory:///", spec, options)
+        .await
+        .unwrap();
+    for (id, count) in LINES {
+        let rows = (0..count).flat_map(|row| [row as f32, 5.0, id as f32]);
+        let batch = Batch::new(rows.collect::<Vec<f32>>());
+        writer
+            .push(&batch.with_object_ids(vec![id; count]))
+            .unwrap();
+    }
+    let sides = BUNDLES.iter().map(|one| one.side.map(str::to_owned));
+    let weights: Vec<f32> = BUNDLES.iter().map(|one| one.weight).collect();
+    let ranges: Vec<i32> = BUNDLES.iter().flat_map(|one| one.range).collect();
+    let groups = Groups::new(BUNDLES.iter().map(|one| one.members.to_vec()).collect())
+        .with_names(BUNDLES.iter().map(|one| one.name))
+        .with_attribute("weight", weights)
+        .with_attribute("side", Values::Text(sides.collect()))
+        .with_attribute("range", ranges);
+    writer.set_groups(&groups).unwrap();
+    writer.finish().await.unwrap();
+    // Empty texts are values, unless the document states that they are none.
+    let path = Path::from("0/group_attributes/side/zarr.json");
+    let bytes = backend.get(&path).await.unwrap().bytes().await.unwrap();
+    let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    document["attributes"]["fill_sentinel_meaning"] = "absent".into();
+    backend
+        .put(&path, document.to_string().into())
+        .await
+        .unwrap();
+    Store::open_with("memory:///", open).await.unwrap()
+}
+
+/// Whether an object is a member of a group that satisfies a test.
+type Any<'a> = &'a dyn Fn(&dyn Fn(usize, &Bundle) -> bool) -> bool;
+
+/// Whether an object with an id and some vertices satisfies a condition.
+type Truth = fn(Any<'_>, i64, usize) -> bool;
+
+#[tokio::test]
+async fn conditions_on_groups_choose_their_members() {
+    let store = grouped().await;
+    let conditions: [(&str, Truth); 23] = [
+        ("group.weight > 2", |any, _, _| {
+            any(&|_, of| of.weight > 2.0)
+        }),
+        ("group.weight is nan", |any, _, _| {
+            any(&|_, of| of.weight.is_nan())
+        }),
+        ("group.number in (0, 4)", |any, _, _| {
+            any(&|g, _| g == 0 || g == 4)
+        }),
+        ("group.side is null", |any, _, _| {
+            any(&|_, of| of.side.is_none())
+        }),
+        // A missing value is unknown, and so is its negation.
+        ("not group.side == 'left'", |any, _, _| {
+            any(&|_, of| of.side.is_some_and(|side| side != "left"))
+        }),
+        ("group.range[1] > 5", |any, _, _| {
+            any(&|_, of| of.range[1] > 5)
+        }),
+        ("group.range[0] == group.range[1]", |any, _, _| {
+            any(&|_, of| of.range[0] == of.range[1])
+        }),
+        ("group.weight * 2 > group.number + 6", |any, _, _| {
+            any(&|g, of| of.weight * 2.0 > g as f32 + 6.0)
+        }),
+        ("group.name like 'AF%'", |any, _, _| {
+            any(&|_, of| of.name.starts_with("AF"))
+        }),
+        (
+            "group.name == 'empty' or group.name == 'nothing'",
+            |_, _, _| false,
+        ),
+        // One group satisfies everything that `and` joins, in any order.
+        ("group.weight > 2 and group.name like 'AF%'", |any, _, _| {
+            any(&|_, of| of.weight > 2.0 && of.name.starts_with("AF"))
+        }),
+        (
+            "group.weight < 2 and object_id > 0 and group.number < 2 and count() < 9",
+            |any, id, count| any(&|g, of| of.weight < 2.0 && g < 2) && id > 0 && count < 9,
+        ),
+        (
+            "(group.weight > 2 and count() > 3) and (group.side == 'left' and count() < 9)",
+            |any, _, count| {
+                any(&|_, of| of.weight > 2.0 && of.side == Some("left")) && count > 3 && count < 9
+            },
+        ),
+        (
+            "group.number == 1 and (group.side == 'right' and group.weight > 4)",
+            |any, _, _| any(&|g, of| g == 1 && of.side == Some("right") && of.weight > 4.0),
+        ),
+        // Parts that `or` or an object separates may be satisfied by different groups.
+        (
+            "(group.name == 'CST' or object_id == 30) and group.name like 'AF%'",
+            |any, id, _| {
+                (any(&|_, of| of.name == "CST") || id == 30)
+                    && any(&|_, of| of.name.starts_with("AF"))
+            },
+        ),
+        ("group.name == 'CST' or length() > 10", |any, _, count| {
+            any(&|_, of| of.name == "CST") || count > 11
+        }),
+        ("group.name == 'CST' and length() > 3", |any, _, count| {
+            any(&|_, of| of.name == "CST") && count > 4
+        }),
+        // `not` of groups alone is about another group; with an object in it, about the object.
+        ("not group.name == 'CST'", |any, _, _| {
+            any(&|_, of| of.name != "CST")
+        }),
+        (
+            "not (group.name == 'CST' or object_id is null)",
+            |any, _, _| !any(&|_, of| of.name == "CST"),
+        ),
+        ("not (group.weight > 2 and count() > 3)", |any, _, count| {
+            !(any(&|_, of| of.weight > 2.0) && count > 3)
+        }),
+        ("group.number >= 0", |any, _, _| any(&|_, _| true)),
+        ("not (group.number >= 0 or count() < 0)", |any, _, _| {
+            !any(&|_, _| true)
+        }),
+        (
+            "group.number == 0 and (group.weight > 4 or count() > 10 and group.side is null)",
+            |any, _, count| {
+                any(&|g, _| g == 0)
+                    && (any(&|_, of| of.weight > 4.0)
+                        || count > 10 && any(&|_, of| of.side.is_none()))
+            },
+        ),
+    ];
+    let mut selective = 0;
+    for (text, truth) in conditions {
+        let holds = |(id, count): &(i64, usize)| {
+            let any = |test: &dyn Fn(usize, &Bundle) -> bool| {
+                let own = BUNDLES.iter().enumerate();
+                own.filter(|(_, of)| of.members.contains(id))
+                    .any(|(g, of)| test(g, of))
+            };
+            truth(&any, *id, *count)
+        };
+        let mut expected: Vec<i64> = LINES
+            .iter()
+            .filter(|one| holds(one))
+            .map(|one| one.0)
+            .collect();
+        expected.sort_unstable();
+        selective += usize::from(!expected.is_empty() && expected.len() < LINES.len());
+        let sorted = |ids: Vec<String>| {
+            let mut ids: Vec<i64> = ids.iter().map(|id| id.parse().unwrap()).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let got = ask(&store, asked(text)).await.unwrap();
+        assert_eq!(sorted(ids(&got)), expected, "{text}");
+        // Lists of objects take the same conditions, and so do their vertices.
+        let mut listing = ObjectListing::default();
+        listing.condition = Some(Filter::parse(text).unwrap());
+        let mut listed = ListedObjects::start(&store, listing).await.unwrap();
+        let mut found = Vec::new();
+        while let Some(batch) = listed.next().await.unwrap() {
+            found.extend(column(&batch, "object_id"));
+        }
+        assert_eq!(sorted(found), expected, "{text}");
+        let both = ask(&store, asked(&format!("({text}) and x >= 2")))
+            .await
+            .unwrap();
+        let kept = LINES.iter().filter(|(id, _)| expected.contains(id));
+        let rows: usize = kept.map(|(_, count)| count.saturating_sub(2)).sum();
+        assert_eq!(both.rows().len(), rows, "{text}");
+    }
+    assert!(selective > 15);
+}
+
+#[tokio::test]
+async fn groups_of_bundled_stores_are_conditions() {
+    let mut seen = 0;
+    for name in zvf_testkit::all_cases().unwrap() {
+        let case = zvf_testkit::case(&name).unwrap();
+        if case.groups.is_empty() {
+            continue;
+        }
+        let store = bundled(&name).await;
+        for (group, members) in &case.groups {
+            let text = format!("group.number = {group}");
+            let got = ask(&store, asked(&text)).await.unwrap();
+            let mut members: Vec<String> = members.iter().map(i64::to_string).collect();
+            let mut found = ids(&got);
+            members.sort();
+            members.dedup();
+            found.sort();
+            assert_eq!(found, members, "{name}: {text}");
+            seen += usize::from(!members.is_empty());
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[tokio::test]
+async fn names_of_groups_that_are_not_there_are_marked() {
+    let store = grouped().await;
+    for (text, parts) in [
+        (
+            "count() > 1 and group.wieght > 1",
+            [
+                "no group attribute \"wieght\" (did you mean \"weight\"?): there are range, side, weight, name, number",
+                "\n  count() > 1 and group.wieght > 1\n                  ^",
+            ],
+        ),
+        (
+            "group.number > object_id",
+            [
+                "joins group.number, which is of groups, and object_id, which is of objects",
+                "\n  ^",
+            ],
+        ),
+        (
+            "group.number > 1 or x < 3",
+            [
+                "joins group.number, which is of groups, and x, which is of vertices",
+                "\n  ^",
+            ],
+        ),
+        (
+            "group.side > 1",
+            ["`group.side` is a text", "`1`, which is a number"],
+        ),
+        ("group.range > 1", ["has 2 channels", "group.range[0]"]),
+    ] {
+        let error = ask(&store, asked(text)).await.err().unwrap().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+    let without = memory(&lines().files()).await;
+    let error = ask(&without, asked("object_id > 1 and group.name == 'CST'"));
+    let error = error.await.err().unwrap().to_string();
+    assert!(error.contains("level 0 has no groups"), "{error}");
+    assert!(error.ends_with("\n                    ^"), "{error}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! `/store/…`, the pages and the token.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use zvf_serve::{ServeOptions, Token};
 
@@ -268,6 +270,19 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
     ] {
         let status = served.get(&format!("/query?{wrong}"))?.status;
         assert!((400..500).contains(&status), "{wrong}: {status}");
+    }
+    Ok(())
+}
+
+#[test]
+fn conditions_on_groups_select_their_members() -> Result<()> {
+    let (_store, served) = served("points_ids")?;
+    for (group, members) in zvf_testkit::case("points_ids")?.groups {
+        let query = format!("/query?format=json&columns=object_id&where=group.number%3D{group}");
+        let rows = served.json(&query)?;
+        let rows = rows.as_array().into_iter().flatten();
+        let found: BTreeSet<i64> = rows.filter_map(|row| row["object_id"].as_i64()).collect();
+        assert_eq!(found, members.into_iter().collect(), "group {group}");
     }
     Ok(())
 }

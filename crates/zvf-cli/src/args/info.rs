@@ -23,8 +23,8 @@ pub(crate) struct InfoArgs {
 
 /// The text after the options in the help of `zvf objects`.
 pub(crate) const OBJECTS: &str = "\
-Conditions are on attributes of objects, object_id, count(), length(), start.x and end.x. Sorted objects have to fit --memory-budget; with --limit N about \
-2 N of them.
+Conditions are on attributes of objects, object_id, count(), length(), start.x and end.x, and on their groups: group.name, group.number, group.NAME (an attribute). \
+Sorted objects have to fit --memory-budget; with --limit N about 2 N of them.
 
 Examples:
   zvf objects brain.zarrvectors

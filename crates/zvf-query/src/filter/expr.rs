@@ -163,6 +163,29 @@ impl Expr {
         }
     }
 
+    /// The parts that `and` joins, those of parts included.
+    pub(crate) fn conjuncts(&self) -> Vec<&Self> {
+        let mut found = Vec::new();
+        let mut left = vec![self];
+        while let Some(part) = left.pop() {
+            match part {
+                Self::All(parts) => left.extend(parts.iter().rev()),
+                other => found.push(other),
+            }
+        }
+        found
+    }
+
+    /// The condition that a column of truth values is true.
+    pub(crate) fn is_true(name: String) -> Self {
+        let column = Self::Name {
+            name,
+            channel: None,
+        };
+        let truth = Self::Literal(Literal::Bool(true));
+        Self::Compare(Op::Equal, Box::new(column), Box::new(truth))
+    }
+
     /// Calls `f` with every part, the whole first.
     pub(crate) fn each<'e>(&'e self, f: &mut dyn FnMut(&'e Self)) {
         f(self);

@@ -33,7 +33,8 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// `min` and `max`. Put blanks around `/`, which may be part of a name. A name is looked up among vertex attributes, then axes, then
 /// object attributes; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
 /// attribute with several. Values of objects are `object_id`, `object.NAME` (an attribute), `length()` (along its links), `count()` (its vertices),
-/// `start.x` and `end.x` (coordinates of its first and last vertex).
+/// `start.x` and `end.x` (coordinates of its first and last vertex). Values of groups of objects are `group.NAME` (an attribute), `group.name` and
+/// `group.number`, unless an attribute has that name.
 ///
 /// # Meaning
 ///
@@ -45,7 +46,16 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
 ///
 /// Each part that `and` joins refers either to vertices or to objects. Conditions on objects select objects, as [`Query::objects`](crate::Query::objects) does:
-/// the answer is then grouped by object. Parsing the output of `Display` gives the same condition.
+/// the answer is then grouped by object.
+///
+/// A part that refers to groups alone is true for an object that is a member of at least one group for which it is true, else false, also for objects in no
+/// group. The part is as large as possible: everything below a `not`, an `or` or an `and` that refers to groups alone, and the operands of one `and`
+/// that do so, in any order. So `group.weight > 2 and count() > 9 and group.name like 'AF%'` requires one group with both properties, and
+/// `not group.name == 'AF'` another group than AF. Parts that refer to groups and to objects are joined by `and`, `or` and `not`, which apply to the object:
+/// `not (group.name == 'AF' or object_id is null)` excludes the members of AF, since no id is null. A comparison of a value of groups with one of objects is
+/// an error.
+///
+/// Parsing the output of `Display` gives the same condition.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -99,15 +109,7 @@ impl Filter {
 
     /// The parts that `and` joins.
     pub(crate) fn conjuncts(&self) -> Vec<&Expr> {
-        let mut found = Vec::new();
-        let mut left = vec![&self.condition];
-        while let Some(part) = left.pop() {
-            match part {
-                Expr::All(parts) => left.extend(parts.iter().rev()),
-                other => found.push(other),
-            }
-        }
-        found
+        self.condition.conjuncts()
     }
 
     /// The inclusive range of each axis outside which no row satisfies the condition; `None` if it restricts no axis.
@@ -203,9 +205,17 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Whether a name refers to the object, regardless of attributes with that name.
+/// Whether a name refers to the object or its groups, regardless of attributes with that name.
 pub(crate) fn is_of_object(name: &str) -> bool {
-    matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
+    matches!(name, "object_id" | "count()")
+        || name.starts_with("object.")
+        || group_value(name).is_some()
+        || is_geometry(name)
+}
+
+/// The value of a group that a name refers to.
+pub(crate) fn group_value(name: &str) -> Option<&str> {
+    name.strip_prefix("group.")
 }
 
 /// Whether the value is computed from the vertices of the object.

@@ -1,0 +1,202 @@
+//! Columns of values that conditions on objects and groups are evaluated on.
+
+use std::collections::HashMap;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_schema::{DataType, TimeUnit as ArrowUnit};
+use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+
+use crate::QueryError;
+use crate::error::OrBug;
+use crate::filter::{BoundFilter, Expr, Function, Operand, OperandType, Val};
+
+/// Names and functions of a part, as columns of a table of objects or groups.
+pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    part.each(&mut |part| {
+        let name = match part {
+            Expr::Name { name, .. } => name.clone(),
+            Expr::Call(function @ (Function::Length | Function::Count), _) => {
+                format!("{}()", function.name())
+            }
+            _ => return,
+        };
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    });
+    found
+}
+
+/// A column of a table of objects or groups.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    pub(crate) values: Vec<Val<'static>>,
+    pub(crate) width: usize,
+    kind: DTypeKind,
+}
+
+impl Values {
+    /// A column of one value a row.
+    pub(crate) fn new(values: Vec<Val<'static>>, kind: DTypeKind) -> Self {
+        Self {
+            values,
+            width: 1,
+            kind,
+        }
+    }
+
+    /// The values of some rows.
+    pub(crate) fn rows(&self, rows: &[usize]) -> Self {
+        let row = |row: &usize| {
+            let start = row.saturating_mul(self.width);
+            self.values.get(start..start.saturating_add(self.width))
+        };
+        Self {
+            values: rows.iter().filter_map(row).flatten().cloned().collect(),
+            width: self.width,
+            kind: self.kind,
+        }
+    }
+}
+
+/// The rows that satisfy all parts.
+pub(crate) fn satisfying(
+    parts: Vec<Expr>,
+    columns: &HashMap<String, Values>,
+    rows: usize,
+) -> Result<Vec<usize>, QueryError> {
+    let Some(condition) = Expr::joined(parts) else {
+        return Ok((0..rows).collect());
+    };
+    let names: Vec<&String> = columns.keys().collect();
+    let bound = BoundFilter::bind_values(&condition, &|name| {
+        let at = names.iter().position(|one| *one == name);
+        let (at, column) = at
+            .zip(columns.get(name))
+            .or_bug("a column that was not read")?;
+        let kind = OperandType {
+            dtype: DType::little(column.kind),
+            categories: None,
+            fill_code: None,
+            axis: None,
+        };
+        Ok((at, kind))
+    })?;
+    let operands = names.iter().filter_map(|name| {
+        let Values { values, width, .. } = columns.get(*name)?;
+        Some(Operand::Values {
+            values,
+            width: *width,
+        })
+    });
+    let operands: Vec<Operand<'_>> = operands.collect();
+    let truths = bound.eval(rows, &operands);
+    let truths = truths.map_err(|fault| QueryError::misuse(fault.what()))?;
+    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
+    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+}
+
+/// The values of an Arrow array; `None` of a type without single values.
+pub(crate) fn values(array: &dyn Array) -> Option<Values> {
+    fn numbers<T: ArrowPrimitiveType>(
+        array: &dyn Array,
+        value: impl Fn(T::Native) -> Val<'static>,
+    ) -> Option<Vec<Val<'static>>> {
+        let array = array.as_primitive_opt::<T>()?;
+        let values = array.iter().map(|one| one.map_or(Val::Null, &value));
+        Some(values.collect())
+    }
+    macro_rules! ints {
+        ($type:ty) => {
+            numbers::<$type>(array, |number| Val::Int(number.into()))?
+        };
+    }
+    let (time, int) = (|unit| DTypeKind::Datetime { unit }, DTypeKind::I64);
+    let (values, kind) = match array.data_type() {
+        DataType::FixedSizeList(_, width) => {
+            let list = array.as_fixed_size_list_opt()?;
+            let width = usize::try_from(*width).ok()?;
+            let mut inner = values(list.values().as_ref()).filter(|inner| inner.width == 1)?;
+            for row in (0..list.len()).filter(|row| list.is_null(*row)) {
+                let start = row.saturating_mul(width);
+                let missing = inner.values.get_mut(start..start.saturating_add(width))?;
+                missing.fill(Val::Null);
+            }
+            return Some(Values { width, ..inner });
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary_opt()?;
+            let (keys, words) = (
+                values(dictionary.keys())?,
+                values(dictionary.values().as_ref())?,
+            );
+            let word = |key: &Val<'static>| match key {
+                Val::Int(key) => {
+                    let found = usize::try_from(*key)
+                        .ok()
+                        .and_then(|key| words.values.get(key));
+                    found.cloned().unwrap_or(Val::Null)
+                }
+                _ => Val::Null,
+            };
+            (keys.values.iter().map(word).collect(), words.kind)
+        }
+        DataType::Boolean => {
+            let values = array.as_boolean_opt()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, Val::Bool));
+            (values.collect(), DTypeKind::Bool)
+        }
+        DataType::Int8 => (ints!(Int8Type), int),
+        DataType::Int16 => (ints!(Int16Type), int),
+        DataType::Int32 => (ints!(Int32Type), int),
+        DataType::Int64 => (ints!(Int64Type), int),
+        DataType::UInt8 => (ints!(UInt8Type), int),
+        DataType::UInt16 => (ints!(UInt16Type), int),
+        DataType::UInt32 => (ints!(UInt32Type), int),
+        DataType::UInt64 => (ints!(UInt64Type), int),
+        DataType::Float16 => {
+            let values = numbers::<Float16Type>(array, |number| Val::F32(number.to_f32()))?;
+            (values, DTypeKind::F32)
+        }
+        DataType::Float32 => (numbers::<Float32Type>(array, Val::F32)?, DTypeKind::F32),
+        DataType::Float64 => (numbers::<Float64Type>(array, Val::F64)?, DTypeKind::F64),
+        DataType::Utf8 => {
+            let text = |text: &str| Val::Text(text.as_bytes().to_vec().into());
+            let values = array.as_string_opt::<i32>()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, text));
+            (values.collect(), DTypeKind::Utf32 { chars: 1 })
+        }
+        DataType::Binary => {
+            let text = |text: &[u8]| Val::Text(text.to_vec().into());
+            let values = array.as_binary_opt::<i32>()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, text));
+            (values.collect(), DTypeKind::Bytes { len: 1 })
+        }
+        DataType::Timestamp(unit, _) => match unit {
+            ArrowUnit::Second => (ints!(TimestampSecondType), time(TimeUnit::Second)),
+            ArrowUnit::Millisecond => {
+                (ints!(TimestampMillisecondType), time(TimeUnit::Millisecond))
+            }
+            ArrowUnit::Microsecond => {
+                (ints!(TimestampMicrosecondType), time(TimeUnit::Microsecond))
+            }
+            ArrowUnit::Nanosecond => (ints!(TimestampNanosecondType), time(TimeUnit::Nanosecond)),
+        },
+        DataType::Duration(unit) => match unit {
+            ArrowUnit::Second => (ints!(DurationSecondType), int),
+            ArrowUnit::Millisecond => (ints!(DurationMillisecondType), int),
+            ArrowUnit::Microsecond => (ints!(DurationMicrosecondType), int),
+            ArrowUnit::Nanosecond => (ints!(DurationNanosecondType), int),
+        },
+        _ => return None,
+    };
+    Some(Values::new(values, kind))
+}

@@ -1,0 +1,184 @@
+//! Evaluates the parts of conditions on objects that are about their groups.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use arrow_buffer::{MutableBuffer, NullBuffer};
+use futures::future::try_join_all;
+use zvf_store::format::dtype::DTypeKind;
+use zvf_store::format::int;
+use zvf_store::{Groups, Level, Store, TypedArray};
+
+use crate::columns::arrow;
+use crate::condition_columns::{Values, columns_of, satisfying, values};
+use crate::error::{OrBug, existing, nearest};
+use crate::filter::{Expr, Filter, Val, group_value};
+use crate::groups::groups_of_objects;
+use crate::{Place, Query, QueryError};
+
+/// Values of groups that are no attributes.
+const OWN: [&str; 2] = ["name", "number"];
+
+/// The column with the truth of a part for each object. No attribute of objects has such a name, which refers to groups.
+fn truth_column(part: usize) -> String {
+    format!("group.{part}")
+}
+
+/// Replaces the parts of a condition on objects that refer to groups alone by their truth for the object, which [`memberships`] computes. The operands
+/// of an `and` that refer to groups alone are one part, in any order.
+///
+/// # Errors
+///
+/// Misuse: a comparison of a value of groups with one of objects.
+pub(crate) fn without_groups(
+    condition: &Expr,
+    filter: &Filter,
+    parts: &mut Vec<Expr>,
+) -> Result<Expr, QueryError> {
+    let names = columns_of(condition);
+    let is_group = |name: &&String| group_value(name).is_some();
+    let Some(group) = names.iter().find(is_group) else {
+        return Ok(condition.clone());
+    };
+    let Some(object) = names.iter().find(|name| !is_group(name)) else {
+        parts.push(condition.clone());
+        return Ok(Expr::is_true(truth_column(parts.len() - 1)));
+    };
+    let mut replaced = |part: &Expr| without_groups(part, filter, parts);
+    Ok(match condition {
+        Expr::All(_) => {
+            let operands = condition.conjuncts().into_iter().cloned();
+            let (of_groups, others): (Vec<Expr>, Vec<Expr>) = operands.partition(|operand| {
+                let names = columns_of(operand);
+                !names.is_empty() && names.iter().all(|name| is_group(&name))
+            });
+            let joined = Expr::joined(of_groups);
+            let operands = joined.iter().chain(&others).map(replaced);
+            Expr::All(operands.collect::<Result<_, _>>()?)
+        }
+        Expr::Any(operands) => Expr::Any(operands.iter().map(replaced).collect::<Result<_, _>>()?),
+        Expr::Not(operand) => Expr::Not(Box::new(replaced(operand)?)),
+        _ => {
+            return Err(QueryError::misuse(format!(
+                "where: `{condition}` joins {group}, which is of groups, and {object}, which is of objects: expected comparisons of either, joined by \
+                 `and` or `or`{}",
+                filter.marked(group)
+            )));
+        }
+    })
+}
+
+/// Adds the truth of parts that refer to groups: true for the members of the groups that satisfy them.
+///
+/// # Cost
+///
+/// Nothing without parts. The documents of groups, their attributes with these names, and the members of the groups that satisfy a part.
+///
+/// # Errors
+///
+/// Misuse: no groups, names that do not exist. I/O; malformed data.
+pub(crate) async fn memberships(
+    store: &Store,
+    query: &Query,
+    (parts, filter): (Vec<Expr>, &Filter),
+    objects: &[i64],
+    into: &mut HashMap<String, Values>,
+) -> Result<(), QueryError> {
+    let names: BTreeSet<String> = parts.iter().flat_map(columns_of).collect();
+    let Some(first) = names.first() else {
+        return Ok(());
+    };
+    let level = groups_of_objects(store, query).await?;
+    let groups = level.as_ref().and_then(Level::groups);
+    let (level, groups) = level.as_ref().zip(groups).ok_or_else(|| {
+        QueryError::misuse(format!(
+            "level {} has no groups: conditions on groups cannot be evaluated{}",
+            query.level,
+            filter.marked(first)
+        ))
+    })?;
+    let count = usize::try_from(groups.len());
+    let count = count.ok().or_bug("more groups than memory")?;
+    let mut columns: HashMap<String, Values> = HashMap::new();
+    for name in names {
+        let column = column(level, (groups, count), &name, filter).await?;
+        columns.insert(name, column);
+    }
+    for (number, part) in parts.into_iter().enumerate() {
+        let rows = satisfying(vec![part], &columns, count)?;
+        let members = rows.into_iter().map(|row| groups.members(int::wide(row)));
+        let members = try_join_all(members).await?;
+        let members: HashSet<i64> = members.into_iter().flatten().collect();
+        let truth = |id: &i64| Val::Bool(members.contains(id));
+        into.insert(
+            truth_column(number),
+            Values::new(objects.iter().map(truth).collect(), DTypeKind::Bool),
+        );
+    }
+    Ok(())
+}
+
+/// A value of every group.
+async fn column(
+    level: &Level,
+    (groups, count): (&Groups, usize),
+    name: &str,
+    filter: &Filter,
+) -> Result<Values, QueryError> {
+    let value = group_value(name).or_bug("a name that is not of groups")?;
+    let attributes = || level.group_attributes().iter().map(TypedArray::name);
+    let attribute = attributes().position(|one| one == value);
+    let attribute = attribute.and_then(|at| level.group_attributes().get(at));
+    if let Some(attribute) = attribute {
+        return stored(level, attribute, count).await;
+    }
+    let numbers = 0..groups.len();
+    match value {
+        "name" => {
+            let name = |number| Val::Text(groups.name(number).into_bytes().into());
+            let kind = DTypeKind::Utf32 { chars: 1 };
+            Ok(Values::new(numbers.map(name).collect(), kind))
+        }
+        "number" => {
+            let number = |number: u64| Val::Int(number.into());
+            Ok(Values::new(numbers.map(number).collect(), DTypeKind::U64))
+        }
+        _ => {
+            let names = || {
+                attributes().chain(
+                    OWN.into_iter()
+                        .filter(|own| attributes().all(|name| name != *own)),
+                )
+            };
+            let near = nearest(value, names());
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
+            Err(QueryError::misuse(format!(
+                "no group attribute {value:?}{near}: {}{}",
+                existing(names()),
+                filter.marked(name)
+            )))
+        }
+    }
+}
+
+/// An attribute of every group; missing beyond its last row.
+async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<Values, QueryError> {
+    let found = attribute.read_rows(0..int::wide(count)).await?;
+    let width = found.width.max(1);
+    let valid: NullBuffer = (0..found.rows).map(|row| !found.is_absent(row)).collect();
+    let mut bytes = MutableBuffer::with_capacity(found.bytes.len());
+    bytes.extend_from_slice(&found.bytes);
+    let array = arrow::rows(found.dtype, width, bytes, Some(valid)).map_err(|error| {
+        let path = format!("group_attributes/{}", attribute.name());
+        QueryError::malformed(Place::array(level.number(), &path), error.to_string())
+    })?;
+    let mut column = values(array.as_ref()).ok_or_else(|| {
+        QueryError::misuse(format!(
+            "where: group attribute {:?} of type {} cannot be compared",
+            attribute.name(),
+            array.data_type()
+        ))
+    })?;
+    let whole = count.saturating_mul(column.width);
+    column.values.resize(whole, Val::Null);
+    Ok(column)
+}
