@@ -1,4 +1,4 @@
-//! `zvf import` and `zvf append` of files at URLs: the requested bytes, and the rows of the store.
+//! `zvf import`, `zvf append` and `zvf edit` of files at URLs: the requested bytes, and the bytes or rows of the store.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use zvf_jobs::JobEvent;
 
 use crate::odd_web::{Answers, Way, serve};
-use crate::run::Home;
+use crate::run::{Home, files};
 
 /// Bytes between runs of chunks, too many to be requested with them.
 const GAP: usize = 200 << 10;
@@ -275,6 +275,270 @@ fn errors_of_append_name_the_url() -> Result<()> {
     );
     assert_eq!(answers.all().len(), count);
     assert_eq!(rows(&home, "s.zv")?, before);
+    Ok(())
+}
+
+/// A folder with two graphs as tables, tables about them, and what else options name.
+fn tables() -> Result<Home> {
+    let npy = {
+        let mut npy = Vec::from(*b"\x93NUMPY\x01\x00\x76\x00");
+        let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+        npy.extend(format!("{head:<117}\n").bytes());
+        let values = [0.5_f32, 1.5, 2.5, 3.5];
+        npy.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        npy
+    };
+    let affine = "0 2 0 1\n2 0 0 0\n0 0 2 0\n0 0 0 1\n";
+    Home::made(&[
+        ("../nodes.csv", "x,y,z\n1,2,3\n4,5,6\n7,8,9\n2,2,2\n".into()),
+        ("../edges.csv", "source,target,w\n0,1,2.5\n2,1,4.5\n".into()),
+        ("../more.csv", "object_id,x,y,z\n3,5,5,5\n3,6,6,6\n".into()),
+        ("../links.csv", "source,target\n1,0\n".into()),
+        ("../faces.csv", "a,b,c\n0,1,2\n3,2,1\n".into()),
+        ("../affine.txt", affine.into()),
+        ("../values.csv", "v\n9\n8\n7\n6\n".into()),
+        ("../values.npy", npy),
+        ("../moved.csv", "x,y,z\n1,2,4\n4,5,7\n7,8,8\n2,2,1\n".into()),
+        ("../bad.csv", "source,target\n0,seven\n".into()),
+        ("../outside.csv", "source,target\n0,7\n".into()),
+        ("../moved.bad.csv", "x,y,z\n1,2,4\n4,five,7\n".into()),
+    ])
+}
+
+/// Arguments in which files that begin with `@` are in a folder, given with its slash.
+fn placed(args: &[&str], folder: &str) -> Vec<String> {
+    let place = |word: &&str| match word.strip_prefix('@') {
+        Some(file) => format!("{folder}{file}"),
+        None => (*word).to_owned(),
+    };
+    args.iter().map(place).collect()
+}
+
+/// Runs commands on a store; returns the last run.
+fn run_all(home: &Home, commands: &[&[&str]], folder: &str) -> Result<crate::run::Ran> {
+    let mut last = None;
+    for command in commands {
+        let args = placed(command, folder);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let ran = home.zvf(&args)?;
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        last = Some(ran);
+    }
+    last.context("a command")
+}
+
+#[test]
+fn options_that_name_files_take_urls() -> Result<()> {
+    let home = tables()?;
+    let graph: &[&str] = &["import", "nodes.csv", "s.zv", "--edges", "edges.csv"];
+    let points: &[&str] = &["import", "nodes.csv", "s.zv"];
+    let bounds = ["--bounds", "0,0,0:9,9,9", "--chunk-shape", "9,9,9"];
+    let parts = |step: &[&'static str]| {
+        let graph = ["import", "@nodes.csv", "s.zv", "--edges", "@edges.csv"];
+        [&graph[..], &bounds, step].concat()
+    };
+    let (begin, part) = (parts(&["--begin"]), parts(&["--part", "a"]));
+    let commit = parts(&["--commit"]);
+    let set = ["edit", "s.zv", "set-attribute", "v", "--type", "float32"];
+    let set = |more: &[&'static str]| [&set[..], more].concat();
+    let (of_csv, of_npy) = (
+        set(&["--by-order", "--from", "@values.csv"]),
+        set(&["--by-order", "--from", "@values.npy"]),
+    );
+    for commands in [
+        &[&["import", "@nodes.csv", "s.zv", "--edges", "@edges.csv"][..]][..],
+        // Only the table of links is at a URL.
+        &[&["import", "nodes.csv", "s.zv", "--edges", "@edges.csv"]],
+        &[&["import", "nodes.csv", "s.zv", "--faces", "@faces.csv"]],
+        &[&["import", "nodes.csv", "s.zv", "--affine", "@affine.txt"]],
+        &[&begin, &part, &commit],
+        &[
+            graph,
+            &["append", "s.zv", "@more.csv", "--links", "@links.csv"],
+        ],
+        &[
+            points,
+            &["append", "s.zv", "nodes.csv", "--affine", "@affine.txt"],
+        ],
+        &[
+            graph,
+            &[
+                "edit",
+                "s.zv",
+                "append",
+                "@more.csv",
+                "--links",
+                "@links.csv",
+            ],
+        ],
+        &[
+            points,
+            &[
+                "edit",
+                "s.zv",
+                "append",
+                "nodes.csv",
+                "--affine",
+                "@affine.txt",
+            ],
+        ],
+        &[
+            points,
+            &["edit", "s.zv", "move", "--from", "@moved.csv", "--by-order"],
+        ],
+        &[points, &of_csv],
+        &[points, &of_npy],
+    ] {
+        let answers = Answers::default();
+        let server = format!("{}/", serve(home.path(), Way::BusyOnce, &answers)?);
+        let mut found = Vec::new();
+        for folder in ["", &server] {
+            fs::remove_dir_all(home.file("s.zv")).ok();
+            let ran = run_all(&home, commands, folder)?;
+            let last = commands.last().context("a command")?;
+            for word in last.iter().filter_map(|word| word.strip_prefix('@')) {
+                let line = format!("downloading {server}{word}");
+                assert_eq!(ran.stderr.contains(&line), folder != "", "{}", ran.stderr);
+            }
+            let temporary = std::env::temp_dir();
+            let said = format!("{}{}", ran.stderr, String::from_utf8_lossy(&ran.stdout));
+            let named = said.replace(&*home.path().to_string_lossy(), "");
+            assert!(!named.contains(&*temporary.to_string_lossy()), "{said}");
+            found.push(files(&home.file("s.zv"))?);
+        }
+        assert!(!answers.all().is_empty(), "{commands:?}");
+        let names = |at: usize| found[at].keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(0), names(1), "{commands:?}");
+        for (name, bytes) in &found[0] {
+            let far = String::from_utf8_lossy(&found[1][name]);
+            assert!(!far.contains("http://"), "{name}: {far}");
+            assert_eq!(
+                String::from_utf8_lossy(bytes),
+                far,
+                "{name} of {commands:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn errors_about_options_that_name_files_have_the_url() -> Result<()> {
+    let home = tables()?;
+    let graph = ["import", "nodes.csv", "s.zv", "--edges", "edges.csv"];
+    home.text(&graph)?;
+    let before = files(&home.file("s.zv"))?;
+    let answers = Answers::default();
+    let server = format!("{}/", serve(home.path(), Way::Plain, &answers)?);
+    for (args, code, requests) in [
+        (
+            &["import", "nodes.csv", "t.zv", "--edges", "@bad.csv"][..],
+            4,
+            1,
+        ),
+        (
+            &["import", "nodes.csv", "t.zv", "--edges", "@outside.csv"],
+            4,
+            1,
+        ),
+        (
+            &["import", "nodes.csv", "t.zv", "--edges", "@none.csv"],
+            3,
+            0,
+        ),
+        (
+            &["import", "nodes.csv", "t.zv", "--faces", "@edges.csv"],
+            4,
+            1,
+        ),
+        (
+            &["import", "nodes.csv", "t.zv", "--affine", "@bad.csv"],
+            4,
+            1,
+        ),
+        // Refused by its ending before anything is requested.
+        (
+            &["import", "nodes.csv", "t.zv", "--edges", "@affine.bin"],
+            2,
+            0,
+        ),
+        (&["append", "s.zv", "more.csv", "--links", "@bad.csv"], 4, 1),
+        (
+            &["append", "s.zv", "more.csv", "--links", "@outside.csv"],
+            2,
+            1,
+        ),
+        (
+            &["append", "s.zv", "more.csv", "--links", "@none.csv"],
+            3,
+            0,
+        ),
+        (
+            &["append", "s.zv", "more.csv", "--links", "@affine.bin"],
+            2,
+            0,
+        ),
+        (
+            &["append", "s.zv", "more.csv", "--affine", "@bad.csv"],
+            4,
+            1,
+        ),
+        (
+            &["edit", "s.zv", "append", "more.csv", "--links", "@bad.csv"],
+            4,
+            1,
+        ),
+        (&["edit", "s.zv", "append", "@moved.bad.csv"], 4, 1),
+        (&["edit", "s.zv", "append", "@none.csv"], 3, 0),
+        (
+            &[
+                "edit",
+                "s.zv",
+                "move",
+                "--from",
+                "@moved.bad.csv",
+                "--by-order",
+            ],
+            4,
+            1,
+        ),
+        (&["edit", "s.zv", "move", "--from", "@affine.bin"], 2, 0),
+        (
+            &[
+                "edit",
+                "s.zv",
+                "set-attribute",
+                "w",
+                "--from",
+                "@moved.bad.csv",
+            ],
+            2,
+            1,
+        ),
+        (
+            &["edit", "s.zv", "set-attribute", "w", "--from", "@none.npy"],
+            3,
+            0,
+        ),
+    ] {
+        let count = answers.all().len();
+        let args = placed(args, &server);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let ran = home.zvf(&args)?;
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        let error = ran.stderr.lines().last().context("an error")?;
+        let url = args.iter().find(|word| word.starts_with(&server));
+        assert!(
+            error.contains(url.context("a URL")?),
+            "{args:?}: {}",
+            ran.stderr
+        );
+        let temporary = std::env::temp_dir();
+        assert!(!error.contains(&*temporary.to_string_lossy()), "{error}");
+        assert_eq!(answers.all().len(), count + requests, "{args:?}");
+    }
+    assert!(!home.names()?.contains(&"t.zv".to_owned()));
+    assert_eq!(files(&home.file("s.zv"))?, before);
     Ok(())
 }
 

@@ -6,7 +6,6 @@ mod numbers;
 mod options;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde::Serialize;
 use zvf_convert::ObjectIds;
@@ -30,21 +29,22 @@ type IdsAndNotes = (Vec<i64>, Vec<String>);
 impl AppendJob {
     pub(crate) async fn run(&self, context: &Context) -> Result<AppendReport> {
         let mut local = LocalFiles::default();
-        local.files.clone_from(&self.files);
         let made = self.make(&mut local, context).await;
         made.map_err(|error| local.named(error))
     }
 
     async fn make(&self, local: &mut LocalFiles, context: &Context) -> Result<AppendReport> {
         // The files are read first, so that a file that cannot be read does not leave the store marked as being changed.
-        let given = self.given(local, context).await?;
+        let mut job = self.clone();
+        let given = job.given(local, context).await?;
         let edit = begin(&self.store, context).await?;
-        let made = self.append(edit, given, &local.files).await;
+        let made = job.append(edit, given).await;
         let (edit, (ids, notes)) = made.map_err(|error| JobError::Change {
             place: self.store.clone(),
             source: Box::new(error),
         })?;
         let done = edit.commit().await.map_err(JobError::write(&self.store))?;
+        let notes = local.named_notes(&notes);
         for note in &notes {
             context.event(&JobEvent::Note(note));
         }
@@ -67,13 +67,8 @@ impl AppendJob {
     }
 
     /// Adds the input to an edit; abandons the edit on an error. Returns the edit, the new ids of objects and the notes.
-    async fn append(
-        &self,
-        mut edit: Edit,
-        given: Given,
-        files: &[PathBuf],
-    ) -> Result<(Edit, IdsAndNotes)> {
-        let begun = self.begin(&mut edit, &given, files).await;
+    async fn append(&self, mut edit: Edit, given: Given) -> Result<(Edit, IdsAndNotes)> {
+        let begun = self.begin(&mut edit, &given).await;
         let (edit, (numbers, known)) = or_abandon(edit, begun).await?;
         let mut gathered = Gathered::new(edit, numbers, self.ids.rule(1), known);
         let read = blocking(move || {
@@ -95,12 +90,7 @@ impl AppendJob {
     }
 
     /// The ids that the new objects get, and the object attributes of the store.
-    async fn begin(
-        &self,
-        edit: &mut Edit,
-        given: &Given,
-        files: &[PathBuf],
-    ) -> Result<(Numbers, Vec<AttributeSpec>)> {
+    async fn begin(&self, edit: &mut Edit, given: &Given) -> Result<(Numbers, Vec<AttributeSpec>)> {
         set_fills(edit, &self.fill)?;
         let numbers = match given {
             // The reader already gave objects of different files different ids.
@@ -109,7 +99,7 @@ impl AppendJob {
                 numbers.keep = import.names_objects() && !self.ids.new_ids;
                 numbers
             }
-            Given::Tables(_) => Numbers::of(edit, self.ids.rule(1), files)?,
+            Given::Tables(_) => Numbers::of(edit, self.ids.rule(1), &self.files)?,
         };
         let known = match edit.spec().has_objects() && given.describes_objects() {
             true => edit.object_attributes().await?,

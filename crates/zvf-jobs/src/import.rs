@@ -13,7 +13,7 @@ use zvf_store::io::Stop;
 use zvf_write::StoreWriter;
 
 use crate::checks::{needs, one_of, outside, sizes};
-use crate::local_files::LocalFiles;
+use crate::local_files::{LocalFiles, check_endings};
 use crate::values::pairs;
 use crate::{
     CodecChoice, ColumnOptions, Context, Corners, FormatName, IdOptions, JobError, JobEvent,
@@ -251,9 +251,18 @@ impl ImportJob {
 
     pub(crate) async fn run(&self, context: &Context) -> Result<ImportReport, JobError> {
         outside("journal", self.journal.as_deref())?;
-        let options = self.options(context);
-        let local = LocalFiles::of(&self.files, &options, context).await?;
-        let made = self.make(local.files.clone(), options, context).await;
+        let (mut files, mut options) = (self.files.clone(), self.options(context));
+        if options.format.is_none() {
+            check_endings(&files)?;
+        }
+        check_endings(options.edges.iter().chain(&options.faces))?;
+        let mut local = LocalFiles::default();
+        let tables = [&mut options.edges, &mut options.faces, &mut options.affine];
+        let tables = tables.into_iter().flatten().collect();
+        local.fetch(tables, &Options::default(), context).await?;
+        let all = files.iter_mut().collect();
+        local.fetch(all, &options, context).await?;
+        let made = self.make(files, options, &local, context).await;
         made.map_err(|error| local.named(error))
     }
 
@@ -262,14 +271,17 @@ impl ImportJob {
         &self,
         files: Vec<PathBuf>,
         options: Options,
+        local: &LocalFiles,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
+        let tables = options.edges.iter().chain(&options.faces);
+        let inputs = files.iter().chain(tables).cloned().collect();
         let opened = blocking(move || Ok(Import::open(&files, &options))).await;
         let import = opened.map_err(JobError::write(&self.store))??;
         let spec = self.spec(&import)?;
         match self.is_step() {
-            true => self.step(import, spec, context).await,
-            false => self.whole(import, spec, context).await,
+            true => self.step(import, spec, inputs, context).await,
+            false => self.whole(import, spec, local, context).await,
         }
     }
 
@@ -278,6 +290,7 @@ impl ImportJob {
         &self,
         import: Import,
         spec: StoreSpec,
+        local: &LocalFiles,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
         let chosen = self.chunk_shape.is_none();
@@ -288,7 +301,8 @@ impl ImportJob {
                 reason,
             });
         }
-        for note in import.notes() {
+        let notes = local.named_notes(import.notes());
+        for note in &notes {
             context.event(&JobEvent::Note(note));
         }
         let failed = || JobError::write(&self.store);
@@ -319,7 +333,7 @@ impl ImportJob {
             Err(error) => return Err(failed()(error)),
         };
         let of = (self.store.as_str(), self.files.as_slice());
-        let report = StoreImported::new(of, &import, spec, summary, chosen);
+        let report = StoreImported::new(of, &import, spec, summary, chosen, notes);
         Ok(ImportReport::Store(Box::new(report)))
     }
 

@@ -12,67 +12,63 @@ use zvf_store::io::{FileLocation, IoError, ObjectLocation, blocking};
 use crate::error::Result;
 use crate::{Context, JobError, JobEvent};
 
-/// Files on the local disk, some of them temporary.
+/// Temporary copies of input files at URLs.
 #[derive(Debug, Default)]
 pub(crate) struct LocalFiles {
-    pub(crate) files: Vec<PathBuf>,
     /// The URLs of the temporary files.
     urls: BTreeMap<PathBuf, PathBuf>,
     /// Removes the temporary files.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 impl LocalFiles {
-    /// The files that these options read. Files at URLs are downloaded to temporary files of the same names; of COPC files only
-    /// the part that the options name, if the server sends ranges. Nothing is downloaded if the ending of a file is unknown.
-    pub(crate) async fn of(
-        files: &[PathBuf],
+    /// A job with local copies of the files that are at URLs, which are downloaded as a whole.
+    pub(crate) async fn of_job<J: Clone>(
+        job: &J,
+        files: impl FnOnce(&mut J) -> Vec<&mut PathBuf>,
+        context: &Context,
+    ) -> Result<(J, Self)> {
+        let (mut job, mut local) = (job.clone(), Self::default());
+        local
+            .fetch(files(&mut job), &Options::default(), context)
+            .await?;
+        Ok((job, local))
+    }
+
+    /// Downloads files at URLs to temporary files of the same names, by which it replaces the URLs; of COPC files only the part that the options
+    /// name, if the server sends ranges.
+    pub(crate) async fn fetch(
+        &mut self,
+        files: Vec<&mut PathBuf>,
         options: &Options,
         context: &Context,
-    ) -> Result<Self> {
-        let mut local = Vec::with_capacity(files.len());
-        let (mut folder, mut urls) = (None, BTreeMap::new());
-        if options.format.is_none() {
-            let urls = files.iter().filter_map(|file| url(file));
-            // A folder of the local disk has no ending.
-            let urls = urls.filter(|url| !url.starts_with("file://"));
-            urls.map(path)
-                .try_for_each(|path| Format::of(path).map(|_| ()))?;
-        }
-        for (number, file) in files.iter().enumerate() {
+    ) -> Result<()> {
+        for file in files {
             let Some(url) = url(file) else {
-                local.push(file.clone());
                 continue;
             };
-            let failed = || failed(url);
-            match FileLocation::resolve(url, &context.write.open.io).map_err(failed())? {
-                FileLocation::Local(path) => local.push(path),
+            let place = FileLocation::resolve(url, &context.write.open.io);
+            let local = match place.map_err(failed(url))? {
+                FileLocation::Local(path) => path,
                 FileLocation::Object(place) => {
-                    let file_error = |source| JobError::File {
-                        what: "make a temporary file for",
-                        path: file.clone(),
-                        source,
+                    let failed = || JobError::file("make a temporary file for", file);
+                    let folder = match self.folder.take() {
+                        Some(folder) => folder,
+                        None => tempfile::tempdir().map_err(failed())?,
                     };
-                    let top = match folder.take() {
-                        Some(top) => top,
-                        None => tempfile::tempdir().map_err(file_error)?,
-                    };
-                    let below = top.path().join(number.to_string());
-                    std::fs::create_dir(&below).map_err(file_error)?;
+                    let below = folder.path().join(self.urls.len().to_string());
+                    self.folder = Some(folder);
+                    std::fs::create_dir(&below).map_err(failed())?;
                     let path = below.join(name(url));
-                    let to = File::create(&path).map_err(file_error)?;
+                    let to = File::create(&path).map_err(failed())?;
                     fetch(&place, to, url, options, context).await?;
-                    urls.insert(path.clone(), file.clone());
-                    local.push(path);
-                    folder = Some(top);
+                    self.urls.insert(path.clone(), file.clone());
+                    path
                 }
-            }
+            };
+            *file = local;
         }
-        Ok(Self {
-            files: local,
-            urls,
-            _folder: folder,
-        })
+        Ok(())
     }
 
     /// The error with the URLs of temporary files instead of their paths.
@@ -101,11 +97,26 @@ impl LocalFiles {
         }
     }
 
+    /// Notes with the URLs of temporary files instead of their paths.
+    pub(crate) fn named_notes(&self, notes: &[String]) -> Vec<String> {
+        notes.iter().map(|note| self.named_text(note)).collect()
+    }
+
     fn named_text(&self, text: &str) -> String {
         self.urls.iter().fold(text.to_owned(), |text, (path, url)| {
             text.replace(&*path.to_string_lossy(), &url.to_string_lossy())
         })
     }
+}
+
+/// Refuses URLs of files whose ending is not that of a format, before anything is downloaded.
+pub(crate) fn check_endings<'f>(files: impl IntoIterator<Item = &'f PathBuf>) -> Result<()> {
+    let urls = files.into_iter().filter_map(|file| url(file));
+    // A folder of the local disk has no ending.
+    let urls = urls.filter(|url| !url.starts_with("file://"));
+    urls.map(path)
+        .try_for_each(|path| Format::of(path).map(|_| ()))
+        .map_err(JobError::from)
 }
 
 /// The text of a URL; `None` for a path.

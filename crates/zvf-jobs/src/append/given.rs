@@ -12,7 +12,7 @@ use zvf_store::{Need, Store};
 
 use super::options::AppendJob;
 use crate::error::Result;
-use crate::local_files::{LocalFiles, format_of, is_store_url};
+use crate::local_files::{LocalFiles, check_endings, format_of, is_store_url};
 use crate::tables::{EditPlace, EditTable, EditTables};
 use crate::{ColumnOptions, Context, JobError, PartOptions};
 
@@ -53,30 +53,42 @@ impl From<EditTables> for Answered {
 }
 
 impl AppendJob {
-    /// Reads the sources; files at URLs are replaced in `local` by temporary ones.
+    /// Reads the sources. Files at URLs are replaced in this job by temporary ones.
     ///
     /// # Errors
     ///
     /// Misuse: files that do not fit the store or the options; the errors of the files and of the storage.
-    pub(super) async fn given(&self, local: &mut LocalFiles, context: &Context) -> Result<Given> {
+    pub(super) async fn given(
+        &mut self,
+        local: &mut LocalFiles,
+        context: &Context,
+    ) -> Result<Given> {
         let format = self.format.as_ref().and_then(|format| format.as_str());
         let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
         let store = opened(&self.store, Need::nothing(), context).await?;
-        let place = Arc::new(EditPlace::of(&store, &self.place).await?);
-        let mut options = Options::default();
-        self.columns.apply(&mut options, context.memory_budget);
-        let mut fetched = Options::default();
-        fetched.format = self.format.as_ref().map(|format| *format.value());
-        self.points.apply(&mut fetched);
         let table = |file: &PathBuf| is_table(file, format.as_deref());
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
-        let is_table = self.files.iter().all(table);
-        if self.points != PartOptions::default() && (is_table || self.files.iter().all(answer)) {
-            return Err(JobError::usage(
-                "--bbox, --resolution: found one of them, expected files of LAS or LAZ: `zvf query STORE -o FILE` writes a part of a store",
-            ));
+        let (tables, answers) = (self.files.iter().all(table), self.files.iter().all(answer));
+        self.check_options(tables, answers)?;
+        let mut read = Options::default();
+        read.format = self.format.as_ref().map(|format| *format.value());
+        self.points.apply(&mut read);
+        check_endings(&self.links)?;
+        if !answers && format.is_none() {
+            check_endings(&self.files)?;
         }
-        if self.files.iter().all(answer) {
+        let named = [&mut self.links, &mut self.place.map.affine];
+        let named = named.into_iter().flatten().collect();
+        local.fetch(named, &Options::default(), context).await?;
+        if !answers {
+            let files = self.files.iter_mut().collect();
+            local.fetch(files, &read, context).await?;
+        }
+        let place = EditPlace::of(&store, &self.place).await?;
+        let mut options = Options::default();
+        self.columns.apply(&mut options, context.memory_budget);
+        if answers {
+            let place = Arc::new(place);
             let mut all = Vec::new();
             for file in &self.files {
                 all.push(match is_answer(file) {
@@ -92,11 +104,7 @@ impl AppendJob {
             }
             return Ok(Given::Tables(all));
         }
-        if is_table {
-            if self.links.is_some() && self.files.len() > 1 {
-                let found = format!("{} tables of vertices", self.files.len());
-                return Err(JobError::option("links", found, "one"));
-            }
+        if tables {
             let job = self.clone();
             let read = move |file: &PathBuf| -> Result<Answered> {
                 let links = job.links.as_deref();
@@ -110,10 +118,38 @@ impl AppendJob {
                     ..Answered::from(tables)
                 })
             };
-            *local = LocalFiles::of(&self.files, &fetched, context).await?;
-            let files = local.files.clone();
+            let files = self.files.clone();
             let read = move || files.iter().map(read).collect::<Result<Vec<_>>>();
             return Ok(Given::Tables(blocking(move || Ok(read())).await??));
+        }
+        let mut options = place.options();
+        options.kind = Some(store.kind());
+        options.format = read.format;
+        options.ids = self.ids.rule(1);
+        self.points.apply(&mut options);
+        let files = self.files.clone();
+        let import = blocking(move || Ok(Import::open(&files, &options))).await??;
+        Ok(Given::Import(Box::new(import)))
+    }
+
+    /// Refuses options that are for other files: `tables` or `answers` if all files are.
+    fn check_options(&self, tables: bool, answers: bool) -> Result<()> {
+        if self.points != PartOptions::default() && (tables || answers) {
+            return Err(JobError::usage(
+                "--bbox, --resolution: found one of them, expected files of LAS or LAZ: `zvf query STORE -o FILE` writes a part of a store",
+            ));
+        }
+        if answers {
+            return Ok(());
+        }
+        if tables {
+            return match self.links.is_some() && self.files.len() > 1 {
+                true => {
+                    let found = format!("{} tables of vertices", self.files.len());
+                    Err(JobError::option("links", found, "one"))
+                }
+                false => Ok(()),
+            };
         }
         if self.links.is_some() || self.object_column.is_some() || self.position.is_some() {
             return Err(JobError::usage(
@@ -125,15 +161,7 @@ impl AppendJob {
                 "found options of columns, expected tables of vertices: .csv, .tsv, .xyz, .ndjson, .arrow or .parquet",
             ));
         }
-        let mut options = place.options();
-        options.kind = Some(store.kind());
-        options.format = fetched.format;
-        options.ids = self.ids.rule(1);
-        self.points.apply(&mut options);
-        *local = LocalFiles::of(&self.files, &options, context).await?;
-        let files = local.files.clone();
-        let import = blocking(move || Ok(Import::open(&files, &options))).await??;
-        Ok(Given::Import(Box::new(import)))
+        Ok(())
     }
 }
 

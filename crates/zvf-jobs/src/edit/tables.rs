@@ -12,6 +12,7 @@ use zvf_store::Need;
 use super::{EditReport, Made, begin, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
+use crate::local_files::{LocalFiles, check_endings};
 use crate::tables::{EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills};
 use crate::values::pairs;
 use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOptions};
@@ -144,23 +145,39 @@ impl EditAppendJob {
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
         async move {
-            // The table is read first, so that a table that cannot be read does not leave the store marked as being changed.
-            let mut options = Options::default();
-            self.columns.apply(&mut options, context.memory_budget);
-            let mut tables = EditTables::read(&self.file, None, self.links.as_deref(), &options)?;
-            let place = place_of(&self.store, &self.place, context).await?;
-            let placed = place.new_vertices(&mut tables)?;
-            let mut edit = begin(&self.store, context).await?;
-            let made = self.append(&mut edit, &tables).await.map(|mut notes| {
-                notes.extend(placed);
-                Made {
-                    notes,
-                    ..Made::default()
-                }
-            });
-            report(edit, &self.store, made, context).await
+            check_endings(std::iter::once(&self.file).chain(&self.links))?;
+            let (job, local) = LocalFiles::of_job(
+                self,
+                |job| {
+                    let named = [&mut job.links, &mut job.place.map.affine];
+                    let named = named.into_iter().flatten();
+                    std::iter::once(&mut job.file).chain(named).collect()
+                },
+                context,
+            )
+            .await?;
+            let made = job.make(&local, context).await;
+            made.map_err(|error| local.named(error))
         }
         .boxed()
+    }
+
+    async fn make(&self, local: &LocalFiles, context: &Context) -> Result<EditReport> {
+        // The table is read first, so that a table that cannot be read does not leave the store marked as being changed.
+        let mut options = Options::default();
+        self.columns.apply(&mut options, context.memory_budget);
+        let mut tables = EditTables::read(&self.file, None, self.links.as_deref(), &options)?;
+        let place = place_of(&self.store, &self.place, context).await?;
+        let placed = place.new_vertices(&mut tables)?;
+        let mut edit = begin(&self.store, context).await?;
+        let made = self.append(&mut edit, &tables).await.map(|mut notes| {
+            notes.extend(local.named_notes(&placed));
+            Made {
+                notes,
+                ..Made::default()
+            }
+        });
+        report(edit, &self.store, made, context).await
     }
 
     /// Adds vertices with their links; returns notes for the user.
@@ -194,15 +211,22 @@ impl EditMoveJob {
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
         async move {
-            let mut table = EditTable::read_as(&self.from, None, &self.columns.options())?;
-            let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
-            let notes = place.stored_vertices(&mut table)?;
-            let mut edit = begin(&self.store, context).await?;
-            let made = self.move_rows(&mut edit, &table).await;
-            let made = made.map(|made| Made { notes, ..made });
-            report(edit, &self.store, made, context).await
+            check_endings([&self.from])?;
+            let (job, local) = LocalFiles::of_job(self, |job| vec![&mut job.from], context).await?;
+            let made = job.make(context).await;
+            made.map_err(|error| local.named(error))
         }
         .boxed()
+    }
+
+    async fn make(&self, context: &Context) -> Result<EditReport> {
+        let mut table = EditTable::read_as(&self.from, None, &self.columns.options())?;
+        let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
+        let notes = place.stored_vertices(&mut table)?;
+        let mut edit = begin(&self.store, context).await?;
+        let made = self.move_rows(&mut edit, &table).await;
+        let made = made.map(|made| Made { notes, ..made });
+        report(edit, &self.store, made, context).await
     }
 
     async fn move_rows(&self, edit: &mut Edit, table: &EditTable) -> Result<Made> {
@@ -242,30 +266,37 @@ impl EditSetAttributeJob {
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
         async move {
-            let scope = self.scope();
-            let how = self.matching.matching();
-            let mut how = how.with_new_objects(self.new_objects);
-            let table = self.from.as_deref().map(|from| {
-                let along = how.by_object_order && scope == Scope::Vertex;
-                EditTable::of_attribute(from, &self.name, along, &self.columns.options())
-            });
-            let table = table.transpose()?;
-            if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
-                if scope != Scope::Vertex {
-                    return Err(JobError::usage(format!(
-                        "{}: has values of vertices, expected values of {}",
-                        table.name(),
-                        scope.plural()
-                    )));
-                }
-                how.by_object_order |= !how.by_order && how.key.is_empty();
-            }
-            let mut edit = begin(&self.store, context).await?;
-            let set = SetAttribute::new(scope, &self.name).with_matching(how);
-            let made = self.set(&mut edit, table.as_ref(), set).await;
-            report(edit, &self.store, made, context).await
+            let (job, local) =
+                LocalFiles::of_job(self, |job| job.from.iter_mut().collect(), context).await?;
+            let made = job.make(context).await;
+            made.map_err(|error| local.named(error))
         }
         .boxed()
+    }
+
+    async fn make(&self, context: &Context) -> Result<EditReport> {
+        let scope = self.scope();
+        let how = self.matching.matching();
+        let mut how = how.with_new_objects(self.new_objects);
+        let table = self.from.as_deref().map(|from| {
+            let along = how.by_object_order && scope == Scope::Vertex;
+            EditTable::of_attribute(from, &self.name, along, &self.columns.options())
+        });
+        let table = table.transpose()?;
+        if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
+            if scope != Scope::Vertex {
+                return Err(JobError::usage(format!(
+                    "{}: has values of vertices, expected values of {}",
+                    table.name(),
+                    scope.plural()
+                )));
+            }
+            how.by_object_order |= !how.by_order && how.key.is_empty();
+        }
+        let mut edit = begin(&self.store, context).await?;
+        let set = SetAttribute::new(scope, &self.name).with_matching(how);
+        let made = self.set(&mut edit, table.as_ref(), set).await;
+        report(edit, &self.store, made, context).await
     }
 
     /// Sets values of an attribute, or adds it.

@@ -17,11 +17,12 @@ const NUMBERED: &str = "objects without ids in the files are numbered from 0 in 
 const MOST: usize = 1_000_000;
 
 impl ImportJob {
-    /// Runs one step. All steps describe the store by the same options and by files with the same columns.
+    /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files that it reads.
     pub(super) async fn step(
         &self,
         import: Import,
         mut spec: StoreSpec,
+        inputs: Vec<PathBuf>,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
         let bounds = self.bounds.as_ref().map(|corners| corners.value());
@@ -58,7 +59,8 @@ impl ImportJob {
                 if numbered {
                     context.event(&JobEvent::Note(NUMBERED));
                 }
-                self.write_part(name, import, &parted, context).await
+                self.write_part(name, import, inputs, &parted, context)
+                    .await
             }
             None => self.commit_parts(parted, context).await,
         }
@@ -68,6 +70,7 @@ impl ImportJob {
         &self,
         name: &str,
         import: Import,
+        inputs: Vec<PathBuf>,
         parted: &PartedStore,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
@@ -80,8 +83,6 @@ impl ImportJob {
             chunks,
             objects,
         };
-        let tables = [&self.edges, &self.faces].into_iter().flatten();
-        let inputs: Vec<PathBuf> = self.files.iter().chain(tables).cloned().collect();
         let options = PartOptions::new().with_redo(self.redo);
         let named = blocking(move || options.with_input_files(inputs.iter().map(PathBuf::as_path)));
         let options = named.await.map_err(failed())?;

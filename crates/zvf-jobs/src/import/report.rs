@@ -149,6 +149,7 @@ impl StoreImported {
         spec: StoreSpec,
         summary: Option<Summary>,
         chosen: bool,
+        notes: Vec<String>,
     ) -> Self {
         let (low, high) = import.corners();
         let attributes = |list: &[AttributeSpec]| list.iter().map(Into::into).collect();
@@ -178,7 +179,7 @@ impl StoreImported {
             object_attributes: attributes(&spec.object_attributes),
             link_attributes: attributes(&spec.links.attributes),
             frame: import.frame().cloned(),
-            notes: import.notes().to_vec(),
+            notes,
             spec,
         }
     }
