@@ -409,14 +409,16 @@ fn options_that_name_files_take_urls() -> Result<()> {
         assert!(!answers.all().is_empty(), "{commands:?}");
         let names = |at: usize| found[at].keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(0), names(1), "{commands:?}");
+        // An edit has a random name.
+        let lines = |bytes: &[u8]| -> Vec<String> {
+            let text = String::from_utf8_lossy(bytes);
+            let lines = text.lines().filter(|line| !line.contains("zvf_edited"));
+            lines.map(str::to_owned).collect()
+        };
         for (name, bytes) in &found[0] {
-            let far = String::from_utf8_lossy(&found[1][name]);
-            assert!(!far.contains("http://"), "{name}: {far}");
-            assert_eq!(
-                String::from_utf8_lossy(bytes),
-                far,
-                "{name} of {commands:?}"
-            );
+            let far = lines(&found[1][name]);
+            assert!(!far.iter().any(|line| line.contains("http://")), "{name}");
+            assert_eq!(lines(bytes), far, "{name} of {commands:?}");
         }
     }
     Ok(())
@@ -464,11 +466,6 @@ fn errors_about_options_that_name_files_have_the_url() -> Result<()> {
         ),
         (&["append", "s.zv", "more.csv", "--links", "@bad.csv"], 4, 1),
         (
-            &["append", "s.zv", "more.csv", "--links", "@outside.csv"],
-            2,
-            1,
-        ),
-        (
             &["append", "s.zv", "more.csv", "--links", "@none.csv"],
             3,
             0,
@@ -509,10 +506,15 @@ fn errors_about_options_that_name_files_have_the_url() -> Result<()> {
                 "s.zv",
                 "set-attribute",
                 "w",
+                "--type",
+                "float32",
+                "--rename",
+                "y=w",
+                "--by-order",
                 "--from",
                 "@moved.bad.csv",
             ],
-            2,
+            4,
             1,
         ),
         (

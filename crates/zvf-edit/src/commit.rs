@@ -254,11 +254,14 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     edit.state.grid(bounds).map(Some)
 }
 
-/// How new arrays of the level are packed: as the vertices are.
+/// How new arrays of the level are packed: as the vertices are. Arrays of links have shards of their own where others have, and the first of a level.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
-    let array = edit.state.level.vertices();
+    let level = &edit.state.level;
+    let array = level.vertices();
     let cells = packing(array.path(), document_of(array)?)?;
-    let mut cells = cells.with_link_shards(stored_link_shards(&edit.state.level)?);
+    let mut arrays = level.link_families().iter().flat_map(|one| one.arrays());
+    let first = arrays.all(|one| one.array.presence().is_empty());
+    let mut cells = cells.with_link_shards(first || stored_link_shards(level)?);
     cells.grid = match grid {
         Some(grid) => grid.clone(),
         None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,

@@ -323,7 +323,10 @@ pub(super) async fn place(
     let columns = families.flat_map(|family| family.attributes());
     let columns = columns.flat_map(|one| one.arrays.iter().flatten());
     let arrays = links.map(|one| &one.array).chain(columns);
-    known.extend(arrays.chain(&link_fragments).map(|one| (one.path(), one)));
+    let arrays = arrays.chain(&link_fragments);
+    // An array without cells was made before its links were known: its shards are chosen again.
+    let arrays = arrays.filter(|one| !template.has_link_shards() || !one.presence().is_empty());
+    known.extend(arrays.map(|one| (one.path(), one)));
     let mut docs: BTreeMap<String, ArrayDoc> = nodes.arrays.into_iter().collect();
     for (name, (_, payloads)) in made.family.payloads(&mut new_cells)? {
         let path = format!("0/{name}");
