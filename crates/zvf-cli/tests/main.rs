@@ -38,6 +38,7 @@ mod inspect_volumes;
 mod interrupt;
 mod jobs;
 mod killed;
+mod link_shards;
 mod linked;
 mod links;
 mod lost;
