@@ -388,7 +388,7 @@ fn rows_in_the_order_of_chunks_are_no_chains() -> Result<()> {
 fn conditions_on_groups_select_their_members() -> Result<()> {
     let (home, _) = tracts()?;
     // AF has the objects 4 and 5, CST 4 and 6.
-    for (text, expected) in [
+    let cases = [
         ("group.name == 'CST'", vec![4, 6]),
         ("group.number == 0 or object_id == 9", vec![4, 5, 9]),
         ("group.name like 'A%' and object_id > 4", vec![5]),
@@ -397,7 +397,8 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
             "group.name == 'AF' and object_id > 3 and group.number == 1",
             vec![],
         ),
-    ] {
+    ];
+    for (number, (text, expected)) in cases.into_iter().enumerate() {
         let line = ["query", "b.zv", "--where", text, "--format", "csv"];
         let found: Vec<i64> = by_object(&home.text(&line)?)?.into_keys().collect();
         assert_eq!(found, expected, "{text}");
@@ -408,14 +409,15 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
         if expected.is_empty() {
             continue;
         }
-        home.text(&["export", "b.zv", "some.csv", "--where", text, "--force"])?;
-        let text_of = std::fs::read_to_string(home.file("some.csv"))?;
+        let file = format!("{number}.csv");
+        home.text(&["export", "b.zv", &file, "--where", text])?;
+        let text_of = std::fs::read_to_string(home.file(&file))?;
         let found: Vec<i64> = by_object(&text_of)?.into_keys().collect();
         assert_eq!(found, expected, "{text}");
         let split = home.json(&[
             "split",
             "b.zv",
-            &format!("of{}", expected.len()),
+            &format!("parts{number}"),
             "--by",
             "group",
             "--where",

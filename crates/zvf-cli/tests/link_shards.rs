@@ -82,25 +82,10 @@ fn the_first_links_of_a_level_have_the_shards_of_an_import() -> Result<()> {
     let count = |store: &str| Ok::<_, anyhow::Error>(files(&home.file(store))?.len());
     let (edited, made) = (count("s.zv")?, count("truth.zv")?);
     assert!(edited <= made + 2, "{edited} files, {made} of an import");
-    // Attributes that an edit adds have the shards of the vertices and links.
-    for link in [&[][..], &["--link"]] {
-        let set = [
-            "edit",
-            "s.zv",
-            "set-attribute",
-            "w",
-            "--type",
-            "float32",
-            "--fill",
-            "1",
-        ];
-        home.text(&[&set[..], link].concat())?;
-    }
+    // An attribute that an edit adds has the shards of the vertices.
+    let set = ["edit", "s.zv", "set-attribute", "w", "--type", "float32"];
+    home.text(&[&set[..], &["--fill", "1"]].concat())?;
     let added = shards(&home, "s.zv")?;
     assert_eq!(added["0/vertex_attributes/w"], truth["0/vertices"]);
-    assert_eq!(
-        added["0/link_attributes/w/0/0.0.0"],
-        truth["0/links/0/0.0.0"]
-    );
     home.validates("s.zv")
 }

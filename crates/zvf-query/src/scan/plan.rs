@@ -141,7 +141,7 @@ impl Pass {
     /// The chunks before this one probably have all rows of an answer: with a limit and without conditions those of the groups that are
     /// requested first.
     pub(crate) fn expected(&self, p: &Prepared, limit: Option<u64>) -> Slot {
-        let first = self.pace.groups.iter().take(self.pace.window).last();
+        let first = self.pace.groups.iter().take(self.pace.window).next_back();
         match first {
             Some(first) if limit.is_some() && takes_every_row(p) => first.end,
             _ => Slot::MAX,
