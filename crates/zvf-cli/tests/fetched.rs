@@ -398,7 +398,12 @@ fn options_that_name_files_take_urls() -> Result<()> {
             let last = commands.last().context("a command")?;
             for word in last.iter().filter_map(|word| word.strip_prefix('@')) {
                 let line = format!("downloading {server}{word}");
-                assert_eq!(ran.stderr.contains(&line), folder != "", "{}", ran.stderr);
+                assert_eq!(
+                    ran.stderr.contains(&line),
+                    !folder.is_empty(),
+                    "{}",
+                    ran.stderr
+                );
             }
             let temporary = std::env::temp_dir();
             let said = format!("{}{}", ran.stderr, String::from_utf8_lossy(&ran.stdout));
