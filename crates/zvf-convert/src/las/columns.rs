@@ -96,7 +96,7 @@ impl Columns {
         }
     }
 
-    /// The first `count` columns alone; those of positions are the first three.
+    /// The first `count` columns. Columns 0 to 2 are x, y and z.
     pub(super) fn first(&self, count: usize) -> Self {
         let fields = self.schema.fields().iter().take(count).cloned();
         Self {
@@ -106,8 +106,8 @@ impl Columns {
         }
     }
 
-    /// Whether there are columns beside those of positions.
-    pub(super) fn is_more_than_places(&self) -> bool {
+    /// Whether there are columns after x, y and z.
+    pub(super) fn has_attributes(&self) -> bool {
         self.cells.len() > 3
     }
 

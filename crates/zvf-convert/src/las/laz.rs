@@ -22,8 +22,8 @@ use crate::error::{ConvertError, Place};
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
 
-/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. Unless `all` is set, only places are
-/// decompressed, if the point format stores fields apart (6 to 10).
+/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. Unless `all` is set, point formats
+/// that compress each field for itself (6 to 10) have only x, y and z decompressed, and zeros in other fields.
 pub(super) fn read(
     header: &Header,
     record: &[u8],

@@ -39,7 +39,7 @@ impl Las {
         })
     }
 
-    /// Passes on the bytes of whole points; beside the places they may be zeros unless `all` are needed.
+    /// Passes on the bytes of points. Unless `all` fields are needed, those after x, y and z may be zeros.
     fn points(
         &self,
         rows: usize,
@@ -118,7 +118,7 @@ impl Source for Las {
     ) -> Result<(), ConvertError> {
         let columns = self.columns.first(columns);
         let most = rows.max(1).saturating_mul(self.header.length);
-        self.points(rows, columns.is_more_than_places(), &mut |points| {
+        self.points(rows, columns.has_attributes(), &mut |points| {
             for block in self.part.keep(points, &self.header).chunks(most) {
                 take(&columns.batch(block).or_bug("columns of points")?)?;
             }
@@ -166,3 +166,81 @@ pub(super) const STANDARD: &str = "standard time minus 1e9 seconds";
 pub(super) const WEEK: &str = "seconds of the week";
 /// Member of a header: the GeoTIFF keys with their values.
 pub(super) const KEYS: &str = "geotiff_keys";
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::RecordBatch;
+    use arrow_select::concat::concat_batches;
+
+    use super::*;
+
+    fn read(las: &Las, columns: usize) -> RecordBatch {
+        let mut all = Vec::new();
+        let take = &mut |batch: &RecordBatch| {
+            all.push(batch.clone());
+            Ok(())
+        };
+        las.first_columns(7, columns, take).unwrap();
+        concat_batches(&all[0].schema(), &all).unwrap()
+    }
+
+    /// In all formats: with selected fields decompressed, with all of them, and uncompressed.
+    #[test]
+    fn the_first_columns_have_the_same_values_alone() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
+        let files = std::fs::read_dir(folder).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        let kinds: &[&str] = if cfg!(feature = "laz") {
+            &["las", "laz"]
+        } else {
+            &["las"]
+        };
+        let is_points = |path: &std::path::PathBuf| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            ending.is_some_and(|ending| kinds.contains(&ending))
+        };
+        let mut seen = 0;
+        for path in files.filter(is_points) {
+            let las = Las::open(&path, &Options::default()).unwrap();
+            let all = read(&las, usize::MAX);
+            for columns in [2, 3, 4, all.num_columns()] {
+                let first: Vec<usize> = (0..columns).collect();
+                assert_eq!(
+                    read(&las, columns),
+                    all.project(&first).unwrap(),
+                    "{path:?}"
+                );
+            }
+            seen += 1;
+        }
+        assert!(seen >= 8, "{seen} files");
+    }
+
+    /// Point formats 6 to 10 compress each field for itself: the survey leaves out all but x, y and z.
+    #[cfg(feature = "laz")]
+    #[test]
+    fn a_survey_decompresses_positions_alone() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
+        let path = folder.join("nir-extra-1.4.laz");
+        let las = Las::open(&path, &Options::default()).unwrap();
+        let points = |all: bool| {
+            let mut bytes = Vec::new();
+            let take = &mut |points: &[u8]| {
+                bytes.extend_from_slice(points);
+                Ok(())
+            };
+            las.points(7, all, take).unwrap();
+            bytes
+        };
+        let (some, all) = (points(false), points(true));
+        let pairs = some
+            .chunks(las.header.length)
+            .zip(all.chunks(las.header.length));
+        let mut differ = 0;
+        for (some, all) in pairs {
+            assert_eq!(some[..12], all[..12]);
+            differ += usize::from(some[12..] != all[12..]);
+        }
+        assert!(differ > 10, "{differ} of 20 points have other fields");
+    }
+}

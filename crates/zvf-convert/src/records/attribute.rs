@@ -90,7 +90,7 @@ impl Attribute {
         matches!(self.raw, Raw::Text | Raw::Uuid)
     }
 
-    /// Whether the values of a column decide nothing: the census would stay as it is.
+    /// Whether the type of a column alone decides how it is stored, so that [`see`](Self::see) need not look at its values.
     pub(crate) fn is_decided(&self, field: &Field, nulls: Nulls) -> bool {
         let counts = match &self.raw {
             Raw::Number(number) => is_counted(*number, nulls),
@@ -374,8 +374,8 @@ impl<'c> Absent<'c> {
     }
 }
 
-/// Whether the values of numbers of a type are looked at: wide integers may not be exact as floats, and an integer may be the one that stands for
-/// missing values.
+/// Whether a census counts values of this type. Of 64-bit integers it looks for those that float64 does not hold, and with [`Nulls::Value`] of all
+/// integers for the number that is to stand for missing values.
 fn is_counted(number: NumberType, nulls: Nulls) -> bool {
     match number {
         NumberType::I64 | NumberType::U64 => true,

@@ -300,7 +300,8 @@ impl Layout {
         ))
     }
 
-    /// How many columns a first pass reads, from the first one to the last whose values decide how the store looks.
+    /// How many of the first columns the survey reads: all up to the last one with positions, objects, nodes, or values that decide how an
+    /// attribute is stored.
     pub(crate) fn surveyed(&self, schema: &Schema, nulls: Nulls) -> usize {
         let open = self.attributes.iter().filter(|one| {
             let field = schema.fields().get(one.column);
@@ -309,7 +310,7 @@ impl Layout {
         let open = open.map(|one| one.column);
         let read = self.position.iter().chain(&self.object).chain(&self.nodes);
         let last = read.copied().chain(open).max();
-        last.map_or(0, |last| last.saturating_add(1))
+        last.map_or(0, |last| last + 1)
     }
 
     /// The rows of a batch that are read: all, or those without a missing value.
@@ -581,5 +582,45 @@ fn axes(
     match number {
         Some(number) if (1..=4).contains(&axes.len()) => Ok((axes, number)),
         _ => bad(format!("{} columns", axes.len()), "1 to 4"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::Field;
+
+    use super::*;
+
+    /// x, y and z, and then columns of these types, which may be null or not.
+    fn surveyed(columns: &[(DataType, bool)], nulls: Nulls) -> usize {
+        let axes = ["x", "y", "z"].map(|name| Field::new(name, DataType::Float64, false));
+        let others = columns.iter().enumerate();
+        let others =
+            others.map(|(at, (kind, null))| Field::new(at.to_string(), kind.clone(), *null));
+        let schema = Arc::new(Schema::new(
+            axes.into_iter().chain(others).collect::<Vec<_>>(),
+        ));
+        let layout = Layout::of(Path::new("a.las"), &schema, &Options::default()).unwrap();
+        layout.surveyed(&schema, nulls)
+    }
+
+    #[test]
+    fn a_survey_reads_columns_whose_values_decide() {
+        let (narrow, wide) = ((DataType::UInt16, false), (DataType::UInt64, false));
+        let float = (DataType::Float32, false);
+        assert_eq!(surveyed(&[narrow.clone(), float.clone()], Nulls::Error), 3);
+        // Whole numbers beyond float64, the number for missing values, missing values, texts.
+        assert_eq!(
+            surveyed(&[narrow.clone(), wide, float.clone()], Nulls::Error),
+            5
+        );
+        assert_eq!(surveyed(&[narrow, float.clone()], Nulls::Value(7)), 4);
+        assert_eq!(
+            surveyed(&[float.clone(), (DataType::Float32, true)], Nulls::Error),
+            5
+        );
+        assert_eq!(surveyed(&[(DataType::Utf8, false), float], Nulls::Error), 4);
     }
 }

@@ -29,14 +29,13 @@ pub(crate) trait Source: std::fmt::Debug + Send + Sync {
     /// Passes on all vertices, in batches of about `rows` rows.
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
 
-    /// As [`vertices`](Self::vertices), but columns after the first `columns` may be left out.
+    /// As [`vertices`](Self::vertices). Batches may have only the first `columns` columns, where that is cheaper.
     fn first_columns(
         &self,
         rows: usize,
-        columns: usize,
+        _columns: usize,
         take: &mut TakeBatch<'_>,
     ) -> Result<(), ConvertError> {
-        let _ = columns;
         self.vertices(rows, take)
     }
 
