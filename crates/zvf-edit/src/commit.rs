@@ -254,7 +254,8 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     edit.state.grid(bounds).map(Some)
 }
 
-/// How new arrays of the level are packed: as the vertices are. Arrays of links have shards of their own where others have, and the first of a level.
+/// How new arrays of the level are packed: as the vertices are. Arrays of links get larger shards, as in an import, if the stored links have them or if
+/// the level has no stored links yet.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
     let level = &edit.state.level;
     let array = level.vertices();

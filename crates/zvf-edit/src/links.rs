@@ -324,7 +324,7 @@ pub(super) async fn place(
     let columns = columns.flat_map(|one| one.arrays.iter().flatten());
     let arrays = links.map(|one| &one.array).chain(columns);
     let arrays = arrays.chain(&link_fragments);
-    // An array without cells was made before its links were known: its shards are chosen again.
+    // An array without cells gets a new document, since its shards were chosen before there were links.
     let arrays = arrays.filter(|one| !template.has_link_shards() || !one.presence().is_empty());
     known.extend(arrays.map(|one| (one.path(), one)));
     let mut docs: BTreeMap<String, ArrayDoc> = nodes.arrays.into_iter().collect();

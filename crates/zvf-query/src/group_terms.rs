@@ -163,11 +163,10 @@ async fn column(
 /// An attribute of every group; missing beyond its last row.
 async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<Values, QueryError> {
     let found = attribute.read_rows(0..int::wide(count)).await?;
-    let width = found.width.max(1);
     let valid: NullBuffer = (0..found.rows).map(|row| !found.is_absent(row)).collect();
     let mut bytes = MutableBuffer::with_capacity(found.bytes.len());
     bytes.extend_from_slice(&found.bytes);
-    let array = arrow::rows(found.dtype, width, bytes, Some(valid)).map_err(|error| {
+    let array = arrow::rows(found.dtype, found.width, bytes, Some(valid)).map_err(|error| {
         let path = format!("group_attributes/{}", attribute.name());
         QueryError::malformed(Place::array(level.number(), &path), error.to_string())
     })?;
@@ -178,7 +177,8 @@ async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<V
             array.data_type()
         ))
     })?;
-    let whole = count.saturating_mul(column.width);
+    let whole = count.checked_mul(column.width);
+    let whole = whole.or_bug("more values of groups than memory")?;
     column.values.resize(whole, Val::Null);
     Ok(column)
 }

@@ -345,7 +345,7 @@ const BUNDLES: [Bundle; 5] = [
     },
 ];
 
-/// Lines with some vertices each, of which the last is in no group.
+/// Ids of lines and their numbers of vertices. The last line is in no group.
 const LINES: [(i64, usize); 7] = [
     (7, 5),
     (-3, 3),

@@ -46,7 +46,7 @@ impl<T: Args> Args for OnDemand<T> {
     }
 }
 
-/// Adds the arguments of `T`. The texts that the variant of the enum gave the command replace those of `T`.
+/// Adds the arguments of `T` to a command. The command keeps its description; it takes from `T` the text after the options if it has none.
 fn described<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long = command.get_long_about().cloned();

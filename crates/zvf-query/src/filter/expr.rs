@@ -163,7 +163,7 @@ impl Expr {
         }
     }
 
-    /// The parts that `and` joins, those of parts included.
+    /// The operands of `and` at the top, with nested `and` flattened; the condition itself if it is no `and`.
     pub(crate) fn conjuncts(&self) -> Vec<&Self> {
         let mut found = Vec::new();
         let mut left = vec![self];

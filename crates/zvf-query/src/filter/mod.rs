@@ -107,7 +107,7 @@ impl Filter {
         at.map_or_else(String::new, |at| marked(&text, at))
     }
 
-    /// The parts that `and` joins.
+    /// The operands of `and` at the top: see [`Expr::conjuncts`].
     pub(crate) fn conjuncts(&self) -> Vec<&Expr> {
         self.condition.conjuncts()
     }

@@ -158,7 +158,8 @@ impl Scan {
         Ok(Some(Arc::new(walk)))
     }
 
-    /// Reads the owners of the chunks of a group, unless they are known. Returns whether it did: [`owners`](Self::owners) are others then.
+    /// Reads the owners of the chunks of a group that [`start`](Self::start) did not read, because a limit needed fewer chunks by the
+    /// mean number of rows. Returns whether it read some; [`owners`](Self::owners) has to be called again then.
     ///
     /// # Errors
     ///
@@ -178,9 +179,8 @@ impl Scan {
         if cells.has(last) {
             return Ok(false);
         }
-        let round = p.round.saturating_add(1);
-        let until = last.saturating_add(1);
-        let more = OwnerCells::read_until(&self.reader, until, round, Some(cells)).await?;
+        let round = p.round + 1;
+        let more = OwnerCells::read_until(&self.reader, last + 1, round, Some(cells)).await?;
         if let Some(more) = more {
             side.cells = Some(Arc::new(more));
             return Ok(true);

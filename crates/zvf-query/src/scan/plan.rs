@@ -138,8 +138,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The chunks before this one probably have all rows of an answer: with a limit and without conditions those of the groups that are
-    /// requested first.
+    /// The end of the chunks whose owners are read with the first cells. With a limit and no conditions these are the chunks of the groups
+    /// in flight, which have enough rows if they are as full as the mean of the level; else all chunks.
     pub(crate) fn expected(&self, p: &Prepared, limit: Option<u64>) -> Slot {
         let first = self.pace.groups.iter().take(self.pace.window).next_back();
         match first {
@@ -234,7 +234,7 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
     }
 }
 
-/// Whether every row of the chunks of a query is in the answer, up to the limit.
+/// Whether no condition rejects rows of the chunks of a query, so that only a limit cuts the answer.
 fn takes_every_row(p: &Prepared) -> bool {
     p.query.bbox.is_none() && p.query.filter.is_none() && p.query.within.is_none()
 }
