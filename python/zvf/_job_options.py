@@ -24,8 +24,8 @@ class AppendOptions(JobOptions, total=False):
     format: str | None
     """The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)."""
     links: Path | None
-    """Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column
-    `node_id`. Default: None."""
+    """Tables (.csv .tsv .ndjson .arrow .parquet): a second table, path or URL, with the links, which name rows of the first one from 0, or values
+    of its column `node_id`. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""
@@ -63,7 +63,8 @@ class AppendOptions(JobOptions, total=False):
     """Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are converted to
     the units of the store [default: as the files state, else the map with which the store was made]."""
     affine: Path | None
-    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    """Positions are mapped by the affine of FILE, a path or URL of an image (.nii, .nii.gz, .mgz) or of a text of 4x4 numbers; not for
+    tractograms. Default: None."""
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     space: Literal["rasmm", "voxelmm", "file"] | None
@@ -125,9 +126,9 @@ class ImportOptions(JobOptions, total=False):
     """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
     child, parent; a, b, c]."""
     edges: Path | None
-    """Tables: another table with edges, a row an edge. Default: None."""
+    """Tables: another table with edges, a row an edge; path or URL. Default: None."""
     faces: Path | None
-    """Tables: another table with faces, a row a face of three or four corners. Default: None."""
+    """Tables: another table with faces, a row a face of three or four corners; path or URL. Default: None."""
     unit: str | None
     """Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
     [default: as the format, the table or the image of `affine` states]."""
@@ -138,7 +139,8 @@ class ImportOptions(JobOptions, total=False):
     space: Literal["rasmm", "voxelmm", "file"] | None
     """Tractograms: the frame in which positions are stored [default: rasmm]."""
     affine: Path | None
-    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    """Positions are mapped by the affine of FILE, a path or URL of an image (.nii, .nii.gz, .mgz) or of a text of 4x4 numbers; not for
+    tractograms. Default: None."""
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     bbox: str | None
@@ -245,7 +247,7 @@ class EditAppendOptions(JobOptions, total=False):
     """The options of the job `edit-append`: Adds vertices: new objects, or more vertices of existing points, polylines and streamlines."""
 
     links: Path | None
-    """A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute. Default: None."""
+    """A table of links, path or URL: one column an end (a row of the table of vertices, from 0), then one a link attribute. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""
@@ -272,7 +274,8 @@ class EditAppendOptions(JobOptions, total=False):
     """Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are converted to
     the units of the store [default: as the files state, else the map with which the store was made]."""
     affine: Path | None
-    """Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms. Default: None."""
+    """Positions are mapped by the affine of FILE, a path or URL of an image (.nii, .nii.gz, .mgz) or of a text of 4x4 numbers; not for
+    tractograms. Default: None."""
     scale: float | Sequence[float] | None
     """Positions are multiplied by S, before `affine`; one number for all axes of space; not for tractograms. Default: None."""
     space: Literal["rasmm", "voxelmm", "file"] | None

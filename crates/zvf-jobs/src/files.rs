@@ -177,7 +177,7 @@ impl PartOptions {
 options! {
     /// The map of the positions of files.
     MapOptions {
-        /// Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms
+        /// Positions are mapped by the affine of FILE, a path or URL of an image (.nii, .nii.gz, .mgz) or of a text of 4x4 numbers; not for tractograms
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         affine: Option<PathBuf>,

@@ -60,11 +60,11 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         columns: ColumnOptions,
-        /// Tables: another table with edges, a row an edge
+        /// Tables: another table with edges, a row an edge; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         edges: Option<PathBuf>,
-        /// Tables: another table with faces, a row a face of three or four corners
+        /// Tables: another table with faces, a row a face of three or four corners; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         faces: Option<PathBuf>,

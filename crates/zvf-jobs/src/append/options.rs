@@ -19,7 +19,7 @@ options! {
         /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
         #[arg(long, value_name = "FORMAT")]
         format: Option<FormatName>,
-        /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column --node-id
+        /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table, path or URL, with the links, which name rows of the first one from 0, or values of its column --node-id
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         links: Option<PathBuf>,

@@ -20,10 +20,10 @@ use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOpti
 edit_options! {
     /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
     EditAppendJob {
-        /// A table of vertices
+        /// A table of vertices; path or URL
         #[schemars(extend("format" = "path"))]
         file: PathBuf,
-        /// A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute
+        /// A table of links, path or URL: one column an end (a row of the table of vertices, from 0), then one a link attribute
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         links: Option<PathBuf>,
@@ -46,7 +46,7 @@ edit_options! {
 edit_options! {
     /// Moves vertices to new positions
     EditMoveJob {
-        /// A table of positions
+        /// A table of positions; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         from: PathBuf,
@@ -66,7 +66,7 @@ edit_options! {
     EditSetAttributeJob {
         /// The attribute
         name: String,
-        /// A table of values, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
+        /// A table of values, path or URL, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
         #[arg(long, value_name = "FILE", required_unless_present = "fill")]
         #[schemars(extend("format" = "path"))]
         from: Option<PathBuf>,
