@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -222,6 +223,74 @@ def test_conditions_on_groups_select_the_members_that_duckdb_selects(grouped: tu
         expected = sorted(id for (id,) in connection.execute(f"select id from objects where {sql}").fetchall())
         assert sorted(store.objects(where=ours).to_numpy()["object_id"].tolist()) == expected, f"{ours}\n{sql}"
         some += 0 < len(expected) < 201
+    assert some
+
+
+@pytest.fixture(scope="module")
+def owned(tmp_path_factory: pytest.TempPathFactory) -> tuple[zvf.Store, duckdb.DuckDBPyConnection]:
+    """Lines with attributes, of which each has attributes of the same names, and a view with a row for each vertex of a line."""
+    rng = np.random.default_rng(9)
+
+    def attributes(count: int) -> dict[str, np.ndarray]:
+        return {
+            "f": np.where(rng.random(count) < 0.2, np.nan, rng.integers(-8, 8, count) / 4),
+            "i": rng.integers(-5, 6, count),
+            "j": rng.integers(-2, 3, count).astype("i4"),
+            "t": np.array(["axon", "soma", "ä", "it's", ""], object)[rng.integers(0, 5, count)],
+        }
+
+    counts = rng.integers(1, 9, 200)
+    ids, first = np.repeat(np.arange(200), counts), np.cumsum(counts) - counts
+    positions = rng.integers(-40, 40, (len(ids), 3)) / 2
+    of_vertices, of_objects = {**attributes(len(ids)), "n": np.arange(len(ids))}, attributes(200)
+    path: Path = tmp_path_factory.mktemp("owned") / "lines.zarrvectors"
+    objects = pa.table({"object_id": np.arange(200), **{name: pa.array(values, from_pandas=False) for name, values in of_objects.items()}})
+    chunks = {"kind": "streamline", "chunk_shape": [10] * 3}
+    zvf.write(path, positions=positions, object_ids=ids, attributes=of_vertices, objects=objects, **chunks)
+    starts = {axis: positions[first, at] for at, axis in enumerate(AXES)}
+    truth = {
+        "v": {"id": ids, **{axis: positions[:, at] for at, axis in enumerate(AXES)}, **of_vertices},
+        "o": {"id": np.arange(200), "c": counts, **starts, **of_objects},
+    }
+    connection = duckdb.connect()
+    for name, columns in truth.items():
+        connection.register("truth", pa.table({column: pa.array(values, from_pandas=False) for column, values in columns.items()}))
+        connection.execute(f"create table {name} as select * from truth")
+        connection.unregister("truth")
+    return zvf.open(path), connection
+
+
+def test_vertices_are_compared_with_their_objects_as_duckdb_joins_them(owned: tuple[zvf.Store, duckdb.DuckDBPyConnection]) -> None:
+    store, connection = owned
+    draw = random.Random(22)
+
+    def mixed() -> Both:
+        one = condition(draw, 2)
+        own = {name for name in (*NUMBERS, "t") if draw.random() < 0.4}
+
+        def named(text: str, name: Callable[[str], str]) -> str:
+            # Names, and no letters in texts.
+            return re.sub(r"(?<![\w'%])([xyzfijt])(?![\w'%(])", lambda found: name(found[1]), text)
+
+        ours = named(one.ours, lambda name: name if name not in own else f"start.{name}" if name in AXES else f"object.{name}")
+        return Both(ours, named(one.sql, lambda name: f"{'o' if name in own else 'v'}.{name}"))
+
+    some, every = 0, 1 if os.environ.get("ZVF_TESTS") == "whole" else 10
+    for number in range(0, 1000, every):
+        a, b, limit = mixed(), mixed(), draw.randint(0, 8)
+        ours, sql = (
+            (a.ours, a.sql),
+            (f"({a.ours}) or ({b.ours})", f"({a.sql} or {b.sql})"),
+            (f"({a.ours}) and count() > {limit} and ({b.ours})", f"({a.sql} and o.c > {limit} and {b.sql})"),
+            (f"not ({a.ours}) or count() > i + {limit}", f"((not {a.sql}) or o.c > v.i + {limit})"),
+        )[number // every % 4]
+        expected = sorted(n for (n,) in connection.execute(f"select v.n from v join o using (id) where {sql}").fetchall())
+        found = store.query(where=ours, columns=["n"]).to_numpy()["n"]
+        assert sorted(found.tolist()) == expected, f"{ours}\n{sql}"
+        whole = store.query(where=ours, select="objects", columns=["object_id"]).to_numpy()["object_id"]
+        hits = connection.execute(f"select distinct o.id from v join o using (id) where {sql}").fetchall()
+        assert set(whole.tolist()) == {id for (id,) in hits}, f"{ours}\n{sql}"
+        some += 0 < len(expected) < store.query().read().summary["vertices"]
     assert some
 
 

@@ -207,7 +207,7 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
         (&["--sort", "-"], "the name of a column, after -"),
         (
             &["--where", "x > 0"],
-            "is of vertices, expected conditions on objects",
+            "refers to vertices, expected conditions on objects",
         ),
         (&["--where", "weight >"], "where, at byte"),
     ] {

@@ -1,9 +1,10 @@
-//! Resolves names of axes in conditions.
+//! Resolves names of attributes and axes in conditions.
 
 use zvf_store::Store;
 
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
+use crate::filter::OperandType;
 use crate::region::BoundRegion;
 use crate::{BBox, Query, QueryError};
 
@@ -11,6 +12,37 @@ use crate::{BBox, Query, QueryError};
 pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     let mut axes = store.root().axes().iter();
     axes.position(|axis| axis.name == name)
+}
+
+/// The number and type of the operand that a name refers to: a column, else an axis of the positions, which are the operand after all columns.
+///
+/// # Errors
+///
+/// Misuse: no such name.
+pub(crate) fn operand(
+    store: &Store,
+    columns: &[ColumnSpec],
+    position: &PositionSpec,
+    name: &str,
+) -> Result<(usize, OperandType), QueryError> {
+    let found = columns.iter().position(|column| column.name == name);
+    let found = found.and_then(|at| Some((at, columns.get(at)?.operand_type())));
+    let axis = |axis| {
+        let kind = OperandType {
+            dtype: position.little_dtype(),
+            categories: None,
+            fill_code: None,
+            axis: Some(axis),
+            is_decoded: false,
+        };
+        (columns.len(), kind)
+    };
+    let found = found.or_else(|| axis_number(store, name).map(axis));
+    found.ok_or_else(|| {
+        QueryError::misuse(format!(
+            "the filter names attribute {name:?}, which is not there"
+        ))
+    })
 }
 
 /// The region of a query, resolved for the axes of the store.

@@ -15,7 +15,7 @@ use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 
 use crate::QueryError;
 use crate::error::OrBug;
-use crate::filter::{BoundFilter, Expr, Function, Operand, OperandType, Val};
+use crate::filter::{BoundFilter, Expr, Function, Operand, OperandType, Truths, Val};
 
 /// Names and functions of a part, as columns of a table of objects or groups.
 pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
@@ -53,14 +53,33 @@ impl Values {
         }
     }
 
+    /// The type of the column as an operand.
+    pub(crate) fn operand_type(&self) -> OperandType {
+        OperandType {
+            dtype: DType::little(self.kind),
+            categories: None,
+            fill_code: None,
+            axis: None,
+            is_decoded: true,
+        }
+    }
+
+    /// The values of one row.
+    pub(crate) fn row(&self, row: usize) -> Option<&[Val<'static>]> {
+        let start = row.saturating_mul(self.width);
+        self.values.get(start..start.saturating_add(self.width))
+    }
+
+    /// Appends the rows of a column of the same type.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.values.extend(other.values);
+    }
+
     /// The values of some rows.
     pub(crate) fn rows(&self, rows: &[usize]) -> Self {
-        let row = |row: &usize| {
-            let start = row.saturating_mul(self.width);
-            self.values.get(start..start.saturating_add(self.width))
-        };
+        let values = rows.iter().filter_map(|row| self.row(*row));
         Self {
-            values: rows.iter().filter_map(row).flatten().cloned().collect(),
+            values: values.flatten().cloned().collect(),
             width: self.width,
             kind: self.kind,
         }
@@ -76,19 +95,55 @@ pub(crate) fn satisfying(
     let Some(condition) = Expr::joined(parts) else {
         return Ok((0..rows).collect());
     };
+    let truths = truths(&condition, columns, rows)?;
+    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
+    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+}
+
+/// The name of a test whose result is not known.
+const UNKNOWN: &str = "";
+
+/// The rows that may satisfy a condition, of which some columns are not known.
+pub(crate) fn possible(
+    condition: &Expr,
+    columns: &HashMap<String, Values>,
+    rows: usize,
+) -> Result<Vec<usize>, QueryError> {
+    let known = condition.map_tests(&|test| {
+        let names = columns_of(test);
+        match names.iter().all(|name| columns.contains_key(name)) {
+            true => test.clone(),
+            false => Expr::is_true(UNKNOWN.to_owned()),
+        }
+    });
+    let truths = truths(&known, columns, rows)?;
+    let may_hold = |(row, truth): (usize, u8)| BoundFilter::may_hold(truth).then_some(row);
+    Ok(truths
+        .into_iter()
+        .enumerate()
+        .filter_map(may_hold)
+        .collect())
+}
+
+/// The truth of a condition for every row.
+fn truths(
+    condition: &Expr,
+    columns: &HashMap<String, Values>,
+    rows: usize,
+) -> Result<Truths, QueryError> {
     let names: Vec<&String> = columns.keys().collect();
-    let bound = BoundFilter::bind_values(&condition, &|name| {
+    let bound = BoundFilter::bind(condition, &|name| {
+        if name == UNKNOWN {
+            return Ok((
+                names.len(),
+                Values::new(Vec::new(), DTypeKind::Bool).operand_type(),
+            ));
+        }
         let at = names.iter().position(|one| *one == name);
         let (at, column) = at
             .zip(columns.get(name))
             .or_bug("a column that was not read")?;
-        let kind = OperandType {
-            dtype: DType::little(column.kind),
-            categories: None,
-            fill_code: None,
-            axis: None,
-        };
-        Ok((at, kind))
+        Ok((at, column.operand_type()))
     })?;
     let operands = names.iter().filter_map(|name| {
         let Values { values, width, .. } = columns.get(*name)?;
@@ -97,11 +152,9 @@ pub(crate) fn satisfying(
             width: *width,
         })
     });
-    let operands: Vec<Operand<'_>> = operands.collect();
+    let operands: Vec<Operand<'_>> = operands.chain([Operand::Unread]).collect();
     let truths = bound.eval(rows, &operands);
-    let truths = truths.map_err(|fault| QueryError::misuse(fault.what()))?;
-    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
-    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+    truths.map_err(|fault| QueryError::misuse(fault.what()))
 }
 
 /// The values of an Arrow array; `None` of a type without single values.

@@ -28,7 +28,7 @@ fn truth_column(part: usize) -> String {
 ///
 /// # Errors
 ///
-/// Misuse: a comparison of a value of groups with one of objects.
+/// Misuse: a comparison of a value of groups with another value.
 pub(crate) fn without_groups(
     condition: &Expr,
     filter: &Filter,
@@ -39,7 +39,7 @@ pub(crate) fn without_groups(
     let Some(group) = names.iter().find(is_group) else {
         return Ok(condition.clone());
     };
-    let Some(object) = names.iter().find(|name| !is_group(name)) else {
+    let Some(other) = names.iter().find(|name| !is_group(name)) else {
         parts.push(condition.clone());
         return Ok(Expr::is_true(truth_column(parts.len() - 1)));
     };
@@ -59,7 +59,7 @@ pub(crate) fn without_groups(
         Expr::Not(operand) => Expr::Not(Box::new(replaced(operand)?)),
         _ => {
             return Err(QueryError::misuse(format!(
-                "where: `{condition}` joins {group}, which is of groups, and {object}, which is of objects: expected comparisons of either, joined by \
+                "where: `{condition}` compares {group}, which is of groups, with {other}, which is not: expected comparisons of either, joined by \
                  `and` or `or`{}",
                 filter.marked(group)
             )));

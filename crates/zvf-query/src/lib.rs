@@ -110,6 +110,7 @@ mod gather;
 mod group_terms;
 mod groups;
 mod jobs;
+mod joint;
 mod link_batches;
 mod links;
 mod list;

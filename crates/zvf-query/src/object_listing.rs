@@ -262,7 +262,7 @@ async fn satisfying(
     let query = resolve(store, query).await?;
     if let Some(rest) = &query.filter {
         return Err(QueryError::misuse(format!(
-            "where: `{rest}` is of vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x, end.x, and group.NAME"
+            "where: `{rest}` refers to vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x, end.x, and group.NAME"
         )));
     }
     let ids = query.objects.or_bug("a condition on objects without ids")?;

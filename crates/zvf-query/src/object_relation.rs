@@ -10,8 +10,8 @@ use crate::error::OrBug;
 use crate::numbers::floats;
 use crate::region::BoundRegion;
 use crate::{
-    BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, object_terms,
-    passing,
+    BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, joint,
+    object_terms, passing,
 };
 
 /// Replaces conditions on objects, and the relations of objects to boxes and regions, by the ids of the objects.
@@ -28,7 +28,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     let query = object_terms::resolve(store, query).await?;
     let query = passing::resolve(store, query).await?;
     let Some(relation) = query.relation else {
-        return Ok(query);
+        return joint::whole_objects(store, query).await;
     };
     let touching = Query {
         relation: None,
@@ -36,16 +36,17 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         ..query
     };
     if relation == ObjectRelation::Touching {
-        return Ok(touching);
+        return joint::whole_objects(store, touching).await;
     }
     let ids = Box::pin(related(store, &touching, relation)).await?;
-    Ok(Query {
+    let related = Query {
         objects: Some(ids),
         groups: None,
         bbox: None,
         region: None,
         ..touching
-    })
+    };
+    joint::whole_objects(store, related).await
 }
 
 /// The objects with the relation to the region, in the order of the answer.

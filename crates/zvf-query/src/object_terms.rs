@@ -9,18 +9,20 @@ use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{Level, Names, Need, Store};
 
 use crate::axes::axis_number;
-use crate::condition_columns::{Values, columns_of, satisfying, values};
+use crate::condition_columns::{Values, columns_of, possible, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{Expr, Filter, Val, end_of, group_value, is_geometry, is_of_object};
 use crate::group_terms::{memberships, without_groups};
+use crate::joint::Joint;
 use crate::prepare::chain;
 use crate::whole_objects::{WholeObjects, distance};
-use crate::{Query, QueryError, Table, list_objects};
+use crate::{Query, QueryError, Select, Table, list_objects};
 
 /// Number of objects with their vertices in memory at once.
 const BATCH: usize = 4096;
 
-/// Replaces the conditions on objects in a query by the ids of the objects that satisfy them.
+/// Replaces the conditions on objects in a query by the ids of the objects that satisfy them. Parts that refer to vertices, too, stay, with the values
+/// of these objects.
 ///
 /// # Cost
 ///
@@ -29,36 +31,43 @@ const BATCH: usize = 4096;
 ///
 /// # Errors
 ///
-/// Misuse: a part that refers to both vertices and objects, names that do not exist, no object index. I/O; malformed data.
+/// Misuse: names that do not exist, no object index, whole chunks by a part that refers to vertices and objects. I/O; malformed data.
 pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
-    let Some(filter) = query.filter.clone() else {
+    let chosen = |filter: &&Filter| filter.joint().is_none();
+    let Some(filter) = query.filter.as_ref().filter(chosen).cloned() else {
         return Ok(query);
     };
     let attributes = object_attributes(store, &query, &filter).await?;
-    let (mut of_objects, mut rest): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
+    let is_own = |name: &String| is_of_object(name) || attributes.contains(name);
+    let (mut of_objects, mut of_both, mut of_rows) = (Vec::new(), Vec::new(), Vec::new());
     for part in filter.conjuncts() {
         let names = columns_of(part);
-        let own = |name: &&String| is_of_object(name) || attributes.contains(*name);
-        match (names.iter().find(own), names.iter().find(|name| !own(name))) {
-            (Some(object), Some(vertex)) => {
-                let owner = match group_value(object) {
-                    Some(_) => "groups",
-                    None => "objects",
-                };
-                return Err(QueryError::misuse(format!(
-                    "where: `{part}` joins {object}, which is of {owner}, and {vertex}, which is of vertices: expected parts of either, joined \
-                     by `and`{}",
-                    filter.marked(object)
-                )));
-            }
-            (Some(_), None) => of_objects.push(part.clone()),
-            (None, _) => rest.push(part.clone()),
-        }
+        let parts = match (names.iter().any(is_own), names.iter().all(is_own)) {
+            (true, true) => &mut of_objects,
+            (true, false) => &mut of_both,
+            (false, _) => &mut of_rows,
+        };
+        parts.push(part.clone());
     }
-    if of_objects.is_empty() {
+    if of_objects.is_empty() && of_both.is_empty() {
         return Ok(query);
     }
-    let (all, chosen) = choose(store, &query, &filter, of_objects).await?;
+    if let (Some(part), Select::Chunks) = (of_both.first(), query.select) {
+        return Err(QueryError::misuse(format!(
+            "where: `{part}` refers to vertices and to objects, which selects no whole chunks: expected vertices or objects as what is selected"
+        )));
+    }
+    let condition = Expr::joined(of_rows.iter().chain(&of_both).cloned().collect());
+    let parts = Parts {
+        filter: &filter,
+        of_objects: Expr::joined(of_objects),
+        of_both: Expr::joined(of_both),
+    };
+    let Chosen {
+        all,
+        objects: chosen,
+        joint,
+    } = choose(store, &query, parts, &is_own).await?;
     let objects = match &query.objects {
         None => chosen,
         Some(asked) => {
@@ -70,11 +79,31 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
                 .collect()
         }
     };
+    let filter = condition.map(Filter::of).map(|filter| match joint {
+        Some(joint) => filter.with_joint(joint.and(Expr::joined(of_rows))),
+        None => filter,
+    });
     Ok(Query {
         objects: Some(objects),
-        filter: Expr::joined(rest).map(Filter::of),
+        filter,
         ..query
     })
+}
+
+/// The parts of a condition that refer to objects.
+struct Parts<'f> {
+    filter: &'f Filter,
+    of_objects: Option<Expr>,
+    /// Those that refer to vertices, too.
+    of_both: Option<Expr>,
+}
+
+/// The objects that a condition selects, by row of the object index.
+struct Chosen {
+    /// All objects.
+    all: Vec<i64>,
+    objects: Vec<i64>,
+    joint: Option<Joint>,
 }
 
 /// The names in a condition that are object attributes, and neither vertex attributes nor axes.
@@ -110,22 +139,34 @@ async fn object_attributes(
     Ok(open)
 }
 
-/// All objects, and those that satisfy the parts, both by row of the object index.
+/// Evaluates the parts that refer to objects.
 async fn choose(
     store: &Store,
     query: &Query,
-    filter: &Filter,
-    parts: Vec<Expr>,
-) -> Result<(Vec<i64>, Vec<i64>), QueryError> {
+    parts: Parts<'_>,
+    is_own: &(dyn Fn(&String) -> bool + Sync),
+) -> Result<Chosen, QueryError> {
+    let Parts {
+        filter,
+        of_objects,
+        of_both,
+    } = parts;
     let mut of_groups = Vec::new();
-    let condition = Expr::joined(parts).or_bug("no condition on objects")?;
-    let condition = without_groups(&condition, filter, &mut of_groups)?;
-    let parts = condition.conjuncts().into_iter().cloned();
+    let mut plain = |part: Option<Expr>| {
+        let part = part.as_ref();
+        part.map(|part| without_groups(part, filter, &mut of_groups))
+            .transpose()
+    };
+    let (condition, joint) = (plain(of_objects)?, plain(of_both)?);
+    let operands = condition.iter().flat_map(Expr::conjuncts).cloned();
     let (late, early): (Vec<Expr>, Vec<Expr>) =
-        parts.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+        operands.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let mut of_joint: Vec<String> = joint.iter().flat_map(columns_of).collect();
+    of_joint.retain(is_own);
     let is_listed =
         |name: &String| name != "object_id" && !is_geometry(name) && group_value(name).is_none();
     let table: HashSet<String> = (early.iter().chain(&late).flat_map(columns_of))
+        .chain(of_joint.iter().cloned())
         .filter(is_listed)
         .collect();
     let mut columns: HashMap<String, Values> = HashMap::new();
@@ -149,8 +190,21 @@ async fn choose(
     columns.insert("object_id".to_owned(), Values::new(ids, DTypeKind::I64));
     memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
     let mut rows = satisfying(early, &columns, all.len())?;
-    if !late.is_empty() {
-        let wanted: HashSet<String> = late.iter().flat_map(columns_of).collect();
+    if let Some(joint) = &joint {
+        let mut may_hold = possible(joint, &columns, all.len())?.into_iter().peekable();
+        rows.retain(|row| {
+            while may_hold.next_if(|other| other < row).is_some() {}
+            may_hold.peek() == Some(row)
+        });
+    }
+    // The lengths and ends of the chosen objects, for the parts of both.
+    let of_ends = of_joint.iter().filter(|name| is_geometry(name)).cloned();
+    let no_values = || Values::new(Vec::new(), DTypeKind::F64);
+    let mut measured: HashMap<String, Values> = of_ends.map(|name| (name, no_values())).collect();
+    let wanted: HashSet<String> = (late.iter().flat_map(columns_of))
+        .chain(measured.keys().cloned())
+        .collect();
+    if !wanted.is_empty() {
         let mut kept = Vec::new();
         for some in rows.chunks(BATCH) {
             let some_ids: Vec<i64> = some
@@ -163,15 +217,37 @@ async fn choose(
             }
             geometry(store, query, &some_ids, (&wanted, filter), &mut part).await?;
             let passing = satisfying(late.clone(), &part, some.len())?;
+            for (name, known) in &mut measured {
+                let column = part.get(name).or_bug("a length or end that was not read")?;
+                known.append(column.rows(&passing));
+            }
             kept.extend(passing.into_iter().filter_map(|row| some.get(row).copied()));
         }
         rows = kept;
     }
-    let chosen = rows
+    let objects: Vec<i64> = rows
         .iter()
         .filter_map(|row| all.get(*row).copied())
         .collect();
-    Ok((all, chosen))
+    let joint = match joint {
+        None => None,
+        Some(condition) => {
+            let mut own = Vec::with_capacity(of_joint.len());
+            for name in of_joint {
+                let found = match columns.get(&name) {
+                    Some(column) => Some(column.rows(&rows)),
+                    None => measured.remove(&name),
+                };
+                own.push((name, found.or_bug("a column that was not read")?));
+            }
+            Some(Joint::new(condition, &objects, own))
+        }
+    };
+    Ok(Chosen {
+        all,
+        objects,
+        joint,
+    })
 }
 
 /// The ids of the objects of a level.

@@ -8,24 +8,25 @@ use futures::channel::oneshot;
 use serde_json::json;
 use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};
-use zvf_store::meta::{Refinement, RootDoc};
+use zvf_store::meta::{Kind, Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
-use crate::axes::{axis_number, bound_region, narrowed};
+use crate::axes::{axis_number, bound_region, narrowed, operand};
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::point::{GEOMETRY, Points};
 use crate::columns::position::PositionSpec;
 use crate::error::{Place, existing, nearest};
-use crate::filter::{BoundFilter, OperandType, is_of_object};
+use crate::filter::{BoundFilter, Expr};
+use crate::joint::BoundJoint;
 use crate::links::Rule;
 use crate::links::records::{Family, LinkCellRef};
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
 use crate::vertex_table::{Out, TablePlan};
-use crate::{Column, Query, QueryError, Select};
+use crate::{Column, Filter, Query, QueryError, Select};
 use zvf_store::format::int;
 
 /// A query, resolved with the documents of a level.
@@ -60,7 +61,7 @@ impl Prepared {
     /// The cells of each chunk to read for a table of vertices, and for the filter if rows are `tested`.
     pub(crate) fn what(&self, table: &TablePlan, fragments: bool, tested: bool) -> What {
         let filter = self.query.filter.as_ref().filter(|_| tested);
-        let names = filter.map_or_else(Vec::new, crate::Filter::names);
+        let names = filter.map_or_else(Vec::new, crate::Filter::names_of_rows);
         let columns = self.reader.columns.iter().enumerate();
         let wanted = columns.map(|(index, column)| {
             names.contains(&column.name) || table.has(Out::Attribute(index))
@@ -329,37 +330,21 @@ fn tie(
         // Chunks and rows are first tested against the box around the region.
         query.bbox = Some(region.bounds(query.bbox.as_ref())?);
     }
-    let filter = match &query.filter {
-        Some(filter) => Some(BoundFilter::bind(filter.condition(), &|name| {
-            let found = columns
-                .iter()
-                .enumerate()
-                .find(|(_, column)| column.name == name);
-            let found = found.map(|(index, column)| (index, column.operand_type()));
-            // Positions are the operand after all columns.
-            let axis = |axis| {
-                let kind = OperandType {
-                    dtype: position.little_dtype(),
-                    categories: None,
-                    fill_code: None,
-                    axis: Some(axis),
-                };
-                (columns.len(), kind)
-            };
-            let found = found.or_else(|| axis_number(store, name).map(axis));
-            found.ok_or_else(|| {
-                QueryError::misuse(format!(
-                    "the filter names attribute {name:?}, which is not there"
-                ))
-            })
-        })?),
-        None => None,
-    };
-    warnings.extend(
-        filter
-            .iter()
-            .flat_map(|filter| filter.remarks.iter().cloned()),
-    );
+    let find = |name: &str| operand(store, &columns, &position, name);
+    let of_rows = query.filter.as_ref().and_then(Filter::of_rows);
+    let filter = of_rows.map(|condition| BoundFilter::bind(condition, &find));
+    let filter = filter.transpose()?;
+    let joint = query.filter.as_ref().and_then(Filter::joint);
+    let joint = joint.map(|joint| BoundJoint::bind(joint, columns.len(), &find));
+    let joint = joint.transpose()?;
+    let remarks = filter.iter().flat_map(|filter| &filter.remarks);
+    let remarks = remarks.chain(joint.iter().flat_map(BoundJoint::remarks));
+    warnings.extend(remarks.cloned());
+    if joint.is_some() && may_be_unowned(store.kind()) {
+        warnings.push(
+            "where: a part refers to vertices and to objects: vertices of no object are not in the answer".to_owned(),
+        );
+    }
     let bins = level.bin_shape().filter(|_| query.level == 0);
     let grid = Grid::new(level.chunk_shape(), bins);
     let outs = outs(store, &query, &columns, level.object_index().is_some());
@@ -423,10 +408,7 @@ fn tie(
         .iter()
         .map(|column| column.array.as_ref().and_then(|_| next.next()));
     let stored = stored.collect();
-    let names = query
-        .filter
-        .as_ref()
-        .map_or_else(Vec::new, crate::Filter::names);
+    let names = of_rows.map_or_else(Vec::new, Expr::names);
     let tested = columns
         .iter()
         .map(|column| names.contains(&column.name))
@@ -444,6 +426,7 @@ fn tie(
         grid,
         columns,
         filter,
+        joint,
         test: RowTest {
             bbox: query.bbox.clone(),
             region: region.map(Arc::new),
@@ -477,6 +460,11 @@ fn tie(
     })
 }
 
+/// Whether vertices of this kind need not belong to an object.
+fn may_be_unowned(kind: Kind) -> bool {
+    matches!(kind, Kind::PointCloud | Kind::Graph | Kind::Mesh)
+}
+
 /// The names of all attributes whose documents are needed.
 fn wanted_names(query: &Query) -> Names {
     let mut names = match output_names(query) {
@@ -484,8 +472,7 @@ fn wanted_names(query: &Query) -> Names {
         Names::None => Vec::new(),
         Names::List(names) => names,
     };
-    let tested = query.filter.iter().flat_map(crate::Filter::names);
-    names.extend(tested.filter(|name| !is_of_object(name)));
+    names.extend(query.filter.iter().flat_map(Filter::names_of_rows));
     if names.is_empty() {
         Names::None
     } else {
@@ -605,7 +592,7 @@ fn columns(
                 Column::Attribute(name) => Some(name.clone()),
                 _ => None,
             });
-            for name in (query.filter.iter().flat_map(crate::Filter::names)).chain(asked) {
+            for name in (query.filter.iter().flat_map(Filter::names_of_rows)).chain(asked) {
                 if found.iter().all(|column| column.name != name) {
                     unknown.push(name);
                 }
@@ -642,7 +629,7 @@ fn columns(
 /// The error for an unknown name, with the existing names.
 async fn unknown_name(store: &Store, query: &Query, name: &str) -> QueryError {
     let number = query.level;
-    let mark = |filter: &crate::Filter| filter.marked(name);
+    let mark = |filter: &Filter| filter.marked(name);
     let mark = query.filter.as_ref().map_or_else(String::new, mark);
     let need = Need {
         vertex_attributes: Names::All,

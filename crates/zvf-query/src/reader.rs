@@ -15,6 +15,7 @@ use crate::columns::position::{Extent, PositionSpec};
 use crate::error::Place;
 use crate::filter::{BoundFilter, Fault, Operand, Truths};
 use crate::fragments::Fragments;
+use crate::joint::BoundJoint;
 use crate::plan::candidates::{Grid, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::region::{BoundRegion, Overlap};
@@ -68,6 +69,8 @@ pub(crate) struct Reader {
     /// For each column whether the filter tests it.
     pub(crate) tested: Vec<bool>,
     pub(crate) filter: Option<BoundFilter>,
+    /// The parts of the condition that are tested with the values of objects, after decoding.
+    pub(crate) joint: Option<BoundJoint>,
     pub(crate) test: RowTest,
     /// Set if the fragments of a chunk cover only a fraction of its rows: [`Fragments::are_short`].
     pub(crate) short: Arc<AtomicBool>,
@@ -411,15 +414,8 @@ impl Reader {
         let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
             return Ok(kept);
         };
-        let truths =
-            self.truths(filter, rows, (positions, cells))
-                .map_err(|fault| match fault {
-                    Fault::Misuse(what) => QueryError::misuse(what),
-                    Fault::Malformed { name, what } => {
-                        let path = format!("vertex_attributes/{name}");
-                        QueryError::malformed(self.place(&path, chunk), what)
-                    }
-                })?;
+        let truths = self.truths(filter, rows, (positions, cells));
+        let truths = truths.map_err(|fault| self.faulty(chunk, fault))?;
         let holds = |row: &u32| {
             truths
                 .get(int::index(*row))
@@ -434,6 +430,17 @@ impl Reader {
             kept = Kept::Rows(passing);
         }
         Ok(kept)
+    }
+
+    /// The error for a condition that a chunk does not fit.
+    pub(crate) fn faulty(&self, chunk: &[i64], fault: Fault) -> QueryError {
+        match fault {
+            Fault::Misuse(what) => QueryError::misuse(what),
+            Fault::Malformed { name, what } => {
+                let path = format!("vertex_attributes/{name}");
+                QueryError::malformed(self.place(&path, chunk), what)
+            }
+        }
     }
 
     /// The rows inside the box and the region; `extent` is the extent of all rows, if known.

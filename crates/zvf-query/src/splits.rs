@@ -145,6 +145,7 @@ impl Query {
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
         let found = resolve(store, self.clone()).await?;
         let changed = found.filter != self.filter
+            || found.objects != self.objects
             || found.relation != self.relation
             || found.passing != self.passing;
         Ok(changed.then_some(found))

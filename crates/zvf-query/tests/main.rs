@@ -16,6 +16,7 @@ mod fixtures;
 mod gather;
 mod graphs;
 mod hostile;
+mod joint;
 mod kinds;
 mod legacy;
 mod legacy_links;

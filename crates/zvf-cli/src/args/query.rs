@@ -28,9 +28,9 @@ EXPR is made of
   name like 'AF%'     not like; % is any text, _ any character
 joined with and, or, not and parentheses. A name is an attribute or an axis, a value also a sum or product (+ - * / %, with blanks around /)
 or abs(v), sqrt(v), min(v, ..), max(v, ..); dates are compared with texts such as '2024-05-31'. Of objects are object_id, object.NAME,
-count(), length(), start.x and end.x; parts of objects are joined to those of vertices by and. Of groups are group.name, group.number and
-group.NAME (an attribute): a part about groups alone is true for the members of a group that satisfies it; parts about groups that are joined by
-and hold for the same group. name[1] is a channel of several; other names stand in backquotes or double quotes. A comparison with a missing value
+count(), length(), start.x and end.x: a condition that refers to them selects objects, and each vertex is tested with its object. Of groups are
+group.name, group.number and group.NAME (an attribute): a part about groups alone is true for the members of a group that satisfies it; parts
+about groups that are joined by and hold for the same group. name[1] is a channel of several; other names stand in backquotes or double quotes. A comparison with a missing value
 is not true, nor is `not` of it.
 
 REGION is made of
@@ -60,6 +60,7 @@ Examples:
   zvf query points.zarrvectors --polygon area.geojson --near z=5,1 -o part.parquet
   zvf query tracts.zarrvectors --region 'sphere(92,82,80,10) and not near(x=90,1)' --touching -o bundle
   zvf query tracts.zarrvectors --where 'length() > 40 and start.x < 0 and fa > 0.3' -o long.csv
+  zvf query tracts.zarrvectors --where 'fa > 0.3 or x < start.x' -o either.csv
   zvf query tracts.zarrvectors --where \"group.name like 'AF%' and length() > 40\" -o arcuate
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
   zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json

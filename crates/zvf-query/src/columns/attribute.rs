@@ -122,6 +122,7 @@ impl ColumnSpec {
             categories: self.categories.clone(),
             fill_code: self.fill_code,
             axis: None,
+            is_decoded: false,
         }
     }
 

@@ -66,23 +66,6 @@ impl BoundFilter {
     pub(crate) fn bind(condition: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         let mut binder = Binder {
             find,
-            leaves: true,
-            remarks: Vec::new(),
-        };
-        let root = binder.node(condition)?;
-        let remarks = binder.remarks;
-        Ok(Self { root, remarks })
-    }
-
-    /// As [`bind`](Self::bind), for operands that are [`Operand::Values`](super::Operand::Values).
-    ///
-    /// # Errors
-    ///
-    /// As [`bind`](Self::bind).
-    pub(crate) fn bind_values(condition: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
-        let mut binder = Binder {
-            find,
-            leaves: false,
             remarks: Vec::new(),
         };
         let root = binder.node(condition)?;
@@ -93,22 +76,25 @@ impl BoundFilter {
 
 struct Binder<'f> {
     find: &'f Find<'f>,
-    /// Whether comparisons of an attribute with literals use its stored type.
-    leaves: bool,
     remarks: Vec<String>,
 }
 
 impl Binder<'_> {
+    /// Whether tests of an attribute read its stored bytes.
+    fn is_stored(&self, name: &str) -> Result<bool, QueryError> {
+        Ok(!(self.find)(name)?.1.is_decoded)
+    }
+
     fn node(&mut self, condition: &Expr) -> Result<Node, QueryError> {
         Ok(match condition {
             Expr::All(parts) => Node::All(self.nodes(parts)?),
             Expr::Any(parts) => Node::Any(self.nodes(parts)?),
             Expr::Not(part) => Node::Not(Box::new(self.node(part)?)),
             Expr::Compare(op, left, right) => match (left.as_ref(), right.as_ref()) {
-                (Expr::Name { name, channel }, Expr::Literal(value)) if self.leaves => {
+                (Expr::Name { name, channel }, Expr::Literal(value)) if self.is_stored(name)? => {
                     self.values((name, *channel), *op, vec![value.clone()])?
                 }
-                (Expr::Literal(value), Expr::Name { name, channel }) if self.leaves => {
+                (Expr::Literal(value), Expr::Name { name, channel }) if self.is_stored(name)? => {
                     self.values((name, *channel), op.flipped(), vec![value.clone()])?
                 }
                 (left, right) => Node::Check(Check::compare(*op, (left, right), self.find)?),
@@ -128,7 +114,7 @@ impl Binder<'_> {
                 });
                 let literals: Option<Vec<Literal>> = literals.collect();
                 match (value.as_ref(), literals) {
-                    (Expr::Name { name, channel }, Some(literals)) if self.leaves => {
+                    (Expr::Name { name, channel }, Some(literals)) if self.is_stored(name)? => {
                         self.values((name, *channel), Op::Equal, literals)?
                     }
                     (value, _) => {
@@ -145,9 +131,10 @@ impl Binder<'_> {
                 }
             }
             Expr::Like(value, pattern) => {
-                if let (Expr::Name { name, channel }, true) = (value.as_ref(), self.leaves) {
+                if let Expr::Name { name, channel } = value.as_ref() {
                     let (operand, kind) = (self.find)(name)?;
-                    if let Some(categories) = &kind.categories {
+                    if let Some(categories) = kind.categories.as_ref().filter(|_| !kind.is_decoded)
+                    {
                         let truths = like_truths(categories, pattern);
                         let fill = kind.fill_code;
                         let test = Test::Codes { truths, fill };
@@ -157,11 +144,15 @@ impl Binder<'_> {
                 Node::Check(Check::like(value, pattern, self.find)?)
             }
             Expr::IsNull(value) => match value.as_ref() {
-                Expr::Name { name, channel } if self.leaves => self.is_null((name, *channel))?,
+                Expr::Name { name, channel } if self.is_stored(name)? => {
+                    self.is_null((name, *channel))?
+                }
                 value => Node::Check(Check::is_null(value, self.find)?),
             },
             Expr::IsNan(value) => match value.as_ref() {
-                Expr::Name { name, channel } if self.leaves => self.is_nan((name, *channel))?,
+                Expr::Name { name, channel } if self.is_stored(name)? => {
+                    self.is_nan((name, *channel))?
+                }
                 value => Node::Check(Check::is_nan(value, self.find)?),
             },
             value => {

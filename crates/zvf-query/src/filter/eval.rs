@@ -27,6 +27,11 @@ impl BoundFilter {
     pub(crate) fn holds(truth: u8) -> bool {
         truth == TRUE
     }
+
+    /// Whether a truth value is true or unknown.
+    pub(crate) fn may_hold(truth: u8) -> bool {
+        truth != FALSE
+    }
 }
 
 fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
@@ -73,7 +78,7 @@ impl Leaf {
             Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
             Operand::Rows { bytes, width } => (bytes, width),
             // Leaves are not resolved for such operands.
-            Operand::Values { .. } => return Ok(vec![UNKNOWN; rows]),
+            Operand::Values { .. } | Operand::Constant(_) => return Ok(vec![UNKNOWN; rows]),
         };
         let channel = channel_of(&self.name, self.channel, width, rows)?;
         let mut truths = Vec::with_capacity(rows);

@@ -186,6 +186,17 @@ impl Expr {
         Self::Compare(Op::Equal, Box::new(column), Box::new(truth))
     }
 
+    /// The condition with each test, an operand of `and`, `or` and `not` that is none of these, replaced by the result of `f`.
+    pub(crate) fn map_tests(&self, f: &dyn Fn(&Self) -> Self) -> Self {
+        let each = |parts: &[Self]| parts.iter().map(|part| part.map_tests(f)).collect();
+        match self {
+            Self::All(parts) => Self::All(each(parts)),
+            Self::Any(parts) => Self::Any(each(parts)),
+            Self::Not(part) => Self::Not(Box::new(part.map_tests(f))),
+            test => f(test),
+        }
+    }
+
     /// Calls `f` with every part, the whole first.
     pub(crate) fn each<'e>(&'e self, f: &mut dyn FnMut(&'e Self)) {
         f(self);

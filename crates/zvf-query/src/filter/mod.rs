@@ -12,14 +12,16 @@ mod tests;
 mod value;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::QueryError;
+use crate::joint::Joint;
 
 pub(crate) use bind::BoundFilter;
 pub(crate) use expr::{Expr, Function, write_joined};
 use expr::{Literal, Op};
 pub(crate) use lex::Wrong;
-pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
+pub(crate) use operand::{Fault, Find, Operand, OperandType, Truths, Val};
 
 /// A condition: what rows or objects have to satisfy.
 ///
@@ -45,15 +47,17 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
 /// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
 ///
-/// Each part that `and` joins refers either to vertices or to objects. Conditions on objects select objects, as [`Query::objects`](crate::Query::objects) does:
-/// the answer is then grouped by object.
+/// A condition that refers to objects selects objects, as [`Query::objects`](crate::Query::objects) does: the answer is then grouped by object, and has no
+/// vertices that belong to no object. Of the parts that `and` joins, those of objects alone are evaluated first, and those of vertices alone when a chunk is
+/// read. A part that refers to both, such as `fa > 0.5 or object.length > 40` or `x < start.x`, is tested for each object and each of its vertices: a vertex
+/// of several objects may satisfy it with one of them. It excludes no chunks, only objects for which it is false for all vertices.
 ///
 /// A part that refers to groups alone is true for an object that is a member of at least one group for which it is true, else false, also for objects in no
 /// group. The part is as large as possible: everything below a `not`, an `or` or an `and` that refers to groups alone, and the operands of one `and`
 /// that do so, in any order. So `group.weight > 2 and count() > 9 and group.name like 'AF%'` requires one group with both properties, and
 /// `not group.name == 'AF'` another group than AF. Parts that refer to groups and to objects are joined by `and`, `or` and `not`, which apply to the object:
-/// `not (group.name == 'AF' or object_id is null)` excludes the members of AF, since no id is null. A comparison of a value of groups with one of objects is
-/// an error.
+/// `not (group.name == 'AF' or object_id is null)` excludes the members of AF, since no id is null. A comparison of a value of groups with one of objects or
+/// vertices is an error.
 ///
 /// Parsing the output of `Display` gives the same condition.
 ///
@@ -65,9 +69,18 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Filter {
     condition: Expr,
+    /// The parts that refer to vertices and to objects, once the objects of the query are chosen.
+    joint: Option<Arc<Joint>>,
+}
+
+/// The same condition.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.condition == other.condition
+    }
 }
 
 impl Filter {
@@ -83,7 +96,7 @@ impl Filter {
             QueryError::misuse(format!("where, at byte {at}: {what}{}", marked(text, at)))
         };
         let condition = parse::parse(text).map_err(wrong)?;
-        Ok(Self { condition })
+        Ok(Self::of(condition))
     }
 
     /// The names, each once, in order of first appearance.
@@ -93,11 +106,41 @@ impl Filter {
 
     /// The condition of a part.
     pub(crate) fn of(condition: Expr) -> Self {
-        Self { condition }
+        Self {
+            condition,
+            joint: None,
+        }
     }
 
-    pub(crate) fn condition(&self) -> &Expr {
-        &self.condition
+    /// The condition with the values of objects for the parts that need them.
+    pub(crate) fn with_joint(self, joint: Joint) -> Self {
+        Self {
+            joint: Some(Arc::new(joint)),
+            ..self
+        }
+    }
+
+    /// The parts that refer to vertices and to objects, if the objects are chosen.
+    pub(crate) fn joint(&self) -> Option<&Arc<Joint>> {
+        self.joint.as_ref()
+    }
+
+    /// The condition on rows, regardless of the objects that they belong to.
+    pub(crate) fn of_rows(&self) -> Option<&Expr> {
+        match &self.joint {
+            Some(joint) => joint.of_rows(),
+            None => Some(&self.condition),
+        }
+    }
+
+    /// The names of attributes of vertices and of axes, and, if objects are not chosen, of attributes of objects.
+    pub(crate) fn names_of_rows(&self) -> Vec<String> {
+        let mut names = self.names();
+        let joint = self.joint.as_ref();
+        names.retain(|name| {
+            !is_of_object(name) && !joint.is_some_and(|joint| joint.is_of_object(name))
+        });
+        names
     }
 
     /// The text with a mark under a name.

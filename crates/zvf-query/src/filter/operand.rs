@@ -25,6 +25,8 @@ pub(crate) struct OperandType {
     pub(crate) fill_code: Option<i64>,
     /// The channel that the name selects: an axis is a channel of positions.
     pub(crate) axis: Option<usize>,
+    /// Whether the operand is decoded values instead of stored bytes.
+    pub(crate) is_decoded: bool,
 }
 
 /// Returns the number and type of an attribute.
@@ -65,8 +67,10 @@ pub(crate) enum Operand<'a> {
     Rows { bytes: &'a [u8], width: usize },
     /// One code for all rows.
     Code(i64),
-    /// Row-major values, `width` in a row.
+    /// Row-major decoded values, `width` in a row.
     Values { values: &'a [Val<'a>], width: usize },
+    /// Decoded values of one row, which all rows have.
+    Constant(&'a [Val<'a>]),
 }
 
 /// Why a filter could not be evaluated.

@@ -27,6 +27,7 @@ fn bound(
                 categories,
                 fill_code,
                 axis: None,
+                is_decoded: false,
             },
         ))
     })

@@ -438,6 +438,11 @@ impl Column {
                 let values = values.iter().skip(channel).step_by(width.max(1));
                 return Ok(Some(values.cloned().collect()));
             }
+            Operand::Constant(values) => {
+                let channel = channel_of(&self.name, self.channel, values.len(), rows)?;
+                let value = values.get(channel).cloned();
+                return Ok(Some(vec![value.unwrap_or(Val::Null); rows]));
+            }
             Operand::Rows { bytes, width } => (bytes, width),
         };
         let channel = channel_of(&self.name, self.channel, width, rows)?;

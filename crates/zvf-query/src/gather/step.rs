@@ -185,11 +185,11 @@ impl GatherPlan {
         };
         let length = found.len();
         let mut positions = None;
-        match &chunk.kept {
-            Kept::All(_) => {
+        match (&chunk.kept, &self.reader.joint) {
+            (Kept::All(_), None) => {
                 gathered.push(&self.table, &self.reader, chunk, found, Some(fragment))?;
             }
-            some => {
+            (some, joint) => {
                 let mut kept = Vec::new();
                 rows.clear();
                 for (position, row) in (0_u32..).zip(found.iter()) {
@@ -197,6 +197,10 @@ impl GatherPlan {
                         kept.push(position);
                         rows.push(row);
                     }
+                }
+                if let Some(joint) = joint {
+                    let id = self.id_of(entry).or_bug("an entry of no object")?;
+                    joint.retain((&self.reader, chunk), id, rows, &mut kept)?;
                 }
                 gathered.push(
                     &self.table,
