@@ -16,7 +16,7 @@ fn bound(
     categories: Option<Vec<Value>>,
 ) -> Result<BoundFilter, QueryError> {
     let filter = Filter::parse(text)?;
-    BoundFilter::bind(filter.condition(), &|name| {
+    BoundFilter::bind(&filter.condition, &|name| {
         let fill_code = categories.is_some().then_some(-1);
         let categories = categories.clone().map(Arc::new);
         let dtype = DType::parse(dtype).map_err(|_| QueryError::misuse("no dtype"))?;
