@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Float64Type, Int64Type};
 use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{Level, Names, Need, Store};
 
@@ -16,10 +16,13 @@ use crate::group_terms::{memberships, without_groups};
 use crate::joint::Joint;
 use crate::prepare::chain;
 use crate::whole_objects::{WholeObjects, distance};
-use crate::{Query, QueryError, Select, Table, list_objects};
+use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 
-/// Number of objects with their vertices in memory at once.
+/// Number of objects with their vertices and links in memory at once.
 const BATCH: usize = 4096;
+
+/// The name of the length of an object.
+const LENGTH: &str = "length()";
 
 /// Replaces the conditions on objects in a query by the ids of the objects that satisfy them. Parts that refer to vertices, too, stay, with the values
 /// of these objects.
@@ -206,7 +209,13 @@ async fn choose(
         .collect();
     if !wanted.is_empty() {
         let mut kept = Vec::new();
-        for some in rows.chunks(BATCH) {
+        // The rows of a chain are read once, object by object; links of other kinds are held in memory, some objects at a time.
+        let most = if store.kind().is_chain() {
+            usize::MAX
+        } else {
+            BATCH
+        };
+        for some in rows.chunks(most) {
             let some_ids: Vec<i64> = some
                 .iter()
                 .filter_map(|row| all.get(*row).copied())
@@ -215,7 +224,11 @@ async fn choose(
             for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
                 part.insert(name.clone(), column.rows(some));
             }
-            geometry(store, query, &some_ids, (&wanted, filter), &mut part).await?;
+            let ends = ends_of(store, &wanted, filter)?;
+            match store.kind().is_chain() {
+                true => chains(store, query, &some_ids, &ends, &mut part).await?,
+                false => linked(store, query, &some_ids, &ends, &mut part).await?,
+            }
             let passing = satisfying(late.clone(), &part, some.len())?;
             for (name, known) in &mut measured {
                 let column = part.get(name).or_bug("a length or end that was not read")?;
@@ -329,17 +342,23 @@ fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Va
     })
 }
 
-/// Lengths and ends of objects.
-async fn geometry(
+/// The lengths and ends that a condition refers to.
+struct Wanted<'n> {
+    lengths: bool,
+    /// Name, whether it is the last vertex, and axis.
+    ends: Vec<(&'n String, bool, usize)>,
+}
+
+/// # Errors
+///
+/// Misuse: an axis that does not exist.
+fn ends_of<'n>(
     store: &Store,
-    query: &Query,
-    ids: &[i64],
-    (wanted, filter): (&HashSet<String>, &Filter),
-    into: &mut HashMap<String, Values>,
-) -> Result<(), QueryError> {
-    let lengths = wanted.contains("length()");
-    let found = WholeObjects::read(store, query, ids, lengths, Names::None).await?;
-    for name in wanted {
+    names: &'n HashSet<String>,
+    filter: &Filter,
+) -> Result<Wanted<'n>, QueryError> {
+    let mut ends = Vec::new();
+    for name in names {
         let Some((end, axis)) = end_of(name) else {
             continue;
         };
@@ -351,19 +370,97 @@ async fn geometry(
                 filter.marked(name)
             )));
         };
+        ends.push((name, end, axis));
+    }
+    Ok(Wanted {
+        lengths: names.contains(LENGTH),
+        ends,
+    })
+}
+
+/// Lengths and ends of lines, polylines and streamlines, whose rows are read once.
+async fn chains(
+    store: &Store,
+    query: &Query,
+    ids: &[i64],
+    wanted: &Wanted<'_>,
+    into: &mut HashMap<String, Values>,
+) -> Result<(), QueryError> {
+    let asked = Query {
+        level: query.level,
+        own_level_only: query.own_level_only,
+        memory_budget: query.memory_budget,
+        ..Query::default()
+    };
+    let objects = ids.iter().map(|id| (*id, 0)).collect();
+    let measures = Measures::of_objects(store, asked, objects, &[]).await?;
+    let mut measures = measures.with_ends()?;
+    let axes: Vec<&str> = store
+        .root()
+        .axes()
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
+    let mut columns: Vec<(&str, String, Vec<Val<'static>>)> = Vec::new();
+    for (name, end, axis) in &wanted.ends {
+        let axis = axes
+            .get(*axis)
+            .or_bug("an axis that the store does not have")?;
+        let column = format!("{}_{axis}", if *end { "end" } else { "start" });
+        columns.push((name.as_str(), column, Vec::new()));
+    }
+    if wanted.lengths {
+        columns.push((LENGTH, "length".to_owned(), Vec::new()));
+    }
+    while let Some(batch) = measures.next().await? {
+        for (name, column, into) in &mut columns {
+            let found = batch.column_by_name(column);
+            let found = found.and_then(|found| found.as_primitive_opt::<Float64Type>());
+            let found = found.or_bug("a measure that is not there")?;
+            // A line without vertices has a length, and no ends.
+            let missing = || match *name == LENGTH {
+                true => Val::F64(0.0),
+                false => Val::Null,
+            };
+            into.extend(
+                found
+                    .iter()
+                    .map(|value| value.map_or_else(missing, Val::F64)),
+            );
+        }
+    }
+    for (name, _, values) in columns {
+        (values.len() == ids.len())
+            .then_some(())
+            .or_bug("measures of other objects")?;
+        into.insert(name.to_owned(), Values::new(values, DTypeKind::F64));
+    }
+    Ok(())
+}
+
+/// Lengths and ends of objects of other kinds, with their links in memory.
+async fn linked(
+    store: &Store,
+    query: &Query,
+    ids: &[i64],
+    wanted: &Wanted<'_>,
+    into: &mut HashMap<String, Values>,
+) -> Result<(), QueryError> {
+    let found = WholeObjects::read(store, query, ids, wanted.lengths, Names::None).await?;
+    for (name, end, axis) in &wanted.ends {
         let value = |(start, count): &(usize, usize)| {
             let row = match end {
                 true => count.checked_sub(1).map(|last| start.saturating_add(last)),
                 false => (*count > 0).then_some(*start),
             };
             let position = row.and_then(|row| found.position(row));
-            let value = position.and_then(|position| position.get(axis));
+            let value = position.and_then(|position| position.get(*axis));
             value.map_or(Val::Null, |value| Val::F64(*value))
         };
         let values = found.rows.iter().map(value).collect();
-        into.insert(name.clone(), Values::new(values, DTypeKind::F64));
+        into.insert((*name).clone(), Values::new(values, DTypeKind::F64));
     }
-    if lengths {
+    if wanted.lengths {
         let (width, links) = found.links.as_ref().ok_or_else(|| {
             QueryError::misuse("where: length() is of kinds with links, and the store has none")
         })?;
@@ -385,7 +482,7 @@ async fn geometry(
             .iter()
             .map(length)
             .collect::<Result<_, QueryError>>()?;
-        into.insert("length()".to_owned(), Values::new(lengths, DTypeKind::F64));
+        into.insert(LENGTH.to_owned(), Values::new(lengths, DTypeKind::F64));
     }
     Ok(())
 }

@@ -125,6 +125,18 @@ impl Measures {
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
             let objects = select(store, &query).await?;
+            Self::of_objects(store, query, objects, means).await
+        })
+    }
+
+    /// The measures of objects that are known: ids, and numbers of vertices, which may be 0 for kinds that are chains.
+    pub(crate) fn of_objects<'a>(
+        store: &'a Store,
+        query: Query,
+        objects: Vec<(i64, u64)>,
+        means: &'a [String],
+    ) -> BoxFuture<'a, Result<Self, QueryError>> {
+        Box::pin(async move {
             let kind = store.kind();
             let rule = Rule::of(kind, store.root().links_convention().ok());
             let attributes = match means {
