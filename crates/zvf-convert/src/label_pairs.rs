@@ -72,8 +72,8 @@ pub struct LabelPair {
 /// The volume is placed as by [`mask_region`](crate::mask_region); lengths are in world units, as in [`Measures`].
 ///
 /// # Cost
-/// One scan of the vertices, and for each 131,072 lines one read of the part of the volume around their ends. Memory: that part (in pieces of
-/// 256 MiB), the budget of the query, the table of objects, and 8 bytes for each line of a pair.
+/// The cost of [`Measures`], and for each 131,072 lines one read of the part of the volume around their ends. Memory: that part (in pieces of
+/// 256 MiB), the memory of the measures, the ids of objects, and 8 bytes for each line of a pair.
 ///
 /// # Errors
 /// Misuse: a store of another kind; elements at ends that are not whole numbers; more than 131,072 pairs of labels; axes, units or a frame
@@ -86,7 +86,15 @@ pub fn label_pairs<'a>(
 ) -> BoxFuture<'a, Result<LabelPairs, ConvertError>> {
     Box::pin(async move {
         let measures = Measures::start(store, Query::default(), &source.means).await?;
-        let mut measures = measures.with_ends()?;
+        let measures = measures.with_ends()?;
+        let schema = measures.schema();
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        let is_wanted = |name: &&str| {
+            let mut words = ["points", "length", "start_", "end_", "mean_"].iter();
+            words.any(|word| name.starts_with(word))
+        };
+        let wanted = names.filter(is_wanted).map(|name| (name, name));
+        let mut measures = measures.with_columns(wanted)?;
         let placed = PlacedVolume::open(store, &source.volume, source.affine.as_deref(), io);
         let placed = placed.await?;
         let sampler = Sampler::new(placed.volume, placed.uses, &placed.to_world, Order::Nearest)?;

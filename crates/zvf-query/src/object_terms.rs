@@ -394,7 +394,7 @@ async fn chains(
     };
     let objects = ids.iter().map(|id| (*id, 0)).collect();
     let measures = Measures::of_objects(store, asked, objects, &[]).await?;
-    let mut measures = measures.with_ends()?;
+    let measures = measures.with_ends()?;
     let axes: Vec<&str> = store
         .root()
         .axes()
@@ -412,6 +412,10 @@ async fn chains(
     if wanted.lengths {
         columns.push((LENGTH, "length".to_owned(), Vec::new()));
     }
+    let chosen = columns
+        .iter()
+        .map(|(_, column, _)| (column.as_str(), column.as_str()));
+    let mut measures = measures.with_columns(chosen)?;
     while let Some(batch) = measures.next().await? {
         for (name, column, into) in &mut columns {
             let found = batch.column_by_name(column);

@@ -14,12 +14,12 @@ use crate::make::Made;
 use crate::support::{Got, ask, column, memory, sorted};
 
 /// A line with values for its vertices and for itself.
-struct Line {
-    id: i64,
-    rows: Vec<[f32; 3]>,
-    s: Vec<f32>,
+pub(crate) struct Line {
+    pub(crate) id: i64,
+    pub(crate) rows: Vec<[f32; 3]>,
+    pub(crate) s: Vec<f32>,
     /// Object attributes; `None`: the line is in no table of objects.
-    own: Option<(i32, &'static str)>,
+    pub(crate) own: Option<(i32, &'static str)>,
 }
 
 impl Line {
@@ -35,7 +35,7 @@ impl Line {
         self.rows.len() as f32
     }
 
-    fn length(&self) -> f64 {
+    pub(crate) fn length(&self) -> f64 {
         let step = |pair: &[[f32; 3]]| {
             let squares = (0..3).map(|axis| f64::from(pair[0][axis] - pair[1][axis]).powi(2));
             squares.sum::<f64>().sqrt()
@@ -49,7 +49,7 @@ impl Line {
 }
 
 /// Lines through several chunks, by id.
-fn lines() -> Vec<Line> {
+pub(crate) fn lines() -> Vec<Line> {
     // A small generator, so that values have no pattern.
     let mut state = 12345_u32;
     let mut next = |below: u32| {
@@ -78,7 +78,7 @@ fn lines() -> Vec<Line> {
     lines
 }
 
-async fn stored(lines: &[Line]) -> Store {
+pub(crate) async fn stored(lines: &[Line]) -> Store {
     let backend = Arc::new(InMemory::new());
     let open = OpenOptions::new().with_object_store(backend);
     let options = WriteOptions::new().with_open(open.clone());

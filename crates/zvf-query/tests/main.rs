@@ -26,6 +26,7 @@ mod made;
 mod make;
 mod make_legacy;
 mod masks;
+mod measures;
 mod migrated;
 mod parts;
 mod plans;

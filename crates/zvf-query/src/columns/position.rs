@@ -275,6 +275,16 @@ impl PositionSpec {
 }
 
 impl PositionSpec {
+    /// Reads the coordinates of one little-endian row.
+    pub(crate) fn read(&self, row: &[u8], into: &mut [f64]) {
+        with_type!(self.dtype, T => {
+            let (items, _) = row.as_chunks::<{ size_of::<T>() }>();
+            for (into, item) in into.iter_mut().zip(items) {
+                *into = T::from_le_bytes(*item).double();
+            }
+        }, ());
+    }
+
     /// The given rows of little-endian world positions that pass a test.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ pub(crate) mod assemble;
 pub(crate) mod batches;
 pub(crate) mod deliver;
 pub(crate) mod fetch;
+pub(crate) mod fold;
 pub(crate) mod hits;
 pub(crate) mod links;
 pub(crate) mod outlet;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures::future::FutureExt;
-use futures::stream::{StreamExt, TryStreamExt};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use zvf_store::IdTable;
 
 use super::assemble::Assembly;
@@ -341,25 +341,10 @@ impl Run {
                 ..self.load
             },
         );
-        let mut held = std::mem::take(&mut self.held);
-        let (fetch, workers) = (Arc::clone(&self.fetch), self.workers.clone());
-        let runs = pace.groups.into_iter().map(move |slots| {
-            let slots: Vec<Slot> = slots
-                .filter(|slot| !scatter.entries.of(*slot).is_empty())
-                .collect();
-            let known = slots
-                .iter()
-                .filter_map(|slot| Some((*slot, held.remove(slot)?)))
-                .collect();
-            let read = fetch.chunks(slots, known);
-            let (scatter, workers) = (Arc::clone(&scatter), workers.clone());
-            async move {
-                let chunks = read.await?;
-                workers.run(move || scatter.group(chunks)).await
-            }
-            .boxed()
-        });
-        let mut runs = futures::stream::iter(runs).buffered(pace.window);
+        let of_chunks = Arc::clone(&scatter);
+        let wanted = move |slot: Slot| !scatter.entries.of(slot).is_empty();
+        let work = move |chunks| of_chunks.group(chunks);
+        let mut runs = self.groups(pace, wanted, Arc::new(work));
         while let Some(mut run) = runs.try_next().await? {
             if self.pruned && run.chunks.iter().any(|chunk| !chunk.in_place) {
                 return Ok(Ended::Misplaced);
@@ -395,6 +380,32 @@ impl Run {
         let none = HashMap::new();
         self.jobs = jobs(p, &self.fetch, Vec::new(), none, self.cells.clone());
         Ok(Ended::Done)
+    }
+
+    /// Reads the wanted chunks of each group once, in order, and runs `work` on them on worker threads.
+    pub(super) fn groups<R: Send + 'static>(
+        &mut self,
+        pace: Pace,
+        wanted: impl Fn(Slot) -> bool + Send + 'static,
+        work: Arc<dyn Fn(Vec<Decoded>) -> Result<R, QueryError> + Send + Sync>,
+    ) -> BoxStream<'static, Result<R, QueryError>> {
+        let mut held = std::mem::take(&mut self.held);
+        let (fetch, workers) = (Arc::clone(&self.fetch), self.workers.clone());
+        let runs = pace.groups.into_iter().map(move |slots| {
+            let slots: Vec<Slot> = slots.filter(|slot| wanted(*slot)).collect();
+            let known = slots
+                .iter()
+                .filter_map(|slot| Some((*slot, held.remove(slot)?)))
+                .collect();
+            let read = fetch.chunks(slots, known);
+            let (work, workers) = (Arc::clone(&work), workers.clone());
+            async move {
+                let chunks = read.await?;
+                workers.run(move || work(chunks)).await
+            }
+            .boxed()
+        });
+        futures::stream::iter(runs).buffered(pace.window).boxed()
     }
 
     /// Owners of every row, if all of them are requested.

@@ -104,6 +104,11 @@ impl GatherPlan {
         before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
+    /// The index of the object of an entry.
+    pub(crate) fn object_of(&self, entry: usize) -> u32 {
+        self.pick(entry, 0)
+    }
+
     /// The id of the object of an entry, for errors.
     fn id_of(&self, entry: usize) -> Option<i64> {
         self.ids.get(int::index(self.pick(entry, 0))).copied()
@@ -240,7 +245,7 @@ impl GatherPlan {
     }
 
     /// Fails for a chunk without vertices that the level does not list.
-    pub(super) fn check_listed(&self, chunk: &Decoded, entry: usize) -> Result<(), QueryError> {
+    pub(crate) fn check_listed(&self, chunk: &Decoded, entry: usize) -> Result<(), QueryError> {
         let coord = self.reader.table.get(chunk.slot);
         if self.reader.level.vertices().presence().contains(coord) {
             return Ok(());

@@ -1,5 +1,7 @@
 //! The measures of one object.
 
+use crate::whole_objects::distance;
+
 /// The measures of an object; those that do not apply are missing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Measured {
@@ -22,6 +24,26 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// A chain with at least one vertex, without bounds and means.
+    pub(super) fn chain(
+        id: i64,
+        points: u64,
+        length: f64,
+        first: Vec<f64>,
+        last: Vec<f64>,
+    ) -> Self {
+        let apart = distance(&first, &last);
+        Self {
+            id,
+            points,
+            length: Some(length),
+            tortuosity: (apart > 0.0).then_some(length / apart),
+            first,
+            last,
+            ..Self::default()
+        }
+    }
+
     /// An object without vertices.
     pub(super) fn empty(id: i64) -> Self {
         Self {

@@ -1,11 +1,13 @@
 //! Measures of whole objects: lengths, bounds, branches, surfaces, volumes, means of attributes.
 
+mod chains;
 mod measured;
 mod mesh;
 mod object;
 mod table;
 mod tree;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,12 +17,15 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{Schema, SchemaRef};
 use futures::future::BoxFuture;
 use zvf_store::meta::Kind;
-use zvf_store::{Names, Store};
+use zvf_store::{Names, Need, Store};
 
 use crate::error::{OrBug, nearest};
 use crate::links::Rule;
+use crate::object_terms::object_ids;
+use crate::prepare::chain;
 use crate::whole_objects::WholeObjects;
 use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};
+use chains::{ChainMeasures, object_bytes};
 use measured::Measured;
 use object::PathMeter;
 use table::MeasureTable;
@@ -62,8 +67,10 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Cost
 ///
-/// The list of objects, then the vertices of the selected ones, once, if their links are implied by the order of rows. For other kinds, batches of
-/// objects with about a million vertices are read with their links, each by its own query.
+/// The ids or the list of objects, then the vertices of the selected ones, once, if their links are implied by the order of rows: without means chunk by
+/// chunk, with means object by object, which takes several times as long. Lines of which twice the memory budget cannot hold the measures (72 bytes each in
+/// three dimensions, 120 with bounds) are read in several passes. For other kinds, batches of objects with about a million vertices are read with their links,
+/// each by its own query.
 ///
 /// # Errors
 ///
@@ -106,10 +113,20 @@ pub struct Measures {
     next: usize,
     attributes: Names,
     table: MeasureTable,
-    /// The vertices of objects whose links follow from the order of rows, and the current object.
-    paths: Option<(Answer, PathMeter)>,
+    source: Source,
     /// The columns of the table that are returned, and their schema; `None`: all.
     chosen: Option<(Vec<usize>, SchemaRef)>,
+}
+
+/// The way to read the objects.
+#[derive(Debug)]
+enum Source {
+    /// Lines, polylines and streamlines in passes over their chunks: the measures of the last pass, and how many of them were returned.
+    Chains(Option<(ChainMeasures, usize)>),
+    /// The vertices of objects whose links follow from the order of rows, and the current object.
+    Rows(Box<Answer>, PathMeter),
+    /// Objects with their links, some at a time.
+    Linked,
 }
 
 impl Measures {
@@ -138,41 +155,36 @@ impl Measures {
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
             let kind = store.kind();
-            let rule = Rule::of(kind, store.root().links_convention().ok());
             let attributes = match means {
                 [] => Names::None,
                 names => Names::List(names.to_vec()),
             };
-            let paths = Query {
-                objects: Some(objects.iter().map(|(id, _)| *id).collect()),
-                columns: vec![Column::ObjectId, Column::Position, Column::Attributes],
-                attributes: attributes.clone(),
-                outputs: Outputs {
-                    vertices: true,
-                    links: false,
-                    objects: false,
-                },
-                level: query.level,
-                own_level_only: query.own_level_only,
-                memory_budget: query.memory_budget,
-                batch_rows: query.batch_rows,
-                ..Query::default()
-            };
-            // The types of attributes are in the schema of the vertices.
-            let answer = crate::query(store, paths).await?;
-            let schema = answer
-                .schema(Table::Vertices)
-                .or_bug("an answer without vertices")?;
             let axes: Vec<String> = store
                 .root()
                 .axes()
                 .iter()
                 .map(|axis| axis.name.clone())
                 .collect();
-            let table = MeasureTable::new(kind, &axes, schema, means)?;
-            let meter = PathMeter::new(axes.len(), table.means());
-            let paths =
-                (rule == Rule::Sequential || kind == Kind::PointCloud).then_some((answer, meter));
+            let (table, source) = if takes_passes(store, &query, means).await? {
+                let table = MeasureTable::new(kind, &axes, &Schema::empty(), means)?;
+                (table, Source::Chains(None))
+            } else {
+                // The types of attributes are in the schema of the vertices.
+                let ids = objects.iter().map(|(id, _)| *id).collect();
+                let answer = rows(store, &query, ids, attributes.clone()).await?;
+                let schema = answer
+                    .schema(Table::Vertices)
+                    .or_bug("an answer without vertices")?;
+                let table = MeasureTable::new(kind, &axes, schema, means)?;
+                let meter = PathMeter::new(axes.len(), table.means());
+                let rule = Rule::of(kind, store.root().links_convention().ok());
+                let by_rows = rule == Rule::Sequential || kind == Kind::PointCloud;
+                let source = match by_rows {
+                    true => Source::Rows(Box::new(answer), meter),
+                    false => Source::Linked,
+                };
+                (table, source)
+            };
             Ok(Self {
                 store: store.clone(),
                 query,
@@ -181,7 +193,7 @@ impl Measures {
                 next: 0,
                 attributes,
                 table,
-                paths,
+                source,
                 chosen: None,
             })
         })
@@ -278,8 +290,9 @@ impl Measures {
         Box::pin(async move {
             let mut done = Vec::new();
             while done.is_empty() && self.next < self.objects.len() {
-                match &mut self.paths {
-                    Some((answer, meter)) => {
+                match &mut self.source {
+                    Source::Chains(_) => done = self.chains().await?,
+                    Source::Rows(answer, meter) => {
                         let Some((table, batch)) = answer.next().await? else {
                             done.extend(meter.end());
                             let rest = self.objects.get(self.next..);
@@ -301,7 +314,7 @@ impl Measures {
                             done = in_order(until, done)?;
                         }
                     }
-                    None => {
+                    Source::Linked => {
                         let batch = self.batch();
                         self.next = batch.end;
                         let ids = self.objects.get(batch);
@@ -323,6 +336,61 @@ impl Measures {
                 false => self.returned(self.table.batch(&done)?).map(Some),
             }
         })
+    }
+
+    /// The next lines of the last pass, or the first ones of the next pass.
+    async fn chains(&mut self) -> Result<Vec<Measured>, QueryError> {
+        let dims = self.store.root().dims();
+        let chosen = self.chosen.as_ref().map(|(chosen, _)| chosen.as_slice());
+        let bounds = self.table.has_bounds(chosen);
+        let rest = self
+            .objects
+            .get(self.next..)
+            .or_bug("objects beyond the last")?;
+        let Source::Chains(pass) = &mut self.source else {
+            return Err(QueryError::bug("measures of other objects than lines"));
+        };
+        let (found, taken) = match pass {
+            Some(pass) => pass,
+            None => {
+                let memory = self.query.memory_budget.saturating_mul(2);
+                let most = memory / object_bytes(dims, bounds);
+                let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+                let ids: Vec<i64> = rest.iter().take(most).map(|(id, _)| *id).collect();
+                let found = ChainMeasures::read(&self.store, &self.query, &ids, bounds).await?;
+                pass.insert((found, 0))
+            }
+        };
+        let range = *taken..found.len().min(taken.saturating_add(OBJECTS));
+        let mut done = Vec::with_capacity(range.len());
+        let mut uneven = Vec::new();
+        for (number, (id, _)) in range.clone().zip(rest) {
+            if found.uneven.contains(&number) {
+                uneven.push(*id);
+            }
+            done.push(found.measured(number, *id)?);
+        }
+        self.next = self.next.saturating_add(range.len());
+        *taken = range.end;
+        if *taken == found.len() {
+            *pass = None;
+        }
+        if !uneven.is_empty() {
+            let mut answer = rows(&self.store, &self.query, uneven, Names::None).await?;
+            let mut meter = PathMeter::new(dims, 0);
+            let mut measured: HashMap<i64, Measured> = HashMap::new();
+            while let Some((_, batch)) = answer.next().await? {
+                let some = meter.extend(&batch, &self.table)?.into_iter();
+                measured.extend(some.map(|one| (one.id, one)));
+            }
+            measured.extend(meter.end().map(|one| (one.id, one)));
+            for one in &mut done {
+                if let Some(known) = measured.remove(&one.id) {
+                    *one = known;
+                }
+            }
+        }
+        Ok(done)
     }
 
     /// The returned columns of a batch.
@@ -351,6 +419,45 @@ impl Measures {
     }
 }
 
+/// Whether objects are measured in passes over their chunks: chains by the order of rows on one level, without means.
+async fn takes_passes(store: &Store, query: &Query, means: &[String]) -> Result<bool, QueryError> {
+    let rule = Rule::of(store.kind(), store.root().links_convention().ok());
+    if !store.kind().is_chain() || rule != Rule::Sequential || !means.is_empty() {
+        return Ok(false);
+    }
+    let need = Need {
+        objects: true,
+        ..Need::nothing()
+    };
+    let levels = chain(store, query.level, query.own_level_only, &need).await?;
+    Ok(levels.len() == 1)
+}
+
+/// The rows of objects, object by object.
+async fn rows(
+    store: &Store,
+    query: &Query,
+    ids: Vec<i64>,
+    attributes: Names,
+) -> Result<Answer, QueryError> {
+    let rows = Query {
+        objects: Some(ids),
+        columns: vec![Column::ObjectId, Column::Position, Column::Attributes],
+        attributes,
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        level: query.level,
+        own_level_only: query.own_level_only,
+        memory_budget: query.memory_budget,
+        batch_rows: query.batch_rows,
+        ..Query::default()
+    };
+    crate::query(store, rows).await
+}
+
 /// Inserts objects without vertices between the others.
 fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, QueryError> {
     let mut found = found.into_iter().peekable();
@@ -367,13 +474,18 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
     Ok(rows)
 }
 
-/// Ids and numbers of vertices of the selected objects, each once.
+/// Ids of the selected objects, each once, and numbers of vertices, which are 0 for chains.
 async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryError> {
     let whole = !query.is_spatial()
         && query.filter.is_none()
         && query.relation.is_none()
         && query.passing.is_none();
-    let (answer, counts) = if whole && !query.is_by_object() {
+    let all = whole && !query.is_by_object();
+    if all && store.kind().is_chain() {
+        let ids = object_ids(store, query.level, query.own_level_only).await?;
+        return Ok(ids.into_iter().map(|id| (id, 0)).collect());
+    }
+    let (answer, counts) = if all {
         let answer = list_objects(store, query.level, query.own_level_only).await?;
         (answer, "vertices")
     } else {

@@ -148,21 +148,24 @@ impl Path {
 
     /// `path`: rows are linked to the next row.
     fn measured(self, path: bool) -> Measured {
-        let length = self.length.value();
-        let apart = distance(&self.first, &self.last);
         let mean = |(sum, count): (CompensatedSum, u64)| {
             (count > 0).then(|| sum.value() / crate::statistics::real(count))
         };
+        let (id, points) = (self.id, self.points);
+        let measured = match path {
+            true => Measured::chain(id, points, self.length.value(), self.first, self.last),
+            false => Measured {
+                id,
+                points,
+                first: self.first,
+                last: self.last,
+                ..Measured::default()
+            },
+        };
         Measured {
-            id: self.id,
-            points: self.points,
-            length: path.then_some(length),
-            tortuosity: (path && apart > 0.0).then_some(length / apart),
-            first: self.first,
-            last: self.last,
             bounds: self.bounds,
             means: self.means.into_iter().map(mean).collect(),
-            ..Measured::default()
+            ..measured
         }
     }
 }

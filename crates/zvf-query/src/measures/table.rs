@@ -150,6 +150,17 @@ impl MeasureTable {
         self.schema = Arc::new(Schema::new(fields));
     }
 
+    /// Whether columns of the table, all or those with these numbers, are bounds.
+    pub(super) fn has_bounds(&self, chosen: Option<&[usize]>) -> bool {
+        let is_bound = |kind: &Measure| matches!(kind, Measure::Min(_) | Measure::Max(_));
+        match chosen {
+            None => self.kinds.iter().any(is_bound),
+            Some(chosen) => chosen
+                .iter()
+                .any(|at| self.kinds.get(*at).is_some_and(is_bound)),
+        }
+    }
+
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

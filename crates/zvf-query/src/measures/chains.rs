@@ -1,0 +1,290 @@
+//! Measures lines, polylines and streamlines in one pass over their chunks.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::stream::TryStreamExt;
+use zvf_store::format::int;
+use zvf_store::{Names, Store};
+
+use super::measured::Measured;
+use crate::answer::or_changed;
+use crate::error::OrBug;
+use crate::gather::fold::{EntryRows, Fold};
+use crate::object_counts::no_fragment;
+use crate::prepare::prepare;
+use crate::statistics::CompensatedSum;
+use crate::whole_objects::distance;
+use crate::{Column, Outputs, Query, QueryError};
+
+/// The measures of some chains, by number.
+#[derive(Debug)]
+pub(super) struct ChainMeasures {
+    dims: usize,
+    points: Vec<u64>,
+    lengths: Vec<CompensatedSum>,
+    /// The first and the last position of each.
+    ends: Vec<f64>,
+    /// The range on each axis; empty if it is not needed.
+    bounds: Vec<(f64, f64)>,
+    /// The numbers of those with an entry without rows, whose neighbours are not known: they are measured in the order of their rows.
+    pub(super) uneven: HashSet<usize>,
+}
+
+/// The measures of the entries of some chunks.
+#[derive(Debug, Default)]
+struct Part {
+    /// Number and rows of each entry.
+    entries: Vec<(u32, u64)>,
+    /// For each entry: first and last position, length; then, if they are needed, the least and the largest coordinates.
+    values: Vec<f64>,
+}
+
+/// Bytes for each object while it is measured.
+pub(super) fn object_bytes(dims: usize, bounds: bool) -> u64 {
+    let sides = if bounds { 4 } else { 2 };
+    24 + 8 * int::wide(dims.saturating_mul(sides))
+}
+
+impl ChainMeasures {
+    /// Measures the chains of a level that no other level completes.
+    ///
+    /// # Cost
+    ///
+    /// Each chunk of the objects once. Memory: 72 bytes for each object in three dimensions, 120 with bounds, and a position for each pair of
+    /// consecutive fragments of which one was read.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: unknown objects. I/O; malformed cells and manifests; the store changed.
+    pub(super) async fn read(
+        store: &Store,
+        query: &Query,
+        ids: &[i64],
+        bounds: bool,
+    ) -> Result<Self, QueryError> {
+        let asked = Query {
+            level: query.level,
+            own_level_only: query.own_level_only,
+            memory_budget: query.memory_budget,
+            objects: Some(ids.to_vec()),
+            columns: vec![Column::Position],
+            attributes: Names::None,
+            outputs: Outputs {
+                vertices: true,
+                links: false,
+                objects: false,
+            },
+            ..Query::default()
+        };
+        let mut levels = Box::pin(prepare(store, asked)).await?;
+        let prepared = levels.pop().filter(|_| levels.is_empty());
+        let prepared = prepared.or_bug("chains of several levels in one pass")?;
+        let round = prepared.round.saturating_add(2);
+        let found = async {
+            let fold = Fold::start(&prepared).await?;
+            let plan = fold.plan();
+            (plan.ids == ids)
+                .then_some(())
+                .or_bug("other objects than asked for")?;
+            Self::of(fold, store.root().dims(), bounds).await
+        };
+        let found = or_changed(found.await, store, round).await?;
+        store.verify(round).await?;
+        Ok(found)
+    }
+
+    async fn of(mut fold: Fold, dims: usize, bounds: bool) -> Result<Self, QueryError> {
+        let plan = fold.plan();
+        let count = plan.ids.len();
+        let mut all = Self {
+            dims,
+            points: vec![0; count],
+            lengths: vec![CompensatedSum::default(); count],
+            ends: vec![f64::NAN; count.saturating_mul(2 * dims)],
+            bounds: match bounds {
+                true => vec![(f64::INFINITY, f64::NEG_INFINITY); count.saturating_mul(dims)],
+                false => Vec::new(),
+            },
+            uneven: HashSet::new(),
+        };
+        let width = dims * if bounds { 4 } else { 2 } + 1;
+        let mut parts = fold.parts(move |entry, part: &mut Part| part.add(entry, (dims, width)));
+        // The end of an entry, or the start of the next one, until the other is known.
+        let mut open: HashMap<usize, Vec<f64>> = HashMap::new();
+        while let Some(part) = parts.try_next().await? {
+            for ((number, rows), values) in part.entries.iter().zip(part.values.chunks_exact(width))
+            {
+                let number = int::index(*number);
+                let object = int::index(plan.object_of(number));
+                if *rows == 0 {
+                    all.uneven.insert(object);
+                    continue;
+                }
+                let (first, last, length) = all.add(object, *rows, values)?;
+                let sum = all
+                    .lengths
+                    .get_mut(object)
+                    .or_bug("an object that is not asked for")?;
+                sum.add(length);
+                let mut join = |before: usize, position: &[f64]| match open.remove(&before) {
+                    Some(other) => sum.add(distance(&other, position)),
+                    None => {
+                        open.insert(before, position.to_vec());
+                    }
+                };
+                let ends = plan
+                    .starts
+                    .get(object)
+                    .zip(plan.starts.get(object.saturating_add(1)));
+                let (start, end) = ends.or_bug("an object without entries")?;
+                let own = object.saturating_mul(2 * dims);
+                match number.checked_sub(1).filter(|_| number > *start) {
+                    Some(before) => join(before, first),
+                    None => set(&mut all.ends, own, first)?,
+                }
+                match number.saturating_add(1) < *end {
+                    true => join(number, last),
+                    false => set(&mut all.ends, own.saturating_add(dims), last)?,
+                }
+            }
+        }
+        let unread = open
+            .into_keys()
+            .map(|number| int::index(plan.object_of(number)));
+        all.uneven.extend(unread);
+        Ok(all)
+    }
+
+    /// Adds the rows of an entry; returns its ends and its length.
+    fn add<'v>(
+        &mut self,
+        object: usize,
+        rows: u64,
+        values: &'v [f64],
+    ) -> Result<(&'v [f64], &'v [f64], f64), QueryError> {
+        let points = self.points.get_mut(object);
+        *points.or_bug("an object that is not asked for")? += rows;
+        let dims = self.dims;
+        let parts = values.split_at_checked(dims).and_then(|(first, rest)| {
+            let (last, rest) = rest.split_at_checked(dims)?;
+            let (length, rest) = rest.split_first()?;
+            let (low, high) = rest.split_at_checked(rest.len() / 2)?;
+            Some((first, last, *length, low, high))
+        });
+        let (first, last, length, low, high) = parts.or_bug("measures of another width")?;
+        let start = object.saturating_mul(dims);
+        let bounds = self.bounds.iter_mut().skip(start).take(dims);
+        for ((bounds, low), high) in bounds.zip(low).zip(high) {
+            *bounds = (bounds.0.min(*low), bounds.1.max(*high));
+        }
+        Ok((first, last, length))
+    }
+
+    /// How many objects were measured.
+    pub(super) fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The measures of one object.
+    pub(super) fn measured(&self, number: usize, id: i64) -> Result<Measured, QueryError> {
+        let points = self.points.get(number).copied();
+        let points = points.or_bug("an object that was not measured")?;
+        if points == 0 {
+            return Ok(Measured::empty(id));
+        }
+        let length = self.lengths.get(number).copied();
+        let length = length.or_bug("an object without a length")?.value();
+        let own = |from: usize| {
+            let ends = self.ends.get(from..from.saturating_add(self.dims));
+            ends.map(<[f64]>::to_vec).or_bug("an object without ends")
+        };
+        let start = number.saturating_mul(2 * self.dims);
+        let bounds = self.bounds.iter().skip(number.saturating_mul(self.dims));
+        Ok(Measured {
+            bounds: bounds.take(self.dims).copied().collect(),
+            ..Measured::chain(
+                id,
+                points,
+                length,
+                own(start)?,
+                own(start.saturating_add(self.dims))?,
+            )
+        })
+    }
+}
+
+/// Sets some values.
+fn set(all: &mut [f64], at: usize, values: &[f64]) -> Result<(), QueryError> {
+    let own = all.get_mut(at..at.saturating_add(values.len()));
+    own.or_bug("an object without ends")?
+        .copy_from_slice(values);
+    Ok(())
+}
+
+impl Part {
+    /// Measures the rows of an entry.
+    fn add(&mut self, of: EntryRows<'_>, (dims, width): (usize, usize)) -> Result<(), QueryError> {
+        let EntryRows {
+            plan,
+            chunk,
+            number,
+            entry,
+        } = of;
+        let at = self.values.len();
+        self.values.resize(at.saturating_add(width), f64::NAN);
+        if chunk.absent {
+            plan.check_listed(chunk, int::index(number))?;
+            self.entries.push((number, 0));
+            return Ok(());
+        }
+        let reader = &plan.reader;
+        let fragments = chunk.fragments.as_deref();
+        let (mut rows, mut length) = (0_u64, CompensatedSum::default());
+        let (mut position, mut last) = (vec![0.0; dims], vec![0.0; dims]);
+        let values = self
+            .values
+            .get_mut(at..)
+            .or_bug("an entry without values")?;
+        let (first, rest) = values
+            .split_at_mut_checked(dims)
+            .or_bug("an entry without values")?;
+        let (until, rest) = rest
+            .split_at_mut_checked(dims)
+            .or_bug("an entry without values")?;
+        let (sum, bounds) = rest.split_first_mut().or_bug("an entry without values")?;
+        let (low, high) = bounds.split_at_mut(bounds.len() / 2);
+        for fragment in entry.fragments() {
+            let Some(found) = fragments.and_then(|fragments| fragments.get(fragment)) else {
+                let count = fragments.map_or(0, |fragments| fragments.len());
+                let id = plan.ids.get(int::index(plan.object_of(int::index(number))));
+                return Err(no_fragment(
+                    reader,
+                    chunk.slot,
+                    fragment,
+                    count,
+                    id.copied(),
+                ));
+            };
+            for row in found.iter() {
+                let stored = chunk
+                    .positions
+                    .row(row)
+                    .or_bug("a row without a position")?;
+                reader.position.read(stored, &mut position);
+                match rows {
+                    0 => first.copy_from_slice(&position),
+                    _ => length.add(distance(&last, &position)),
+                }
+                for ((low, high), value) in low.iter_mut().zip(high.iter_mut()).zip(&position) {
+                    (*low, *high) = (low.min(*value), high.max(*value));
+                }
+                std::mem::swap(&mut last, &mut position);
+                rows += 1;
+            }
+        }
+        until.copy_from_slice(&last);
+        *sum = length.value();
+        self.entries.push((number, rows));
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Measures of lines, against sums over the rows that went in.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use zvf_query::{Measures, Query};
+use zvf_store::Store;
+
+use crate::joint::{Line, lines, stored};
+use crate::make::Made;
+use crate::support::memory;
+
+/// Id, points, length, and coordinates: first, last, least, largest.
+type Row = (i64, u64, Option<f64>, [Option<[f64; 3]>; 4]);
+
+async fn measured(store: &Store, query: Query, means: &[String]) -> Vec<Row> {
+    let measures = Measures::start(store, query, means).await.unwrap();
+    let mut measures = measures.with_ends().unwrap();
+    let mut rows = Vec::new();
+    while let Some(batch) = measures.next().await.unwrap() {
+        let number = |name: &str, row: usize| {
+            let column = batch.column_by_name(name).unwrap();
+            let column = column.as_primitive::<Float64Type>();
+            (!arrow_array::Array::is_null(column, row)).then(|| column.value(row))
+        };
+        for row in 0..batch.num_rows() {
+            let place = |word: &str| {
+                let axes = ["x", "y", "z"].map(|axis| number(&format!("{word}_{axis}"), row));
+                let [x, y, z] = axes;
+                Some([x?, y?, z?])
+            };
+            let id = batch.column_by_name("object_id").unwrap();
+            let points = batch.column_by_name("points").unwrap();
+            rows.push((
+                id.as_primitive::<Int64Type>().value(row),
+                points.as_primitive::<UInt64Type>().value(row),
+                number("length", row),
+                ["start", "end", "min", "max"].map(place),
+            ));
+        }
+    }
+    rows
+}
+
+fn expected(line: &Line) -> Row {
+    let double = |row: [f32; 3]| row.map(f64::from);
+    let extreme = |pick: fn(f64, f64) -> f64| {
+        let rows = line.rows.iter().copied().map(double);
+        rows.reduce(|a, b| [0, 1, 2].map(|axis| pick(a[axis], b[axis])))
+    };
+    let ends = [line.rows.first(), line.rows.last()].map(|row| row.copied().map(double));
+    let length = (!line.rows.is_empty()).then(|| line.length());
+    let places = [ends[0], ends[1], extreme(f64::min), extreme(f64::max)];
+    (line.id, line.rows.len() as u64, length, places)
+}
+
+/// Sums in another order may differ in their last digits.
+fn compare(found: Vec<Row>, expected: Vec<Row>) {
+    let rounded = |rows: Vec<Row>| {
+        let round = |length: f64| (length * 1e9).round();
+        let rows = rows.into_iter();
+        rows.map(|(id, points, length, places)| (id, points, length.map(round), places))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rounded(found), rounded(expected));
+}
+
+#[tokio::test]
+async fn lines_are_measured_across_chunks_in_any_number_of_passes() {
+    let lines = lines();
+    let store = stored(&lines).await;
+    let s = ["s".to_owned()];
+    for (memory_budget, means) in [(1, &[][..]), (300, &[]), (64 << 20, &[]), (64 << 20, &s)] {
+        let all = Query {
+            memory_budget,
+            ..Query::default()
+        };
+        let found = measured(&store, all.clone(), means).await;
+        compare(found, lines.iter().map(expected).collect());
+        let picks = [31, 2, 50].map(|number: usize| &lines[number]);
+        let some = Query {
+            objects: Some(picks.iter().map(|line| line.id).collect()),
+            ..all
+        };
+        let found = measured(&store, some, means).await;
+        compare(found, picks.iter().map(|line| expected(line)).collect());
+    }
+}
+
+/// An object whose manifest has a fragment without rows, or the rows of another object, or no fragment at all.
+#[tokio::test]
+async fn fragments_without_rows_do_not_divide_lines() {
+    let line = |id: i64, count: usize| Line {
+        id,
+        rows: (0..count).map(|x| [x as f32 * 4.0, 5.0, 5.0]).collect(),
+        s: Vec::new(),
+        own: None,
+    };
+    let mut all = vec![line(7, 9), line(8, 3)];
+    let pairs: Vec<_> = all
+        .iter()
+        .map(|line| (line.id, line.rows.clone()))
+        .collect();
+    let mut made = Made::streamlines(&pairs);
+    let chunk = *made.chunks.keys().next().unwrap();
+    let empty = made.chunks[&chunk].fragments.len() as i64;
+    made.chunks
+        .get_mut(&chunk)
+        .unwrap()
+        .fragments
+        .push(Vec::new());
+    let objects = made.objects.as_mut().unwrap();
+    // Between two fragments, and at both ends.
+    objects[0].1.insert(1, (chunk, empty));
+    objects[1].1.insert(0, (chunk, empty));
+    objects[1].1.push((chunk, empty));
+    let shared = objects[0].1.clone();
+    objects.push((9, shared));
+    objects.push((10, vec![(chunk, empty)]));
+    objects.push((11, Vec::new()));
+    all.extend([line(9, 9), line(10, 0), line(11, 0)]);
+    let store = memory(&made.files()).await;
+    let found = measured(&store, Query::default(), &[]).await;
+    compare(found, all.iter().map(expected).collect());
+}
