@@ -448,6 +448,41 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
 }
 
 #[test]
+fn groups_are_conditions_of_coarse_levels_and_edits() -> Result<()> {
+    let (home, _) = tracts()?;
+    home.text(&["pyramid", "b.zv"])?;
+    let ids = |condition: &[&str]| -> Result<Vec<i64>> {
+        let line = ["query", "b.zv", "--level", "1", "--format", "csv"];
+        let line: Vec<&str> = line.iter().chain(condition).copied().collect();
+        Ok(by_object(&home.text(&line)?)?.into_keys().collect())
+    };
+    assert_eq!(
+        ids(&["--where", "group.name == 'CST'"])?,
+        ids(&["--groups", "CST"])?
+    );
+    assert_eq!(ids(&["--groups", "CST"])?, [4, 6]);
+    let left: Vec<i64> = objects(&home, "b.zv")?
+        .into_keys()
+        .filter(|id| ![4, 6].contains(id))
+        .collect();
+    let delete = [
+        "edit",
+        "b.zv",
+        "delete",
+        "--select",
+        "objects",
+        "--where",
+        "group.name == 'CST'",
+    ];
+    home.text(&delete)?;
+    assert_eq!(
+        objects(&home, "b.zv")?.into_keys().collect::<Vec<_>>(),
+        left
+    );
+    Ok(())
+}
+
+#[test]
 fn groups_are_edited_by_name_and_number() -> Result<()> {
     let (home, _) = tracts()?;
     let group = |args: &[&str]| {

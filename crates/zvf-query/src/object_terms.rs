@@ -21,6 +21,9 @@ use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 /// Number of objects with their vertices and links in memory at once.
 const BATCH: usize = 4096;
 
+/// The name of the id of an object.
+const ID: &str = "object_id";
+
 /// The name of the length of an object.
 const LENGTH: &str = "length()";
 
@@ -166,8 +169,7 @@ async fn choose(
         operands.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
     let mut of_joint: Vec<String> = joint.iter().flat_map(columns_of).collect();
     of_joint.retain(is_own);
-    let is_listed =
-        |name: &String| name != "object_id" && !is_geometry(name) && group_value(name).is_none();
+    let is_listed = |name: &String| name != ID && !is_geometry(name) && group_value(name).is_none();
     let table: HashSet<String> = (early.iter().chain(&late).flat_map(columns_of))
         .chain(of_joint.iter().cloned())
         .filter(is_listed)
@@ -183,14 +185,17 @@ async fn choose(
             let values = listed_column(&listed, &name, filter)?;
             columns.insert(name, values);
         }
-        let ids = listed.column_by_name("object_id");
+        let ids = listed.column_by_name(ID);
         let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
         ids.or_bug("a table of objects without ids")?
             .values()
             .to_vec()
     };
-    let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
-    columns.insert("object_id".to_owned(), Values::new(ids, DTypeKind::I64));
+    let named = early.iter().chain(&late).flat_map(columns_of);
+    if named.chain(of_joint.iter().cloned()).any(|name| name == ID) {
+        let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
+        columns.insert(ID.to_owned(), Values::new(ids, DTypeKind::I64));
+    }
     memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
     let mut rows = satisfying(early, &columns, all.len())?;
     if let Some(joint) = &joint {

@@ -22,6 +22,8 @@ use crate::scan::plan::{Load, Pace};
 pub(crate) struct Fold {
     run: Run,
     entries: Arc<BySlot<u32>>,
+    /// The index of the object of each entry.
+    objects: Arc<Vec<u32>>,
 }
 
 /// An entry, its number, and its decoded chunk.
@@ -31,6 +33,8 @@ pub(crate) struct EntryRows<'a> {
     pub(crate) chunk: &'a Decoded,
     pub(crate) number: u32,
     pub(crate) entry: Entry,
+    /// The index of its object.
+    pub(crate) object: u32,
 }
 
 impl Fold {
@@ -61,7 +65,23 @@ impl Fold {
         let slots = || entries.iter(0).map(|entry| entry.slot);
         let entries = BySlot::new(chunks, || slots().zip(0..));
         let entries = Arc::new(entries);
-        Ok(Self { run, entries })
+        let ends = run.plan.starts.windows(2);
+        let counts = (0_u32..).zip(ends.map(|ends| match ends {
+            [start, end] => end.saturating_sub(*start),
+            _ => 0,
+        }));
+        let objects = counts.flat_map(|(object, count)| std::iter::repeat_n(object, count));
+        let objects = Arc::new(objects.collect());
+        Ok(Self {
+            run,
+            entries,
+            objects,
+        })
+    }
+
+    /// The index of the object of each entry.
+    pub(crate) fn objects(&self) -> Arc<Vec<u32>> {
+        Arc::clone(&self.objects)
     }
 
     /// The objects with their entries.
@@ -78,21 +98,25 @@ impl Fold {
         let pace = Pace::new(
             u32::try_from(self.run.reader.table.len()).unwrap_or(Slot::MAX),
             Load {
-                budget: load.budget / 4,
+                budget: load.budget / 8,
                 ..load
             },
         );
         let (plan, entries) = (self.plan(), Arc::clone(&self.entries));
+        let objects = self.objects();
         let fold = move |chunks: Vec<Decoded>| {
             let mut part = R::default();
             for chunk in &chunks {
                 for number in entries.of(chunk.slot) {
-                    let entry = plan.entries.get(int::index(*number));
+                    let at = int::index(*number);
+                    let found = plan.entries.get(at).zip(objects.get(at).copied());
+                    let (entry, object) = found.or_bug("an entry that is not there")?;
                     let entry = EntryRows {
                         plan: &plan,
                         chunk,
                         number: *number,
-                        entry: entry.or_bug("an entry that is not there")?,
+                        entry,
+                        object,
                     };
                     work(entry, &mut part)?;
                 }

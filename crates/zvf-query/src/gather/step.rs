@@ -104,11 +104,6 @@ impl GatherPlan {
         before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
-    /// The index of the object of an entry.
-    pub(crate) fn object_of(&self, entry: usize) -> u32 {
-        self.pick(entry, 0)
-    }
-
     /// The id of the object of an entry, for errors.
     fn id_of(&self, entry: usize) -> Option<i64> {
         self.ids.get(int::index(self.pick(entry, 0))).copied()

@@ -33,8 +33,8 @@ pub(super) struct ChainMeasures {
 /// The measures of the entries of some chunks.
 #[derive(Debug, Default)]
 struct Part {
-    /// Number and rows of each entry.
-    entries: Vec<(u32, u64)>,
+    /// Number, object and rows of each entry.
+    entries: Vec<(u32, u32, u64)>,
     /// For each entry: first and last position, length; then, if they are needed, the least and the largest coordinates.
     values: Vec<f64>,
 }
@@ -94,7 +94,7 @@ impl ChainMeasures {
     }
 
     async fn of(mut fold: Fold, dims: usize, bounds: bool) -> Result<Self, QueryError> {
-        let plan = fold.plan();
+        let (plan, objects) = (fold.plan(), fold.objects());
         let count = plan.ids.len();
         let mut all = Self {
             dims,
@@ -112,10 +112,10 @@ impl ChainMeasures {
         // The end of an entry, or the start of the next one, until the other is known.
         let mut open: HashMap<usize, Vec<f64>> = HashMap::new();
         while let Some(part) = parts.try_next().await? {
-            for ((number, rows), values) in part.entries.iter().zip(part.values.chunks_exact(width))
+            for ((number, object, rows), values) in
+                part.entries.iter().zip(part.values.chunks_exact(width))
             {
-                let number = int::index(*number);
-                let object = int::index(plan.object_of(number));
+                let (number, object) = (int::index(*number), int::index(*object));
                 if *rows == 0 {
                     all.uneven.insert(object);
                     continue;
@@ -148,10 +148,10 @@ impl ChainMeasures {
                 }
             }
         }
-        let unread = open
-            .into_keys()
-            .map(|number| int::index(plan.object_of(number)));
-        all.uneven.extend(unread);
+        for number in open.into_keys() {
+            let object = objects.get(number).or_bug("an entry of no object")?;
+            all.uneven.insert(int::index(*object));
+        }
         Ok(all)
     }
 
@@ -229,12 +229,13 @@ impl Part {
             chunk,
             number,
             entry,
+            object,
         } = of;
         let at = self.values.len();
         self.values.resize(at.saturating_add(width), f64::NAN);
         if chunk.absent {
             plan.check_listed(chunk, int::index(number))?;
-            self.entries.push((number, 0));
+            self.entries.push((number, object, 0));
             return Ok(());
         }
         let reader = &plan.reader;
@@ -256,7 +257,7 @@ impl Part {
         for fragment in entry.fragments() {
             let Some(found) = fragments.and_then(|fragments| fragments.get(fragment)) else {
                 let count = fragments.map_or(0, |fragments| fragments.len());
-                let id = plan.ids.get(int::index(plan.object_of(int::index(number))));
+                let id = plan.ids.get(int::index(object));
                 return Err(no_fragment(
                     reader,
                     chunk.slot,
@@ -284,7 +285,7 @@ impl Part {
         }
         until.copy_from_slice(&last);
         *sum = length.value();
-        self.entries.push((number, rows));
+        self.entries.push((number, object, rows));
         Ok(())
     }
 }
