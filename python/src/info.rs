@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_cli::fold;
-use zvf_convert::Frame;
+use zvf_convert::SourceHeader;
 use zvf_meta::Refinement;
 use zvf_store::{Class, Level, Need, Store};
 
@@ -25,7 +25,7 @@ pub(crate) async fn document(store: &Store) -> Result<Value, Failure> {
     let axes = axes
         .map(|axis| json!({"name": axis.name, "type": axis.kind(), "unit": axis.unit}))
         .collect::<Vec<_>>();
-    let frame = match Frame::of_store(store).await {
+    let frame = match SourceHeader::of_store(store).await {
         Ok(frame) => frame.map(|frame| frame.document()),
         Err(error) if error.class() == Class::Io => {
             return Err(Failure::from(error).at(store.url()));

@@ -15,7 +15,7 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 use zvf_codec::isolate::isolate as caught;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::isolate::isolate;
 
 /// Members of an archive.
@@ -23,7 +23,7 @@ const MOST: usize = 65_536;
 
 /// One file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct ArchiveMember {
     pub(crate) name: String,
     /// Its bytes when they are unpacked.
     pub(crate) size: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Member {
 #[derive(Debug)]
 pub(crate) struct Archive {
     path: PathBuf,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<ArchiveMember>,
 }
 
 impl Archive {
@@ -47,7 +47,7 @@ impl Archive {
 
     fn directory(path: &Path) -> Result<Self, ConvertError> {
         let bad = |found: String, expected: &str| {
-            ConvertError::malformed(path, Place::Whole, found, expected)
+            ConvertError::malformed(path, FilePlace::Whole, found, expected)
         };
         let failed = |error: ZipError| match error {
             ZipError::Io(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
@@ -68,7 +68,12 @@ impl Archive {
         }
         if archive.len() > MOST {
             let what = "members of an archive";
-            return Err(ConvertError::limit(path, Place::Whole, what, MOST as u64));
+            return Err(ConvertError::limit(
+                path,
+                FilePlace::Whole,
+                what,
+                MOST as u64,
+            ));
         }
         let mut members = Vec::new();
         for number in 0..archive.len() {
@@ -90,7 +95,7 @@ impl Archive {
             let Some(start) = start else {
                 return Err(bad(format!("{} behind the end", shown(&name)), "a member"));
             };
-            members.push(Member {
+            members.push(ArchiveMember {
                 name,
                 size: entry.size(),
                 packed,
@@ -105,12 +110,12 @@ impl Archive {
         })
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ArchiveMember> {
         self.members.iter().find(|member| member.name == name)
     }
 
     /// A reader of the unpacked bytes of a member.
-    pub(crate) fn read(&self, member: &Member) -> Result<Bytes, ConvertError> {
+    pub(crate) fn read(&self, member: &ArchiveMember) -> Result<Bytes, ConvertError> {
         let io = |error| ConvertError::io(&self.path, error);
         let mut file = zvf_store::open_file(&self.path).map_err(io)?;
         file.seek(SeekFrom::Start(member.start)).map_err(io)?;
@@ -120,7 +125,7 @@ impl Archive {
         } else {
             Box::new(packed)
         };
-        let checked = Checked {
+        let checked = CheckedReader {
             bytes,
             left: member.size,
             sum: Crc::new(),
@@ -131,14 +136,14 @@ impl Archive {
 }
 
 /// Reads up to the stated size and compares the checksum at the end.
-struct Checked {
+struct CheckedReader {
     bytes: Box<dyn Read>,
     left: u64,
     sum: Crc,
     wanted: u32,
 }
 
-impl Read for Checked {
+impl Read for CheckedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left)
             .unwrap_or(usize::MAX)

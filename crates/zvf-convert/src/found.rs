@@ -3,12 +3,12 @@
 use serde_json::Value;
 use zvf_write::{Axis, Kind, NumberType, StoreSpec};
 
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 
 /// The result of the first pass of a reader.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) extent: Extent,
+pub(crate) struct FirstPass {
+    pub(crate) extent: VertexExtent,
     pub(crate) objects: u64,
     pub(crate) links: u64,
     /// Complete but for the chunk size, which is 1.

@@ -6,7 +6,7 @@ use zvf_meta::Affine;
 use zvf_store::Store;
 use zvf_write::JsonObject;
 
-use crate::trackvis::{Grid, IDENTITY, ORDER};
+use crate::trackvis::{IDENTITY, ORDER, VoxelGrid};
 use crate::{ConvertError, Format};
 
 /// The advice for a header that does not place positions.
@@ -68,7 +68,7 @@ impl Space {
 
 /// The header of a file of one format, as a store keeps it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct SourceHeader {
     /// The format, by the name that it has in a store.
     pub(crate) source: String,
     pub(crate) members: JsonObject,
@@ -78,7 +78,7 @@ pub struct Frame {
     agreed: bool,
 }
 
-impl Frame {
+impl SourceHeader {
     /// The stored header of a tractogram; `None` if the store has none.
     ///
     /// # Cost
@@ -341,7 +341,7 @@ pub(crate) fn numbers(rows: &Value) -> Option<Vec<f64>> {
 ///
 /// # Errors
 /// A text about the missing or wrong member.
-pub(crate) fn grid(source: &str, members: &JsonObject) -> Result<Grid, String> {
+pub(crate) fn grid(source: &str, members: &JsonObject) -> Result<VoxelGrid, String> {
     let get = |key: &str| members.get(key).filter(|value| !value.is_null());
     let three = |key: &str| -> Result<[f64; 3], String> {
         let list = get(key).and_then(Value::as_array);
@@ -369,17 +369,17 @@ pub(crate) fn grid(source: &str, members: &JsonObject) -> Result<Grid, String> {
     let dimensions = three("dimensions")?;
     if source == "trk" {
         let order = get("voxel_order").and_then(Value::as_str);
-        return Ok(Grid {
+        return Ok(VoxelGrid {
             affine,
             dimensions,
             sizes: three("voxel_sizes")?,
             order: order.unwrap_or(ORDER).to_owned(),
         });
     }
-    let mut grid = Grid {
+    let mut grid = VoxelGrid {
         affine,
         dimensions,
-        sizes: Grid::sizes_of(&affine),
+        sizes: VoxelGrid::sizes_of(&affine),
         order: String::new(),
     };
     grid.order = grid.order_of_affine()?;

@@ -6,41 +6,41 @@ use serde_json::Value;
 use zvf_meta::Affine;
 use zvf_write::{Kind, StoreSpec};
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::format::Format;
-use crate::found::{Found, Stated};
+use crate::found::{FirstPass, Stated};
 use crate::ids::ObjectIds;
 use crate::options::{self, Options};
-use crate::shape::Chosen;
+use crate::shape::ChunkChoice;
 use crate::sink::Sink;
 use crate::store_frame::StoreFrame;
-use crate::transform::{self, Given, Moved, Transform};
+use crate::transform::{self, ImportTransform, Moved, PositionOptions};
 use crate::{axes, frame, names, obj, precomputed, records, stl, swc, tck, trk, trx};
 
 /// The reader of one format, with the state that it needs for the second pass.
 #[derive(Debug)]
-enum Reader {
+enum FormatReader {
     Swc(swc::read::Swc),
     Obj(obj::read::Obj),
     Stl(stl::read::Stl),
     Trk(trk::read::Trk),
     Tck(tck::read::Tck),
     Trx(trx::read::Trx),
-    Records(Box<records::read::Records>),
+    Records(Box<records::read::RecordFiles>),
     Precomputed(Box<precomputed::read::Precomputed>),
 }
 
-impl Reader {
+impl FormatReader {
     fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         match self {
-            Reader::Swc(reader) => reader.read(sink),
-            Reader::Obj(reader) => reader.read(sink),
-            Reader::Stl(reader) => reader.read(sink),
-            Reader::Trk(reader) => reader.read(sink),
-            Reader::Tck(reader) => reader.read(sink),
-            Reader::Trx(reader) => reader.read(sink),
-            Reader::Records(reader) => reader.read(sink),
-            Reader::Precomputed(reader) => reader.read(sink),
+            FormatReader::Swc(reader) => reader.read(sink),
+            FormatReader::Obj(reader) => reader.read(sink),
+            FormatReader::Stl(reader) => reader.read(sink),
+            FormatReader::Trk(reader) => reader.read(sink),
+            FormatReader::Tck(reader) => reader.read(sink),
+            FormatReader::Trx(reader) => reader.read(sink),
+            FormatReader::Records(reader) => reader.read(sink),
+            FormatReader::Precomputed(reader) => reader.read(sink),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Reader {
 /// Files that were read once and can be imported.
 #[derive(Debug)]
 pub struct Import {
-    reader: Reader,
+    reader: FormatReader,
     format: Format,
     spec: StoreSpec,
     vertices: u64,
@@ -60,7 +60,7 @@ pub struct Import {
     notes: Vec<String>,
     placement: Vec<String>,
     named: bool,
-    transform: Option<Transform>,
+    transform: Option<ImportTransform>,
 }
 
 impl Import {
@@ -95,27 +95,27 @@ impl Import {
             Format::Swc => {
                 let (reader, found, map) = swc::read::Swc::survey(files, kind, options)?;
                 own = map;
-                (Reader::Swc(reader), found)
+                (FormatReader::Swc(reader), found)
             }
             Format::Obj => {
                 let (reader, found) = obj::read::Obj::survey(files, options)?;
-                (Reader::Obj(reader), found)
+                (FormatReader::Obj(reader), found)
             }
             Format::Stl => {
                 let (reader, found) = stl::read::Stl::survey(files, options)?;
-                (Reader::Stl(reader), found)
+                (FormatReader::Stl(reader), found)
             }
             Format::Trk => {
                 let (reader, found) = trk::read::Trk::survey(files, kind, options)?;
-                (Reader::Trk(reader), found)
+                (FormatReader::Trk(reader), found)
             }
             Format::Tck => {
                 let (reader, found) = tck::read::Tck::survey(files, kind, options)?;
-                (Reader::Tck(reader), found)
+                (FormatReader::Tck(reader), found)
             }
             Format::Trx => {
                 let (reader, found) = trx::read::Trx::survey(files, kind, options)?;
-                (Reader::Trx(reader), found)
+                (FormatReader::Trx(reader), found)
             }
             Format::Csv
             | Format::Ndjson
@@ -127,13 +127,13 @@ impl Import {
             | Format::Npz
             | Format::Arrow
             | Format::Parquet => {
-                let (reader, found) = records::read::Records::survey(files, format, options)?;
-                (Reader::Records(Box::new(reader)), found)
+                let (reader, found) = records::read::RecordFiles::survey(files, format, options)?;
+                (FormatReader::Records(Box::new(reader)), found)
             }
             Format::Precomputed => {
                 let (reader, found, map) = precomputed::read::Precomputed::survey(files, options)?;
                 own = map;
-                (Reader::Precomputed(Box::new(reader)), found)
+                (FormatReader::Precomputed(Box::new(reader)), found)
             }
         };
         axes::set_types(&mut found.spec.axes, &options.axis_types)?;
@@ -151,7 +151,7 @@ impl Import {
                     found.notes.extend(given.notes);
                     given.map
                 };
-                Transform::new(given, own, &found.spec, format)
+                ImportTransform::new(given, own, &found.spec, format)
             }
             Some(store) => {
                 let (transform, remarks) = into_store(store, format, own, options, &mut found)?;
@@ -182,7 +182,7 @@ impl Import {
             let expected = "at least one vertex: a store without any has no bounds";
             return Err(ConvertError::malformed(
                 first,
-                Place::Whole,
+                FilePlace::Whole,
                 "no vertex",
                 expected,
             ));
@@ -199,7 +199,7 @@ impl Import {
             ));
         }
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
-        let Chosen { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
+        let ChunkChoice { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
         if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
             spec = spec.with_header(format, header);
@@ -210,9 +210,9 @@ impl Import {
         let named = match &reader {
             _ if options.ids == ObjectIds::New => false,
             _ if options.ids != ObjectIds::Kept => true,
-            Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
-            Reader::Records(records) if records.has_object_column() => true,
-            Reader::Precomputed(reader) => reader.names_objects(),
+            FormatReader::Trk(_) | FormatReader::Tck(_) | FormatReader::Trx(_) => false,
+            FormatReader::Records(records) if records.has_object_column() => true,
+            FormatReader::Precomputed(reader) => reader.names_objects(),
             _ => names::ids(files, options.ids)?.1,
         };
         Ok(Self {
@@ -319,8 +319,8 @@ fn into_store(
     format: Format,
     own: Option<Affine>,
     options: &Options,
-    found: &mut Found,
-) -> Result<(Option<Transform>, Vec<String>), ConvertError> {
+    found: &mut FirstPass,
+) -> Result<(Option<ImportTransform>, Vec<String>), ConvertError> {
     let mut remarks = Vec::new();
     let stated = (found.stated == Stated::Units).then(|| found.spec.axes.clone());
     if found.spec.axes.len() != store.axes().len() {
@@ -346,7 +346,7 @@ fn into_store(
             map = map.or(store.rasmm_to_store()?);
         }
         first = map;
-        store.place(format, &Given::default(), stated.as_deref())?
+        store.place(format, &PositionOptions::default(), stated.as_deref())?
     } else {
         let given = transform::given(format, options, store.axes(), stated.as_deref())?;
         remarks.extend(given.notes.iter().cloned());
@@ -367,5 +367,5 @@ fn into_store(
     }
     found.spec.axes = store.axes().to_vec();
     remarks.extend(placed.remarks.iter().cloned());
-    Ok((Transform::into_store(placed, first, radius), remarks))
+    Ok((ImportTransform::into_store(placed, first, radius), remarks))
 }

@@ -19,7 +19,7 @@ pub enum Imported {
 }
 
 /// A sink that passes record batches to a caller.
-struct Recorded<'a, T, E> {
+struct RecordBatchSink<'a, T, E> {
     spec: &'a StoreSpec,
     /// Vertices so far.
     first: u64,
@@ -28,7 +28,7 @@ struct Recorded<'a, T, E> {
     refused: Option<E>,
 }
 
-impl<T: FnMut(Imported) -> Result<(), E>, E> Recorded<'_, T, E> {
+impl<T: FnMut(Imported) -> Result<(), E>, E> RecordBatchSink<'_, T, E> {
     fn give(&mut self, part: Imported) -> Result<(), WriteError> {
         (self.take)(part).map_err(|error| {
             self.refused = Some(error);
@@ -40,7 +40,7 @@ impl<T: FnMut(Imported) -> Result<(), E>, E> Recorded<'_, T, E> {
     }
 }
 
-impl<T: FnMut(Imported) -> Result<(), E>, E> Sink for Recorded<'_, T, E> {
+impl<T: FnMut(Imported) -> Result<(), E>, E> Sink for RecordBatchSink<'_, T, E> {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         let (vertices, links) = batch.to_records(self.spec, self.first)?;
         self.first = self.first.saturating_add(vertices.num_rows() as u64);
@@ -94,7 +94,7 @@ impl Import {
         &self,
         take: impl FnMut(Imported) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut sink = Recorded {
+        let mut sink = RecordBatchSink {
             spec: self.spec(),
             first: 0,
             take,

@@ -61,7 +61,7 @@
 //!
 //! Positions of tractograms are stored as scanner millimetres, as nibabel loads them, unless [`Options::space`] selects another frame. The
 //! header (affine, voxel size, voxel order) and the map that was applied are kept as JSON in the store's `headers/<format>`, see
-//! [`Import::frame`] and [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are stored
+//! [`Import::frame`] and [`SourceHeader`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are stored
 //! unchanged, unless [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64,
 //! and rounded once.
 //!
@@ -121,9 +121,9 @@ mod trx;
 pub use affine::{parse_affine, read_affine, stated_affine};
 pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
-pub use error::{ConvertError, Place};
+pub use error::{ConvertError, FilePlace};
 pub use format::Format;
-pub use frame::{Frame, Space};
+pub use frame::{SourceHeader, Space};
 pub use ids::{IdMap, ObjectIds};
 pub use import::Import;
 pub use imported::Imported;
@@ -133,7 +133,7 @@ pub use las::fetch::fetch_part;
 #[cfg(feature = "volumes")]
 pub use masks::{mask_of_runs, mask_region};
 pub use numbers::{Floats, floats, shape};
-pub use options::{Limits, Nulls, Options};
+pub use options::{FileLimits, Nulls, Options};
 pub use records::alone::AttributeFile;
 pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
@@ -141,7 +141,7 @@ pub use records::open::read_table;
 pub use records::rename::held_names;
 pub use regions::{MaskSource, hull_region, mesh_region, object_places, polygon_region, region};
 pub use sink::Sink;
-pub use store_frame::{Placed, StoreFrame};
+pub use store_frame::{PositionConversion, StoreFrame};
 pub use stores::arc_length::NewPoints;
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
 pub use stores::resample::{ResampleOptions, Resampled, resample};

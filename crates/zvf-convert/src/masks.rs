@@ -7,7 +7,7 @@ use zvf_store::{IoOptions, Store};
 use zvf_volume::{AxisUse, Volume, VolumePlacement};
 
 use crate::regions::{MaskSource, refused};
-use crate::{ConvertError, Frame, stated_affine};
+use crate::{ConvertError, SourceHeader, stated_affine};
 
 /// The voxels of a volume as a region of one store, with notes for the user. As in samples of order nearest, a position belongs to the
 /// element that contains it; the volume is placed by the same rules, units are converted, and positions that are stored in TrackVis voxel
@@ -150,7 +150,7 @@ async fn in_frame(
     remarks: &mut Vec<String>,
 ) -> Result<Affine, ConvertError> {
     const PLACE: &str = "the frame of the positions";
-    let Some(frame) = Frame::of_store(store).await? else {
+    let Some(frame) = SourceHeader::of_store(store).await? else {
         return Ok(to_world);
     };
     if let Some(found) = frame.problem() {

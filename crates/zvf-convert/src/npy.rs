@@ -15,7 +15,7 @@ use zvf_encode::error::OrBug;
 
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, shown};
-use crate::records::source::{AXES, Source, TakeBatch};
+use crate::records::source::{AXES, TableSource, TakeBatch};
 
 /// Bytes of an array that are held at once.
 const BATCH: usize = 64 << 20;
@@ -26,7 +26,7 @@ const MOST_CHARACTERS: usize = 1 << 16;
 
 /// The header of an array.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct NpyHeader {
     element: DataType,
     big: bool,
     /// Rows, and numbers of one.
@@ -42,15 +42,15 @@ pub(crate) struct Header {
 const MOST_COLUMNS: usize = 256;
 
 /// Reads the rows of an array in order: with one reader, or with one for each column in Fortran order.
-pub(crate) struct Parts {
-    header: Header,
+pub(crate) struct NpyRows {
+    header: NpyHeader,
     parts: Vec<Bytes>,
 }
 
-impl Parts {
+impl NpyRows {
     /// Opens an array by its bytes, from its header on, as often as it has to be read.
     pub(crate) fn open(
-        known: &Header,
+        known: &NpyHeader,
         bytes: &mut dyn FnMut() -> Result<Bytes, ConvertError>,
     ) -> Result<Self, ConvertError> {
         let count = if known.columns { known.width } else { 1 };
@@ -61,7 +61,7 @@ impl Parts {
         let mut parts = Vec::new();
         for at in 0..count {
             let mut bytes = bytes()?;
-            if Header::read(&mut bytes)? != *known {
+            if NpyHeader::read(&mut bytes)? != *known {
                 return Err(bytes.bad(
                     "another header",
                     "that of the first pass: the file changed while it was read",
@@ -117,7 +117,7 @@ impl Parts {
     }
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads the header of an array of one or two axes.
     pub(crate) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
         let text = Self::text(bytes)?;
@@ -260,9 +260,9 @@ fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
 /// Reads a one-dimensional array of NumPy texts (`<U8`): characters of four bytes, padded with zeros.
 ///
 /// # Errors
-/// As [`Header::read`]; an array of another type or shape, or a large one.
+/// As [`NpyHeader::read`]; an array of another type or shape, or a large one.
 pub(crate) fn read_texts(bytes: &mut Bytes) -> Result<Vec<String>, ConvertError> {
-    let header = Header::text(bytes)?;
+    let header = NpyHeader::text(bytes)?;
     let found = members(&header).and_then(|(descr, _, shape)| {
         let (big, length) = match descr.split_at_checked(2)? {
             ("<U" | "=U", length) => (false, length),
@@ -320,7 +320,7 @@ fn members(text: &str) -> Option<(&str, bool, Vec<u64>)> {
 }
 
 /// The header of an array of numbers.
-fn parse(text: &str) -> Option<Header> {
+fn parse(text: &str) -> Option<NpyHeader> {
     let (descr, columns, shape) = members(text)?;
     let (rows, width, listed) = match shape.as_slice() {
         [rows] => (*rows, 1, false),
@@ -351,7 +351,7 @@ fn parse(text: &str) -> Option<Header> {
     // For one axis or one column both orders are the same.
     let columns = columns && width > 1;
     let most = if columns { MOST_COLUMNS } else { 1 << 16 };
-    (width > 0 && width <= most).then_some(Header {
+    (width > 0 && width <= most).then_some(NpyHeader {
         element,
         big,
         rows,
@@ -365,7 +365,7 @@ fn parse(text: &str) -> Option<Header> {
 #[derive(Debug)]
 pub(crate) struct Npy {
     path: PathBuf,
-    header: Header,
+    header: NpyHeader,
     schema: SchemaRef,
 }
 
@@ -383,7 +383,7 @@ impl Npy {
     /// Opens an array as a column of this name.
     pub(crate) fn open_as(path: &Path, name: &str) -> Result<Self, ConvertError> {
         let mut bytes = Bytes::open(path)?;
-        let header = Header::read(&mut bytes)?;
+        let header = NpyHeader::read(&mut bytes)?;
         let length = std::fs::metadata(path)
             .map_err(|error| ConvertError::io(path, error))?
             .len();
@@ -409,13 +409,13 @@ impl Npy {
     }
 }
 
-impl Source for Npy {
+impl TableSource for Npy {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let mut parts = Parts::open(&self.header, &mut || Bytes::open(&self.path))?;
+        let mut parts = NpyRows::open(&self.header, &mut || Bytes::open(&self.path))?;
         let mut left = self.header.rows;
         while left > 0 {
             let count = self

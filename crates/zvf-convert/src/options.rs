@@ -13,7 +13,7 @@ use crate::{ConvertError, Format};
 /// Limits of files. More is an error of the class limit, before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct FileLimits {
     /// Vertices, over all files. Default 2^40.
     pub vertices: u64,
     /// Items in memory at once: nodes of one SWC file, vertices of one STL file or precomputed object, corners of one face. Default 50 million.
@@ -28,7 +28,7 @@ pub struct Limits {
     pub ids: u64,
 }
 
-impl Default for Limits {
+impl Default for FileLimits {
     fn default() -> Self {
         Self {
             vertices: 1 << 40,
@@ -144,7 +144,7 @@ pub struct Options {
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
     /// Limits of files.
-    pub limits: Limits,
+    pub limits: FileLimits,
     /// Whether columns of unsupported types are left out instead of refused.
     pub(crate) loose: bool,
 }
@@ -181,7 +181,7 @@ impl Default for Options {
             resolution: None,
             into: None,
             batch: 1 << 16,
-            limits: Limits::default(),
+            limits: FileLimits::default(),
             loose: false,
         }
     }

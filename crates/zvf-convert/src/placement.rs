@@ -9,8 +9,8 @@ use zvf_write::arrow::stated_axes;
 
 use crate::frame::Space;
 use crate::options::Options;
-use crate::store_frame::{APPLIED, Placed, Recorded, StoreFrame};
-use crate::transform::{self, Given};
+use crate::store_frame::{APPLIED, PositionConversion, RecordedMap, StoreFrame};
+use crate::transform::{self, PositionOptions};
 use crate::{ConvertError, Format};
 
 impl StoreFrame {
@@ -24,7 +24,7 @@ impl StoreFrame {
         &self,
         schema: &arrow_schema::Schema,
         options: &Options,
-    ) -> Result<Placed, ConvertError> {
+    ) -> Result<PositionConversion, ConvertError> {
         // Columns are matched with axes by name.
         let stated = stated_axes(schema)?.map(|stated| self.in_order(stated));
         let given = transform::given(Format::Arrow, options, &self.axes, stated.as_deref())?;
@@ -42,9 +42,9 @@ impl StoreFrame {
     pub(crate) fn place(
         &self,
         format: Format,
-        given: &Given,
+        given: &PositionOptions,
         stated: Option<&[Axis]>,
-    ) -> Result<Placed, ConvertError> {
+    ) -> Result<PositionConversion, ConvertError> {
         let mut remarks = Vec::new();
         let mut source = format;
         let map = if given.explicit {
@@ -102,7 +102,7 @@ impl StoreFrame {
             (Some(last), Some(first)) => Some(last.after(&first)),
             (last, first) => last.or(first),
         };
-        Ok(Placed {
+        Ok(PositionConversion {
             map: map.filter(|map| !map.is_identity()),
             lengths: radii.then_some(lengths),
             remarks,
@@ -162,10 +162,10 @@ impl StoreFrame {
     }
 
     /// A text that compares the map of these files with the map of the store.
-    fn compare(&self, given: &Given) -> String {
+    fn compare(&self, given: &PositionOptions) -> String {
         let own = match self.recorded.first() {
             None => "the positions of the store were imported unchanged".to_owned(),
-            Some(Recorded { map, place, .. }) => match map {
+            Some(RecordedMap { map, place, .. }) => match map {
                 Ok(map) => format!(
                     "the positions of the store were {} ({place})",
                     described(map)

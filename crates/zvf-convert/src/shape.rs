@@ -20,7 +20,7 @@ const STEPS: [&str; 10] = ["1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4
 
 /// The distribution of the input's vertices: corners, and an even sample.
 #[derive(Debug, Clone)]
-pub(crate) struct Extent {
+pub(crate) struct VertexExtent {
     dims: usize,
     low: Vec<f64>,
     high: Vec<f64>,
@@ -33,7 +33,7 @@ pub(crate) struct Extent {
 
 /// A chunk size, and why.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChunkChoice {
     pub(crate) chunk: Vec<f64>,
     pub(crate) bin: Option<Vec<f64>>,
     pub(crate) reason: String,
@@ -62,7 +62,7 @@ impl Time {
     }
 }
 
-impl Extent {
+impl VertexExtent {
     pub(crate) fn new(dims: usize) -> Self {
         Self {
             dims,
@@ -149,7 +149,7 @@ impl Extent {
 
     /// Chooses a cube in space: the size for which the mean of vertices in an occupied chunk is nearest to [`wanted`](Self::wanted). The size
     /// along an axis of time is chosen so that there are as many chunks along it as along the longest axis of space.
-    pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> Chosen {
+    pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> ChunkChoice {
         let times = self.times(axes);
         let even = match times.is_empty() {
             true => Cow::Borrowed(self),
@@ -192,7 +192,7 @@ impl Extent {
                 (mean / count).round()
             ));
         }
-        Chosen { chunk, bin, reason }
+        ChunkChoice { chunk, bin, reason }
     }
 
     /// The number of bins along each axis of a chunk, for `wanted` bins in all. An axis of whole-numbered times is divided first.
@@ -436,7 +436,7 @@ mod tests {
         for (count, scale) in [(300_000_u32, 1.0), (300_000, 1e6), (1_200_000, 1e-3)] {
             let points: Vec<[f64; 3]> =
                 (0..count).map(|at| spread(at).map(|v| v * scale)).collect();
-            let mut extent = Extent::new(3);
+            let mut extent = VertexExtent::new(3);
             points.iter().for_each(|point| extent.add(point));
             let chosen = extent.choose(true, &[]);
             let mean = mean_of_occupied(&points, chosen.chunk[0]);
@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn chunks_grow_with_the_square_root_of_very_many_points() {
         // The sample of a store of any size: points of a lattice in the unit cube, each for many.
-        let mut sampled = Extent::new(3);
+        let mut sampled = VertexExtent::new(3);
         for at in 0..40_u32.pow(3) {
             let place = [at % 40, at / 40 % 40, at / 1600];
             sampled.add(&place.map(|along| (f64::from(along) + 0.5) / 40.0));
@@ -479,7 +479,7 @@ mod tests {
         // A hundred frames, 4000 points each, over 1000 in space.
         let axes = ["t", "x", "y", "z"].map(Axis::named);
         for (step, whole) in [(1.0, true), (0.04, false)] {
-            let mut extent = Extent::new(4);
+            let mut extent = VertexExtent::new(4);
             let mut points = Vec::new();
             for frame in 0..100_u32 {
                 for at in 0..4000 {
@@ -516,7 +516,7 @@ mod tests {
 
     #[test]
     fn times_alone_and_one_frame_make_legal_chunks() {
-        let mut extent = Extent::new(3);
+        let mut extent = VertexExtent::new(3);
         let axes = ["t", "x", "y"].map(Axis::named);
         extent.add(&[5.0, 1.0, 2.0]);
         assert_eq!(extent.choose(true, &axes).chunk, [1.0; 3]);
@@ -526,7 +526,7 @@ mod tests {
         extent.add(&[1e9, 4.0, 2.0]);
         let chunk = extent.choose(true, &axes).chunk;
         assert!(chunk[0] > 1e8 && chunk[1] < 100.0, "{chunk:?}");
-        let mut only = Extent::new(1);
+        let mut only = VertexExtent::new(1);
         (0..10).for_each(|at| only.add(&[f64::from(at)]));
         assert!(only.choose(true, &axes[..1]).chunk[0] >= 1.0);
     }
@@ -536,7 +536,7 @@ mod tests {
         let points: Vec<[f64; 3]> = (0..400_000)
             .map(|at| [f64::from(at) * 0.01, 5.0, 5.0])
             .collect();
-        let mut extent = Extent::new(3);
+        let mut extent = VertexExtent::new(3);
         points.iter().for_each(|point| extent.add(point));
         let mean = mean_of_occupied(&points, extent.choose(false, &[]).chunk[0]);
         assert!((5_000.0..=20_000.0).contains(&mean), "{mean}");
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn marks_count_as_a_set_does() {
-        let mut extent = Extent::new(3);
+        let mut extent = VertexExtent::new(3);
         (0..20_000).for_each(|at| extent.add(&spread(at).map(|value| value * 90.0 - 30.0)));
         for side in [1000.0, 33.0, 7.5, 1.0] {
             let chunk = |position: &[f64]| -> Vec<i64> {
@@ -562,7 +562,7 @@ mod tests {
 
     #[test]
     fn what_fits_one_chunk_gets_one() {
-        let mut extent = Extent::new(2);
+        let mut extent = VertexExtent::new(2);
         for at in 0..380 {
             extent.add(&[600.0 + f64::from(at), 13_000.0 + f64::from(at % 19)]);
         }
@@ -580,7 +580,7 @@ mod tests {
 
     #[test]
     fn few_points_or_one_place_make_one_size_that_is_legal() {
-        let mut extent = Extent::new(2);
+        let mut extent = VertexExtent::new(2);
         assert_eq!(extent.choose(true, &[]).chunk, [1.0, 1.0]);
         extent.add(&[7.0, -3.0]);
         assert_eq!(extent.choose(true, &[]).chunk, [1.0, 1.0]);
@@ -591,7 +591,7 @@ mod tests {
         let side = extent.choose(true, &[]).chunk[0];
         assert!((1.0..=8.1).contains(&side), "{side}");
         for (low, high) in [(-1e300, 1e300), (-f64::MAX, f64::MAX), (0.0, 5e-324)] {
-            let mut extent = Extent::new(1);
+            let mut extent = VertexExtent::new(1);
             extent.add(&[low]);
             extent.add(&[high]);
             let side = extent.choose(true, &[]).chunk[0];

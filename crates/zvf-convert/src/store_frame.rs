@@ -5,7 +5,7 @@ use zvf_meta::{Affine, Axis};
 use zvf_store::Store;
 use zvf_write::{JsonObject, Kind};
 
-use crate::frame::{Frame, numbers};
+use crate::frame::{SourceHeader, numbers};
 use crate::{ConvertError, Format};
 
 /// Member of a header: the map that an import applied to positions of files that state no frame.
@@ -15,7 +15,7 @@ pub(crate) const GIVEN: &str = "given_affine";
 
 /// The map with which a store was made.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedMap {
     pub(crate) format: Format,
     /// Its path in the store.
     pub(crate) place: String,
@@ -28,16 +28,16 @@ pub(crate) struct Recorded {
 pub struct StoreFrame {
     pub(crate) kind: Kind,
     pub(crate) axes: Vec<Axis>,
-    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) recorded: Vec<RecordedMap>,
     /// The header of a tractogram.
-    pub(crate) frame: Option<Frame>,
+    pub(crate) frame: Option<SourceHeader>,
     pub(crate) crs: Option<Value>,
 }
 
 /// The conversion of positions of files for a store.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Placed {
+pub struct PositionConversion {
     /// The map from positions of the files to positions of the store; `None` for the identity.
     pub map: Option<Affine>,
     /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
@@ -62,7 +62,7 @@ impl StoreFrame {
         let recorded = names.iter().filter_map(|(format, name)| {
             let map = recorded(headers.get(name)?, *format, store.root().axes().len())?;
             let place = format!("headers/{name}");
-            Some(Recorded {
+            Some(RecordedMap {
                 format: *format,
                 place,
                 map,
@@ -72,7 +72,7 @@ impl StoreFrame {
             kind: store.kind(),
             axes: store.root().axes().to_vec(),
             recorded: recorded.collect(),
-            frame: Frame::of_store(store).await?,
+            frame: SourceHeader::of_store(store).await?,
             crs: store.root().zarr_vectors.crs.clone(),
         })
     }
@@ -87,7 +87,7 @@ impl StoreFrame {
     ///
     /// # Errors
     /// Misuse: several maps.
-    pub(crate) fn recorded_map(&self) -> Result<Option<&Recorded>, ConvertError> {
+    pub(crate) fn recorded_map(&self) -> Result<Option<&RecordedMap>, ConvertError> {
         let Some(first) = self.recorded.first() else {
             return Ok(None);
         };

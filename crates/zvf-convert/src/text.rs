@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 
 /// Lines of a file, each bounded.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct TextLines {
     path: PathBuf,
     reader: BufReader<File>,
     bytes: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Lines {
     most: u64,
 }
 
-impl Lines {
+impl TextLines {
     pub(crate) fn open(path: &Path, most: u64) -> Result<Self, ConvertError> {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         Ok(Self {
@@ -114,8 +114,8 @@ impl Lines {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::Line(self.line)
+    pub(crate) fn place(&self) -> FilePlace {
+        FilePlace::Line(self.line)
     }
 
     #[cold]

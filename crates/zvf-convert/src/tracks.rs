@@ -4,17 +4,17 @@ use std::path::Path;
 
 use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, Values};
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::sink::Sink;
 
 /// Columns of numbers that make one attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Columns {
+pub(crate) struct TrackColumns {
     pub(crate) name: String,
     pub(crate) count: usize,
 }
 
-impl Columns {
+impl TrackColumns {
     pub(crate) fn spec(&self) -> AttributeSpec {
         AttributeSpec::number(&self.name, NumberType::F32).with_channels(self.count)
     }
@@ -39,7 +39,7 @@ impl Coordinate for f64 {
 }
 
 /// Receives the points of a file in their order.
-pub(crate) trait Visit<T> {
+pub(crate) trait ChainVisitor<T> {
     /// Points of the current chain: three coordinates of each, and all scalars of each.
     fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
 
@@ -48,26 +48,26 @@ pub(crate) trait Visit<T> {
 }
 
 /// Passes chains to a sink, in batches.
-pub(crate) struct Chains<'s, T> {
+pub(crate) struct ChainBatcher<'s, T> {
     sink: &'s mut dyn Sink,
     rows: usize,
     next: i64,
     open: usize,
     positions: Vec<T>,
     runs: Vec<(i64, usize)>,
-    scalars: Vec<(Columns, Vec<f32>)>,
+    scalars: Vec<(TrackColumns, Vec<f32>)>,
     ids: Vec<i64>,
-    properties: Vec<(Columns, Vec<f32>)>,
+    properties: Vec<(TrackColumns, Vec<f32>)>,
 }
 
-impl<'s, T: Coordinate> Chains<'s, T> {
+impl<'s, T: Coordinate> ChainBatcher<'s, T> {
     pub(crate) fn new(
         sink: &'s mut dyn Sink,
         rows: usize,
-        scalars: &[Columns],
-        properties: &[Columns],
+        scalars: &[TrackColumns],
+        properties: &[TrackColumns],
     ) -> Self {
-        let empty = |columns: &[Columns]| {
+        let empty = |columns: &[TrackColumns]| {
             columns
                 .iter()
                 .map(|one| (one.clone(), Vec::new()))
@@ -99,7 +99,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
                 let expected = "those of the first pass: the file changed while it was read";
                 Err(ConvertError::malformed(
                     file,
-                    Place::Whole,
+                    FilePlace::Whole,
                     "other streamlines",
                     expected,
                 ))
@@ -142,7 +142,7 @@ impl<'s, T: Coordinate> Chains<'s, T> {
 }
 
 /// Distributes the numbers of rows to the attributes.
-fn deal(columns: &mut [(Columns, Vec<f32>)], rows: &[f32]) {
+fn deal(columns: &mut [(TrackColumns, Vec<f32>)], rows: &[f32]) {
     if let [(_, values)] = columns {
         values.extend_from_slice(rows);
         return;
@@ -158,7 +158,7 @@ fn deal(columns: &mut [(Columns, Vec<f32>)], rows: &[f32]) {
     }
 }
 
-impl<T: Coordinate> Visit<T> for Chains<'_, T> {
+impl<T: Coordinate> ChainVisitor<T> for ChainBatcher<'_, T> {
     fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError> {
         let points = positions.len() / 3;
         let width = scalars.len().checked_div(points).unwrap_or(0);
@@ -196,16 +196,20 @@ impl<T: Coordinate> Visit<T> for Chains<'_, T> {
 
 /// Counts of the first pass.
 #[derive(Debug)]
-pub(crate) struct Census<'a> {
-    pub(crate) extent: &'a mut crate::shape::Extent,
+pub(crate) struct ChainCensus<'a> {
+    pub(crate) extent: &'a mut crate::shape::VertexExtent,
     pub(crate) chains: u64,
     pub(crate) limit: u64,
     pub(crate) path: &'a Path,
 }
 
-impl<'a> Census<'a> {
+impl<'a> ChainCensus<'a> {
     /// An empty count for the file at `path`; `limit` applies to the vertices of all files.
-    pub(crate) fn of(path: &'a Path, extent: &'a mut crate::shape::Extent, limit: u64) -> Self {
+    pub(crate) fn of(
+        path: &'a Path,
+        extent: &'a mut crate::shape::VertexExtent,
+        limit: u64,
+    ) -> Self {
         Self {
             extent,
             chains: 0,
@@ -215,13 +219,13 @@ impl<'a> Census<'a> {
     }
 }
 
-impl<T: Coordinate> Visit<T> for Census<'_> {
+impl<T: Coordinate> ChainVisitor<T> for ChainCensus<'_> {
     fn points(&mut self, positions: &[T], _: &[f32]) -> Result<(), ConvertError> {
         self.extent.add_all(positions);
         if self.extent.count() > self.limit {
             return Err(ConvertError::limit(
                 self.path,
-                Place::Whole,
+                FilePlace::Whole,
                 "vertices",
                 self.limit,
             ));

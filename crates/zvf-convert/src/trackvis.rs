@@ -4,11 +4,11 @@
 use zvf_meta::Affine;
 
 /// An axis of a voxel grid: the scanner axis (right, front, top) nearest to it, and its sign.
-type Axis = (usize, f64);
+type VoxelAxis = (usize, f64);
 
 /// The voxel grid that a header states.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Grid {
+pub(crate) struct VoxelGrid {
     /// From voxels to scanner millimetres: three rows of four.
     pub(crate) affine: [[f64; 4]; 3],
     pub(crate) dimensions: [f64; 3],
@@ -27,7 +27,7 @@ pub(crate) const IDENTITY: [[f64; 4]; 3] = [
 /// The voxel order that TRK assumes if the file states none.
 pub(crate) const ORDER: &str = "LPS";
 
-impl Grid {
+impl VoxelGrid {
     /// The map from TrackVis millimetres to scanner millimetres.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Grid {
 }
 
 /// The axes that three letters name.
-fn axes_of_order(order: &str) -> Result<[Axis; 3], String> {
+fn axes_of_order(order: &str) -> Result<[VoxelAxis; 3], String> {
     let wrong =
         || format!("the voxel order {order:?}, which is not one letter of each pair RL, AP and SI");
     let axis = |letter: char| {
@@ -100,8 +100,8 @@ fn axes_of_order(order: &str) -> Result<[Axis; 3], String> {
             _ => return None,
         })
     };
-    let axes: Option<Vec<Axis>> = order.chars().map(axis).collect();
-    let axes: [Axis; 3] = axes
+    let axes: Option<Vec<VoxelAxis>> = order.chars().map(axis).collect();
+    let axes: [VoxelAxis; 3] = axes
         .and_then(|axes| axes.try_into().ok())
         .ok_or_else(wrong)?;
     match (0..3).all(|wanted| axes.iter().any(|(axis, _)| *axis == wanted)) {
@@ -114,7 +114,7 @@ fn axes_of_order(order: &str) -> Result<[Axis; 3], String> {
 const TIE: f64 = 1e-6;
 
 /// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.
-fn axes(map: &Affine, stated: &[Axis; 3]) -> Result<[Axis; 3], String> {
+fn axes(map: &Affine, stated: &[VoxelAxis; 3]) -> Result<[VoxelAxis; 3], String> {
     let flat = || "an affine without an inverse: its axes lie in one plane".to_owned();
     let mut turn = rotation(map).ok_or_else(flat)?;
     let column = |turn: &[[f64; 3]; 3], at: usize| {
@@ -200,7 +200,7 @@ fn rotation(map: &Affine) -> Option<[[f64; 3]; 3]> {
 }
 
 /// From voxels in the order that a header states to voxels in the order of the affine.
-fn turn(stated: &[Axis; 3], meant: &[Axis; 3], dimensions: &[f64; 3]) -> Affine {
+fn turn(stated: &[VoxelAxis; 3], meant: &[VoxelAxis; 3], dimensions: &[f64; 3]) -> Affine {
     let mut rows = Vec::with_capacity(12);
     for ((axis, sign), dimension) in stated.iter().zip(dimensions) {
         let to = meant
@@ -329,7 +329,7 @@ mod tests {
     fn maps_are_those_of_nibabel() {
         for (affine, cases) in [(STRAIGHT, OF_STRAIGHT), (OBLIQUE, OF_OBLIQUE)] {
             for (order, wanted) in cases {
-                let grid = Grid {
+                let grid = VoxelGrid {
                     affine,
                     dimensions: [91.0, 109.0, 60.0],
                     sizes: [2.0, 1.5, 3.0],
@@ -352,7 +352,7 @@ mod tests {
     fn a_turn_by_half_a_right_angle_keeps_the_order_of_the_header() {
         let half = 0.5_f64.sqrt();
         for order in ["RAS", "ARS", "ALS"] {
-            let grid = Grid {
+            let grid = VoxelGrid {
                 affine: [
                     [half, half, 0.0, 0.0],
                     [half, -half, 0.0, 0.0],
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn headers_without_a_map_say_why() {
-        let grid = |affine, sizes, order: &str| Grid {
+        let grid = |affine, sizes, order: &str| VoxelGrid {
             affine,
             dimensions: [10.0; 3],
             sizes,

@@ -8,12 +8,12 @@ use zvf_meta::{Affine, Axis, StatedAffine};
 use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteError};
 
 use crate::affine::read_affine;
-use crate::found::{Found, float_type};
+use crate::found::{FirstPass, float_type};
 use crate::frame::{self, Space};
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::store_frame::{APPLIED, GIVEN, Placed};
+use crate::store_frame::{APPLIED, GIVEN, PositionConversion};
 use crate::{ConvertError, Format};
 
 /// The unit of all tractograms.
@@ -21,7 +21,7 @@ pub(crate) const MILLIMETER: &str = "millimeter";
 
 /// The map of an import.
 #[derive(Debug, Clone)]
-pub(crate) struct Transform {
+pub(crate) struct ImportTransform {
     map: Affine,
     /// The map that the user gave; the format applies its own map before it.
     given: Option<Option<Affine>>,
@@ -31,7 +31,7 @@ pub(crate) struct Transform {
     radius: Option<f64>,
 }
 
-impl Transform {
+impl ImportTransform {
     /// A map for positions that `spec` would store unchanged; `own` is the map of the format, applied before `given`.
     pub(crate) fn new(
         given: Option<Affine>,
@@ -60,7 +60,7 @@ impl Transform {
 
     /// A map of files into an existing store, with the number type of its positions.
     pub(crate) fn into_store(
-        placed: Placed,
+        placed: PositionConversion,
         own: Option<Affine>,
         radius: Option<f64>,
     ) -> Option<Self> {
@@ -117,9 +117,9 @@ impl Transform {
     pub(crate) fn survey(
         &self,
         read: impl FnOnce(&mut dyn Sink) -> Result<(), ConvertError>,
-    ) -> Result<Extent, ConvertError> {
-        let mut places = Places {
-            extent: Extent::new(self.map.rank()),
+    ) -> Result<VertexExtent, ConvertError> {
+        let mut places = PositionBounds {
+            extent: VertexExtent::new(self.map.rank()),
             finite: true,
         };
         read(&mut Moved {
@@ -140,7 +140,7 @@ impl Transform {
 
 /// The options about positions of files.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct PositionOptions {
     /// The map of positions.
     pub(crate) map: Option<Affine>,
     /// The unit of each axis after the map; `None` if it is not stated.
@@ -157,7 +157,7 @@ pub(crate) struct Given {
 pub(crate) fn of_tractogram(
     format: Format,
     options: &Options,
-    found: &Found,
+    found: &FirstPass,
 ) -> Result<Option<Affine>, ConvertError> {
     let units = axis_units(options.unit.as_deref(), &found.spec.axes)?;
     let scaled = units.iter().any(|unit| unit.factor != 1.0);
@@ -206,7 +206,7 @@ pub(crate) fn given(
     options: &Options,
     axes: &[Axis],
     stated: Option<&[Axis]>,
-) -> Result<Given, ConvertError> {
+) -> Result<PositionOptions, ConvertError> {
     if let Some(space) = options.space {
         let found = format!("{} for {}", space.name(), format.name());
         return Err(ConvertError::usage(
@@ -310,7 +310,7 @@ pub(crate) fn given(
     }));
     let path = options.affine.iter();
     words.extend(path.map(|path| format!("--affine {}", path.display())));
-    Ok(Given {
+    Ok(PositionOptions {
         units: units.iter().zip(axes).map(unit).collect(),
         map,
         explicit: !words.is_empty(),
@@ -429,7 +429,7 @@ fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertErr
 
 /// A sink that maps positions before it passes them on.
 pub(crate) struct Moved<'a> {
-    pub(crate) transform: &'a Transform,
+    pub(crate) transform: &'a ImportTransform,
     pub(crate) sink: &'a mut dyn Sink,
 }
 
@@ -448,12 +448,12 @@ impl Sink for Moved<'_> {
 }
 
 /// Bounds of positions.
-struct Places {
-    extent: Extent,
+struct PositionBounds {
+    extent: VertexExtent,
     finite: bool,
 }
 
-impl Sink for Places {
+impl Sink for PositionBounds {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         let positions = batch.positions().to_f64();
         self.finite &= positions.iter().all(|one| one.is_finite());

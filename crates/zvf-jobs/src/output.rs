@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use zvf_convert::output::{
-    ArrowWriter, CsvWriter, NdjsonWriter, NpyWriter, Rows, SpooledNpy, TableWriter,
+    ArrowWriter, CsvWriter, NdjsonWriter, NpyRowType, NpyWriter, SpooledNpy, TableWriter,
 };
 
 use crate::JobError;
@@ -131,7 +131,7 @@ impl TableFile {
         let target = path.to_owned();
         if is_special(path) {
             if format == TableFormat::Npy {
-                Rows::of(schema)?;
+                NpyRowType::of(schema)?;
             }
             let file = File::options().write(true).open(path).map_err(failed)?;
             let out = BufWriter::with_capacity(BUFFER, file);
@@ -150,7 +150,9 @@ impl TableFile {
             .map_err(failed)?;
         let out = BufWriter::with_capacity(BUFFER, file);
         let writer: Box<dyn TableWriter + Send> = match format {
-            TableFormat::Npy => Box::new(NpyWriter::new(out, Rows::of(schema)?).map_err(failed)?),
+            TableFormat::Npy => {
+                Box::new(NpyWriter::new(out, NpyRowType::of(schema)?).map_err(failed)?)
+            }
             other => table_writer(other, out, schema).map_err(failed)?,
         };
         Ok(Self {
@@ -205,7 +207,7 @@ pub fn table_writer<W: Write + Send + 'static>(
         TableFormat::Arrow => Box::new(ArrowWriter::new(out, schema)?),
         TableFormat::Npy => Box::new(SpooledNpy::new(
             out,
-            Rows::of(schema).map_err(|e| std::io::Error::other(e.to_string()))?,
+            NpyRowType::of(schema).map_err(|e| std::io::Error::other(e.to_string()))?,
         )?),
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => Box::new(zvf_convert::output::ParquetWriter::new(out, schema)?),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zvf_convert::{Frame, stated_affine};
+use zvf_convert::{SourceHeader, stated_affine};
 use zvf_edit::ColumnEdit;
 use zvf_encode::{AttributeSpec, NumberType};
 use zvf_store::meta::Affine;
@@ -98,9 +98,9 @@ impl SampleJob {
         let of_store = |error| JobError::from(error).at(&self.store);
         let frame = match self.keep_frame {
             true => None,
-            false => Frame::of_store(&store).await.map_err(of_store)?,
+            false => SourceHeader::of_store(&store).await.map_err(of_store)?,
         };
-        let to_rasmm = frame.as_ref().map(Frame::to_rasmm).transpose();
+        let to_rasmm = frame.as_ref().map(SourceHeader::to_rasmm).transpose();
         let to_rasmm = to_rasmm.map_err(of_store)?.flatten();
         if to_rasmm.is_some() {
             context.event(&JobEvent::Note("positions are stored as voxelmm: they were converted to scanner millimetres by the affine of the header"));

@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use zvf_convert::Frame;
+use zvf_convert::SourceHeader;
 use zvf_query::{Column, Outputs, Query, Table};
 use zvf_store::{Names, Need, RawStore, Store};
 use zvf_write::PartsStage;
@@ -73,7 +73,7 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
     // Headers that are damaged are among the problems of the side groups.
     let (frame, headers) = if side.problems.is_empty() {
-        let frame = context.wait(Frame::of_store(&store))??;
+        let frame = context.wait(SourceHeader::of_store(&store))??;
         (frame, context.wait(store.headers(&formats))??)
     } else {
         (None, BTreeMap::new())

@@ -14,26 +14,26 @@ use zvf_encode::internal;
 use zvf_meta::Affine;
 use zvf_query::{Query, Table};
 
-use super::job::{Batches, Job, OBJECTS, VERTICES};
-use super::schemas::{Schemas, attribute, own_columns};
+use super::job::{BatchReceiver, ExportState, OBJECTS, VERTICES};
+use super::schemas::{ExportSchemas, attribute, own_columns};
 use crate::numbers::{Floats, floats, positions, shape};
-use crate::{ConvertError, Place};
+use crate::{ConvertError, FilePlace};
 
 /// The objects of a selection, in its order.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub(crate) struct SelectedObjects {
     pub(crate) ids: Vec<i64>,
     /// Points of each.
     pub(crate) lengths: Vec<u64>,
     /// Attributes that are numbers.
-    pub(crate) properties: Vec<Numbers>,
+    pub(crate) properties: Vec<NumberAttribute>,
     /// Names of the other attributes.
     pub(crate) others: Vec<String>,
 }
 
 /// An attribute of numbers.
 #[derive(Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct NumberAttribute {
     pub(crate) name: String,
     /// Numbers of a row.
     pub(crate) width: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Numbers {
     pub(crate) exact: bool,
 }
 
-impl Numbers {
+impl NumberAttribute {
     /// The attributes of a table that are numbers, and the names of the others.
     fn of(schema: &SchemaRef, not: &[&str]) -> (Vec<Self>, Vec<String>) {
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
@@ -104,26 +104,27 @@ impl Numbers {
 }
 
 /// Receives objects and their points, in order.
-pub(crate) trait Visit: Send {
+pub(crate) trait ObjectVisitor: Send {
     /// Called first: the numeric attributes of points.
-    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError>;
+    fn scalars(&mut self, schema: &Schema, scalars: &[NumberAttribute])
+    -> Result<(), ConvertError>;
     /// An object begins.
     fn begin(&mut self, points: u64) -> Result<(), ConvertError>;
     /// A point of it.
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[Numbers],
+        scalars: &[NumberAttribute],
         row: usize,
     ) -> Result<(), ConvertError>;
     /// It ends.
     fn end(&mut self, object: usize) -> Result<(), ConvertError>;
 }
 
-impl Objects {
+impl SelectedObjects {
     /// Reads the objects of the selection, and returns the query for their points.
-    pub(crate) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
-        let mut table = ObjectTable::default();
+    pub(crate) async fn read(job: &mut ExportState<'_>) -> Result<(Self, Query), ConvertError> {
+        let mut table = ObjectTableCollector::default();
         let mut query = job.whole_objects(false)?;
         let selects = job.selects();
         if !selects {
@@ -137,7 +138,7 @@ impl Objects {
         }
         query.outputs = OBJECTS;
         if selects || query.limit.is_some() {
-            table = ObjectTable::default();
+            table = ObjectTableCollector::default();
             job.run(query.clone(), &mut table).await?;
         }
         // Objects without points are not in the answer of the query, but they have attributes.
@@ -149,7 +150,7 @@ impl Objects {
                 && query.limit.is_none()
         });
         if let Some(asked) = asked.filter(|asked| asked.len() != table.0.ids.len()) {
-            table = ObjectTable::default();
+            table = ObjectTableCollector::default();
             job.list(&mut table).await?;
             table = table.picked(asked);
         }
@@ -164,11 +165,11 @@ impl Objects {
     /// Reads the points.
     pub(crate) async fn visit(
         &self,
-        job: &mut Job<'_>,
+        job: &mut ExportState<'_>,
         query: Query,
-        visit: &mut dyn Visit,
+        visit: &mut dyn ObjectVisitor,
     ) -> Result<(), ConvertError> {
-        let mut points = Points {
+        let mut points = PointFeeder {
             path: job.path,
             map: job.map.clone(),
             objects: self,
@@ -193,7 +194,7 @@ impl Objects {
             );
             return Err(ConvertError::malformed(
                 job.path,
-                Place::Whole,
+                FilePlace::Whole,
                 found,
                 expected,
             ));
@@ -210,15 +211,15 @@ impl Objects {
 
 /// Collects the object table; the flag is set once there is one.
 #[derive(Debug, Default)]
-struct ObjectTable(Objects, bool);
+struct ObjectTableCollector(SelectedObjects, bool);
 
-impl ObjectTable {
+impl ObjectTableCollector {
     /// The rows of these ids, in their order; ids without a row are left out.
     fn picked(&self, ids: &[i64]) -> Self {
         let rows: HashMap<i64, usize> = self.0.ids.iter().copied().zip(0..).collect();
         let found = ids.iter().filter_map(|id| Some((*id, *rows.get(id)?)));
         let found: Vec<(i64, usize)> = found.collect();
-        let property = |one: &Numbers| Numbers {
+        let property = |one: &NumberAttribute| NumberAttribute {
             name: one.name.clone(),
             width: one.width,
             element: one.element.clone(),
@@ -230,7 +231,7 @@ impl ObjectTable {
             exact: one.exact,
         };
         let lengths = found.iter().filter_map(|(_, row)| self.0.lengths.get(*row));
-        let objects = Objects {
+        let objects = SelectedObjects {
             ids: found.iter().map(|(id, _)| *id).collect(),
             lengths: lengths.copied().collect(),
             properties: self.0.properties.iter().map(property).collect(),
@@ -240,11 +241,11 @@ impl ObjectTable {
     }
 }
 
-impl Batches for ObjectTable {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for ObjectTableCollector {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
             self.1 = true;
-            let (properties, others) = Numbers::of(schema, own_columns(schema));
+            let (properties, others) = NumberAttribute::of(schema, own_columns(schema));
             (self.0.properties, self.0.others) = (properties, others);
         }
         Ok(())
@@ -274,13 +275,13 @@ impl Batches for ObjectTable {
     }
 }
 
-/// Passes points on to a [`Visit`].
-struct Points<'a, 'v> {
+/// Passes points on to a [`ObjectVisitor`].
+struct PointFeeder<'a, 'v> {
     path: &'a std::path::Path,
     /// The map to the frame of the file.
     map: Option<Affine>,
-    objects: &'a Objects,
-    visit: &'v mut dyn Visit,
+    objects: &'a SelectedObjects,
+    visit: &'v mut dyn ObjectVisitor,
     /// Objects that began.
     next: usize,
     /// Missing points of the current object.
@@ -288,11 +289,11 @@ struct Points<'a, 'v> {
     rows: u64,
     /// Whether every coordinate is a float64.
     exact: bool,
-    scalars: Vec<Numbers>,
+    scalars: Vec<NumberAttribute>,
     others: Vec<String>,
 }
 
-impl Points<'_, '_> {
+impl PointFeeder<'_, '_> {
     /// Ends the current object if it is complete, and begins the next ones up to one with points.
     fn advance(&mut self) -> Result<(), ConvertError> {
         while self.left == 0 {
@@ -310,9 +311,9 @@ impl Points<'_, '_> {
     }
 }
 
-impl Batches for Points<'_, '_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
-        (self.scalars, self.others) = Numbers::of(&schemas.vertices, &["position"]);
+impl BatchReceiver for PointFeeder<'_, '_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
+        (self.scalars, self.others) = NumberAttribute::of(&schemas.vertices, &["position"]);
         self.visit.scalars(&schemas.vertices, &self.scalars)
     }
 
@@ -344,7 +345,7 @@ impl Batches for Points<'_, '_> {
                 let expected = "as many";
                 return Err(ConvertError::malformed(
                     self.path,
-                    Place::Whole,
+                    FilePlace::Whole,
                     found,
                     expected,
                 ));

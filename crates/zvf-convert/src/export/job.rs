@@ -16,20 +16,20 @@ use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
 use super::options::{ExportOptions, Exported, chained};
-use super::schemas::Schemas;
-use crate::frame::{Frame, Space};
+use super::schemas::ExportSchemas;
+use crate::frame::{SourceHeader, Space};
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
 /// The state of one export.
-pub(crate) struct Job<'a> {
+pub(crate) struct ExportState<'a> {
     pub(crate) store: &'a Store,
     pub(crate) options: &'a ExportOptions,
     pub(crate) format: Format,
     pub(crate) path: &'a Path,
     pub(crate) kind: Kind,
     /// The header of the file that the store was made from.
-    pub(crate) frame: Option<Arc<Frame>>,
+    pub(crate) frame: Option<Arc<SourceHeader>>,
     /// The map from stored positions to positions in the file; `None` if they are equal.
     pub(crate) map: Option<Affine>,
     /// Whether the file stores the frame.
@@ -42,7 +42,7 @@ pub(crate) struct Job<'a> {
     pub(crate) warnings: BTreeSet<String>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> ExportState<'a> {
     pub(crate) fn new(
         store: &'a Store,
         format: Format,
@@ -223,7 +223,7 @@ impl<'a> Job<'a> {
     }
 
     /// Adds a note on tables that the format cannot hold: attributes of vertices except `kept`, of links and of objects.
-    pub(crate) fn tables_lost(&mut self, schemas: &Schemas, kept: &[&str]) {
+    pub(crate) fn tables_lost(&mut self, schemas: &ExportSchemas, kept: &[&str]) {
         let vertices = schemas.vertex_attributes();
         self.not_kept(
             "attributes of vertices",
@@ -310,13 +310,13 @@ impl<'a> Job<'a> {
 
     /// The ids of all objects of the level; `None` if it has no object index.
     pub(crate) async fn ids(&mut self) -> Result<Option<Vec<i64>>, ConvertError> {
-        let mut ids = Ids(None);
+        let mut ids = SelectedIds(None);
         self.list(&mut ids).await?;
         Ok(ids.0)
     }
 
     /// Lists all objects of the level.
-    pub(crate) async fn list(&mut self, sink: &mut dyn Batches) -> Result<(), ConvertError> {
+    pub(crate) async fn list(&mut self, sink: &mut dyn BatchReceiver) -> Result<(), ConvertError> {
         let query = &self.options.query;
         let answer = list_objects(self.store, query.level, query.own_level_only).await?;
         self.drain(answer, sink).await
@@ -337,7 +337,7 @@ impl<'a> Job<'a> {
     pub(crate) async fn run(
         &mut self,
         query_: Query,
-        sink: &mut dyn Batches,
+        sink: &mut dyn BatchReceiver,
     ) -> Result<(), ConvertError> {
         let answer = query(self.store, query_).await?;
         self.drain(answer, sink).await
@@ -346,9 +346,9 @@ impl<'a> Job<'a> {
     pub(crate) async fn drain(
         &mut self,
         mut answer: Answer,
-        sink: &mut dyn Batches,
+        sink: &mut dyn BatchReceiver,
     ) -> Result<(), ConvertError> {
-        sink.schemas(&Schemas::of(&answer))?;
+        sink.schemas(&ExportSchemas::of(&answer))?;
         while let Some((table, batch)) = answer.next().await? {
             sink.batch(table, &batch)?;
         }
@@ -371,16 +371,16 @@ pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
 }
 
 /// A consumer of the batches of an answer.
-pub(crate) trait Batches: Send {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError>;
+pub(crate) trait BatchReceiver: Send {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError>;
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError>;
 }
 
 /// The ids of an object table; `None` if there is no table.
-struct Ids(Option<Vec<i64>>);
+struct SelectedIds(Option<Vec<i64>>);
 
-impl Batches for Ids {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for SelectedIds {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         self.0 = schemas.objects.as_ref().map(|_| Vec::new());
         Ok(())
     }

@@ -4,7 +4,7 @@ use zvf_query::{Query, Select};
 use zvf_write::Kind;
 
 use super::links::LinksFile;
-use crate::options::Limits;
+use crate::options::FileLimits;
 
 /// Selects the data to write.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ pub struct ExportOptions {
     /// format.
     pub keep_frame: bool,
     /// Limits of memory.
-    pub limits: Limits,
+    pub limits: FileLimits,
 }
 
 /// The report of an export.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use zvf_store::{Need, Store};
 
-use super::job::Job;
+use super::job::ExportState;
 use super::options::{ExportOptions, Exported};
-use crate::frame::Frame;
+use crate::frame::SourceHeader;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
 
 /// Writes a selection to the file at `path`, which is replaced. The format is an argument and not taken from the name, so that the file
@@ -27,8 +27,8 @@ pub fn export<'a>(
     options: &'a ExportOptions,
 ) -> BoxFuture<'a, Result<Exported, ConvertError>> {
     Box::pin(async move {
-        let frame = Frame::of(store, format).await?;
-        let mut job = Job::new(store, format, path, options)?;
+        let frame = SourceHeader::of(store, format).await?;
+        let mut job = ExportState::new(store, format, path, options)?;
         job.frame = frame.map(Arc::new);
         if format.is_tractogram() {
             job.choose_frame()?;

@@ -7,13 +7,13 @@ use zvf_query::{Answer, Table};
 
 /// The schemas of an answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Schemas {
+pub(crate) struct ExportSchemas {
     pub(crate) vertices: SchemaRef,
     pub(crate) links: Option<SchemaRef>,
     pub(crate) objects: Option<SchemaRef>,
 }
 
-impl Schemas {
+impl ExportSchemas {
     pub(crate) fn of(answer: &Answer) -> Self {
         let empty = || Arc::new(Schema::empty());
         Self {

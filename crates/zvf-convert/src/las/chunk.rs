@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 /// Most bytes of a chunk, compressed or not.
 pub(super) const MOST: u64 = 256 << 20;
 
 /// One chunk of points.
-pub(super) struct Chunk {
+pub(super) struct PointChunk {
     /// First byte.
     pub(super) at: u64,
     pub(super) bytes: u64,
@@ -26,5 +26,5 @@ pub(super) fn bad(
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> ConvertError {
-    ConvertError::malformed(path, Place::Byte(at), found, expected)
+    ConvertError::malformed(path, FilePlace::Byte(at), found, expected)
 }

@@ -9,29 +9,29 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use super::fields::{self, Cell, I4, U1};
-use super::header::Header;
-use super::origin::{Described, OFFSET, SCALED};
+use super::fields::{self, FieldLocation, I4, U1};
+use super::header::LasHeader;
+use super::origin::{ExtraBytesDescription, OFFSET, SCALED};
 use crate::records::source::DESCRIPTION;
 
 /// The columns of a file.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct PointColumns {
     pub(super) schema: SchemaRef,
-    cells: Vec<Cell>,
+    cells: Vec<FieldLocation>,
     length: usize,
 }
 
-impl Columns {
-    pub(super) fn of(header: &Header) -> Self {
-        let mut all: Vec<(String, Cell)> = Vec::new();
-        let mut add = |name: &str, cell: Cell| all.push((name.to_owned(), cell));
+impl PointColumns {
+    pub(super) fn of(header: &LasHeader) -> Self {
+        let mut all: Vec<(String, FieldLocation)> = Vec::new();
+        let mut add = |name: &str, cell: FieldLocation| all.push((name.to_owned(), cell));
         let axes = ["x", "y", "z"].into_iter();
         let maps = header.scale.into_iter().zip(header.offset);
         for (axis, (name, (scale, offset))) in axes.zip(maps).enumerate() {
             add(
                 name,
-                Cell::Scaled {
+                FieldLocation::Scaled {
                     at: 4 * axis,
                     kind: I4,
                     count: 1,
@@ -58,14 +58,14 @@ impl Columns {
             };
             let (scale, offset) = (of(SCALED, extra.scale, 1.0), of(OFFSET, extra.offset, 0.0));
             let cell = match is_scaled {
-                true => Cell::Scaled {
+                true => FieldLocation::Scaled {
                     at,
                     kind,
                     count,
                     scale,
                     offset,
                 },
-                false => Cell::Numbers { at, kind, count },
+                false => FieldLocation::Numbers { at, kind, count },
             };
             if count > 0 {
                 add(&extra.name(), cell);
@@ -74,7 +74,7 @@ impl Columns {
         }
         if let Some(count) = header.length.checked_sub(at).filter(|count| *count > 0) {
             let kind = U1;
-            add("extra_bytes", Cell::Numbers { at, kind, count });
+            add("extra_bytes", FieldLocation::Numbers { at, kind, count });
         }
         let fields = all.iter().map(|(name, cell)| {
             let text = match name.as_str() {
@@ -82,7 +82,9 @@ impl Columns {
                 _ => {
                     let mut extra = header.extra.iter();
                     let extra = extra.find(|extra| extra.name() == *name);
-                    extra.and_then(Described::of).and_then(|one| one.text())
+                    extra
+                        .and_then(ExtraBytesDescription::of)
+                        .and_then(|one| one.text())
                 }
             };
             let metadata = text.map(|text| (DESCRIPTION.to_owned(), text));
@@ -120,7 +122,7 @@ impl Columns {
 }
 
 /// The numbers and names of classes: the standard names of the point format, replaced by those in the file.
-fn classes(header: &Header) -> String {
+fn classes(header: &LasHeader) -> String {
     let mut names = fields::classes(header.format);
     names.extend(header.origin.classes.clone());
     let names: Vec<String> = names
@@ -130,7 +132,7 @@ fn classes(header: &Header) -> String {
     names.join(", ")
 }
 
-impl Cell {
+impl FieldLocation {
     fn item(self) -> DataType {
         match self {
             Self::Bits { .. } => DataType::UInt8,

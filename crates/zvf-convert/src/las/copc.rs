@@ -6,11 +6,11 @@ use std::ops::Range;
 use zerocopy::FromBytes;
 use zvf_sys::ReadAt;
 
-use super::chunk::{Chunk, MOST, bad};
-use super::header::Header;
+use super::chunk::{MOST, PointChunk, bad};
+use super::header::LasHeader;
 use super::layout::{CopcEntry, CopcInfo};
-use super::part::Part;
-use crate::error::{ConvertError, Place};
+use super::part::FilePart;
+use crate::error::{ConvertError, FilePlace};
 
 /// Most pages of the hierarchy that are read together, of at most [`MOST`] bytes.
 const PAGES: usize = 64;
@@ -20,14 +20,14 @@ const ENTRY: u64 = size_of::<CopcEntry>() as u64;
 const DEEPEST: i32 = 30;
 
 /// The cube of the whole file, and how far it is read.
-struct Tree<'p> {
+struct Octree<'p> {
     centre: [f64; 3],
     half: f64,
     /// How far rounding of coordinates can move a point out of its node.
     step: [f64; 3],
     /// The last level that is read.
     deepest: i32,
-    part: &'p Part,
+    part: &'p FilePart,
 }
 
 /// The chunks that may have points of a part, in the order of the file. Of servers all pages that the pages before refer to are requested together.
@@ -37,20 +37,20 @@ struct Tree<'p> {
 /// Malformed: pages or chunks that do not fit into the file, pages that refer to each other in circles, more points than the header states. Limit: a
 /// chunk of more than 256 MiB.
 pub(super) fn chunks(
-    header: &Header,
+    header: &LasHeader,
     record: &[u8],
-    part: &Part,
+    part: &FilePart,
     file: &dyn ReadAt,
-) -> Result<Vec<Chunk>, ConvertError> {
+) -> Result<Vec<PointChunk>, ConvertError> {
     let path = &header.path;
     let whole = |found: String, expected: &str| {
-        ConvertError::malformed(path, Place::Whole, found, expected)
+        ConvertError::malformed(path, FilePlace::Whole, found, expected)
     };
     let Ok((info, _)) = CopcInfo::read_from_prefix(record) else {
         let found = format!("a record of COPC of {} bytes", record.len());
         return Err(whole(found, "160"));
     };
-    let tree = Tree::of(&info, header, part).ok_or_else(|| {
+    let tree = Octree::of(&info, header, part).ok_or_else(|| {
         whole(
             "an octree of COPC without extent or spacing".to_owned(),
             "finite numbers above 0",
@@ -72,7 +72,7 @@ pub(super) fn chunks(
                 return Err(bad(path, at, found, expected));
             };
             if size > MOST {
-                let (place, what) = (Place::Byte(at), "bytes of a page of the hierarchy");
+                let (place, what) = (FilePlace::Byte(at), "bytes of a page of the hierarchy");
                 return Err(ConvertError::limit(path, place, what, MOST));
             }
             left = left.checked_sub(size).ok_or_else(|| {
@@ -125,7 +125,7 @@ pub(super) fn chunks(
                     return Err(bad(path, place, found, "one among the points"));
                 }
                 if size > MOST || count.saturating_mul(header.length as u64) > MOST {
-                    let place = Place::Byte(place);
+                    let place = FilePlace::Byte(place);
                     return Err(ConvertError::limit(path, place, "bytes of a chunk", MOST));
                 }
                 points = points.saturating_add(count);
@@ -134,7 +134,7 @@ pub(super) fn chunks(
                     let expected = format!("at most {}, as the header states", header.points);
                     return Err(bad(path, place, found, expected));
                 }
-                chunks.push(Chunk {
+                chunks.push(PointChunk {
                     at,
                     bytes: size,
                     points: count,
@@ -160,9 +160,9 @@ pub(super) fn read_ranges(file: &dyn ReadAt, ranges: &[Range<u64>]) -> io::Resul
     Ok(read)
 }
 
-impl<'p> Tree<'p> {
+impl<'p> Octree<'p> {
     /// The octree, unless its numbers make none.
-    fn of(info: &CopcInfo, header: &Header, part: &'p Part) -> Option<Self> {
+    fn of(info: &CopcInfo, header: &LasHeader, part: &'p FilePart) -> Option<Self> {
         let (half, spacing) = (info.half.get(), info.spacing.get());
         let centre = info.centre.map(|one| one.get());
         let is_finite = centre

@@ -24,10 +24,10 @@ pub(super) fn wkt(bytes: &[u8]) -> Option<Value> {
 }
 
 /// Keys of a GeoTIFF directory with inline values: number and value.
-pub(super) type Keys = Vec<(u16, u16)>;
+pub(super) type GeoKeys = Vec<(u16, u16)>;
 
 /// The keys of a directory with inline values. Keys with values in other records are left out.
-pub(super) fn keys(bytes: &[u8]) -> Option<Keys> {
+pub(super) fn keys(bytes: &[u8]) -> Option<GeoKeys> {
     let keys = GeoKey::several(bytes, bytes.len() / size_of::<GeoKey>())?;
     let keys = keys.iter().skip(1).filter(|key| key.location.get() == 0);
     Some(keys.map(|key| (key.id.get(), key.value.get())).collect())
@@ -87,7 +87,7 @@ pub(super) fn record(
 
 /// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys. Codes do not state the sort; it
 /// follows from the unit of the first axis and the ranges that GeoTIFF 1.0 reserves.
-fn of_codes(codes: &str, axes: &[Axis]) -> Result<Keys, &'static str> {
+fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
     let (horizontal, vertical) = match codes.split_once('+') {
         Some((horizontal, vertical)) => (horizontal, Some(vertical)),
         None => (codes, None),

@@ -9,8 +9,8 @@ use zvf_store::io::Merge;
 use zvf_sys::{ReadAt, RequestCost};
 
 use super::copc::{self, read_ranges};
-use super::header::Header;
-use super::part::Part;
+use super::header::LasHeader;
+use super::part::FilePart;
 use crate::{ConvertError, Options};
 
 /// Bytes of chunks that are requested at the same time; one request more may be larger.
@@ -39,15 +39,15 @@ pub fn fetch_part(
     let size = from.size().map_err(io)?;
     to.set_len(size).map_err(io)?;
     let file = Copied { from, to };
-    let mut cursor = Cursor {
+    let mut cursor = AheadReader {
         file: &file,
         size,
         at: 0,
         ahead: cost.ahead,
         window: (0, Vec::new()),
     };
-    let header = Header::of(path, size, &mut cursor)?;
-    let part = Part::of(options, &header)?;
+    let header = LasHeader::of(path, size, &mut cursor)?;
+    let part = FilePart::of(options, &header)?;
     let Some(info) = &header.copc else {
         return Ok(false);
     };
@@ -93,7 +93,7 @@ impl ReadAt for Copied<'_> {
 }
 
 /// A buffered reader: each request for bytes that are not held reads at least `ahead` bytes.
-struct Cursor<'f> {
+struct AheadReader<'f> {
     file: &'f dyn ReadAt,
     size: u64,
     at: u64,
@@ -102,7 +102,7 @@ struct Cursor<'f> {
     window: (u64, Vec<u8>),
 }
 
-impl Cursor<'_> {
+impl AheadReader<'_> {
     /// The bytes of the window from the position on.
     fn held(&self) -> &[u8] {
         let (start, bytes) = &self.window;
@@ -113,7 +113,7 @@ impl Cursor<'_> {
     }
 }
 
-impl Read for Cursor<'_> {
+impl Read for AheadReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.held().is_empty() {
             let wanted = self.ahead.max(out.len() as u64);
@@ -128,7 +128,7 @@ impl Read for Cursor<'_> {
     }
 }
 
-impl Seek for Cursor<'_> {
+impl Seek for AheadReader<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
             SeekFrom::Start(at) => Some(at),

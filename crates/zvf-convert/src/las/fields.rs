@@ -2,7 +2,7 @@
 
 /// The location of a column's value in a point.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Cell {
+pub(super) enum FieldLocation {
     /// Some bits of a byte.
     Bits { at: usize, shift: u8, mask: u8 },
     /// Numbers of a type of the record of extra bytes, 1 to 10.
@@ -29,9 +29,9 @@ pub(super) const F8: u8 = 10;
 pub(super) const LATE: u8 = 6;
 
 /// The fields of a point format by their names in laspy, without coordinates, waveforms and extra bytes.
-pub(super) fn of_format(format: u8) -> Vec<(&'static str, Cell)> {
-    let one = |at, kind| Cell::Numbers { at, kind, count: 1 };
-    let bits = |at, shift, mask| Cell::Bits { at, shift, mask };
+pub(super) fn of_format(format: u8) -> Vec<(&'static str, FieldLocation)> {
+    let one = |at, kind| FieldLocation::Numbers { at, kind, count: 1 };
+    let bits = |at, shift, mask| FieldLocation::Bits { at, shift, mask };
     let mut all = vec![("intensity", one(12, U2))];
     let is_late = format >= LATE;
     if is_late {
@@ -136,7 +136,7 @@ pub(super) const CLASS: &str = "classification";
 pub(super) const ANGLE_RANK: &str = "scan_angle_rank";
 pub(super) const TIME: &str = "gps_time";
 
-impl Cell {
+impl FieldLocation {
     /// The lowest and the highest whole number that a field holds; `None` for a float.
     pub(super) fn range(self) -> Option<(f64, f64)> {
         match self {

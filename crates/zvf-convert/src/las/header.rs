@@ -10,9 +10,9 @@ use zvf_format::layout::Wire;
 
 use super::crs;
 use super::fields::U1;
-use super::layout::{Extended, ExtraBytes, Head, Record, Tail, text};
+use super::layout::{Extended, ExtraBytes, HeaderExtension14, PublicHeader, VlrHead, text};
 use super::origin::{self, Origin};
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 
 /// Bytes of the points of each format.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
@@ -32,12 +32,12 @@ pub(super) const COMPRESSED: u8 = 0x80;
 /// Bits of the encoding: times are standard times; the CRS is WKT.
 pub(super) const STANDARD_TIME: u16 = 1;
 pub(super) const IS_WKT: u16 = 16;
-/// The first version with a [`Tail`].
+/// The first version with a [`HeaderExtension14`].
 pub(super) const LATEST: [u8; 2] = [1, 4];
 
 /// The header of a file, and the records that are used.
 #[derive(Debug, Clone)]
-pub(super) struct Header {
+pub(super) struct LasHeader {
     pub(super) path: PathBuf,
     /// Bytes of the file.
     pub(super) size: u64,
@@ -61,13 +61,13 @@ pub(super) struct Header {
     pub(super) origin: Origin,
     pub(super) crs: Option<Value>,
     /// The GeoTIFF keys, if the file has some.
-    pub(super) keys: Option<crs::Keys>,
+    pub(super) keys: Option<crs::GeoKeys>,
     /// Whether times are GPS standard times minus 10^9 seconds; else seconds of the week.
     pub(super) standard_time: bool,
     pub(super) notes: Vec<String>,
 }
 
-impl Header {
+impl LasHeader {
     pub(super) fn read(path: &Path) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
@@ -82,44 +82,44 @@ impl Header {
         mut file: &mut (impl Read + Seek),
     ) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
-        let head: Head = take(&mut file, path, "the header")?;
+        let head: PublicHeader = take(&mut file, path, "the header")?;
         let bad = |at: usize, found: String, expected: &str| {
-            ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
+            ConvertError::malformed(path, FilePlace::Byte(at as u64), found, expected)
         };
         if &head.signature != b"LASF" {
             let found = shown(&String::from_utf8_lossy(&head.signature));
-            return Err(bad(offset_of!(Head, signature), found, "\"LASF\""));
+            return Err(bad(offset_of!(PublicHeader, signature), found, "\"LASF\""));
         }
         let version = head.version;
         if !matches!(version, [1, 0..=4]) {
             let [major, minor] = version;
             let found = format!("version {major}.{minor}");
-            return Err(bad(offset_of!(Head, version), found, "1.0 to 1.4"));
+            return Err(bad(offset_of!(PublicHeader, version), found, "1.0 to 1.4"));
         }
         let (format, is_compressed) = (head.format & 0x3f, head.format & COMPRESSED != 0);
         let length = usize::from(head.length.get());
         let Some(&own) = SIZES.get(usize::from(format)) else {
             let found = format!("point format {format}");
-            return Err(bad(offset_of!(Head, format), found, "0 to 10"));
+            return Err(bad(offset_of!(PublicHeader, format), found, "0 to 10"));
         };
         if length < own {
             let found = format!("points of {length} bytes");
             let expected = format!("{own} or more, for point format {format}");
-            return Err(bad(offset_of!(Head, length), found, &expected));
+            return Err(bad(offset_of!(PublicHeader, length), found, &expected));
         }
         let (scale, offset) = (
             head.scale.map(|one| one.get()),
             head.offset.map(|one| one.get()),
         );
         for (values, at) in [
-            (scale, offset_of!(Head, scale)),
-            (offset, offset_of!(Head, offset)),
+            (scale, offset_of!(PublicHeader, scale)),
+            (offset, offset_of!(PublicHeader, offset)),
         ] {
             if let Some(value) = values.iter().find(|value| !value.is_finite()) {
                 return Err(bad(at, value.to_string(), "a finite number"));
             }
         }
-        let tail: Option<Tail> = match version == LATEST {
+        let tail: Option<HeaderExtension14> = match version == LATEST {
             true => Some(take(&mut file, path, "the header of version 1.4")?),
             false => None,
         };
@@ -152,7 +152,7 @@ impl Header {
         file.seek(SeekFrom::Start(u64::from(head.header_size.get())))
             .map_err(io)?;
         for _ in 0..head.records.get() {
-            let record: Record = take(&mut file, path, "a record")?;
+            let record: VlrHead = take(&mut file, path, "a record")?;
             let data = some(&mut file, path, u64::from(record.length.get()), "a record")?;
             header.record(&record.user, record.id.get(), data, &mut systems);
         }
@@ -169,7 +169,7 @@ impl Header {
                 }
                 let behind = file.stream_position().map_err(io)?.checked_add(length);
                 let Some(behind) = behind.filter(|behind| *behind <= size) else {
-                    let place = Place::Byte(size);
+                    let place = FilePlace::Byte(size);
                     let expected = format!("an extended record of {length} bytes");
                     let found = "the end of the file";
                     return Err(ConvertError::malformed(path, place, found, expected));
@@ -192,7 +192,7 @@ impl Header {
                 true => "compressed points without a record of laszip",
                 false => "a record of laszip beside points that are not compressed",
             };
-            let at = offset_of!(Head, format);
+            let at = offset_of!(PublicHeader, format);
             return Err(bad(at, found.to_owned(), "both or none"));
         }
         if let Some(one) = header.extra.iter().find(|one| one.data_type > 30) {
@@ -203,7 +203,7 @@ impl Header {
             );
             return Err(ConvertError::malformed(
                 path,
-                Place::Whole,
+                FilePlace::Whole,
                 found,
                 "a type up to 30",
             ));
@@ -213,7 +213,7 @@ impl Header {
         if described > extra {
             let found = format!("{extra} bytes after those of point format {format}");
             let expected = format!("{described}, as the record of extra bytes describes");
-            return Err(bad(offset_of!(Head, length), found, &expected));
+            return Err(bad(offset_of!(PublicHeader, length), found, &expected));
         }
         if matches!(format, 4 | 5 | 9 | 10) {
             header.notes.push("waveforms are not kept".to_owned());
@@ -336,6 +336,8 @@ fn some(
 }
 
 fn short(file: &mut impl Seek, path: &Path, what: &str) -> ConvertError {
-    let place = file.stream_position().map_or(Place::Whole, Place::Byte);
+    let place = file
+        .stream_position()
+        .map_or(FilePlace::Whole, FilePlace::Byte);
     ConvertError::malformed(path, place, "the end of the file", what)
 }

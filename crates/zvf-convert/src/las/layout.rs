@@ -4,7 +4,7 @@ use zerocopy::little_endian::{F64, I32, U16, U32, U64};
 
 zvf_format::layout! {
     /// The first 227 bytes of a file, of all versions.
-    pub struct Head: 227 {
+    pub struct PublicHeader: 227 {
         /// LASF
         pub signature: [u8; 4],
         /// number of the file, kept
@@ -44,7 +44,7 @@ zvf_format::layout! {
     }
 
     /// The fields that version 1.4 adds to the header.
-    pub struct Tail: 148 {
+    pub struct HeaderExtension14: 148 {
         /// first byte of the waveforms, of version 1.3 and later
         pub waveforms: U64,
         /// first byte of the extended records
@@ -58,7 +58,7 @@ zvf_format::layout! {
     }
 
     /// Head of a variable length record.
-    pub struct Record: 54 {
+    pub struct VlrHead: 54 {
         /// not used
         pub reserved: [u8; 2],
         /// who defined the record

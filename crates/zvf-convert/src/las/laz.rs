@@ -13,11 +13,11 @@ use laz::{DecompressionSelection, LazItem, LazItemType, LazVlr};
 use zvf_codec::isolate::isolate;
 use zvf_sys::FileAt;
 
-use super::chunk::{Chunk, MOST, bad};
+use super::chunk::{MOST, PointChunk, bad};
 use super::copc;
-use super::header::Header;
-use super::part::Part;
-use crate::error::{ConvertError, Place};
+use super::header::LasHeader;
+use super::part::FilePart;
+use crate::error::{ConvertError, FilePlace};
 
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
@@ -25,9 +25,9 @@ const AT_ONCE: usize = 8;
 /// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. Unless `all` is set, point formats
 /// that compress each field for itself (6 to 10) have only x, y and z decompressed, and zeros in other fields.
 pub(super) fn read(
-    header: &Header,
+    header: &LasHeader,
     record: &[u8],
-    part: &Part,
+    part: &FilePart,
     all: bool,
     take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
@@ -79,12 +79,12 @@ pub(super) fn read(
 }
 
 /// The description of the compression, if its parts make up a point.
-fn description(header: &Header, record: &[u8]) -> Result<LazVlr, ConvertError> {
+fn description(header: &LasHeader, record: &[u8]) -> Result<LazVlr, ConvertError> {
     let path = &header.path;
     let wrong = |found: String, expected: String| {
         ConvertError::malformed(
             path,
-            Place::Whole,
+            FilePlace::Whole,
             format!("a record of laszip with {found}"),
             expected,
         )
@@ -121,10 +121,10 @@ fn size(item: &LazItem) -> u16 {
 
 /// The chunks of a file, each inside it.
 fn table(
-    header: &Header,
+    header: &LasHeader,
     vlr: &LazVlr,
     file: &mut std::fs::File,
-) -> Result<Vec<Chunk>, ConvertError> {
+) -> Result<Vec<PointChunk>, ConvertError> {
     let (path, first) = (&header.path, header.first);
     let io = |error| ConvertError::io(path, error);
     let mut number = |at: u64| -> Result<[u8; 8], ConvertError> {
@@ -190,13 +190,13 @@ fn table(
         if length > MOST || entry.byte_count > MOST {
             return Err(ConvertError::limit(
                 path,
-                Place::Byte(at),
+                FilePlace::Byte(at),
                 "bytes of a chunk",
                 MOST,
             ));
         }
         if points > 0 {
-            chunks.push(Chunk {
+            chunks.push(PointChunk {
                 at,
                 bytes: entry.byte_count,
                 points,

@@ -7,8 +7,8 @@ use chrono::{Datelike, NaiveDate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
-use super::layout::{ExtraBytes, Head, text};
-use super::steps::Steps;
+use super::layout::{ExtraBytes, PublicHeader, text};
+use super::steps::ScaleOffset;
 
 /// Names of members of a stored header.
 pub(super) const SOURCE_ID: &str = "file_source_id";
@@ -35,7 +35,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    pub(super) fn of(head: &Head) -> Self {
+    pub(super) fn of(head: &PublicHeader) -> Self {
         Self {
             source_id: head.source.get(),
             guid: head.guid,
@@ -142,7 +142,7 @@ pub(super) fn guid_bytes(value: &Value) -> Option<[u8; 16]> {
 
 /// The description of extra bytes that a store keeps besides their name and values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Described {
+pub(super) struct ExtraBytesDescription {
     pub(super) name: String,
     pub(super) data_type: u8,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -161,9 +161,10 @@ pub(super) struct Described {
 }
 
 /// The descriptions of extra bytes of a stored header.
-pub(super) fn stored_described(value: &Value) -> Option<Vec<Described>> {
-    let all: Vec<Described> = serde_json::from_value(value.clone()).ok()?;
-    let fits = |one: &Described| one.data_type <= LAST_TYPE && one.description.len() <= 32;
+pub(super) fn stored_described(value: &Value) -> Option<Vec<ExtraBytesDescription>> {
+    let all: Vec<ExtraBytesDescription> = serde_json::from_value(value.clone()).ok()?;
+    let fits =
+        |one: &ExtraBytesDescription| one.data_type <= LAST_TYPE && one.description.len() <= 32;
     all.iter().all(fits).then_some(all)
 }
 
@@ -184,7 +185,7 @@ impl ExtraBytes {
     }
 }
 
-impl Described {
+impl ExtraBytesDescription {
     /// What extra bytes state besides name and type; `None` if it is nothing.
     pub(super) fn of(extra: &ExtraBytes) -> Option<Self> {
         let is_number = extra.data_type != 0;
@@ -258,14 +259,14 @@ impl Described {
     }
 
     /// Factors and summands of the numbers of a value.
-    pub(super) fn steps(&self) -> [Steps; 3] {
+    pub(super) fn steps(&self) -> [ScaleOffset; 3] {
         let (scale, offset) = (
             self.scale.unwrap_or([1.0; 3]),
             self.offset.unwrap_or_default(),
         );
         let [a, b, c] = scale;
         let [x, y, z] = offset;
-        [(a, x), (b, y), (c, z)].map(|(scale, offset)| Steps { scale, offset })
+        [(a, x), (b, y), (c, z)].map(|(scale, offset)| ScaleOffset { scale, offset })
     }
 
     /// The lowest and highest number of the type, of whole ones, as far as float64 has all between.

@@ -23,7 +23,7 @@ const MOST: usize = 64 << 20;
 const AT_ONCE: usize = 8;
 
 /// The compressor of a file.
-pub(super) struct Chunks {
+pub(super) struct LazCompressor {
     vlr: LazVlr,
     /// Bytes of a point, and of the points of a chunk.
     length: usize,
@@ -34,7 +34,7 @@ pub(super) struct Chunks {
     table: ChunkTable,
 }
 
-impl Chunks {
+impl LazCompressor {
     /// # Errors
     /// Bug: a point format that does not exist.
     pub(super) fn new(format: u8, length: usize, extra: u16) -> Result<Self, ConvertError> {

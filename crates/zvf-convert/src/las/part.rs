@@ -2,24 +2,24 @@
 
 use zvf_query::BBox;
 
-use super::header::Header;
+use super::header::LasHeader;
 use crate::ConvertError;
 use crate::options::Options;
 
 /// The part of a file that is read; by default all of it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Part {
+pub(super) struct FilePart {
     /// Box in coordinates of the file, of three axes, both ends included.
     bbox: Option<BBox>,
     /// Largest spacing of the last level that is read.
     pub(super) resolution: Option<f64>,
 }
 
-impl Part {
+impl FilePart {
     /// # Errors
     ///
     /// Misuse: a box of other axes, a resolution that is no number above 0, or for a file without an index of COPC.
-    pub(super) fn of(options: &Options, header: &Header) -> Result<Self, ConvertError> {
+    pub(super) fn of(options: &Options, header: &LasHeader) -> Result<Self, ConvertError> {
         let (bbox, resolution) = (options.bbox.clone(), options.resolution);
         if let Some(bbox) = bbox.as_ref().filter(|bbox| bbox.dims() != 3) {
             let found = format!("{} axes", bbox.dims());
@@ -54,7 +54,11 @@ impl Part {
     }
 
     /// The points that are in the box, of whole ones.
-    pub(super) fn keep<'p>(&self, points: &'p [u8], header: &Header) -> std::borrow::Cow<'p, [u8]> {
+    pub(super) fn keep<'p>(
+        &self,
+        points: &'p [u8],
+        header: &LasHeader,
+    ) -> std::borrow::Cow<'p, [u8]> {
         let Some(bbox) = &self.bbox else {
             return points.into();
         };

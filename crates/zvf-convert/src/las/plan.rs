@@ -8,16 +8,16 @@ use zvf_query::Table;
 use zvf_store::Store;
 use zvf_write::{JsonObject, narrow};
 
-use super::crs::Keys;
-use super::fields::{ANGLE_RANK, CLASS, Cell, LATE, RETURN, RETURNS, TIME, of_format};
+use super::crs::GeoKeys;
+use super::fields::{ANGLE_RANK, CLASS, FieldLocation, LATE, RETURN, RETURNS, TIME, of_format};
 use super::header::{LATEST, SIZES};
 use super::layout::ExtraBytes;
-use super::origin::{self, Described, Origin};
+use super::origin::{self, ExtraBytesDescription, Origin};
 use super::read::{KEYS, STANDARD, WEEK};
-use super::steps::Steps;
+use super::steps::ScaleOffset;
 use crate::ConvertError;
-use crate::export::job::Batches;
-use crate::export::schemas::{Schemas, attribute};
+use crate::export::job::BatchReceiver;
+use crate::export::schemas::{ExportSchemas, attribute};
 use crate::numbers::{Floats, floats, positions, shape};
 
 /// Names of the axes.
@@ -39,19 +39,19 @@ pub(super) const WAY_OUT: &str = "--attributes leaves columns out";
 
 /// The header of the file that the store was made from, member by member.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct OriginalHeader {
     version: Option<[u8; 2]>,
     format: Option<u8>,
-    steps: Option<[Steps; 3]>,
+    steps: Option<[ScaleOffset; 3]>,
     pub(super) standard_time: Option<bool>,
-    pub(super) keys: Option<Keys>,
+    pub(super) keys: Option<GeoKeys>,
     pub(super) origin: Origin,
-    described: Vec<Described>,
+    described: Vec<ExtraBytesDescription>,
     /// Members with values that an import never writes.
     pub(super) odd: Vec<&'static str>,
 }
 
-impl Kept {
+impl OriginalHeader {
     /// # Errors
     /// As the store.
     pub(super) async fn of(store: &Store) -> Result<Self, ConvertError> {
@@ -80,7 +80,7 @@ impl Kept {
         });
         let offset = kept.member(members, "offset", three);
         kept.steps = scale.zip(offset).map(|([a, b, c], [x, y, z])| {
-            [(a, x), (b, y), (c, z)].map(|(scale, offset)| Steps { scale, offset })
+            [(a, x), (b, y), (c, z)].map(|(scale, offset)| ScaleOffset { scale, offset })
         });
         kept.standard_time = kept.member(members, "gps_time", |value| match value.as_str()? {
             STANDARD => Some(true),
@@ -127,7 +127,7 @@ impl Kept {
 
 /// The coordinates of an axis.
 #[derive(Debug, Clone, Copy)]
-struct Axis {
+struct AxisCoordinates {
     low: f64,
     high: f64,
     /// Whether the scale of the header represents all of them.
@@ -140,17 +140,17 @@ struct Axis {
 
 /// The result of the first pass: coordinates, and the values that determine the point format.
 #[derive(Debug)]
-pub(super) struct Survey<'a> {
-    kept: &'a Kept,
+pub(super) struct PointSurvey<'a> {
+    kept: &'a OriginalHeader,
     element: DataType,
-    axes: [Axis; 3],
+    axes: [AxisCoordinates; 3],
     rows: u64,
     /// Whether a value needs a late point format.
     is_late: bool,
     /// Vertices that belong to no object.
     pub(super) ownerless: u64,
     /// Columns whose values are whole numbers of the scale that the header states, as far as they were seen.
-    pub(super) scaled: Vec<(String, &'a Described)>,
+    pub(super) scaled: Vec<(String, &'a ExtraBytesDescription)>,
 }
 
 /// The spacing of numbers with so many decimals.
@@ -161,14 +161,17 @@ fn spacing(decimals: i32) -> f64 {
     }
 }
 
-impl<'a> Survey<'a> {
+impl<'a> PointSurvey<'a> {
     /// # Errors
     /// Bug: vertices without positions.
-    pub(super) fn new(schemas: &Schemas, kept: &'a Kept) -> Result<Self, ConvertError> {
+    pub(super) fn new(
+        schemas: &ExportSchemas,
+        kept: &'a OriginalHeader,
+    ) -> Result<Self, ConvertError> {
         let field = schemas.vertices.field_with_name("position").ok();
         let field = field.or_bug("vertices without positions")?;
         let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
-        let scaled = |one: &'a Described| {
+        let scaled = |one: &'a ExtraBytesDescription| {
             let fields = schemas.vertices.fields().iter();
             let mut fields = fields
                 .filter(|field| field.name() != "position" && attribute(field.name()) == one.name);
@@ -176,7 +179,7 @@ impl<'a> Survey<'a> {
             let fits = shape(field.data_type()) == Some((one.count(), &DataType::Float64));
             (fits && one.range().is_some() && one.is_scaled()).then(|| (field.name().clone(), one))
         };
-        let axis = Axis {
+        let axis = AxisCoordinates {
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
             is_kept: kept.steps.is_some(),
@@ -226,7 +229,7 @@ impl<'a> Survey<'a> {
     ///
     /// # Errors
     /// Misuse: coordinates that 32-bit integers do not hold.
-    fn steps(&self, at: usize) -> Result<Steps, ConvertError> {
+    fn steps(&self, at: usize) -> Result<ScaleOffset, ConvertError> {
         let axis = self.axes.get(at).or_bug("an axis beyond the third")?;
         let kept = self.kept.steps.as_ref().and_then(|steps| steps.get(at));
         if let Some(kept) = kept.filter(|_| axis.is_kept) {
@@ -234,12 +237,12 @@ impl<'a> Survey<'a> {
         }
         if self.rows == 0 {
             let (scale, offset) = (0.001, 0.0);
-            return Ok(Steps { scale, offset });
+            return Ok(ScaleOffset { scale, offset });
         }
         let middle = (axis.low / 2.0 + axis.high / 2.0).round();
         let fits = |decimals: i32| {
             let scale = spacing(decimals);
-            let tried = [0.0, middle].map(|offset| Steps { scale, offset });
+            let tried = [0.0, middle].map(|offset| ScaleOffset { scale, offset });
             let mut tried = tried.into_iter();
             tried
                 .find(|steps| steps.number(axis.low).is_some() && steps.number(axis.high).is_some())
@@ -277,8 +280,8 @@ pub(super) fn name(at: usize) -> &'static str {
     AXES.get(at).copied().unwrap_or("axis")
 }
 
-impl Batches for Survey<'_> {
-    fn schemas(&mut self, _: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for PointSurvey<'_> {
+    fn schemas(&mut self, _: &ExportSchemas) -> Result<(), ConvertError> {
         Ok(())
     }
 
@@ -329,7 +332,7 @@ impl Batches for Survey<'_> {
 #[derive(Debug)]
 pub(super) enum Put {
     /// Into a field.
-    Field { column: String, cell: Cell },
+    Field { column: String, cell: FieldLocation },
     /// Into extra bytes at `at`: `size` bytes of each row, from its byte `from`.
     Extra {
         column: String,
@@ -341,18 +344,18 @@ pub(super) enum Put {
     Scaled {
         column: String,
         at: usize,
-        described: Described,
+        described: ExtraBytesDescription,
     },
 }
 
 /// The plan of a file.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PointPlan {
     pub(super) version: [u8; 2],
     pub(super) format: u8,
     /// Bytes of a point, with the extra ones.
     pub(super) length: usize,
-    pub(super) steps: [Steps; 3],
+    pub(super) steps: [ScaleOffset; 3],
     /// Type of the stored coordinates.
     pub(super) element: DataType,
     pub(super) puts: Vec<Put>,
@@ -362,13 +365,16 @@ pub(super) struct Plan {
     /// Columns that are not numeric.
     pub(super) others: Vec<String>,
     /// The extra bytes that the header describes.
-    described: Vec<Described>,
+    described: Vec<ExtraBytesDescription>,
 }
 
-impl Plan {
+impl PointPlan {
     /// # Errors
     /// Misuse: data that a LAS file cannot represent.
-    pub(super) fn of(survey: &Survey<'_>, schemas: &Schemas) -> Result<Self, ConvertError> {
+    pub(super) fn of(
+        survey: &PointSurvey<'_>,
+        schemas: &ExportSchemas,
+    ) -> Result<Self, ConvertError> {
         let single = |field: &Field| {
             !matches!(field.data_type(), DataType::FixedSizeList(..))
                 && shape(field.data_type()).is_some()
@@ -453,7 +459,11 @@ impl Plan {
     }
 
     /// Adds a column of whole numbers of a scale.
-    fn add_scaled(&mut self, column: &str, one: &Described) -> Result<(), ConvertError> {
+    fn add_scaled(
+        &mut self,
+        column: &str,
+        one: &ExtraBytesDescription,
+    ) -> Result<(), ConvertError> {
         let mut extra = self.named(attribute(column), one.data_type, 0)?;
         one.put(&mut extra);
         let (at, size) = (self.length, extra.size());
@@ -518,7 +528,7 @@ impl Plan {
     }
 }
 
-impl Survey<'_> {
+impl PointSurvey<'_> {
     /// The point format of the header if it has all fields of the store, else the smallest one that has them.
     fn format(&self, has: &dyn Fn(&str) -> bool) -> u8 {
         let mut known: Vec<&str> = Vec::new();
@@ -556,7 +566,7 @@ impl Survey<'_> {
     }
 
     /// Whether `gps_time` is standard time, and whether the header states it.
-    pub(super) fn time(&self, plan: &Plan) -> (bool, bool) {
+    pub(super) fn time(&self, plan: &PointPlan) -> (bool, bool) {
         let has = of_format(plan.format).iter().any(|(name, _)| *name == TIME);
         let is_written = has && !plan.missing.contains(&TIME);
         (

@@ -5,7 +5,7 @@ use super::origin::{MAX, MIN};
 
 /// The numbers of an entry of extra bytes whose range is stated. Those that mark missing values, and NaN, do not count.
 #[derive(Debug)]
-pub(super) struct Range {
+pub(super) struct ExtraBytesRange {
     /// Index of the entry.
     entry: usize,
     /// First byte in a point.
@@ -18,7 +18,7 @@ pub(super) struct Range {
     found: Vec<Option<[i128; 2]>>,
 }
 
-impl Range {
+impl ExtraBytesRange {
     /// The entries that state a range; the first entry is at byte `at` of a point. `None` for an entry of numbers without bytes: a bug.
     pub(super) fn of(extra: &[ExtraBytes], mut at: usize) -> Option<Vec<Self>> {
         let mut all = Vec::new();

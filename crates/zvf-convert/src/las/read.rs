@@ -7,31 +7,31 @@ use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
 
-use super::columns::Columns;
-use super::header::Header;
-use super::origin::{Described, EXTRA_BYTES};
-use super::part::Part;
-use crate::error::{ConvertError, Place};
+use super::columns::PointColumns;
+use super::header::LasHeader;
+use super::origin::{EXTRA_BYTES, ExtraBytesDescription};
+use super::part::FilePart;
+use crate::error::{ConvertError, FilePlace};
 use crate::options::Options;
-use crate::records::source::{Source, TakeBatch};
+use crate::records::source::{TableSource, TakeBatch};
 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Las {
-    header: Header,
-    columns: Columns,
-    part: Part,
+    header: LasHeader,
+    columns: PointColumns,
+    part: FilePart,
 }
 
 impl Las {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
-        let mut header = Header::read(path)?;
-        let part = Part::of(options, &header)?;
+        let mut header = LasHeader::read(path)?;
+        let part = FilePart::of(options, &header)?;
         if !part.is_whole() {
             let note = format!("a part of the {} points of the file", header.points);
             header.notes.push(note);
         }
-        let columns = Columns::of(&header);
+        let columns = PointColumns::of(&header);
         Ok(Self {
             header,
             columns,
@@ -68,7 +68,7 @@ impl Las {
         let end = bytes.and_then(|bytes| bytes.checked_add(header.first));
         if end.is_none_or(|end| end > header.size) {
             let expected = format!("{} points from byte {}", header.points, header.first);
-            let place = Place::Byte(header.size);
+            let place = FilePlace::Byte(header.size);
             return Err(ConvertError::malformed(
                 path,
                 place,
@@ -86,7 +86,7 @@ impl Las {
             block.clear();
             let read = (&mut file).take(count * length).read_to_end(&mut block);
             if read.map_err(io)? as u64 != count * length {
-                let place = Place::Byte(header.size);
+                let place = FilePlace::Byte(header.size);
                 return Err(ConvertError::malformed(
                     path,
                     place,
@@ -101,7 +101,7 @@ impl Las {
     }
 }
 
-impl Source for Las {
+impl TableSource for Las {
     fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.columns.schema)
     }
@@ -152,7 +152,11 @@ impl Source for Las {
         }
         if let Some(members) = members.as_object_mut() {
             header.origin.add_to(members);
-            let described: Vec<Described> = header.extra.iter().filter_map(Described::of).collect();
+            let described: Vec<ExtraBytesDescription> = header
+                .extra
+                .iter()
+                .filter_map(ExtraBytesDescription::of)
+                .collect();
             if !described.is_empty() {
                 members.insert(EXTRA_BYTES.to_owned(), json!(described));
             }

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 /// A scale and an offset: the coordinate of a number is `number * scale + offset`, as the reader computes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Steps {
+pub(super) struct ScaleOffset {
     pub(super) scale: f64,
     pub(super) offset: f64,
 }
 
-impl Steps {
+impl ScaleOffset {
     /// The nearest number of a coordinate; `None` beyond 32 bits.
     pub(super) fn number(self, coordinate: f64) -> Option<i32> {
         let number = self.whole(coordinate, f64::from(i32::MIN)..=f64::from(i32::MAX))?;

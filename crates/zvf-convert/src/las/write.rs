@@ -20,24 +20,26 @@ use zvf_store::Names;
 use super::crs;
 use super::fields::{LATE, RETURN, RETURNS, of_format};
 use super::header::{CLASSES, COMPRESSED, EXTRA, IS_WKT, LATEST, PROJECTION, SIZES, STANDARD_TIME};
-use super::layout::{Head, Record, Tail};
+use super::layout::{HeaderExtension14, PublicHeader, VlrHead};
 use super::origin::Origin;
 #[cfg(feature = "laz")]
-use super::pack::Chunks;
-use super::plan::{Kept, LONGEST, NARROW, Plan, Put, Survey, WAY_OUT, name, too_long};
-use super::ranges::Range;
-use crate::export::job::{ALL, Batches, Job, VERTICES};
-use crate::export::schemas::{Schemas, attribute};
+use super::pack::LazCompressor;
+use super::plan::{
+    LONGEST, NARROW, OriginalHeader, PointPlan, PointSurvey, Put, WAY_OUT, name, too_long,
+};
+use super::ranges::ExtraBytesRange;
+use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
+use crate::export::schemas::{ExportSchemas, attribute};
 use crate::numbers::{Floats, floats, positions, without_nulls};
 use crate::output::raw::write_raw;
 use crate::{ConvertError, Format};
 
 /// Bytes of the head of version 1.3, with the place of the waveforms.
-const HEAD_OF_1_3: usize = size_of::<Head>() + size_of::<U64>();
+const HEAD_OF_1_3: usize = size_of::<PublicHeader>() + size_of::<U64>();
 /// Version 1.0 has these bytes before the points.
 const POINTS_OF_1_0: [u8; 2] = [0xdd, 0xcc];
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     #[cfg(not(feature = "laz"))]
     if job.format == Format::Laz {
         let expected = "LAS, or a program that was built with the feature `laz`";
@@ -50,9 +52,9 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let several = job.ids().await?.is_some_and(|ids| ids.len() > 1);
     let mut all = job.flat(several);
     all.outputs = ALL;
-    let schemas = Schemas::of(&query(job.store, all.clone()).await?);
-    let kept = Kept::of(job.store).await?;
-    let mut survey = Survey::new(&schemas, &kept)?;
+    let schemas = ExportSchemas::of(&query(job.store, all.clone()).await?);
+    let kept = OriginalHeader::of(job.store).await?;
+    let mut survey = PointSurvey::new(&schemas, &kept)?;
     let mut first = all.clone();
     first.outputs = VERTICES;
     let has = |name: &&str| schemas.vertices.field_with_name(name).is_ok();
@@ -61,7 +63,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let scaled = survey.scaled.iter().map(|(_, one)| one.name.clone());
     first.attributes = Names::List(decisive.chain(scaled).collect());
     job.run(first, &mut survey).await?;
-    let plan = Plan::of(&survey, &schemas)?;
+    let plan = PointPlan::of(&survey, &schemas)?;
     let (standard_time, is_known) = survey.time(&plan);
     let crs = system(job, &kept);
     notes(job, &plan, &kept, &schemas);
@@ -74,7 +76,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if !is_known {
         job.note("gps_time is written as seconds of the week: no header of the store says that it is standard time");
     }
-    let mut points = Points::begin(job, plan, standard_time, crs, kept.origin)?;
+    let mut points = PointWriter::begin(job, plan, standard_time, crs, kept.origin)?;
     job.run(all, &mut points).await?;
     (job.done.vertices, job.done.objects) = (points.rows, points.objects);
     let rounded = points.finish()?;
@@ -88,7 +90,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// The record of the CRS; if there is none, a note says why.
-fn system(job: &mut Job<'_>, kept: &Kept) -> Option<(u16, Vec<u8>)> {
+fn system(job: &mut ExportState<'_>, kept: &OriginalHeader) -> Option<(u16, Vec<u8>)> {
     let root = job.store.root();
     let Some(Value::String(crs)) = &root.zarr_vectors.crs else {
         // A store without a CRS may have a frame, which the export handles for all formats.
@@ -110,7 +112,12 @@ fn system(job: &mut Job<'_>, kept: &Kept) -> Option<(u16, Vec<u8>)> {
 }
 
 /// Adds notes about data that the file cannot store, and about required fields that the store lacks.
-fn notes(job: &mut Job<'_>, plan: &Plan, kept: &Kept, schemas: &Schemas) {
+fn notes(
+    job: &mut ExportState<'_>,
+    plan: &PointPlan,
+    kept: &OriginalHeader,
+    schemas: &ExportSchemas,
+) {
     let others = plan.others.iter().map(String::as_str);
     job.not_kept("attributes of vertices that are no numbers", others);
     job.not_kept("attributes of objects", schemas.object_attributes());
@@ -134,7 +141,7 @@ fn notes(job: &mut Job<'_>, plan: &Plan, kept: &Kept, schemas: &Schemas) {
     }
 }
 
-impl Plan {
+impl PointPlan {
     /// Whether the store has no returns, which a file counts from 1.
     fn has_no_returns(&self) -> bool {
         [RETURN, RETURNS]
@@ -144,10 +151,10 @@ impl Plan {
 }
 
 /// Writes the records and points after the header.
-struct Points<'a> {
+struct PointWriter<'a> {
     path: &'a Path,
     file: BufWriter<File>,
-    plan: Plan,
+    plan: PointPlan,
     is_packed: bool,
     origin: Origin,
     encoding: u16,
@@ -156,29 +163,29 @@ struct Points<'a> {
     first: u64,
     /// First byte of the descriptions of extra bytes.
     extra_at: u64,
-    ranges: Vec<Range>,
+    ranges: Vec<ExtraBytesRange>,
     #[cfg(feature = "laz")]
-    chunks: Option<Chunks>,
+    chunks: Option<LazCompressor>,
     rows: u64,
     objects: u64,
     returns: [u64; 15],
     /// For each axis, the lowest and highest coordinate as a reader computes them, and the largest difference from the store.
-    extent: [Extent; 3],
+    extent: [AxisExtent; 3],
     block: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct AxisExtent {
     low: f64,
     high: f64,
     off: f64,
 }
 
-impl<'a> Points<'a> {
+impl<'a> PointWriter<'a> {
     /// Reserves space for the header and writes the records.
     fn begin(
-        job: &Job<'a>,
-        plan: Plan,
+        job: &ExportState<'a>,
+        plan: PointPlan,
         standard_time: bool,
         crs: Option<(u16, Vec<u8>)>,
         origin: Origin,
@@ -190,7 +197,7 @@ impl<'a> Points<'a> {
             let length = u16::try_from(data.len());
             let length =
                 length.map_err(|_| too_long(format!("{} bytes of descriptions", data.len())))?;
-            let record = Record {
+            let record = VlrHead {
                 reserved: [0; 2],
                 user: padded(user),
                 id: id.into(),
@@ -210,7 +217,7 @@ impl<'a> Points<'a> {
             let extra = plan.length.checked_sub(own);
             let extra = extra.and_then(|extra| u16::try_from(extra).ok());
             let extra = extra.or_bug("a point shorter than its format")?;
-            let chunks = Chunks::new(plan.format, plan.length, extra)?;
+            let chunks = LazCompressor::new(plan.format, plan.length, extra)?;
             add(super::header::LASZIP, &chunks.record(job.path)?)?;
             Some(chunks)
         } else {
@@ -245,14 +252,14 @@ impl<'a> Points<'a> {
             records: count,
             first: (plan.head() + records.len()) as u64,
             extra_at: extra_at as u64,
-            ranges: Range::of(&plan.extra, own).or_bug("extra bytes without bytes")?,
+            ranges: ExtraBytesRange::of(&plan.extra, own).or_bug("extra bytes without bytes")?,
             plan,
             #[cfg(feature = "laz")]
             chunks,
             rows: 0,
             objects: 0,
             returns: [0; 15],
-            extent: [Extent {
+            extent: [AxisExtent {
                 low: f64::INFINITY,
                 high: f64::NEG_INFINITY,
                 off: 0.0,
@@ -292,7 +299,7 @@ impl<'a> Points<'a> {
                 };
                 *place = number.to_le_bytes();
                 let back = steps.coordinate(number);
-                if !Survey::same(&self.plan.element, back, *coordinate) {
+                if !PointSurvey::same(&self.plan.element, back, *coordinate) {
                     extent.off = extent.off.max((back - coordinate).abs());
                 }
                 extent.low = extent.low.min(back);
@@ -454,7 +461,7 @@ impl<'a> Points<'a> {
             .map_err(|error| ConvertError::io(self.path, error))?;
         let rounded = self.extent.iter().enumerate();
         let rounded = rounded.filter(|(_, extent)| extent.off > 0.0);
-        let text = |(at, extent): (usize, &Extent)| format!("{} {:.1e}", name(at), extent.off);
+        let text = |(at, extent): (usize, &AxisExtent)| format!("{} {:.1e}", name(at), extent.off);
         Ok(rounded.map(text).collect())
     }
 
@@ -490,7 +497,7 @@ impl<'a> Points<'a> {
         for (to, from) in bounds.iter_mut().zip([x, y, z].into_iter().flatten()) {
             *to = from;
         }
-        let head = Head {
+        let head = PublicHeader {
             signature: *b"LASF",
             source: origin.source_id.into(),
             encoding: self.encoding.into(),
@@ -510,7 +517,7 @@ impl<'a> Points<'a> {
             offset: plan.steps.map(|steps| steps.offset.into()),
             bounds,
         };
-        let tail = Tail {
+        let tail = HeaderExtension14 {
             waveforms: 0.into(),
             first_extended: 0.into(),
             extended: 0.into(),
@@ -524,13 +531,13 @@ impl<'a> Points<'a> {
     }
 }
 
-impl Plan {
+impl PointPlan {
     /// Bytes of the head.
     fn head(&self) -> usize {
         match self.version {
-            LATEST => size_of::<Head>() + size_of::<Tail>(),
+            LATEST => size_of::<PublicHeader>() + size_of::<HeaderExtension14>(),
             [1, 3] => HEAD_OF_1_3,
-            _ => size_of::<Head>(),
+            _ => size_of::<PublicHeader>(),
         }
     }
 }
@@ -583,8 +590,8 @@ fn raw(column: &ArrayRef) -> Result<std::io::Result<Vec<u8>>, usize> {
     })
 }
 
-impl Batches for Points<'_> {
-    fn schemas(&mut self, _: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for PointWriter<'_> {
+    fn schemas(&mut self, _: &ExportSchemas) -> Result<(), ConvertError> {
         Ok(())
     }
 

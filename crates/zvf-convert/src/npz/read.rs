@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 use zvf_query::numbers::elements;
 use zvf_write::{Axis, Kind};
 
-use crate::archive::{Archive, Member};
-use crate::error::{ConvertError, Place, shown};
-use crate::npy::{Header, Parts, read_texts};
+use crate::archive::{Archive, ArchiveMember};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::npy::{NpyHeader, NpyRows, read_texts};
 use crate::numbers::{floats, whole_number};
 use crate::output;
-use crate::records::source::{AXES, OBJECT, Source, TakeBatch, TakeLink};
+use crate::records::source::{AXES, OBJECT, TableSource, TakeBatch, TakeLink};
 
 /// The name of positions in the table.
 const POSITIONS: &str = "positions";
@@ -41,8 +41,8 @@ pub(crate) struct Npz {
     archive: Archive,
     schema: SchemaRef,
     rows: u64,
-    columns: Vec<(Member, Header)>,
-    links: Option<(Member, Header, Kind)>,
+    columns: Vec<(ArchiveMember, NpyHeader)>,
+    links: Option<(ArchiveMember, NpyHeader, Kind)>,
     notes: Vec<String>,
 }
 
@@ -50,7 +50,12 @@ impl Npz {
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
         let archive = Archive::open(path)?;
         let bad = |found: String, expected: &str| {
-            Err(ConvertError::malformed(path, Place::Whole, found, expected))
+            Err(ConvertError::malformed(
+                path,
+                FilePlace::Whole,
+                found,
+                expected,
+            ))
         };
         let Some(positions) = archive.find("positions.npy") else {
             return bad("no array positions".to_owned(), "one, (N, D)");
@@ -141,7 +146,13 @@ impl Npz {
 struct AxisTexts([Option<Vec<String>>; 3]);
 
 impl AxisTexts {
-    fn take(&mut self, at: usize, texts: Vec<String>, positions: &Header, notes: &mut Vec<String>) {
+    fn take(
+        &mut self,
+        at: usize,
+        texts: Vec<String>,
+        positions: &NpyHeader,
+        notes: &mut Vec<String>,
+    ) {
         let axes = match positions.column() {
             DataType::FixedSizeList(_, width) => usize::try_from(width).unwrap_or_default(),
             _ => 1,
@@ -205,9 +216,9 @@ impl AxisTexts {
 }
 
 /// The header of an array, checked against the size of its member.
-fn header(archive: &Archive, member: &Member) -> Result<Header, ConvertError> {
+fn header(archive: &Archive, member: &ArchiveMember) -> Result<NpyHeader, ConvertError> {
     let mut bytes = archive.read(member)?;
-    let header = Header::read(&mut bytes)?;
+    let header = NpyHeader::read(&mut bytes)?;
     let size = header.row_bytes().and_then(|row| u64::try_from(row).ok());
     let wanted = size.and_then(|row| row.checked_mul(header.rows));
     let wanted = wanted.and_then(|size| size.checked_add(bytes.at()));
@@ -218,7 +229,7 @@ fn header(archive: &Archive, member: &Member) -> Result<Header, ConvertError> {
     Ok(header)
 }
 
-impl Source for Npz {
+impl TableSource for Npz {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -226,7 +237,7 @@ impl Source for Npz {
     fn vertices(&self, batch: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
         let mut open = Vec::new();
         for (member, header) in &self.columns {
-            open.push(Parts::open(header, &mut || self.archive.read(member))?);
+            open.push(NpyRows::open(header, &mut || self.archive.read(member))?);
         }
         let batch = self.columns.iter().map(|(_, header)| header.at_most(batch));
         let batch = batch.min().unwrap_or(1);
@@ -243,7 +254,7 @@ impl Source for Npz {
             let table = table.map_err(|error| {
                 ConvertError::malformed(
                     &self.path,
-                    Place::Whole,
+                    FilePlace::Whole,
                     error.to_string(),
                     "rows of arrays",
                 )
@@ -262,7 +273,7 @@ impl Source for Npz {
         let Some((member, header, _)) = &self.links else {
             return Ok(());
         };
-        let mut array = Parts::open(header, &mut || self.archive.read(member))?;
+        let mut array = NpyRows::open(header, &mut || self.archive.read(member))?;
         let (mut left, mut ends) = (header.rows, Vec::new());
         while left > 0 {
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(1 << 14);
@@ -275,7 +286,7 @@ impl Source for Npz {
                     let number = whole_number(end);
                     ends.push(number.ok_or_else(|| array.bad(format!("vertex {end}"), expected))?);
                 }
-                take(&ends, Place::Whole)?;
+                take(&ends, FilePlace::Whole)?;
             }
             left = left.saturating_sub(count as u64);
         }

@@ -13,14 +13,14 @@ use zvf_write::Axis;
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::chained;
-use crate::export::job::{ALL, Batches, Job};
-use crate::export::schemas::{Schemas, attribute};
+use crate::export::job::{ALL, BatchReceiver, ExportState};
+use crate::export::schemas::{ExportSchemas, attribute};
 use crate::npz::read::OF_AXES;
 use crate::numbers::shape;
 use crate::output::npy::header;
 use crate::output::raw::{descr, write_raw};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let objects = job.ids().await?;
     let ids = objects.is_some();
     let grouped = if chained(job.kind) {
@@ -31,7 +31,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut query = grouped.unwrap_or_else(|| job.flat(ids));
     query.outputs = ALL;
     query.outputs.links = !chained(job.kind);
-    let mut sink = Npz {
+    let mut sink = NpzWriter {
         path: job.path,
         arrays: Vec::new(),
         links: None,
@@ -41,7 +41,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         schemas: None,
     };
     job.run(query, &mut sink).await?;
-    let Npz {
+    let NpzWriter {
         arrays,
         links,
         others,
@@ -122,7 +122,7 @@ fn write_axes<W: Write + Seek>(
 }
 
 /// An array that is being written: its numbers are collected in a temporary file, because the header needs their count.
-struct Column {
+struct NpzArray {
     name: String,
     column: String,
     descr: &'static str,
@@ -133,7 +133,7 @@ struct Column {
     file: BufWriter<File>,
 }
 
-impl Column {
+impl NpzArray {
     fn new(name: &str, column: &str, kind: &DataType) -> io::Result<Option<Self>> {
         let Some((width, element)) = shape(kind) else {
             return Ok(None);
@@ -192,18 +192,18 @@ fn filled(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
     crate::numbers::without_nulls(items, column, 0)
 }
 
-struct Npz<'a> {
+struct NpzWriter<'a> {
     path: &'a Path,
-    arrays: Vec<Column>,
-    links: Option<Column>,
+    arrays: Vec<NpzArray>,
+    links: Option<NpzArray>,
     others: Vec<String>,
     vertices: u64,
     objects: u64,
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Batches for Npz<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for NpzWriter<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
         for field in schemas.vertices.fields() {
             let column = field.name().as_str();
@@ -215,7 +215,7 @@ impl Batches for Npz<'_> {
             };
             let usable = !name.is_empty() && !name.contains(['/', '\\']);
             let array = if usable {
-                Column::new(name, column, field.data_type()).map_err(failed)?
+                NpzArray::new(name, column, field.data_type()).map_err(failed)?
             } else {
                 None
             };
@@ -231,7 +231,7 @@ impl Batches for Npz<'_> {
         if let Some(field) = links {
             let edges = shape(field.data_type()).is_some_and(|(width, _)| width == 2);
             let name = if edges { "edges" } else { "faces" };
-            self.links = Column::new(name, "vertices", field.data_type()).map_err(failed)?;
+            self.links = NpzArray::new(name, "vertices", field.data_type()).map_err(failed)?;
         }
         self.schemas = Some(schemas.clone());
         Ok(())

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::{AttributeSpec, Batch, Kind};
 
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, Stated, draft, float_type};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::text::{Lines, single_holds};
+use crate::text::{TextLines, single_holds};
 
 /// Statements that are skipped, and their names in the note.
 const PASSED: [(&str, &str); 12] = [
@@ -39,7 +39,7 @@ pub(crate) struct Obj {
 
 /// A relevant line.
 #[derive(Debug)]
-enum Item<'a> {
+enum ObjLine<'a> {
     /// x, y, z, and the fields after them.
     Vertex([f64; 3], &'a [f64]),
     /// Vertices by number, from 0 in the file.
@@ -48,7 +48,7 @@ enum Item<'a> {
 
 /// The result of the first pass.
 #[derive(Debug, Default)]
-struct Seen {
+struct ObjSurvey {
     passed: Vec<&'static str>,
     /// Faces of three, of four, of more corners.
     widths: [u64; 3],
@@ -65,17 +65,17 @@ impl Obj {
     pub(crate) fn survey(
         files: &[PathBuf],
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
+    ) -> Result<(Self, FirstPass), ConvertError> {
         let (ids, by_name) = names::ids(files, options.ids)?;
-        let mut extent = Extent::new(3);
-        let mut seen = Seen::default();
+        let mut extent = VertexExtent::new(3);
+        let mut seen = ObjSurvey::default();
         for file in files {
             // The highest vertex number in a face, and its place: faces may come before their vertices.
-            let mut highest: Option<(u64, Place)> = None;
+            let mut highest: Option<(u64, FilePlace)> = None;
             let mut vertices = 0_u64;
             parse(file, options, Some(&mut seen), &mut |item, place| {
                 match item {
-                    Item::Vertex(position, _) => {
+                    ObjLine::Vertex(position, _) => {
                         extent.add(&position);
                         vertices += 1;
                         if extent.count() > options.limits.vertices {
@@ -83,7 +83,7 @@ impl Obj {
                             return Err(ConvertError::limit(file, place, "vertices", limit));
                         }
                     }
-                    Item::Face(face) => {
+                    ObjLine::Face(face) => {
                         for &vertex in face {
                             if highest.is_none_or(|(known, _)| vertex > known) {
                                 highest = Some((vertex, place));
@@ -106,7 +106,7 @@ impl Obj {
             let expected = "a colour for all or for none";
             return Err(ConvertError::malformed(
                 &path,
-                Place::Whole,
+                FilePlace::Whole,
                 found,
                 expected,
             ));
@@ -148,7 +148,7 @@ impl Obj {
         } else {
             triangles + seen.cut
         };
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: ids.len() as u64,
             links,
@@ -197,7 +197,7 @@ impl Obj {
             done.map_err(ConvertError::from)
         };
         parse(file, &self.options, None, &mut |item, place| {
-            let Item::Vertex(position, more) = item else {
+            let ObjLine::Vertex(position, more) = item else {
                 return Ok(());
             };
             held.0.extend(position);
@@ -246,7 +246,7 @@ impl Obj {
             done.map_err(ConvertError::from)
         };
         parse(file, &self.options, None, &mut |item, place| {
-            let Item::Face(face) = item else {
+            let ObjLine::Face(face) = item else {
                 return Ok(());
             };
             let mut number = |vertex: u64| match first.checked_add(vertex) {
@@ -289,16 +289,16 @@ impl Obj {
     }
 }
 
-type Visit<'a> = dyn FnMut(Item<'_>, Place) -> Result<(), ConvertError> + 'a;
+type VisitLine<'a> = dyn FnMut(ObjLine<'_>, FilePlace) -> Result<(), ConvertError> + 'a;
 
 /// Reads one file, line by line.
 fn parse(
     path: &Path,
     options: &Options,
-    mut seen: Option<&mut Seen>,
-    visit: &mut Visit<'_>,
+    mut seen: Option<&mut ObjSurvey>,
+    visit: &mut VisitLine<'_>,
 ) -> Result<(), ConvertError> {
-    let mut lines = Lines::open(path, options.limits.line)?;
+    let mut lines = TextLines::open(path, options.limits.line)?;
     let mut vertices = 0_u64;
     let mut face: Vec<u64> = Vec::new();
     let mut numbers: Vec<f64> = Vec::new();
@@ -336,7 +336,7 @@ fn parse(
                     *slot += 1;
                 }
                 if let Some((position, more)) = numbers.split_first_chunk::<3>() {
-                    visit(Item::Vertex(*position, more), lines.place())?;
+                    visit(ObjLine::Vertex(*position, more), lines.place())?;
                 }
                 vertices += 1;
             }
@@ -366,7 +366,7 @@ fn parse(
                         seen.cut = seen.cut.saturating_add(face.len() as u64 - 2);
                     }
                 }
-                visit(Item::Face(&face), lines.place())?;
+                visit(ObjLine::Face(&face), lines.place())?;
             }
             Some(word) => {
                 let Some((_, what)) = PASSED.iter().find(|(known, _)| *known == word) else {
@@ -384,7 +384,7 @@ fn parse(
 }
 
 /// A corner as `v`, `v/vt`, `v//vn` or `v/vt/vn`: counted from 1, or back from the last vertex so far.
-fn corner(lines: &Lines, field: &str, vertices: u64) -> Result<u64, ConvertError> {
+fn corner(lines: &TextLines, field: &str, vertices: u64) -> Result<u64, ConvertError> {
     let number = field.split('/').next().unwrap_or(field);
     let expected = "the number of a vertex, from 1, or from -1 backwards";
     let wrong = || lines.bad(shown(field), expected);

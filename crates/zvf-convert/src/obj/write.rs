@@ -10,15 +10,15 @@ use zvf_encode::internal;
 use zvf_query::Table;
 
 use crate::ConvertError;
-use crate::export::job::{ALL, Batches, Job};
+use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
-use crate::export::schemas::Schemas;
+use crate::export::schemas::ExportSchemas;
 use crate::numbers::{floats, positions, put_all, shape, single};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
     query.outputs = ALL;
-    let mut sink = Obj {
+    let mut sink = ObjWriter {
         file: job.create()?,
         path: job.path,
         text: String::new(),
@@ -30,7 +30,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         schemas: None,
     };
     job.run(query, &mut sink).await?;
-    let Obj {
+    let ObjWriter {
         mut file,
         vertices,
         links,
@@ -49,7 +49,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-struct Obj<'a> {
+struct ObjWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     text: String,
@@ -59,10 +59,10 @@ struct Obj<'a> {
     vertices: u64,
     links: u64,
     objects: u64,
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Obj<'_> {
+impl ObjWriter<'_> {
     fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
         let positions = positions(batch)?.values;
         let colors = match &self.color {
@@ -106,8 +106,8 @@ impl Obj<'_> {
     }
 }
 
-impl Batches for Obj<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for ObjWriter<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         let color = schemas.vertices.field_with_name("color").ok();
         let color =
             color.filter(|field| shape(field.data_type()).is_some_and(|(width, _)| width == 3));

@@ -26,7 +26,7 @@ use crate::time;
 pub use arrow::ArrowWriter;
 pub use csv::{CsvWriter, cells, column_names};
 pub use ndjson::NdjsonWriter;
-pub use npy::{NpyWriter, Rows, SpooledNpy};
+pub use npy::{NpyRowType, NpyWriter, SpooledNpy};
 #[cfg(feature = "parquet")]
 pub use parquet::ParquetWriter;
 pub use value::{Style, write_json_str, write_value};

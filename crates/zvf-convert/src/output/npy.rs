@@ -38,13 +38,13 @@ pub(crate) fn header(descr: &str, shape: &str, least: usize) -> io::Result<Vec<u
 
 /// The type of the rows of an array: the descriptor of an element, e.g. `<f4`, and the number of elements in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct NpyRowType {
     column: &'static str,
     descr: &'static str,
     dims: i32,
 }
 
-impl Rows {
+impl NpyRowType {
     /// The rows of the positions of a vertex table.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ pub struct NpyWriter<F> {
     /// An empty file.
     file: F,
     /// The type of a row.
-    shape: Rows,
+    shape: NpyRowType,
     /// Rows so far.
     rows: u64,
 }
@@ -105,7 +105,7 @@ impl<F: Write + Seek> NpyWriter<F> {
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub fn new(mut file: F, shape: Rows) -> io::Result<Self> {
+    pub fn new(mut file: F, shape: NpyRowType) -> io::Result<Self> {
         file.write_all(&[0; HEADER])?;
         Ok(Self {
             file,
@@ -116,7 +116,7 @@ impl<F: Write + Seek> NpyWriter<F> {
 
     /// Writes the header and returns the file, rewound to its start.
     fn close(mut self) -> io::Result<F> {
-        let Rows { descr, dims, .. } = self.shape;
+        let NpyRowType { descr, dims, .. } = self.shape;
         let head = header(descr, &format!("({}, {dims})", self.rows), HEADER)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(&head)?;
@@ -153,7 +153,7 @@ impl<W: Write> SpooledNpy<W> {
     /// # Errors
     ///
     /// When no temporary file can be made.
-    pub fn new(out: W, shape: Rows) -> io::Result<Self> {
+    pub fn new(out: W, shape: NpyRowType) -> io::Result<Self> {
         Ok(Self {
             inner: NpyWriter::new(tempfile::tempfile()?, shape)?,
             out,
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn header_and_rows_of_a_slice() {
         let batch = table();
-        let shape = Rows::of(&batch.schema()).unwrap();
+        let shape = NpyRowType::of(&batch.schema()).unwrap();
         let mut file = Cursor::new(Vec::new());
         let mut writer = NpyWriter::new(&mut file, shape).unwrap();
         writer.write(&batch.slice(1, 2)).unwrap();
@@ -226,6 +226,6 @@ mod tests {
 
     #[test]
     fn a_table_without_positions_is_refused() {
-        assert!(Rows::of(&Schema::empty()).is_err());
+        assert!(NpyRowType::of(&Schema::empty()).is_err());
     }
 }

@@ -12,17 +12,17 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::{Kind, narrow};
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::numbers::whole_number;
-use crate::options::{Limits, Options};
-use crate::records::source::{Source, TakeBatch, TakeLink};
+use crate::options::{FileLimits, Options};
+use crate::records::source::{TableSource, TakeBatch, TakeLink};
 
 /// Lines of a header, properties of an element.
 const MOST: usize = 4096;
 
 /// The number types; each has two names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scalar {
+enum ScalarType {
     I8,
     U8,
     I16,
@@ -33,7 +33,7 @@ enum Scalar {
     F64,
 }
 
-impl Scalar {
+impl ScalarType {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
             "char" | "int8" => Self::I8,
@@ -90,54 +90,54 @@ impl Scalar {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Property {
+struct ElementProperty {
     name: String,
     /// The type of the count of a list; `None` for a scalar property.
-    count: Option<Scalar>,
-    scalar: Scalar,
+    count: Option<ScalarType>,
+    scalar: ScalarType,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Element {
+struct PlyElement {
     name: String,
     count: u64,
-    properties: Vec<Property>,
+    properties: Vec<ElementProperty>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum PlyEncoding {
     Text,
     Binary { big: bool },
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Header {
-    form: Form,
-    elements: Vec<Element>,
+struct PlyHeader {
+    form: PlyEncoding,
+    elements: Vec<PlyElement>,
 }
 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Ply {
     path: PathBuf,
-    header: Header,
+    header: PlyHeader,
     schema: SchemaRef,
-    limits: Limits,
+    limits: FileLimits,
 }
 
 /// The numbers of a file, in order. A line of text is one row of an element.
-struct Numbers<'a> {
+struct PlyNumbers<'a> {
     bytes: &'a mut Bytes,
-    form: Form,
-    limits: Limits,
+    form: PlyEncoding,
+    limits: FileLimits,
     words: Vec<String>,
     next: usize,
 }
 
-impl Numbers<'_> {
+impl PlyNumbers<'_> {
     /// Begins a row.
     fn row(&mut self) -> Result<(), ConvertError> {
-        if self.form != Form::Text {
+        if self.form != PlyEncoding::Text {
             return Ok(());
         }
         loop {
@@ -160,7 +160,7 @@ impl Numbers<'_> {
     /// Ends a row; fails if its line has more fields.
     fn end(&mut self) -> Result<(), ConvertError> {
         match self.words.get(self.next) {
-            Some(word) if self.form == Form::Text => {
+            Some(word) if self.form == PlyEncoding::Text => {
                 Err(self.bytes.bad(shown(word), "the end of the line"))
             }
             _ => Ok(()),
@@ -168,8 +168,8 @@ impl Numbers<'_> {
     }
 
     /// The next number.
-    fn take(&mut self, scalar: Scalar, what: &str) -> Result<f64, ConvertError> {
-        let Form::Binary { big } = self.form else {
+    fn take(&mut self, scalar: ScalarType, what: &str) -> Result<f64, ConvertError> {
+        let PlyEncoding::Binary { big } = self.form else {
             let Some(word) = self.words.get(self.next) else {
                 return Err(self
                     .bytes
@@ -193,25 +193,25 @@ impl Numbers<'_> {
             }};
         }
         Ok(match scalar {
-            Scalar::I8 => number!(i8),
-            Scalar::U8 => number!(u8),
-            Scalar::I16 => number!(i16),
-            Scalar::U16 => number!(u16),
-            Scalar::I32 => number!(i32),
-            Scalar::U32 => number!(u32),
-            Scalar::F32 => number!(f32),
-            Scalar::F64 => number!(f64),
+            ScalarType::I8 => number!(i8),
+            ScalarType::U8 => number!(u8),
+            ScalarType::I16 => number!(i16),
+            ScalarType::U16 => number!(u16),
+            ScalarType::I32 => number!(i32),
+            ScalarType::U32 => number!(u32),
+            ScalarType::F32 => number!(f32),
+            ScalarType::F64 => number!(f64),
         })
     }
 
     /// How many numbers a list has.
-    fn count(&mut self, scalar: Scalar, what: &str) -> Result<u64, ConvertError> {
+    fn count(&mut self, scalar: ScalarType, what: &str) -> Result<u64, ConvertError> {
         let count = self.take(scalar, what)?;
         let most = self.limits.held;
         match whole_number(count) {
             Some(count) if count <= most => Ok(count),
             Some(_) => {
-                let place = Place::Byte(self.bytes.at());
+                let place = FilePlace::Byte(self.bytes.at());
                 let what = format!("numbers of {what}");
                 Err(ConvertError::limit(&self.bytes.path, place, what, most))
             }
@@ -222,12 +222,12 @@ impl Numbers<'_> {
     }
 
     /// Passes over a property.
-    fn skip(&mut self, property: &Property) -> Result<(), ConvertError> {
+    fn skip(&mut self, property: &ElementProperty) -> Result<(), ConvertError> {
         let count = match property.count {
             Some(scalar) => self.count(scalar, &property.name)?,
             None => 1,
         };
-        if self.form == Form::Text {
+        if self.form == PlyEncoding::Text {
             for _ in 0..count {
                 self.take(property.scalar, &property.name)?;
             }
@@ -266,7 +266,7 @@ impl Ply {
     }
 
     /// The element that holds links, the properties of its ends, and the kind that it implies.
-    fn link(&self) -> Option<(&Element, Kind)> {
+    fn link(&self) -> Option<(&PlyElement, Kind)> {
         let of = |name: &str| {
             let elements = self.header.elements.iter();
             elements
@@ -276,7 +276,7 @@ impl Ply {
         if let Some(faces) = of("face").filter(|faces| faces.properties.iter().any(corners)) {
             return Some((faces, Kind::Mesh));
         }
-        let ends = |edges: &&Element| {
+        let ends = |edges: &&PlyElement| {
             ["vertex1", "vertex2"].iter().all(|name| {
                 edges
                     .properties
@@ -291,7 +291,7 @@ impl Ply {
     fn walk(
         &self,
         name: &str,
-        take: &mut dyn FnMut(&mut Numbers<'_>) -> Result<(), ConvertError>,
+        take: &mut dyn FnMut(&mut PlyNumbers<'_>) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         let mut bytes = Bytes::open(&self.path)?;
         if header(&mut bytes, self.limits.line)? != self.header {
@@ -300,7 +300,7 @@ impl Ply {
                 "that of the first pass: the file changed while it was read",
             ));
         }
-        let mut numbers = Numbers {
+        let mut numbers = PlyNumbers {
             bytes: &mut bytes,
             form: self.header.form,
             limits: self.limits,
@@ -333,13 +333,13 @@ impl Ply {
 }
 
 /// Whether a property holds the corners of a face.
-fn corners(property: &Property) -> bool {
+fn corners(property: &ElementProperty) -> bool {
     property.count.is_some()
         && !property.scalar.float()
         && matches!(property.name.as_str(), "vertex_indices" | "vertex_index")
 }
 
-impl Source for Ply {
+impl TableSource for Ply {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -353,8 +353,8 @@ impl Source for Ply {
         else {
             return Ok(());
         };
-        let mut held = Held::new(vertex);
-        let mut flush = |held: &mut Held| match held.batch(&self.schema) {
+        let mut held = BufferedRows::new(vertex);
+        let mut flush = |held: &mut BufferedRows| match held.batch(&self.schema) {
             Some(batch) => take(&batch),
             None => Ok(()),
         };
@@ -387,7 +387,7 @@ impl Source for Ply {
         };
         let mut ends: Vec<u64> = Vec::new();
         self.walk(&element.name, &mut |numbers| {
-            let place = Place::Byte(numbers.bytes.at());
+            let place = FilePlace::Byte(numbers.bytes.at());
             ends.clear();
             for property in &element.properties {
                 let name = property.name.as_str();
@@ -440,7 +440,7 @@ impl Source for Ply {
                     ));
                 }
             } else if own {
-                let ends = |property: &&Property| {
+                let ends = |property: &&ElementProperty| {
                     !corners(property) && !matches!(property.name.as_str(), "vertex1" | "vertex2")
                 };
                 for property in element.properties.iter().filter(ends) {
@@ -459,19 +459,19 @@ impl Source for Ply {
 }
 
 /// Buffered rows of vertices.
-struct Held {
+struct BufferedRows {
     rows: usize,
     /// One for each property; `None` for lists.
-    columns: Vec<Option<Column>>,
+    columns: Vec<Option<NumberColumn>>,
 }
 
 /// Numbers of one type.
-struct Column {
-    scalar: Scalar,
+struct NumberColumn {
+    scalar: ScalarType,
     values: Vec<f64>,
 }
 
-impl Column {
+impl NumberColumn {
     fn push(&mut self, value: f64) {
         self.values.push(value);
     }
@@ -488,20 +488,20 @@ impl Column {
             }};
         }
         match self.scalar {
-            Scalar::I8 => whole!(Int8Type, i8),
-            Scalar::U8 => whole!(UInt8Type, u8),
-            Scalar::I16 => whole!(Int16Type, i16),
-            Scalar::U16 => whole!(UInt16Type, u16),
-            Scalar::I32 => whole!(Int32Type, i32),
-            Scalar::U32 => whole!(UInt32Type, u32),
-            Scalar::F32 => {
+            ScalarType::I8 => whole!(Int8Type, i8),
+            ScalarType::U8 => whole!(UInt8Type, u8),
+            ScalarType::I16 => whole!(Int16Type, i16),
+            ScalarType::U16 => whole!(UInt16Type, u16),
+            ScalarType::I32 => whole!(Int32Type, i32),
+            ScalarType::U32 => whole!(UInt32Type, u32),
+            ScalarType::F32 => {
                 let mut list = PrimitiveBuilder::<Float32Type>::with_capacity(self.values.len());
                 self.values
                     .drain(..)
                     .for_each(|value| list.append_value(narrow(value)));
                 Arc::new(list.finish())
             }
-            Scalar::F64 => {
+            ScalarType::F64 => {
                 let mut list = PrimitiveBuilder::<Float64Type>::with_capacity(self.values.len());
                 self.values
                     .drain(..)
@@ -512,10 +512,10 @@ impl Column {
     }
 }
 
-impl Held {
-    fn new(vertex: &Element) -> Self {
-        let column = |property: &Property| {
-            property.count.is_none().then_some(Column {
+impl BufferedRows {
+    fn new(vertex: &PlyElement) -> Self {
+        let column = |property: &ElementProperty| {
+            property.count.is_none().then_some(NumberColumn {
                 scalar: property.scalar,
                 values: Vec::new(),
             })
@@ -535,22 +535,22 @@ impl Held {
             .columns
             .iter_mut()
             .flatten()
-            .map(Column::finish)
+            .map(NumberColumn::finish)
             .collect();
         RecordBatch::try_new(Arc::clone(schema), columns).ok()
     }
 }
 
 /// Reads the lines up to `end_header`.
-fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
+fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
     let mut form = None;
-    let mut elements: Vec<Element> = Vec::new();
+    let mut elements: Vec<PlyElement> = Vec::new();
     for number in 1_u64.. {
         let path = bytes.path.clone();
         let bad = |found: String, expected: &str| {
             Err(ConvertError::malformed(
                 &path,
-                Place::Line(number),
+                FilePlace::Line(number),
                 found,
                 expected,
             ))
@@ -572,9 +572,9 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
             [] | ["comment" | "obj_info", ..] => {}
             ["format", name, "1.0"] if form.is_none() => {
                 form = Some(match *name {
-                    "ascii" => Form::Text,
-                    "binary_little_endian" => Form::Binary { big: false },
-                    "binary_big_endian" => Form::Binary { big: true },
+                    "ascii" => PlyEncoding::Text,
+                    "binary_little_endian" => PlyEncoding::Binary { big: false },
+                    "binary_big_endian" => PlyEncoding::Binary { big: true },
                     _ => {
                         return bad(
                             shown(name),
@@ -593,7 +593,7 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
                         "a name of its own",
                     );
                 }
-                elements.push(Element {
+                elements.push(PlyElement {
                     name: (*name).to_owned(),
                     count,
                     properties: Vec::new(),
@@ -602,12 +602,12 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
             ["property", rest @ ..] => {
                 let property = match rest {
                     ["list", count, scalar, name] => {
-                        let count = Scalar::of(count).filter(|count| !count.float());
+                        let count = ScalarType::of(count).filter(|count| !count.float());
                         count
-                            .zip(Scalar::of(scalar))
+                            .zip(ScalarType::of(scalar))
                             .map(|(count, scalar)| (Some(count), scalar, *name))
                     }
-                    [scalar, name] => Scalar::of(scalar).map(|scalar| (None, scalar, *name)),
+                    [scalar, name] => ScalarType::of(scalar).map(|scalar| (None, scalar, *name)),
                     _ => None,
                 };
                 let (Some((count, scalar, name)), Some(element)) = (property, elements.last_mut())
@@ -624,7 +624,7 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
                         "a name of its own",
                     );
                 }
-                element.properties.push(Property {
+                element.properties.push(ElementProperty {
                     name: name.to_owned(),
                     count,
                     scalar,
@@ -634,7 +634,7 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
                 let Some(form) = form else {
                     return bad("end_header".to_owned(), "a line format before it");
                 };
-                return Ok(Header { form, elements });
+                return Ok(PlyHeader { form, elements });
             }
             _ => {
                 return bad(

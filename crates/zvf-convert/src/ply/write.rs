@@ -10,21 +10,21 @@ use zvf_encode::error::OrBug;
 use zvf_encode::internal;
 use zvf_query::Table;
 
-use crate::export::job::{ALL, Batches, Job};
+use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
-use crate::export::schemas::{Schemas, attribute};
+use crate::export::schemas::{ExportSchemas, attribute};
 use crate::numbers::{Floats, floats, rounded, shape};
 use crate::output::axis_names;
-use crate::{ConvertError, Place};
+use crate::{ConvertError, FilePlace};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     // Owners are written if there are several objects and their ids fit in 32 bits.
     let ids = job.ids().await?.unwrap_or_default();
     let several = ids.len() > 1;
     let told = several && ids.iter().all(|id| i32::try_from(*id).is_ok());
     let mut query = job.flat(told);
     query.outputs = ALL;
-    let mut sink = Ply {
+    let mut sink = PlyWriter {
         file: job.create()?,
         path: job.path,
         columns: Vec::new(),
@@ -39,7 +39,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     };
     job.run(query, &mut sink).await?;
     let head = sink.header(sink.vertices, sink.links);
-    let Ply {
+    let PlyWriter {
         mut file,
         columns,
         others,
@@ -91,7 +91,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// A column of the answer, as properties of one type.
-struct Column {
+struct PropertyColumn {
     name: String,
     properties: Vec<String>,
     word: &'static str,
@@ -99,7 +99,7 @@ struct Column {
     missing: u64,
 }
 
-impl Column {
+impl PropertyColumn {
     fn new(field: &Field, axes: &[String]) -> Option<Self> {
         let (width, element) = shape(field.data_type())?;
         let word = match element {
@@ -166,10 +166,10 @@ impl Column {
     }
 }
 
-struct Ply<'a> {
+struct PlyWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
-    columns: Vec<Column>,
+    columns: Vec<PropertyColumn>,
     others: Vec<String>,
     /// Bytes that are kept free for the header, without its last line.
     room: usize,
@@ -179,10 +179,10 @@ struct Ply<'a> {
     links: u64,
     objects: u64,
     row: Vec<u8>,
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Ply<'_> {
+impl PlyWriter<'_> {
     /// The header up to its last line.
     fn header(&self, vertices: u64, links: u64) -> String {
         let mut text = format!("ply\nformat binary_little_endian 1.0\nelement vertex {vertices}\n");
@@ -245,7 +245,12 @@ impl Ply<'_> {
                 let Ok(end) = i32::try_from(*end) else {
                     let limit = u64::from(i32::MAX.unsigned_abs());
                     let what = "vertices with links";
-                    return Err(ConvertError::limit(self.path, Place::Whole, what, limit));
+                    return Err(ConvertError::limit(
+                        self.path,
+                        FilePlace::Whole,
+                        what,
+                        limit,
+                    ));
                 };
                 self.row.extend(end.to_le_bytes());
             }
@@ -255,11 +260,11 @@ impl Ply<'_> {
     }
 }
 
-impl Batches for Ply<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for PlyWriter<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         let axes = axis_names(&schemas.vertices);
         for field in schemas.vertices.fields() {
-            match Column::new(field, &axes) {
+            match PropertyColumn::new(field, &axes) {
                 Some(mut column) => {
                     // Names of properties are unique: an attribute with the name of an axis is renamed.
                     for name in &mut column.properties {

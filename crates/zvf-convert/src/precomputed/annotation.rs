@@ -13,12 +13,12 @@ use zvf_meta::Affine;
 use zvf_write::{AttributeSpec, Axis, Kind, NumberType};
 
 use super::axes;
-use super::collect::{Field, Shape};
-use super::info::{Document, number_type};
-use super::record::{Cursor, Record};
-use super::source::{Source, number, sharding};
-use crate::error::{ConvertError, Place, shown};
-use crate::options::Limits;
+use super::collect::{CollectedColumn, CollectedObject};
+use super::info::{JsonFile, number_type};
+use super::record::{ObjectBytes, ObjectCursor};
+use super::source::{SegmentSource, number, sharding};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::options::FileLimits;
 
 /// A collection of annotations.
 #[derive(Debug)]
@@ -28,29 +28,29 @@ pub(super) struct Annotations {
     /// The map from stored coordinates to the axes.
     pub(super) map: Option<Affine>,
     /// Properties in their stored order.
-    pub(super) properties: Vec<Field>,
+    pub(super) properties: Vec<CollectedColumn>,
     /// Names of the relationships to read.
     pub(super) relationships: Vec<String>,
     pub(super) notes: Vec<String>,
     /// Annotations by id, or else cells.
     by_id: bool,
-    sources: Vec<Source>,
+    sources: Vec<SegmentSource>,
 }
 
 /// The sources of annotations: files by id, or cells.
 struct Indexes {
-    by_id: Source,
-    cells: Vec<Source>,
+    by_id: SegmentSource,
+    cells: Vec<SegmentSource>,
 }
 
 impl Indexes {
-    fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
+    fn open(info: &JsonFile, limits: &FileLimits) -> Result<Self, ConvertError> {
         let folder = |owner: &Value, key: &dyn Fn(&str) -> Option<u64>| {
             let folder = info.below(info.text(owner, "key")?)?;
             let sharding = sharding(info, owner)?;
             match folder.is_dir() {
-                true => Source::open(&folder, sharding, limits, key),
-                false => Ok(Source::Files {
+                true => SegmentSource::open(&folder, sharding, limits, key),
+                false => Ok(SegmentSource::Files {
                     folder: PathBuf::new(),
                     names: Vec::new(),
                 }),
@@ -75,7 +75,7 @@ impl Annotations {
     ///
     /// # Errors
     /// Malformed documents; kinds of annotations that stores do not support; I/O.
-    pub(super) fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
+    pub(super) fn open(info: &JsonFile, limits: &FileLimits) -> Result<Self, ConvertError> {
         let kind = match info.text(&info.value, "annotation_type")? {
             text if text.eq_ignore_ascii_case("point") => Kind::PointCloud,
             text if text.eq_ignore_ascii_case("line") => Kind::Line,
@@ -92,7 +92,7 @@ impl Annotations {
             relationships.push(info.text(one, "id")?.to_owned());
         }
         let indexes = Indexes::open(info, limits)?;
-        let no_cells = indexes.cells.iter().all(Source::is_empty);
+        let no_cells = indexes.cells.iter().all(SegmentSource::is_empty);
         if indexes.by_id.is_empty() && no_cells {
             return Err(info.bad("neither annotations by id nor cells", "one of the two"));
         }
@@ -123,9 +123,9 @@ impl Annotations {
     }
 
     /// The columns of points: ids, then the properties.
-    pub(super) fn columns(&self) -> Vec<Field> {
+    pub(super) fn columns(&self) -> Vec<CollectedColumn> {
         let id = AttributeSpec::number(self.free_name("annotation_id"), NumberType::U64);
-        let mut columns = vec![Field::number(id, NumberType::U64)];
+        let mut columns = vec![CollectedColumn::number(id, NumberType::U64)];
         columns.extend(self.properties.iter().cloned());
         columns
     }
@@ -148,8 +148,8 @@ impl Annotations {
     /// The errors of `take`; malformed files, by byte; I/O; limits.
     pub(super) fn visit(
         &self,
-        limits: &Limits,
-        take: &mut dyn FnMut(Shape, &Record) -> Result<(), ConvertError>,
+        limits: &FileLimits,
+        take: &mut dyn FnMut(CollectedObject, &ObjectBytes) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         let mut seen = HashSet::new();
         for source in &self.sources {
@@ -166,7 +166,11 @@ impl Annotations {
     }
 
     /// Appends an annotation's points, and its properties to the columns of points or to the row of a line.
-    fn geometry(&self, cursor: &mut Cursor<'_>, shape: &mut Shape) -> Result<(), ConvertError> {
+    fn geometry(
+        &self,
+        cursor: &mut ObjectCursor<'_>,
+        shape: &mut CollectedObject,
+    ) -> Result<(), ConvertError> {
         let points = match self.kind {
             Kind::PointCloud => 1,
             Kind::Line => 2,
@@ -194,11 +198,11 @@ impl Annotations {
     }
 
     /// A file of the index by id.
-    fn one(&self, record: &Record) -> Result<Shape, ConvertError> {
+    fn one(&self, record: &ObjectBytes) -> Result<CollectedObject, ConvertError> {
         let mut cursor = record.cursor();
-        let mut shape = Shape {
+        let mut shape = CollectedObject {
             key: record.key,
-            ..Shape::default()
+            ..CollectedObject::default()
         };
         self.geometry(&mut cursor, &mut shape)?;
         if self.is_points() {
@@ -215,16 +219,16 @@ impl Annotations {
     /// A file of the spatial index.
     fn cell(
         &self,
-        record: &Record,
-        limits: &Limits,
+        record: &ObjectBytes,
+        limits: &FileLimits,
         seen: &mut HashSet<u64>,
-        take: &mut dyn FnMut(Shape, &Record) -> Result<(), ConvertError>,
+        take: &mut dyn FnMut(CollectedObject, &ObjectBytes) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         let mut cursor = record.cursor();
         let count = cursor.u64("a number of annotations")?;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if self.is_points() {
-            let mut shape = Shape::default();
+            let mut shape = CollectedObject::default();
             for _ in 0..count {
                 self.geometry(&mut cursor, &mut shape)?;
             }
@@ -238,7 +242,7 @@ impl Annotations {
         }
         let mut shapes = Vec::new();
         for _ in 0..count {
-            let mut shape = Shape::default();
+            let mut shape = CollectedObject::default();
             self.geometry(&mut cursor, &mut shape)?;
             shapes.push(shape);
         }
@@ -252,7 +256,7 @@ impl Annotations {
                 let what = "annotations without an index by id";
                 return Err(ConvertError::limit(
                     &record.path,
-                    Place::Whole,
+                    FilePlace::Whole,
                     what,
                     limits.held,
                 ));
@@ -265,14 +269,14 @@ impl Annotations {
 }
 
 /// The id column of points, which comes before the properties.
-fn ids_of(shape: &mut Shape) -> Result<&mut Vec<u8>, ConvertError> {
+fn ids_of(shape: &mut CollectedObject) -> Result<&mut Vec<u8>, ConvertError> {
     let column = shape.columns.first_mut();
     Ok(column.or_bug("points without a column of ids")?)
 }
 
 /// The properties, in their stored order.
-fn properties(info: &Document, points: bool) -> Result<Vec<Field>, ConvertError> {
-    let mut found: Vec<Field> = Vec::new();
+fn properties(info: &JsonFile, points: bool) -> Result<Vec<CollectedColumn>, ConvertError> {
+    let mut found: Vec<CollectedColumn> = Vec::new();
     for one in info.list(&info.value, "properties")? {
         let name = info.text(one, "id")?;
         let kind = info.text(one, "type")?;
@@ -311,8 +315,8 @@ fn properties(info: &Document, points: bool) -> Result<Vec<Field>, ConvertError>
             spec = spec.with_description(text);
         }
         found.push(match colour {
-            Some(_) => Field::number(spec, number),
-            None => Field::labelled(spec, number, labels),
+            Some(_) => CollectedColumn::number(spec, number),
+            None => CollectedColumn::labelled(spec, number, labels),
         });
     }
     // Four bytes first, then two, then one; a colour has the alignment of its bytes.
@@ -325,7 +329,7 @@ fn properties(info: &Document, points: bool) -> Result<Vec<Field>, ConvertError>
 }
 
 /// Names of values.
-fn labels(info: &Document, property: &Value) -> Result<Vec<(f64, String)>, ConvertError> {
+fn labels(info: &JsonFile, property: &Value) -> Result<Vec<(f64, String)>, ConvertError> {
     let values = info.list(property, "enum_values")?;
     let labels = info.list(property, "enum_labels")?;
     let pairs = values.iter().zip(labels);

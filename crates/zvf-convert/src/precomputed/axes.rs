@@ -4,7 +4,7 @@ use serde_json::Value;
 use zvf_meta::Affine;
 use zvf_write::Axis;
 
-use super::info::Document;
+use super::info::JsonFile;
 use crate::error::{ConvertError, shown};
 
 /// Axes of a space. Neuroglancer draws three of them.
@@ -27,7 +27,7 @@ const TIMES: [(&str, f64); 4] = [
 ];
 
 /// One member of `dimensions`.
-struct Dimension<'v> {
+struct DimensionMember<'v> {
     /// Its place among the stored coordinates.
     column: usize,
     name: &'v str,
@@ -41,7 +41,7 @@ struct Dimension<'v> {
 ///
 /// # Errors
 /// Malformed: no dimensions, more than 16, or one without a scale and a unit.
-pub(super) fn of(info: &Document) -> Result<(Vec<Axis>, Option<Affine>), ConvertError> {
+pub(super) fn of(info: &JsonFile) -> Result<(Vec<Axis>, Option<Affine>), ConvertError> {
     let mut found = dimensions(info)?;
     found.sort_by_key(|one| one.unit != "s");
     let rank = found.len();
@@ -61,7 +61,7 @@ pub(super) fn of(info: &Document) -> Result<(Vec<Axis>, Option<Affine>), Convert
     Ok((axes, (!map.is_identity()).then_some(map)))
 }
 
-fn dimensions(info: &Document) -> Result<Vec<Dimension<'_>>, ConvertError> {
+fn dimensions(info: &JsonFile) -> Result<Vec<DimensionMember<'_>>, ConvertError> {
     let dimensions = info.value.get("dimensions").and_then(Value::as_object);
     let dimensions = dimensions.filter(|one| (1..=MOST_AXES).contains(&one.len()));
     let dimensions = dimensions
@@ -75,7 +75,7 @@ fn dimensions(info: &Document) -> Result<Vec<Dimension<'_>>, ConvertError> {
             let found = format!("dimension {}", shown(name));
             return Err(info.bad(found, "a list of a scale and a unit"));
         };
-        found.push(Dimension {
+        found.push(DimensionMember {
             column,
             name,
             scale,
@@ -86,7 +86,7 @@ fn dimensions(info: &Document) -> Result<Vec<Dimension<'_>>, ConvertError> {
 }
 
 /// The unit of an axis, where `least` is the smallest scale, and the number of these units in one step of a stored coordinate.
-fn unit<'v>(one: &Dimension<'v>, least: f64) -> (&'v str, f64) {
+fn unit<'v>(one: &DimensionMember<'v>, least: f64) -> (&'v str, f64) {
     let known: &[(&'static str, f64)] = match one.unit {
         "m" => &LENGTHS,
         "s" => &TIMES,
@@ -116,7 +116,7 @@ mod tests {
 
     /// Names and units of axes, and the rows of the map without its last one.
     fn axes(json: &str) -> (Vec<(String, String)>, Vec<Vec<f64>>) {
-        let info = Document {
+        let info = JsonFile {
             path: PathBuf::from("info"),
             value: serde_json::from_str(json).unwrap(),
         };

@@ -5,22 +5,22 @@ use std::collections::HashSet;
 use zvf_write::Kind;
 
 use super::annotation::Annotations;
-use super::collect::{Plan, Relation, Shape};
-use super::content::{Content, object_id};
-use super::record::Record;
-use super::segments::Segments;
+use super::collect::{BatchLayout, CollectedObject, Relation};
+use super::content::{FolderContent, object_id};
+use super::record::ObjectBytes;
+use super::segments::SegmentTable;
 use super::skeleton;
-use crate::error::{ConvertError, Place, shown};
-use crate::options::{Limits, Options};
-use crate::shape::Extent;
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::options::{FileLimits, Options};
+use crate::shape::VertexExtent;
 
 /// Segments that one annotation may be related to.
 const MOST_RELATED: usize = 64;
 
 /// The result of the first pass.
 #[derive(Debug)]
-pub(super) struct Census {
-    pub(super) extent: Extent,
+pub(super) struct FolderCensus {
+    pub(super) extent: VertexExtent,
     /// Objects of the new store; for points, the segments of their first relationship.
     pub(super) objects: u64,
     pub(super) links: u64,
@@ -58,18 +58,18 @@ impl Related {
     }
 }
 
-impl Census {
+impl FolderCensus {
     /// Reads everything once.
     ///
     /// # Cost
     /// The memory of one object, and of the ids of the objects of points.
     ///
     /// # Errors
-    /// As [`Content::visit`]; malformed: ids beyond int64; a limit: too many vertices.
+    /// As [`FolderContent::visit`]; malformed: ids beyond int64; a limit: too many vertices.
     pub(super) fn of(
-        content: &Content,
-        plan: &Plan,
-        limits: &Limits,
+        content: &FolderContent,
+        plan: &BatchLayout,
+        limits: &FileLimits,
     ) -> Result<Self, ConvertError> {
         let known = Related {
             most: 0,
@@ -77,7 +77,7 @@ impl Census {
             own: true,
         };
         let mut census = Self {
-            extent: Extent::new(plan.dims),
+            extent: VertexExtent::new(plan.dims),
             objects: 0,
             links: 0,
             ringed: 0,
@@ -117,10 +117,10 @@ impl Census {
 
     fn positions(
         &mut self,
-        shape: &Shape,
-        record: &Record,
+        shape: &CollectedObject,
+        record: &ObjectBytes,
         dims: usize,
-        limits: &Limits,
+        limits: &FileLimits,
     ) -> Result<(), ConvertError> {
         for position in shape.positions.chunks(dims.max(1)) {
             self.extent.add(position);
@@ -128,7 +128,7 @@ impl Census {
         match self.extent.count() > limits.vertices {
             true => Err(ConvertError::limit(
                 &record.path,
-                Place::Whole,
+                FilePlace::Whole,
                 "vertices",
                 limits.vertices,
             )),
@@ -136,8 +136,8 @@ impl Census {
         }
     }
 
-    fn links(&mut self, shape: &Shape, content: &Content) {
-        let skeletons = matches!(content, Content::Skeletons { .. });
+    fn links(&mut self, shape: &CollectedObject, content: &FolderContent) {
+        let skeletons = matches!(content, FolderContent::Skeletons { .. });
         let width = if skeletons { 2 } else { 3 };
         self.links = self
             .links
@@ -148,7 +148,7 @@ impl Census {
     }
 
     /// Remarks on data of the folder that the store does not hold.
-    pub(super) fn notes(&self, plan: &Plan) -> Vec<String> {
+    pub(super) fn notes(&self, plan: &BatchLayout) -> Vec<String> {
         let mut notes = Vec::new();
         if self.left_out > 0 {
             notes.push(format!(
@@ -156,7 +156,7 @@ impl Census {
                 self.left_out
             ));
         }
-        let rows = plan.segments.as_ref().map_or(0, Segments::len);
+        let rows = plan.segments.as_ref().map_or(0, SegmentTable::len);
         let unused = rows.saturating_sub(self.described);
         if unused > 0 {
             notes.push(format!(
@@ -170,7 +170,7 @@ impl Census {
 /// Decides how relationships of annotations are stored.
 pub(super) fn relations(
     annotations: &Annotations,
-    census: &Census,
+    census: &FolderCensus,
     options: &Options,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Relation>, ConvertError> {

@@ -2,15 +2,15 @@
 
 use zvf_write::{AttributeSpec, Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, Values};
 
-use super::record::Record;
-use super::segments::Segments;
+use super::record::ObjectBytes;
+use super::segments::SegmentTable;
 use crate::error::ConvertError;
 use crate::options::Options;
 use crate::sink::Sink;
 
 /// One object, or a run of points.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct CollectedObject {
     /// The number of the object; 0 for points.
     pub(super) key: u64,
     pub(super) positions: Vec<f64>,
@@ -26,14 +26,14 @@ pub(super) struct Shape {
 
 /// One attribute.
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct CollectedColumn {
     pub(super) spec: AttributeSpec,
     number: NumberType,
     /// Names of values.
     labels: Vec<(f64, String)>,
 }
 
-impl Field {
+impl CollectedColumn {
     pub(super) fn number(spec: AttributeSpec, number: NumberType) -> Self {
         Self {
             spec,
@@ -104,18 +104,18 @@ impl Relation {
 
 /// The layout of batches.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct BatchLayout {
     pub(super) dims: usize,
-    pub(super) vertex: Vec<Field>,
-    pub(super) object: Vec<Field>,
+    pub(super) vertex: Vec<CollectedColumn>,
+    pub(super) object: Vec<CollectedColumn>,
     pub(super) relations: Vec<Relation>,
     /// Whether shapes are objects.
     pub(super) objects: bool,
     pub(super) links: bool,
-    pub(super) segments: Option<Segments>,
+    pub(super) segments: Option<SegmentTable>,
 }
 
-impl Plan {
+impl BatchLayout {
     /// Whether points belong to the objects that a relationship names.
     pub(super) fn by_relation(&self) -> bool {
         self.relations
@@ -146,7 +146,7 @@ impl Plan {
         for field in &self.object {
             spec = spec.with_object_attribute(field.spec.clone());
         }
-        for one in self.segments.iter().flat_map(Segments::specs) {
+        for one in self.segments.iter().flat_map(SegmentTable::specs) {
             spec = spec.with_object_attribute(one.clone());
         }
         for one in self.relations.iter().filter_map(Relation::spec) {
@@ -159,14 +159,14 @@ impl Plan {
     }
 
     /// Whether the shape becomes an object: without vertices only if it has properties.
-    pub(super) fn keeps(&self, shape: &Shape) -> bool {
+    pub(super) fn keeps(&self, shape: &CollectedObject) -> bool {
         !shape.positions.is_empty() || self.segments.is_none() || self.describes(shape.key)
     }
 }
 
 /// Batches being filled.
 pub(super) struct Collector<'a> {
-    plan: &'a Plan,
+    plan: &'a BatchLayout,
     rows: usize,
     sink: &'a mut dyn Sink,
     positions: Vec<f64>,
@@ -179,7 +179,7 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(plan: &'a Plan, options: &Options, sink: &'a mut dyn Sink) -> Self {
+    pub(super) fn new(plan: &'a BatchLayout, options: &Options, sink: &'a mut dyn Sink) -> Self {
         Self {
             plan,
             rows: options.batch,
@@ -200,9 +200,9 @@ impl<'a> Collector<'a> {
     /// Malformed: segments that differ from the first pass. The errors of the sink.
     pub(super) fn push(
         &mut self,
-        shape: &Shape,
+        shape: &CollectedObject,
         id: i64,
-        record: &Record,
+        record: &ObjectBytes,
     ) -> Result<(), ConvertError> {
         let rows = shape.positions.len() / self.plan.dims.max(1);
         let first = (self.positions.len() / self.plan.dims.max(1)) as u64;

@@ -6,40 +6,50 @@ use zvf_meta::Affine;
 use zvf_write::{Axis, Kind};
 
 use super::annotation::Annotations;
-use super::collect::{Field, Shape};
-use super::info::Document;
+use super::collect::{CollectedColumn, CollectedObject};
+use super::info::JsonFile;
 use super::mesh::{self, Meshes};
-use super::record::Record;
+use super::record::ObjectBytes;
 use super::skeleton;
-use super::source::{Source, number, sharding};
+use super::source::{SegmentSource, number, sharding};
 use crate::error::{ConvertError, shown};
-use crate::options::Limits;
+use crate::options::FileLimits;
 
 /// The content of a folder.
 #[derive(Debug)]
-pub(super) enum Content {
-    Skeletons { source: Source, fields: Vec<Field> },
-    Meshes { source: Source, meshes: Meshes },
+pub(super) enum FolderContent {
+    Skeletons {
+        source: SegmentSource,
+        fields: Vec<CollectedColumn>,
+    },
+    Meshes {
+        source: SegmentSource,
+        meshes: Meshes,
+    },
     Annotations(Annotations),
 }
 
 /// The id of an object as int64.
-pub(super) fn object_id(shape: &Shape, record: &Record) -> Result<i64, ConvertError> {
+pub(super) fn object_id(
+    shape: &CollectedObject,
+    record: &ObjectBytes,
+) -> Result<i64, ConvertError> {
     i64::try_from(shape.key).map_err(|_| {
         let expected = "an id below 2^63, which a store holds".to_owned();
         record.bad(0, format!("the id {}", shape.key), expected)
     })
 }
 
-impl Content {
+impl FolderContent {
     pub(super) fn open(
-        info: &Document,
+        info: &JsonFile,
         folder: &Path,
-        limits: &Limits,
+        limits: &FileLimits,
     ) -> Result<Self, ConvertError> {
         let kind = info.value.get("@type").and_then(serde_json::Value::as_str);
         let sharding = sharding(info, &info.value)?;
-        let open = |key: &dyn Fn(&str) -> Option<u64>| Source::open(folder, sharding, limits, key);
+        let open =
+            |key: &dyn Fn(&str) -> Option<u64>| SegmentSource::open(folder, sharding, limits, key);
         Ok(match kind {
             Some("neuroglancer_skeletons") => Self::Skeletons {
                 source: open(&number)?,
@@ -76,8 +86,8 @@ impl Content {
     /// Passes on all objects, in the same order at each call.
     pub(super) fn visit(
         &self,
-        limits: &Limits,
-        take: &mut dyn FnMut(Shape, &Record) -> Result<(), ConvertError>,
+        limits: &FileLimits,
+        take: &mut dyn FnMut(CollectedObject, &ObjectBytes) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         match self {
             Self::Skeletons { source, fields } => source.visit(limits, &mut |record| {
@@ -129,7 +139,7 @@ impl Content {
     }
 
     /// The map from stored coordinates to the axes; `None` for the identity.
-    pub(super) fn map(&self, info: &Document) -> Result<Option<Affine>, ConvertError> {
+    pub(super) fn map(&self, info: &JsonFile) -> Result<Option<Affine>, ConvertError> {
         match self {
             Self::Annotations(annotations) => Ok(annotations.map.clone()),
             Self::Meshes {

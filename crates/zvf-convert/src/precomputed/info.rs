@@ -6,33 +6,33 @@ use serde_json::Value;
 use zvf_meta::Affine;
 use zvf_write::NumberType;
 
-use super::record::Record;
-use crate::error::{ConvertError, Place, shown};
+use super::record::ObjectBytes;
+use crate::error::{ConvertError, FilePlace, shown};
 
 /// Longest document.
 const LONGEST: u64 = 64 << 20;
 
 /// A JSON document of a folder.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct JsonFile {
     pub(super) path: PathBuf,
     pub(super) value: Value,
 }
 
-impl Document {
+impl JsonFile {
     /// Reads a document.
     ///
     /// # Errors
     /// I/O; no JSON; a limit: more than 64 MiB.
     pub(super) fn read(path: &Path) -> Result<Self, ConvertError> {
-        Self::of(&Record::read(path, 0, LONGEST)?)
+        Self::of(&ObjectBytes::read(path, 0, LONGEST)?)
     }
 
     /// Parses the document in a record.
     ///
     /// # Errors
     /// Malformed: no JSON.
-    pub(super) fn of(record: &Record) -> Result<Self, ConvertError> {
+    pub(super) fn of(record: &ObjectBytes) -> Result<Self, ConvertError> {
         let value = serde_json::from_slice(&record.bytes)
             .map_err(|error| record.bad(0, error.to_string(), "JSON"))?;
         Ok(Self {
@@ -47,7 +47,7 @@ impl Document {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> ConvertError {
-        ConvertError::malformed(&self.path, Place::Whole, found, expected)
+        ConvertError::malformed(&self.path, FilePlace::Whole, found, expected)
     }
 
     /// A member that has to be a text.

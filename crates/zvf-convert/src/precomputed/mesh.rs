@@ -6,13 +6,13 @@ use draco_core::{DecodeLimits, DecoderBuffer, GeometryAttributeType, Mesh, MeshD
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::collect::Shape;
-use super::info::Document;
-use super::record::{Record, most};
-use super::source::Shard;
-use crate::error::{ConvertError, Place};
+use super::collect::CollectedObject;
+use super::info::JsonFile;
+use super::record::{ObjectBytes, most};
+use super::source::ShardFile;
+use crate::error::{ConvertError, FilePlace};
 use crate::isolate::isolate;
-use crate::options::Limits;
+use crate::options::FileLimits;
 
 /// How meshes are stored.
 #[derive(Debug, Clone)]
@@ -29,14 +29,14 @@ pub(super) enum Meshes {
 
 /// Merges the fragments of a mesh: vertices of different fragments at equal positions become one.
 #[derive(Debug, Default)]
-struct Merged {
+struct MeshMerger {
     positions: Vec<f64>,
     links: Vec<u64>,
     /// Vertices of previous fragments, by their coordinates.
     known: FxHashMap<[u64; 3], u64>,
 }
 
-impl Merged {
+impl MeshMerger {
     /// Adds a fragment. Its vertices at positions of earlier fragments are reused; vertices within a fragment are not merged.
     fn add(&mut self, positions: &[f64], links: &[u64]) -> Option<()> {
         let (points, _) = positions.as_chunks::<3>();
@@ -70,40 +70,49 @@ impl Meshes {
     ///
     /// # Errors
     /// Malformed, by file and byte; I/O; limits.
-    pub(super) fn decode(&self, record: &Record, limits: &Limits) -> Result<Shape, ConvertError> {
+    pub(super) fn decode(
+        &self,
+        record: &ObjectBytes,
+        limits: &FileLimits,
+    ) -> Result<CollectedObject, ConvertError> {
         let merged = match self {
             Self::Legacy => legacy(record, limits)?,
             Self::MultiLod { folder, greatest } => multi(record, folder, *greatest, limits)?,
         };
-        Ok(Shape {
+        Ok(CollectedObject {
             key: record.key,
             positions: merged.positions,
             links: merged.links,
-            ..Shape::default()
+            ..CollectedObject::default()
         })
     }
 }
 
-fn check_held(path: &Path, merged: &Merged, limits: &Limits) -> Result<(), ConvertError> {
+fn check_held(path: &Path, merged: &MeshMerger, limits: &FileLimits) -> Result<(), ConvertError> {
     let held = (merged.positions.len() / 3).max(merged.links.len() / 3) as u64;
     match held > limits.held {
         true => {
             let what = "vertices or triangles of a mesh";
-            Err(ConvertError::limit(path, Place::Whole, what, limits.held))
+            Err(ConvertError::limit(
+                path,
+                FilePlace::Whole,
+                what,
+                limits.held,
+            ))
         }
         false => Ok(()),
     }
 }
 
 /// Reads a manifest, which lists the names of fragments, and the fragments.
-fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
-    let manifest = Document::of(record)?;
-    let mut merged = Merged::default();
+fn legacy(record: &ObjectBytes, limits: &FileLimits) -> Result<MeshMerger, ConvertError> {
+    let manifest = JsonFile::of(record)?;
+    let mut merged = MeshMerger::default();
     for name in manifest.list(&manifest.value, "fragments")? {
         let name = name.as_str();
         let name = name.ok_or_else(|| manifest.bad("a fragment without a name", "texts"))?;
         let file = manifest.below(name)?;
-        let fragment = Record::read(&file, record.key, most(limits.held))?;
+        let fragment = ObjectBytes::read(&file, record.key, most(limits.held))?;
         let mut cursor = fragment.cursor();
         let vertices = cursor.count("a number of vertices")?;
         let positions = cursor.floats(vertices.saturating_mul(3), "positions of vertices")?;
@@ -119,7 +128,7 @@ fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
 
 /// The finest level of a manifest: positions and sizes of its fragments.
 #[derive(Debug)]
-struct Finest {
+struct FinestLod {
     shape: [f64; 3],
     /// The corner of the grid plus the offset of the level.
     origin: [f64; 3],
@@ -128,8 +137,8 @@ struct Finest {
     total: u64,
 }
 
-impl Finest {
-    fn read(record: &Record) -> Result<Self, ConvertError> {
+impl FinestLod {
+    fn read(record: &ObjectBytes) -> Result<Self, ConvertError> {
         let mut cursor = record.cursor();
         let mut triple = |what: &str| {
             let numbers = cursor.floats(3, what)?;
@@ -179,12 +188,12 @@ impl Finest {
 
 /// Reads a manifest and its fragments, which are in the file `ID`, or before the manifest in its shard.
 fn multi(
-    record: &Record,
+    record: &ObjectBytes,
     folder: &Path,
     greatest: f64,
-    limits: &Limits,
-) -> Result<Merged, ConvertError> {
-    let finest = Finest::read(record)?;
+    limits: &FileLimits,
+) -> Result<MeshMerger, ConvertError> {
+    let finest = FinestLod::read(record)?;
     let sharded = record
         .path
         .extension()
@@ -204,11 +213,11 @@ fn multi(
         }
         false => (folder.join(record.key.to_string()), 0),
     };
-    let mut merged = Merged::default();
+    let mut merged = MeshMerger::default();
     if finest.fragments.is_empty() {
         return Ok(merged);
     }
-    let mut file = Shard::open(&path)?;
+    let mut file = ShardFile::open(&path)?;
     for (place, size) in &finest.fragments {
         // An empty fragment is a grid cell without triangles at this level.
         if *size > 0 {
@@ -237,7 +246,7 @@ fn multi(
 #[cold]
 fn damaged(path: &Path, at: u64, found: &str) -> ConvertError {
     let found = format!("a fragment that cannot be decoded ({found})");
-    ConvertError::malformed(path, Place::Byte(at), found, "triangles by Draco")
+    ConvertError::malformed(path, FilePlace::Byte(at), found, "triangles by Draco")
 }
 
 /// Positions as they are stored, and corners of triangles.
@@ -245,7 +254,7 @@ fn draco(
     path: &Path,
     at: u64,
     bytes: &[u8],
-    limits: &Limits,
+    limits: &FileLimits,
 ) -> Result<(Vec<f64>, Vec<u64>), ConvertError> {
     let bounds = DecodeLimits::default()
         .with_max_points(limits.held)
@@ -275,7 +284,7 @@ fn draco(
 ///
 /// # Errors
 /// Malformed documents.
-pub(super) fn multi_lod(info: &Document, folder: &Path) -> Result<Meshes, ConvertError> {
+pub(super) fn multi_lod(info: &JsonFile, folder: &Path) -> Result<Meshes, ConvertError> {
     let bits = info
         .value
         .get("vertex_quantization_bits")

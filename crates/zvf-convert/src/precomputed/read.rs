@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use zvf_meta::Affine;
 use zvf_write::Kind;
 
-use super::census::{Census, relations};
-use super::collect::{Collector, Plan};
-use super::content::{Content, object_id};
-use super::info::Document;
-use super::segments::Segments;
+use super::census::{FolderCensus, relations};
+use super::collect::{BatchLayout, Collector};
+use super::content::{FolderContent, object_id};
+use super::info::JsonFile;
+use super::segments::SegmentTable;
 use super::skeleton;
-use crate::error::{ConvertError, Place};
-use crate::found::{Found, Stated};
+use crate::error::{ConvertError, FilePlace};
+use crate::found::{FirstPass, Stated};
 use crate::ids::ObjectIds;
 use crate::options::Options;
 use crate::sink::Sink;
@@ -21,16 +21,16 @@ use crate::sink::Sink;
 /// A folder to be read again.
 #[derive(Debug)]
 pub(crate) struct Precomputed {
-    content: Content,
+    content: FolderContent,
     kind: Kind,
-    plan: Plan,
+    plan: BatchLayout,
     options: Options,
 }
 
 /// The requested kind, or the usual one of the content.
 fn kind(
-    content: &Content,
-    census: &Census,
+    content: &FolderContent,
+    census: &FolderCensus,
     wanted: Option<Kind>,
     folder: &Path,
 ) -> Result<Kind, ConvertError> {
@@ -48,7 +48,7 @@ fn kind(
             let found = format!("{} skeletons with rings of edges", census.ringed);
             Err(ConvertError::malformed(
                 folder,
-                Place::Whole,
+                FilePlace::Whole,
                 found,
                 "trees",
             ))
@@ -70,7 +70,7 @@ impl Precomputed {
     pub(crate) fn survey(
         files: &[PathBuf],
         options: &Options,
-    ) -> Result<(Self, Found, Option<Affine>), ConvertError> {
+    ) -> Result<(Self, FirstPass, Option<Affine>), ConvertError> {
         let [folder] = files else {
             let found = format!("{} folders", files.len());
             return Err(ConvertError::usage(
@@ -87,20 +87,20 @@ impl Precomputed {
                 expected,
             ));
         }
-        let info = Document::read(&folder.join("info"))?;
+        let info = JsonFile::read(&folder.join("info"))?;
         let limits = &options.limits;
-        let content = Content::open(&info, folder, limits)?;
+        let content = FolderContent::open(&info, folder, limits)?;
         let segments = match &content {
-            Content::Annotations(_) => None,
-            _ => Segments::of(&info)?,
+            FolderContent::Annotations(_) => None,
+            _ => SegmentTable::of(&info)?,
         };
         let map = content.map(&info)?;
-        let mut plan = Plan {
+        let mut plan = BatchLayout {
             dims: content.axes().len(),
             segments,
-            ..Plan::default()
+            ..BatchLayout::default()
         };
-        let census = Census::of(&content, &plan, limits)?;
+        let census = FolderCensus::of(&content, &plan, limits)?;
         let kind = kind(&content, &census, options.kind, folder)?;
         let mut notes = census.notes(&plan);
         notes.extend(content.notes());
@@ -111,9 +111,9 @@ impl Precomputed {
             ));
         }
         match &content {
-            Content::Skeletons { fields, .. } => plan.vertex.clone_from(fields),
-            Content::Meshes { .. } => {}
-            Content::Annotations(one) => {
+            FolderContent::Skeletons { fields, .. } => plan.vertex.clone_from(fields),
+            FolderContent::Meshes { .. } => {}
+            FolderContent::Annotations(one) => {
                 plan.relations = relations(one, &census, options, &mut notes)?;
                 match content.is_points() {
                     true => plan.vertex = one.columns(),
@@ -122,9 +122,9 @@ impl Precomputed {
             }
         }
         plan.objects = !content.is_points();
-        plan.links = !matches!(content, Content::Annotations(_));
+        plan.links = !matches!(content, FolderContent::Annotations(_));
         let has_objects = plan.objects || plan.by_relation();
-        let found = Found {
+        let found = FirstPass {
             extent: census.extent,
             objects: if has_objects { census.objects } else { 0 },
             links: census.links,

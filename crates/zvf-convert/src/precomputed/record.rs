@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 /// Most bytes of one object, by the limit on its vertices.
 pub(super) fn most(held: u64) -> u64 {
@@ -15,7 +15,7 @@ pub(super) fn most(held: u64) -> u64 {
 
 /// The bytes of one object: a file of its own, or a range of a shard.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
+pub(super) struct ObjectBytes {
     pub(super) path: Arc<Path>,
     /// The key under which it is stored.
     pub(super) key: u64,
@@ -26,7 +26,7 @@ pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Record {
+impl ObjectBytes {
     /// A whole file.
     ///
     /// # Errors
@@ -35,7 +35,9 @@ impl Record {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         let bytes = bounded(file, most)
             .map_err(|error| ConvertError::io(path, error))?
-            .ok_or_else(|| ConvertError::limit(path, Place::Whole, "bytes of an object", most))?;
+            .ok_or_else(|| {
+                ConvertError::limit(path, FilePlace::Whole, "bytes of an object", most)
+            })?;
         Ok(Self {
             path: path.into(),
             key,
@@ -50,7 +52,7 @@ impl Record {
     /// # Errors
     /// Malformed: no gzip; a limit: more than `most` bytes.
     pub(super) fn unpacked(self, most: u64) -> Result<Self, ConvertError> {
-        let place = Place::Byte(self.start);
+        let place = FilePlace::Byte(self.start);
         let bytes = bounded(MultiGzDecoder::new(self.bytes.as_slice()), most)
             .map_err(|error| {
                 let found = format!("bytes that cannot be unpacked ({error})");
@@ -66,8 +68,8 @@ impl Record {
         })
     }
 
-    pub(super) fn cursor(&self) -> Cursor<'_> {
-        Cursor {
+    pub(super) fn cursor(&self) -> ObjectCursor<'_> {
+        ObjectCursor {
             record: self,
             rest: &self.bytes,
         }
@@ -85,10 +87,10 @@ impl Record {
         let at = at as u64;
         if self.packed {
             let found = format!("in byte {at} of the unpacked object {}: {found}", self.key);
-            let place = Place::Byte(self.start);
+            let place = FilePlace::Byte(self.start);
             return ConvertError::malformed(&self.path, place, found, expected);
         }
-        let place = Place::Byte(self.start.saturating_add(at));
+        let place = FilePlace::Byte(self.start.saturating_add(at));
         ConvertError::malformed(&self.path, place, found, expected)
     }
 }
@@ -104,12 +106,12 @@ fn bounded(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
 
 /// Reads an object forwards.
 #[derive(Debug)]
-pub(super) struct Cursor<'r> {
-    record: &'r Record,
+pub(super) struct ObjectCursor<'r> {
+    record: &'r ObjectBytes,
     rest: &'r [u8],
 }
 
-impl<'r> Cursor<'r> {
+impl<'r> ObjectCursor<'r> {
     fn at(&self) -> usize {
         self.record.bytes.len().saturating_sub(self.rest.len())
     }

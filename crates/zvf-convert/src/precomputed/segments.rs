@@ -5,32 +5,32 @@ use std::collections::HashMap;
 use serde_json::Value;
 use zvf_write::{AttributeSpec, Groups, NumberType, ObjectTable, Values};
 
-use super::info::{Document, number_type};
+use super::info::{JsonFile, number_type};
 use super::source::number;
 use crate::error::{ConvertError, shown};
 
 /// The values of one property, a row a segment.
 #[derive(Debug)]
-enum Column {
+enum SegmentColumn {
     Text(Vec<String>),
     Number(NumberType, Vec<f64>),
 }
 
 /// Properties of segments.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
+pub(super) struct SegmentTable {
     rows: HashMap<u64, usize>,
-    columns: Vec<(AttributeSpec, Column)>,
+    columns: Vec<(AttributeSpec, SegmentColumn)>,
     /// Names of tags, and the tags of each row.
     tags: Option<(Vec<String>, Vec<Vec<usize>>)>,
 }
 
-impl Segments {
+impl SegmentTable {
     /// The document of the folder that `info` names; `None` if it names none.
     ///
     /// # Errors
     /// Malformed documents; I/O.
-    pub(super) fn of(info: &Document) -> Result<Option<Self>, ConvertError> {
+    pub(super) fn of(info: &JsonFile) -> Result<Option<Self>, ConvertError> {
         let Some(folder) = info
             .value
             .get("segment_properties")
@@ -41,11 +41,11 @@ impl Segments {
         let folder = folder.as_str();
         let folder =
             folder.ok_or_else(|| info.bad("segment_properties", "the name of a folder"))?;
-        let document = Document::read(&info.below(folder)?.join("info"))?;
+        let document = JsonFile::read(&info.below(folder)?.join("info"))?;
         Self::parse(&document).map(Some)
     }
 
-    fn parse(document: &Document) -> Result<Self, ConvertError> {
+    fn parse(document: &JsonFile) -> Result<Self, ConvertError> {
         let missing = Value::Null;
         let inline = document.value.get("inline").unwrap_or(&missing);
         let mut found = Self::default();
@@ -62,7 +62,7 @@ impl Segments {
         Ok(found)
     }
 
-    fn property(&mut self, document: &Document, property: &Value) -> Result<(), ConvertError> {
+    fn property(&mut self, document: &JsonFile, property: &Value) -> Result<(), ConvertError> {
         let name = document.text(property, "id")?;
         let kind = document.text(property, "type")?;
         let values = document.list(property, "values")?;
@@ -76,7 +76,7 @@ impl Segments {
             "label" | "description" | "string" => {
                 let texts = values.iter().map(|value| value.as_str().map(str::to_owned));
                 let texts = texts.collect::<Option<Vec<_>>>();
-                Column::Text(texts.ok_or_else(|| wrong("a text"))?)
+                SegmentColumn::Text(texts.ok_or_else(|| wrong("a text"))?)
             }
             "number" => {
                 let kind = document.text(property, "data_type")?;
@@ -91,7 +91,7 @@ impl Segments {
                     value => value.as_f64().filter(|one| holds(kind, *one)),
                 });
                 let numbers = numbers.collect::<Option<Vec<_>>>();
-                Column::Number(kind, numbers.ok_or_else(|| wrong("a number of its type"))?)
+                SegmentColumn::Number(kind, numbers.ok_or_else(|| wrong("a number of its type"))?)
             }
             "tags" => {
                 let tags = document.list(property, "tags")?.iter();
@@ -130,8 +130,8 @@ impl Segments {
             ));
         }
         let mut spec = match &column {
-            Column::Text(_) => AttributeSpec::text(name),
-            Column::Number(number, _) => AttributeSpec::number(name, *number),
+            SegmentColumn::Text(_) => AttributeSpec::text(name),
+            SegmentColumn::Number(number, _) => AttributeSpec::number(name, *number),
         };
         if let Some(text) = property.get("description").and_then(Value::as_str) {
             spec = spec.with_description(text);
@@ -161,8 +161,10 @@ impl Segments {
         for (spec, column) in &self.columns {
             let rows = found.iter().map(|(_, row)| *row);
             let values = match column {
-                Column::Text(list) => Values::texts(rows.filter_map(|row| list.get(row).cloned())),
-                Column::Number(kind, list) => {
+                SegmentColumn::Text(list) => {
+                    Values::texts(rows.filter_map(|row| list.get(row).cloned()))
+                }
+                SegmentColumn::Number(kind, list) => {
                     let numbers = rows.filter_map(|row| list.get(row).copied());
                     Values::of_bytes(*kind, &bytes(*kind, numbers))
                 }

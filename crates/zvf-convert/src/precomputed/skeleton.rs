@@ -3,9 +3,9 @@
 use serde_json::Value;
 use zvf_write::AttributeSpec;
 
-use super::collect::{Field, Shape};
-use super::info::{Document, number_type};
-use super::record::Record;
+use super::collect::{CollectedColumn, CollectedObject};
+use super::info::{JsonFile, number_type};
+use super::record::ObjectBytes;
 use crate::error::{ConvertError, shown};
 
 /// Components of an attribute.
@@ -15,8 +15,8 @@ const MOST_COMPONENTS: u64 = 1024;
 ///
 /// # Errors
 /// Malformed: an unknown type, an invalid number of components, a repeated name.
-pub(super) fn fields(info: &Document) -> Result<Vec<Field>, ConvertError> {
-    let mut fields: Vec<Field> = Vec::new();
+pub(super) fn fields(info: &JsonFile) -> Result<Vec<CollectedColumn>, ConvertError> {
+    let mut fields: Vec<CollectedColumn> = Vec::new();
     for one in info.list(&info.value, "vertex_attributes")? {
         let name = info.text(one, "id")?;
         let kind = info.text(one, "data_type")?;
@@ -38,7 +38,7 @@ pub(super) fn fields(info: &Document) -> Result<Vec<Field>, ConvertError> {
             ));
         }
         let spec = AttributeSpec::number(name, number).with_channels(components);
-        fields.push(Field::number(spec, number));
+        fields.push(CollectedColumn::number(spec, number));
     }
     Ok(fields)
 }
@@ -47,7 +47,10 @@ pub(super) fn fields(info: &Document) -> Result<Vec<Field>, ConvertError> {
 ///
 /// # Errors
 /// Malformed, by byte.
-pub(super) fn decode(record: &Record, fields: &[Field]) -> Result<Shape, ConvertError> {
+pub(super) fn decode(
+    record: &ObjectBytes,
+    fields: &[CollectedColumn],
+) -> Result<CollectedObject, ConvertError> {
     let mut cursor = record.cursor();
     let vertices = cursor.count("a number of vertices")?;
     let edges = cursor.count("a number of edges")?;
@@ -61,12 +64,12 @@ pub(super) fn decode(record: &Record, fields: &[Field]) -> Result<Shape, Convert
         columns.push(bytes.to_vec());
     }
     cursor.end()?;
-    Ok(Shape {
+    Ok(CollectedObject {
         key: record.key,
         positions,
         links,
         columns,
-        ..Shape::default()
+        ..CollectedObject::default()
     })
 }
 
@@ -79,7 +82,7 @@ pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
         let [a, b] = pair.map(|end| usize::try_from(end).unwrap_or(usize::MAX));
         ends.push([a, b]);
     }
-    let mut groups = Groups::new(vertices);
+    let mut groups = ConnectedVertices::new(vertices);
     let mut parents = vec![0_u32; vertices];
     for [a, b] in &ends {
         if !groups.join(*a, *b) {
@@ -133,9 +136,9 @@ pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
 }
 
 /// Which vertices are connected.
-struct Groups(Vec<usize>);
+struct ConnectedVertices(Vec<usize>);
 
-impl Groups {
+impl ConnectedVertices {
     fn new(count: usize) -> Self {
         Self((0..count).collect())
     }

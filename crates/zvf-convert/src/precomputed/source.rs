@@ -10,20 +10,20 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_neuroglancer::shards::Sharding;
 
-use super::info::Document;
-use super::record::{Record, most};
-use crate::error::{ConvertError, Place};
-use crate::options::Limits;
+use super::info::JsonFile;
+use super::record::{ObjectBytes, most};
+use crate::error::{ConvertError, FilePlace};
+use crate::options::FileLimits;
 
 /// Most bytes of the list of minishards, and of one unpacked minishard index.
 const MOST_INDEX: u64 = 64 << 20;
 
 /// Takes objects one after another.
-pub(super) type TakeRecord<'a> = dyn FnMut(Record) -> Result<(), ConvertError> + 'a;
+pub(super) type TakeRecord<'a> = dyn FnMut(ObjectBytes) -> Result<(), ConvertError> + 'a;
 
 /// The objects of a folder.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum SegmentSource {
     /// A file each: keys and names, in the order of the keys.
     Files {
         folder: PathBuf,
@@ -40,7 +40,7 @@ pub(super) enum Source {
 ///
 /// # Errors
 /// Malformed: another kind of sharding.
-pub(super) fn sharding(info: &Document, owner: &Value) -> Result<Option<Sharding>, ConvertError> {
+pub(super) fn sharding(info: &JsonFile, owner: &Value) -> Result<Option<Sharding>, ConvertError> {
     let value = owner.get("sharding").filter(|value| !value.is_null());
     let found = value.map(Sharding::parse).transpose();
     found.map_err(|error| info.bad(error.found, error.expected))
@@ -49,7 +49,7 @@ pub(super) fn sharding(info: &Document, owner: &Value) -> Result<Option<Sharding
 /// The names in a folder for which `key` returns a key, in the order of keys.
 fn names(
     folder: &Path,
-    limits: &Limits,
+    limits: &FileLimits,
     key: &dyn Fn(&str) -> Option<u64>,
 ) -> Result<Vec<(u64, String)>, ConvertError> {
     let failed = |error| ConvertError::io(folder, error);
@@ -60,7 +60,12 @@ fn names(
         if let Some(key) = key(name) {
             if found.len() as u64 >= limits.held {
                 let what = "objects in files of their own";
-                return Err(ConvertError::limit(folder, Place::Whole, what, limits.held));
+                return Err(ConvertError::limit(
+                    folder,
+                    FilePlace::Whole,
+                    what,
+                    limits.held,
+                ));
             }
             found.push((key, name.to_owned()));
         }
@@ -75,7 +80,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
     (number.to_string() == text).then_some(number)
 }
 
-impl Source {
+impl SegmentSource {
     /// Opens the objects of `folder`: in shards, or in files with names from which `key` parses numbers.
     ///
     /// # Errors
@@ -83,7 +88,7 @@ impl Source {
     pub(super) fn open(
         folder: &Path,
         sharding: Option<Sharding>,
-        limits: &Limits,
+        limits: &FileLimits,
         key: &dyn Fn(&str) -> Option<u64>,
     ) -> Result<Self, ConvertError> {
         let Some(sharding) = sharding else {
@@ -121,19 +126,19 @@ impl Source {
     /// The errors of `take`; I/O; malformed shards; limits.
     pub(super) fn visit(
         &self,
-        limits: &Limits,
+        limits: &FileLimits,
         take: &mut TakeRecord<'_>,
     ) -> Result<(), ConvertError> {
         let most = most(limits.held);
         match self {
             Self::Files { folder, names } => {
                 for (key, name) in names {
-                    take(Record::read(&folder.join(name), *key, most)?)?;
+                    take(ObjectBytes::read(&folder.join(name), *key, most)?)?;
                 }
             }
             Self::Shards { files, sharding } => {
                 for file in files {
-                    Shard::open(file)?.visit(sharding, most, take)?;
+                    ShardFile::open(file)?.visit(sharding, most, take)?;
                 }
             }
         }
@@ -143,13 +148,13 @@ impl Source {
 
 /// An open shard.
 #[derive(Debug)]
-pub(super) struct Shard {
+pub(super) struct ShardFile {
     path: Arc<Path>,
     file: File,
     length: u64,
 }
 
-impl Shard {
+impl ShardFile {
     pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
         let failed = |error| ConvertError::io(path, error);
         let file = zvf_store::open_file(path).map_err(failed)?;
@@ -172,7 +177,7 @@ impl Shard {
         what: &str,
         most: u64,
     ) -> Result<Vec<u8>, ConvertError> {
-        let place = Place::Byte(start);
+        let place = FilePlace::Byte(start);
         let end = start.checked_add(size).filter(|end| *end <= self.length);
         if end.is_none() {
             let found = format!("{size} bytes of {what} in a file of {} bytes", self.length);
@@ -230,13 +235,13 @@ impl Shard {
                 let expected = "a range of the file that no other part uses";
                 return Err(ConvertError::malformed(
                     &self.path,
-                    Place::Byte(place),
+                    FilePlace::Byte(place),
                     found,
                     expected,
                 ));
             };
             left = left.saturating_sub(size);
-            let index = Record {
+            let index = ObjectBytes {
                 bytes: self.range(start, size, "a minishard index", MOST_INDEX)?,
                 path: Arc::clone(&self.path),
                 key: number as u64,
@@ -254,7 +259,7 @@ impl Shard {
 
     fn minishard(
         &mut self,
-        index: &Record,
+        index: &ObjectBytes,
         list_bytes: u64,
         left: &mut u64,
         sharding: &Sharding,
@@ -283,7 +288,7 @@ impl Shard {
             if *size == 0 {
                 continue;
             }
-            let record = Record {
+            let record = ObjectBytes {
                 bytes: self.range(start, *size, "an object", most)?,
                 path: Arc::clone(&self.path),
                 key,

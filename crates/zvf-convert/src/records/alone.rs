@@ -10,7 +10,7 @@ use zvf_write::narrow;
 
 use super::open::read_source;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::options::Options;
 use crate::table::text::fields::Fields;
 use crate::tck::read::{Scalars, scalars};
@@ -108,7 +108,7 @@ impl AttributeFile {
                     return Ok(None);
                 }
                 let expected = "a number: the first line has no names of columns";
-                let place = Place::Line(number);
+                let place = FilePlace::Line(number);
                 return Err(ConvertError::malformed(
                     path,
                     place,
@@ -121,7 +121,7 @@ impl AttributeFile {
                 let what = "bytes of values in a text (an array, .npy, may be larger)";
                 return Err(ConvertError::limit(
                     path,
-                    Place::Line(number),
+                    FilePlace::Line(number),
                     what,
                     MOST_TEXT,
                 ));
@@ -144,7 +144,12 @@ impl AttributeFile {
         if let Some(other) = lengths.iter().find(|length| **length != width) {
             let found = format!("lines of {width} and of {other} values");
             let expected = "as many in each line (--by-object-order: a line for each object, with a value for each of its vertices)";
-            return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+            return Err(ConvertError::malformed(
+                path,
+                FilePlace::Whole,
+                found,
+                expected,
+            ));
         }
         let width = usize::try_from(width).or_bug("more words than memory")?;
         let column = |at: usize| {

@@ -33,7 +33,7 @@ enum Raw {
 
 /// A column that becomes an attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attribute {
+pub(crate) struct AttributeColumn {
     pub(crate) name: String,
     pub(crate) column: usize,
     raw: Raw,
@@ -42,7 +42,7 @@ pub(crate) struct Attribute {
 
 /// Facts about the values of a column.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct ValueCensus {
     missing: u64,
     /// Whether a whole number is outside of ±2^53.
     rough: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Decided {
     how: How,
 }
 
-impl Attribute {
+impl AttributeColumn {
     /// The attribute for a column; `None` for unsupported types.
     pub(crate) fn of(field: &Field, column: usize) -> Option<Self> {
         let (raw, channels) = Raw::of(field)?;
@@ -105,7 +105,7 @@ impl Attribute {
         &self,
         column: &ArrayRef,
         nulls: Nulls,
-        census: &mut Census,
+        census: &mut ValueCensus,
     ) -> Result<(), (usize, String)> {
         let (items, width) = elements(column);
         let absent = Absent::of(column, &items, width);
@@ -158,7 +158,7 @@ impl Attribute {
     /// Decides how the column is stored, with a remark for the user if the decision was not implied.
     pub(crate) fn decide(
         &self,
-        census: &Census,
+        census: &ValueCensus,
         nulls: Nulls,
     ) -> Result<(Decided, Option<String>), String> {
         let name = shown(&self.name);
@@ -287,7 +287,7 @@ impl Attribute {
     }
 }
 
-impl Census {
+impl ValueCensus {
     /// The census of a column of a table of text with `missing` missing fields, which are empty or words for a missing value.
     pub(crate) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_schema::{Field, Schema};
 
-use super::attribute::Attribute;
+use super::attribute::AttributeColumn;
 use super::columns::{check_exclude, names_of, unnamed};
 use super::source::OBJECT;
 use super::{lists, nodes};
@@ -52,8 +52,9 @@ pub(crate) fn chosen(
                 None => usual.iter().any(|one| name.eq_ignore_ascii_case(one)),
             }
     };
-    let held =
-        |field: &Field| !options.loose || Attribute::of(field, 0).is_some() || lists::listed(field);
+    let held = |field: &Field| {
+        !options.loose || AttributeColumn::of(field, 0).is_some() || lists::listed(field)
+    };
     let fields = schema.fields().iter().enumerate();
     let fields = fields.filter(|(_, field)| held(field));
     Ok(fields

@@ -11,13 +11,13 @@ use zvf_query::numbers::elements;
 use zvf_write::arrow::stated_axes;
 use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
 
-use super::attribute::Attribute;
+use super::attribute::AttributeColumn;
 use super::columns::{check_exclude, names_of, unnamed};
 use super::nodes;
 use super::rename::hold;
 use super::source;
 use super::values::{kind, values};
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::found::Stated;
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
@@ -27,11 +27,11 @@ use crate::output::axis_names;
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// An error in a row: its number, and the found and expected texts.
-pub(crate) type Wrong = (usize, (String, String));
+pub(crate) type RowError = (usize, (String, String));
 
 /// The roles of the columns of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct ColumnRoles {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
     pub(crate) axes: Vec<Axis>,
@@ -41,7 +41,7 @@ pub(crate) struct Layout {
     pub(crate) object: Option<usize>,
     /// The columns that say how links name vertices.
     pub(crate) nodes: Vec<usize>,
-    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<AttributeColumn>,
 }
 
 /// The columns of a table that are read, by what they are.
@@ -66,7 +66,7 @@ impl Roles {
         let expected = "columns x and y (and z), or other columns named with --position";
         let usual = coordinates(&names).or_else(|| numbered(&names));
         let usual = usual.ok_or_else(|| (names.join(", "), expected));
-        Self::find(file, Place::Line(1), header, options, usual)
+        Self::find(file, FilePlace::Line(1), header, options, usual)
     }
 
     /// All columns of a table, as attributes.
@@ -82,7 +82,7 @@ impl Roles {
     /// Finds the requested columns; `usual` is the position if none is named, or the error if there is no usual one.
     fn find(
         file: &Path,
-        place: Place,
+        place: FilePlace,
         schema: &Schema,
         options: &Options,
         usual: Result<Vec<usize>, (String, &str)>,
@@ -202,7 +202,7 @@ pub(crate) fn if_unnamed(options: &Options) -> &'static str {
     }
 }
 
-impl Layout {
+impl ColumnRoles {
     /// Finds the requested columns.
     pub(crate) fn of(
         file: &Path,
@@ -213,7 +213,7 @@ impl Layout {
         let expected =
             "a column position, or x and y (and z), or other columns named with --position";
         let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
-        let roles = Roles::find(file, Place::Whole, schema, options, usual)?;
+        let roles = Roles::find(file, FilePlace::Whole, schema, options, usual)?;
         Self::new(file, schema, roles, options)
     }
 
@@ -242,7 +242,7 @@ impl Layout {
             let Some(field) = schema.fields().get(at) else {
                 continue;
             };
-            let Some(attribute) = Attribute::of(field, at) else {
+            let Some(attribute) = AttributeColumn::of(field, at) else {
                 let found = format!("column {} of {}", shown(field.name()), field.data_type());
                 let expected = format!(
                     "numbers, truth values, texts, dates or times: leave it out with --exclude {}",
@@ -289,12 +289,17 @@ impl Layout {
                 described(&self.axes)
             );
             let found = format!("axes {}", described(&own.axes));
-            return Err(ConvertError::malformed(file, Place::Whole, found, expected));
+            return Err(ConvertError::malformed(
+                file,
+                FilePlace::Whole,
+                found,
+                expected,
+            ));
         }
         let expected = "those of the first file, and of the first pass through this one";
         Err(ConvertError::malformed(
             file,
-            Place::Whole,
+            FilePlace::Whole,
             "other columns",
             expected,
         ))
@@ -354,7 +359,7 @@ impl Layout {
     }
 
     /// The coordinates of a batch, row by row, checked.
-    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, Wrong> {
+    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, RowError> {
         let dims = self.axes.len();
         let columns: Vec<Vec<f64>> = self
             .columns(batch)
@@ -366,7 +371,7 @@ impl Layout {
                 }
                 Ok(floats.values)
             })
-            .collect::<Result<_, Wrong>>()?;
+            .collect::<Result<_, RowError>>()?;
         let rows = batch.num_rows();
         let mut out = Vec::with_capacity(rows.saturating_mul(dims));
         for row in 0..rows {
@@ -438,7 +443,7 @@ impl Layout {
         &self,
         batch: &RecordBatch,
         options: &Options,
-    ) -> Result<Vec<i64>, Wrong> {
+    ) -> Result<Vec<i64>, RowError> {
         let Some(column) = self.object.and_then(|at| batch.columns().get(at)) else {
             return Ok(Vec::new());
         };
@@ -602,7 +607,7 @@ mod tests {
         let schema = Arc::new(Schema::new(
             axes.into_iter().chain(others).collect::<Vec<_>>(),
         ));
-        let layout = Layout::of(Path::new("a.las"), &schema, &Options::default()).unwrap();
+        let layout = ColumnRoles::of(Path::new("a.las"), &schema, &Options::default()).unwrap();
         layout.surveyed(&schema, nulls)
     }
 

@@ -7,15 +7,15 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use zvf_query::numbers::elements;
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
-use super::attribute::{Attribute, Census, Decided};
+use super::attribute::{AttributeColumn, Decided, ValueCensus};
 use super::columns::{names_of, refused};
 use super::nodes::{Naming, NodeIds, doubtful};
 use super::open::{self, source};
 use super::rename::{self, hold};
-use super::source::Source;
+use super::source::TableSource;
 use super::values::{append, kind};
 use crate::Format;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
 
@@ -44,14 +44,14 @@ type TakeRows<'a> = dyn FnMut(u64, &RecordBatch, Vec<u64>) -> Result<(), Convert
 
 /// A table of links after the first pass.
 #[derive(Debug)]
-pub(crate) struct LinkTable {
+pub(crate) struct SurveyedLinks {
     path: PathBuf,
     options: Options,
-    source: Box<dyn Source>,
+    source: Box<dyn TableSource>,
     schema: SchemaRef,
     /// One column of lists, or one an end.
     ends: Vec<usize>,
-    attributes: Vec<Attribute>,
+    attributes: Vec<AttributeColumn>,
     /// How attributes are stored; empty during the first pass.
     decided: Vec<Decided>,
     /// Ends of a link.
@@ -125,7 +125,7 @@ impl Repeated {
     }
 }
 
-impl LinkTable {
+impl SurveyedLinks {
     /// Reads the table of links in the options, if there is one; `vertices` is the number of rows of the vertex table, and `naming` how links
     /// refer to them.
     pub(crate) fn survey(
@@ -204,11 +204,16 @@ impl LinkTable {
             } else {
                 "2, for edges"
             };
-            return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+            return Err(ConvertError::malformed(
+                path,
+                FilePlace::Whole,
+                found,
+                expected,
+            ));
         }
         let (mut attributes, mut notes) = (Vec::new(), source.notes());
         for (column, field) in schema.fields().iter().enumerate() {
-            let number = Attribute::of(field, column).filter(|one| !one.is_text());
+            let number = AttributeColumn::of(field, column).filter(|one| !one.is_text());
             match number {
                 _ if ends.contains(&column) => {}
                 Some(attribute) if !field.name().is_empty() => attributes.push(attribute),
@@ -236,8 +241,8 @@ impl LinkTable {
             .notes
             .extend(rename::notes(&table.attributes, &table.schema));
         let mut repeated = Repeated::new(faces, vertices);
-        let mut seen: Vec<Census> = Vec::new();
-        seen.resize_with(table.attributes.len(), Census::default);
+        let mut seen: Vec<ValueCensus> = Vec::new();
+        seen.resize_with(table.attributes.len(), ValueCensus::default);
         table.links = table.walk(vertices, &mut |first, batch, ends| {
             repeated.see(&ends, table.width);
             for (one, census) in table.attributes.iter().zip(&mut seen) {
@@ -255,12 +260,17 @@ impl LinkTable {
         for (one, census) in table.attributes.iter().zip(&seen) {
             let (decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
                 let (found, expected) = refused(&one.name, found);
-                ConvertError::malformed(path, Place::Whole, found, expected)
+                ConvertError::malformed(path, FilePlace::Whole, found, expected)
             })?;
             if !matches!(decided.spec.values, AttributeType::Number(_)) {
                 let found = "truth values, some of them missing".to_owned();
                 let (found, expected) = refused(&one.name, found);
-                return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+                return Err(ConvertError::malformed(
+                    path,
+                    FilePlace::Whole,
+                    found,
+                    expected,
+                ));
             }
             table.decided.push(decided);
             table.notes.extend(note);
@@ -330,7 +340,7 @@ impl LinkTable {
     #[cold]
     fn changed(&self) -> ConvertError {
         let expected = "the content of the first pass: the file changed while it was read";
-        ConvertError::malformed(&self.path, Place::Whole, "other links", expected)
+        ConvertError::malformed(&self.path, FilePlace::Whole, "other links", expected)
     }
 
     /// Checks the links and passes them on; returns their number.
@@ -427,7 +437,7 @@ impl LinkTable {
     fn bad(&self, first: u64, row: usize, found: &str, expected: &str) -> ConvertError {
         let row = first.saturating_add(row as u64);
         let found = format!("in row {row}: {found}");
-        ConvertError::malformed(&self.path, Place::Whole, found, expected)
+        ConvertError::malformed(&self.path, FilePlace::Whole, found, expected)
     }
 }
 
@@ -484,6 +494,6 @@ pub fn link_ends(
         } else {
             "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
-        ConvertError::malformed(path, Place::Whole, shown(&names.join(", ")), expected)
+        ConvertError::malformed(path, FilePlace::Whole, shown(&names.join(", ")), expected)
     })
 }

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBa
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 
 /// Whether there is such a column.
 pub(crate) fn any(schema: &Schema) -> bool {
@@ -28,9 +28,9 @@ pub(crate) fn listed(field: &Field) -> bool {
 
 /// The lengths of lists, by column, as far as they were found.
 #[derive(Debug)]
-pub(crate) struct Widths(Vec<Option<i32>>);
+pub(crate) struct ListLengths(Vec<Option<i32>>);
 
-impl Widths {
+impl ListLengths {
     /// Records the length of the first present list of each column; returns whether all are known.
     pub(crate) fn see(&mut self, batch: &RecordBatch) -> bool {
         for (width, column) in self.0.iter_mut().zip(batch.columns()) {
@@ -55,14 +55,14 @@ impl Widths {
 /// The schema with lists of fixed length: the length of the first present list, which `look` finds.
 pub(crate) fn found(
     schema: &SchemaRef,
-    look: impl FnOnce(&mut Widths) -> Result<(), ConvertError> + Send,
+    look: impl FnOnce(&mut ListLengths) -> Result<(), ConvertError> + Send,
 ) -> Result<SchemaRef, ConvertError> {
     if !any(schema) {
         return Ok(Arc::clone(schema));
     }
     // Other columns need no length.
     let fields = schema.fields().iter();
-    let mut widths = Widths(fields.map(|field| (!listed(field)).then_some(1)).collect());
+    let mut widths = ListLengths(fields.map(|field| (!listed(field)).then_some(1)).collect());
     look(&mut widths)?;
     let fields = schema.fields().iter().zip(&widths.0).map(|(field, width)| {
         let mut field = field.as_ref().clone();
@@ -121,12 +121,17 @@ pub(crate) fn fixed(
             let found = format!("column {} with lists of other lengths", shown(field.name()));
             let expected =
                 format!("{width} values in each, as in the first; --exclude leaves the column out");
-            ConvertError::malformed(path, Place::Whole, found, expected)
+            ConvertError::malformed(path, FilePlace::Whole, found, expected)
         })
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(|error| {
-        ConvertError::malformed(path, Place::Whole, error.to_string(), "rows of one table")
+        ConvertError::malformed(
+            path,
+            FilePlace::Whole,
+            error.to_string(),
+            "rows of one table",
+        )
     })
 }
 

@@ -65,29 +65,29 @@ pub(crate) fn is_watched(name: &str, column: &DataType, options: &Options) -> bo
 
 /// The census of the watched columns of a vertex table.
 #[derive(Debug)]
-pub(crate) enum Nodes {
+pub(crate) enum NodeCensus {
     /// Ids by which links name vertices.
     Ids(NodeIds),
     /// Columns that may be such ids.
-    Counted(Vec<Counted>),
+    Counted(Vec<RowNumberColumn>),
 }
 
 /// A column that may count rows from 0.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct RowNumberColumn {
     name: String,
     rows: u64,
     /// The first value that is not its row number, and the row.
     other: Option<(u64, String)>,
 }
 
-impl Nodes {
+impl NodeCensus {
     /// An empty census of columns with these names.
     pub(crate) fn new(names: Vec<String>, options: &Options) -> Self {
         if let Some(id) = &options.node_id {
             return Self::Ids(NodeIds::new(id, options.limits.ids));
         }
-        let counted = names.into_iter().map(|name| Counted {
+        let counted = names.into_iter().map(|name| RowNumberColumn {
             name,
             rows: 0,
             other: None,
@@ -159,7 +159,7 @@ impl Nodes {
     }
 }
 
-impl Counted {
+impl RowNumberColumn {
     fn see(&mut self, counts: bool, value: impl FnOnce() -> String) {
         if !counts && self.other.is_none() {
             self.other = Some((self.rows, value()));
@@ -202,7 +202,7 @@ pub(crate) fn doubtful(name: &str, row: u64, value: &str, ends: &str) -> Convert
 #[derive(Debug)]
 pub struct NodeIds {
     name: String,
-    ids: Ids,
+    ids: SortedNodeIds,
     /// Bytes that are held, and that may be.
     held: u64,
     most: u64,
@@ -210,7 +210,7 @@ pub struct NodeIds {
 
 /// The ids with their rows, sorted at the end. Whole numbers, unless one of them is a text.
 #[derive(Debug)]
-enum Ids {
+enum SortedNodeIds {
     Whole(Vec<(i64, u64)>),
     Texts(Vec<(Box<str>, u64)>),
 }
@@ -242,7 +242,7 @@ impl NodeIds {
     fn new(name: &str, most: u64) -> Self {
         Self {
             name: name.to_owned(),
-            ids: Ids::Whole(Vec::new()),
+            ids: SortedNodeIds::Whole(Vec::new()),
             held: 0,
             most,
         }
@@ -263,13 +263,13 @@ impl NodeIds {
 
     /// Whether the ids are texts.
     pub(crate) const fn are_texts(&self) -> bool {
-        matches!(self.ids, Ids::Texts(_))
+        matches!(self.ids, SortedNodeIds::Texts(_))
     }
 
     fn len(&self) -> usize {
         match &self.ids {
-            Ids::Whole(list) => list.len(),
-            Ids::Texts(list) => list.len(),
+            SortedNodeIds::Whole(list) => list.len(),
+            SortedNodeIds::Texts(list) => list.len(),
         }
     }
 
@@ -279,17 +279,17 @@ impl NodeIds {
             let expected = format!("an id in column {}", shown(&self.name));
             return Err(("nothing".to_owned(), expected));
         }
-        if let (Ids::Whole(list), None) = (&self.ids, whole(text)) {
+        if let (SortedNodeIds::Whole(list), None) = (&self.ids, whole(text)) {
             let list = list.iter().map(|(id, row)| (id.to_string().into(), *row));
-            self.ids = Ids::Texts(list.collect());
+            self.ids = SortedNodeIds::Texts(list.collect());
             self.held = self.held.saturating_mul(4);
         }
         self.held = self.held.saturating_add(match &mut self.ids {
-            Ids::Whole(list) => {
+            SortedNodeIds::Whole(list) => {
                 list.extend(whole(text).map(|id| (id, row)));
                 16
             }
-            Ids::Texts(list) => {
+            SortedNodeIds::Texts(list) => {
                 list.push((text.into(), row));
                 text.len() as u64 + 40
             }
@@ -310,7 +310,7 @@ impl NodeIds {
         if known && column.null_count() == 0 && !self.are_texts() {
             let numbers = wide(column).map(|number| i64::try_from(number).ok());
             if let Some(numbers) = numbers.collect::<Option<Vec<_>>>()
-                && let Ids::Whole(list) = &mut self.ids
+                && let SortedNodeIds::Whole(list) = &mut self.ids
             {
                 let first = list.len() as u64;
                 list.extend(numbers.into_iter().zip(first..));
@@ -349,14 +349,14 @@ impl NodeIds {
             (count, ids)
         }
         let (count, ids) = match &mut self.ids {
-            Ids::Whole(list) => {
+            SortedNodeIds::Whole(list) => {
                 let (count, ids) = twice(list);
                 (
                     count,
                     ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 )
             }
-            Ids::Texts(list) => {
+            SortedNodeIds::Texts(list) => {
                 let (count, ids) = twice(list);
                 (count, ids.iter().map(|id| shown(id)).collect())
             }
@@ -380,8 +380,8 @@ impl NodeIds {
     /// The row of a vertex.
     fn row(&self, end: &str) -> Option<u64> {
         match &self.ids {
-            Ids::Whole(list) => self.row_of(whole(end)?, list),
-            Ids::Texts(list) => {
+            SortedNodeIds::Whole(list) => self.row_of(whole(end)?, list),
+            SortedNodeIds::Texts(list) => {
                 let at = list.binary_search_by(|(id, _)| (**id).cmp(end)).ok()?;
                 list.get(at).map(|(_, row)| *row)
             }
@@ -415,7 +415,9 @@ impl NodeIds {
             }
         };
         match &self.ids {
-            Ids::Whole(list) if ends.data_type().is_integer() && ends.null_count() == 0 => {
+            SortedNodeIds::Whole(list)
+                if ends.data_type().is_integer() && ends.null_count() == 0 =>
+            {
                 for (at, number) in wide(ends).enumerate() {
                     let row = i64::try_from(number).ok();
                     let row = row.and_then(|id| self.row_of(id, list));
@@ -482,7 +484,7 @@ pub fn check_rows<'a>(
             continue;
         }
         let names = vec![name.to_owned()];
-        let mut nodes = Nodes::new(names, &Options::default());
+        let mut nodes = NodeCensus::new(names, &Options::default());
         let seen = nodes.column(0, column);
         if seen.is_ok()
             && let Naming::Doubtful { name, row, value } = nodes.finish()?

@@ -9,14 +9,14 @@ use arrow_select::concat::concat_batches;
 use serde_json::Value;
 use zvf_write::Kind;
 
-use super::source::{Source, TakeBatch, TakeLink};
+use super::source::{TableSource, TakeBatch, TakeLink};
 use super::{rename, values};
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::options::Options;
 use crate::table::arrow;
 #[cfg(feature = "parquet")]
 use crate::table::parquet;
-use crate::table::text::TextTable;
+use crate::table::text::OpenTextTable;
 use crate::{Format, las, npy, npz, ply};
 
 /// A file with renamed columns.
@@ -26,8 +26,8 @@ struct Renamed<S> {
     schema: SchemaRef,
 }
 
-impl<S: Source + 'static> Renamed<S> {
-    fn of(source: S, options: &Options) -> Box<dyn Source> {
+impl<S: TableSource + 'static> Renamed<S> {
+    fn of(source: S, options: &Options) -> Box<dyn TableSource> {
         if options.rename.is_empty() {
             return Box::new(source);
         }
@@ -36,7 +36,7 @@ impl<S: Source + 'static> Renamed<S> {
     }
 }
 
-impl<S: Source> Source for Renamed<S> {
+impl<S: TableSource> TableSource for Renamed<S> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -76,9 +76,9 @@ pub(crate) fn source(
     path: &Path,
     format: Format,
     options: &Options,
-) -> Result<Box<dyn Source>, ConvertError> {
+) -> Result<Box<dyn TableSource>, ConvertError> {
     Ok(match format {
-        _ if format.is_text() => Box::new(TextTable::open(path, format, options)?),
+        _ if format.is_text() => Box::new(OpenTextTable::open(path, format, options)?),
         Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
         Format::Npz => Renamed::of(npz::read::Npz::open(path)?, options),
         Format::Las | Format::Laz => Renamed::of(las::read::Las::open(path, options)?, options),
@@ -101,8 +101,8 @@ pub(crate) fn source(
 /// I/O; a file that is not such a table.
 pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
-    let table: Box<dyn Source> = match format {
-        _ if format.is_text() => Box::new(TextTable::texts(path, format, options)?),
+    let table: Box<dyn TableSource> = match format {
+        _ if format.is_text() => Box::new(OpenTextTable::texts(path, format, options)?),
         Format::Arrow | Format::Parquet | Format::Npy | Format::Npz => {
             let mut options = options.clone();
             options.loose = true;
@@ -120,12 +120,12 @@ pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, Convert
 /// Reads a whole source of columns.
 pub(super) fn read_source(
     path: &Path,
-    table: &dyn Source,
+    table: &dyn TableSource,
     rows: usize,
 ) -> Result<RecordBatch, ConvertError> {
     let wrong = |error: ArrowError| {
         let expected = "rows of one table";
-        ConvertError::malformed(path, Place::Whole, error.to_string(), expected)
+        ConvertError::malformed(path, FilePlace::Whole, error.to_string(), expected)
     };
     let schema = values::plain(&table.schema());
     let mut batches = Vec::new();

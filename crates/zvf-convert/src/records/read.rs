@@ -8,40 +8,40 @@ use zvf_encode::error::OrBug;
 use zvf_write::{Batch, Kind, Values};
 
 use super::attribute::Decided;
-use super::layout::Layout;
-use super::links::{LinkTable, Links};
+use super::layout::ColumnRoles;
+use super::links::{Links, SurveyedLinks};
 use super::open::source;
-use super::source::Source;
+use super::source::TableSource;
 use crate::Format;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
 use crate::sink::Sink;
-use crate::table::text::TextTable;
+use crate::table::text::OpenTextTable;
 
 /// Files to be read again.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub(crate) struct RecordFiles {
     pub(super) files: Vec<PathBuf>,
     pub(super) format: Format,
     pub(super) options: Options,
     pub(super) kind: Kind,
     /// The first file of tables of text, with the types that the first reading found.
-    pub(super) text: Option<TextTable>,
-    pub(super) layout: Layout,
+    pub(super) text: Option<OpenTextTable>,
+    pub(super) layout: ColumnRoles,
     /// How the attributes of the layout are stored.
     pub(super) decided: Vec<Decided>,
-    pub(super) owners: Owners,
+    pub(super) owners: RowOwners,
     /// Ends of a link; 0 if the kind has no links.
     pub(super) width: usize,
     /// A table of links beside the vertex table.
-    pub(super) table: Option<LinkTable>,
+    pub(super) table: Option<SurveyedLinks>,
 }
 
 /// Which object a row belongs to.
 #[derive(Debug)]
-pub(super) enum Owners {
+pub(super) enum RowOwners {
     None,
     /// To the object of its file.
     Files(Vec<i64>),
@@ -49,14 +49,14 @@ pub(super) enum Owners {
     Column,
 }
 
-impl Records {
+impl RecordFiles {
     /// Whether a column has the object of each vertex.
     pub(crate) fn has_object_column(&self) -> bool {
-        matches!(self.owners, Owners::Column)
+        matches!(self.owners, RowOwners::Column)
     }
 
     /// Opens a file again.
-    fn open(&self, file: &Path) -> Result<Box<dyn Source>, ConvertError> {
+    fn open(&self, file: &Path) -> Result<Box<dyn TableSource>, ConvertError> {
         if let Some(text) = &self.text {
             return Ok(Box::new(text.at(file)));
         }
@@ -91,7 +91,7 @@ impl Records {
                 Some(table) if whole => {
                     let all = concat_batches(&source.schema(), &held).map_err(|error| {
                         let expected = "rows of one table";
-                        ConvertError::malformed(file, Place::Whole, error.to_string(), expected)
+                        ConvertError::malformed(file, FilePlace::Whole, error.to_string(), expected)
                     })?;
                     let links = table.all(vertices)?;
                     let rows = RowNumbers { file, first: 0 };
@@ -108,7 +108,7 @@ impl Records {
                 None => {}
             }
             first = first.saturating_add(vertices);
-            if let Owners::Files(ids) = &self.owners
+            if let RowOwners::Files(ids) = &self.owners
                 && let Some(&id) = ids.get(number)
             {
                 sink.objects(&names::object(id, file))?;
@@ -144,12 +144,12 @@ impl Records {
             }
         }
         match &self.owners {
-            Owners::None => {}
-            Owners::Files(ids) => {
+            RowOwners::None => {}
+            RowOwners::Files(ids) => {
                 let id = *ids.get(number).or_bug("a file without an object")?;
                 out = out.with_object_runs(vec![(id, batch.num_rows())]);
             }
-            Owners::Column => {
+            RowOwners::Column => {
                 let ids = self.layout.objects(batch, &self.options);
                 let ids = ids.map_err(|(row, what)| rows.bad(row, what))?;
                 let mut runs: Vec<(i64, usize)> = Vec::new();
@@ -179,7 +179,7 @@ impl Records {
     /// Passes links on, with vertices counted through all files.
     fn links(
         &self,
-        source: &dyn Source,
+        source: &dyn TableSource,
         first: u64,
         vertices: u64,
         sink: &mut dyn Sink,
@@ -246,7 +246,7 @@ pub(super) fn whole_in_memory(
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     if vertices > limit {
         let what = "nodes of a skeleton";
-        return Err(ConvertError::limit(path, Place::Whole, what, limit));
+        return Err(ConvertError::limit(path, FilePlace::Whole, what, limit));
     }
     Ok(())
 }
@@ -262,6 +262,6 @@ impl RowNumbers<'_> {
     pub(super) fn bad(&self, row: usize, (found, expected): (String, String)) -> ConvertError {
         let row = self.first.saturating_add(row as u64);
         let found = format!("in row {row}: {found}");
-        ConvertError::malformed(self.file, Place::Whole, found, expected)
+        ConvertError::malformed(self.file, FilePlace::Whole, found, expected)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use super::attribute::Attribute;
+use super::attribute::AttributeColumn;
 use super::columns::names_of;
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
@@ -53,7 +53,7 @@ pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), Convert
 }
 
 /// Renames attributes whose names a store cannot hold; the new names differ from all columns.
-pub(crate) fn hold(attributes: &mut [Attribute], schema: &Schema) {
+pub(crate) fn hold(attributes: &mut [AttributeColumn], schema: &Schema) {
     let mut taken: HashSet<String> = names_of(schema).into_iter().map(str::to_owned).collect();
     for attribute in attributes {
         if !zvf_write::is_name(&attribute.name) {
@@ -79,7 +79,7 @@ pub fn held_names(names: &[&str]) -> Vec<String> {
 }
 
 /// Remarks on columns that [`hold`] gave other names.
-pub(crate) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
+pub(crate) fn notes(attributes: &[AttributeColumn], schema: &Schema) -> Vec<String> {
     let notes = attributes.iter().filter_map(|attribute| {
         let name = schema.fields().get(attribute.column)?.name();
         (*name != attribute.name).then(|| {

@@ -5,10 +5,10 @@ use arrow_schema::SchemaRef;
 use serde_json::Value;
 use zvf_write::Kind;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
-pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
+pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], FilePlace) -> Result<(), ConvertError> + 'a;
 
 /// Key in the metadata of a schema: the default column of objects.
 pub(crate) const OBJECT: &str = "object";
@@ -23,7 +23,7 @@ pub(crate) const DESCRIPTION: &str = "zvf.description";
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
 /// An open file: its vertices as record batches of one schema, and its links. Each call reads the file again.
-pub(crate) trait Source: std::fmt::Debug + Send + Sync {
+pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
     fn schema(&self) -> SchemaRef;
 
     /// Passes on all vertices, in batches of about `rows` rows.

@@ -7,45 +7,45 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
-use super::attribute::Census;
+use super::attribute::ValueCensus;
 use super::chosen::left_out;
 use super::columns::{check_exclude, names_of, refused, too_many_texts};
-use super::layout::{Layout, Roles};
-use super::links::LinkTable;
-use super::nodes::Nodes;
+use super::layout::{ColumnRoles, Roles};
+use super::links::SurveyedLinks;
+use super::nodes::NodeCensus;
 use super::open::source;
-use super::read::{Owners, Records, RowNumbers, whole_in_memory};
+use super::read::{RecordFiles, RowNumbers, RowOwners, whole_in_memory};
 use super::rename;
-use super::source::{DESCRIPTION, Source};
-use super::tally::{Tally, kind_of};
+use super::source::{DESCRIPTION, TableSource};
+use super::tally::{VertexTally, kind_of};
 use super::widths::Widths;
 use crate::Format;
 use crate::answered::is_in_chunk_order;
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft, float_type};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, draft, float_type};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
-use crate::table::text::{self, TextTable};
+use crate::table::text::{self, OpenTextTable};
 
 /// The layout of the rows of all files.
 #[derive(Debug)]
 struct Looked {
-    layout: Layout,
+    layout: ColumnRoles,
     /// The columns of the first file.
     schema: SchemaRef,
     /// The first file, if it is a table of text.
-    text: Option<TextTable>,
+    text: Option<OpenTextTable>,
     /// The number type of positions in a store.
     positions: NumberType,
     /// The census of each attribute of the layout.
-    seen: Vec<Census>,
+    seen: Vec<ValueCensus>,
     /// The kind that the links of the first file imply for all files.
     linked: Option<Kind>,
     widths: Widths,
     /// Rows that are left out.
     dropped: u64,
-    nodes: Nodes,
+    nodes: NodeCensus,
     /// The coordinate reference system, which must be the same in all files.
     crs: Option<Value>,
     /// The header, if it is the same in all files.
@@ -58,17 +58,17 @@ fn look_at_text(
     format: Format,
     options: &Options,
     notes: &mut Vec<String>,
-) -> Result<(Looked, Tally), ConvertError> {
+) -> Result<(Looked, VertexTally), ConvertError> {
     let (survey, table) = text::Survey::of(files, format, options, Roles::of_text)?;
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     let seen = survey.seen();
     notes.extend(survey.notes());
-    let layout = Layout::new(path, &table.schema(), survey.roles, options)?;
+    let layout = ColumnRoles::new(path, &table.schema(), survey.roles, options)?;
     let tally = match survey.tally {
         Some(tally) => tally,
         None => {
             let map = IdMap::new(options.ids, files)?;
-            Tally::new(layout.axes.len(), None, map, options)
+            VertexTally::new(layout.axes.len(), None, map, options)
         }
     };
     let looked = Looked {
@@ -82,7 +82,7 @@ fn look_at_text(
         dropped: survey.dropped,
         nodes: survey
             .nodes
-            .unwrap_or_else(|| Nodes::new(Vec::new(), options)),
+            .unwrap_or_else(|| NodeCensus::new(Vec::new(), options)),
         crs: None,
         header: None,
     };
@@ -95,8 +95,8 @@ fn look_at_columns(
     format: Format,
     options: &Options,
     notes: &mut Vec<String>,
-) -> Result<(Looked, Tally), ConvertError> {
-    let mut known: Option<(Looked, Tally)> = None;
+) -> Result<(Looked, VertexTally), ConvertError> {
+    let mut known: Option<(Looked, VertexTally)> = None;
     for (number, file) in files.iter().enumerate() {
         let source = source(file, format, options)?;
         for note in source.notes() {
@@ -108,18 +108,18 @@ fn look_at_columns(
         if !matches!(format, Format::Arrow | Format::Parquet) {
             check_exclude(file, &names_of(&schema), options)?;
         }
-        let own = Layout::of(file, &schema, options)?;
+        let own = ColumnRoles::of(file, &schema, options)?;
         let (looked, tally) = match &mut known {
             Some(known) => known,
             None => {
                 let linked = source.linked();
                 let fields = own.nodes.iter().filter_map(|at| schema.fields().get(*at));
                 let names = fields.map(|field| field.name().clone()).collect();
-                let own_nodes = Nodes::new(names, options);
+                let own_nodes = NodeCensus::new(names, options);
                 let map = IdMap::new(options.ids, files)?;
-                let tally = Tally::new(own.axes.len(), linked, map, options);
+                let tally = VertexTally::new(own.axes.len(), linked, map, options);
                 let mut seen = Vec::new();
-                seen.resize_with(own.attributes.len(), Census::default);
+                seen.resize_with(own.attributes.len(), ValueCensus::default);
                 let looked = Looked {
                     positions: own.number,
                     layout: own,
@@ -146,7 +146,7 @@ fn look_at_columns(
             let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
             return Err(ConvertError::malformed(
                 file,
-                Place::Whole,
+                FilePlace::Whole,
                 "rows in the order of chunks",
                 expected,
             ));
@@ -171,7 +171,7 @@ impl Looked {
     fn same_system(
         &mut self,
         file: &Path,
-        source: &dyn Source,
+        source: &dyn TableSource,
         options: &Options,
     ) -> Result<(), ConvertError> {
         let own = source.crs();
@@ -187,7 +187,12 @@ impl Looked {
                 "{} as in the first file; --crs names one for all",
                 text(&self.crs)
             );
-            return Err(ConvertError::malformed(file, Place::Whole, found, expected));
+            return Err(ConvertError::malformed(
+                file,
+                FilePlace::Whole,
+                found,
+                expected,
+            ));
         }
         // What all files state.
         let other = source.header().unwrap_or_default();
@@ -200,11 +205,11 @@ impl Looked {
     /// Reads the vertices of a file; returns their number.
     fn vertices(
         &mut self,
-        source: &dyn Source,
+        source: &dyn TableSource,
         schema: &Schema,
         file: &Path,
         options: &Options,
-        tally: &mut Tally,
+        tally: &mut VertexTally,
     ) -> Result<u64, ConvertError> {
         let (layout, nodes) = (&self.layout, &mut self.nodes);
         let columns = layout.surveyed(schema, options.nulls);
@@ -223,7 +228,7 @@ impl Looked {
             for position in positions.chunks(layout.axes.len()) {
                 tally.extent.add(position);
             }
-            tally.check(file, Place::Whole)?;
+            tally.check(file, FilePlace::Whole)?;
             for (attribute, census) in layout.attributes.iter().zip(&mut self.seen) {
                 let Some(column) = whole.columns().get(attribute.column) else {
                     continue;
@@ -232,7 +237,12 @@ impl Looked {
                     .see(column, options.nulls, census)
                     .map_err(|(row, found)| rows.bad(row, refused(&attribute.name, found)))?;
                 if census.texts() > options.limits.categories {
-                    return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
+                    return Err(too_many_texts(
+                        file,
+                        FilePlace::Whole,
+                        &attribute.name,
+                        options,
+                    ));
                 }
             }
             for (number, column) in layout.nodes.iter().enumerate() {
@@ -251,12 +261,12 @@ impl Looked {
     }
 }
 
-impl Records {
+impl RecordFiles {
     pub(crate) fn survey(
         files: &[PathBuf],
         format: Format,
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
+    ) -> Result<(Self, FirstPass), ConvertError> {
         let mut notes = Vec::new();
         let (looked, tally) = match format {
             _ if format.is_text() => look_at_text(files, format, options, &mut notes)?,
@@ -269,8 +279,8 @@ impl Records {
         notes.extend(rename::notes(&layout.attributes, &looked.schema));
         let kind = kind_of(options, linked);
         let naming = looked.nodes.finish()?;
-        let table = LinkTable::survey(options, tally.extent.count(), naming)?;
-        let linked_schema = table.iter().map(LinkTable::schema);
+        let table = SurveyedLinks::survey(options, tally.extent.count(), naming)?;
+        let linked_schema = table.iter().map(SurveyedLinks::schema);
         let schemas: Vec<_> = std::iter::once(&*looked.schema)
             .chain(linked_schema)
             .collect();
@@ -285,20 +295,20 @@ impl Records {
         }
         let mut objects = tally.ids.len() as u64;
         let owners = if layout.object.is_some() {
-            Owners::Column
+            RowOwners::Column
         } else if files.len() == 1 && kind == Kind::PointCloud {
-            Owners::None
+            RowOwners::None
         } else {
             let (ids, by_name) = names::ids(files, options.ids)?;
             notes.push(names::note(&ids, by_name));
             objects = ids.len() as u64;
-            Owners::Files(ids)
+            RowOwners::Files(ids)
         };
         let mut spec = draft(kind, &[], looked.positions);
         spec.crs = looked.crs;
         spec.chunk_shape = vec![1.0; layout.axes.len()];
         spec.axes.clone_from(&layout.axes);
-        if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
+        if kind == Kind::PointCloud && !matches!(owners, RowOwners::None) {
             spec = spec.with_objects();
         }
         match &table {
@@ -311,7 +321,7 @@ impl Records {
         for (attribute, census) in layout.attributes.iter().zip(&looked.seen) {
             let (mut one, note) = attribute.decide(census, options.nulls).map_err(|found| {
                 let (found, expected) = refused(&attribute.name, found);
-                ConvertError::malformed(path, Place::Whole, found, expected)
+                ConvertError::malformed(path, FilePlace::Whole, found, expected)
             })?;
             let field = looked.schema.fields().get(attribute.column);
             let text = field.and_then(|field| field.metadata().get(DESCRIPTION));
@@ -324,10 +334,10 @@ impl Records {
             let dropped = looked.dropped;
             notes.push(format!("{dropped} rows with missing values are left out"));
         }
-        if matches!(owners, Owners::Files(_)) {
+        if matches!(owners, RowOwners::Files(_)) {
             spec = spec.with_object_attribute(AttributeSpec::text("name"));
         }
-        let found = Found {
+        let found = FirstPass {
             extent: tally.extent,
             objects,
             links,

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use zvf_write::Kind;
 
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::ids::IdMap;
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 
 /// Vertices and objects that were counted.
 #[derive(Debug)]
-pub(crate) struct Tally {
-    pub(crate) extent: Extent,
+pub(crate) struct VertexTally {
+    pub(crate) extent: VertexExtent,
     /// Vertices that are allowed.
     most: u64,
     /// Whether the rows of an object follow one another.
@@ -28,11 +28,11 @@ pub(crate) struct Tally {
     column: String,
 }
 
-impl Tally {
+impl VertexTally {
     pub(crate) fn new(axes: usize, linked: Option<Kind>, map: IdMap, options: &Options) -> Self {
         let kind = kind_of(options, linked);
         Self {
-            extent: Extent::new(axes),
+            extent: VertexExtent::new(axes),
             most: options.limits.vertices,
             chain: matches!(kind, Kind::Polyline | Kind::Streamline),
             ids: HashSet::new(),
@@ -47,7 +47,7 @@ impl Tally {
     }
 
     /// Refuses more vertices than are allowed.
-    pub(crate) fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
+    pub(crate) fn check(&self, file: &Path, place: FilePlace) -> Result<(), ConvertError> {
         match self.extent.count() > self.most {
             true => Err(ConvertError::limit(file, place, "rows", self.most)),
             false => Ok(()),

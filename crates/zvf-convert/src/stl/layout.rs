@@ -4,7 +4,7 @@ use zerocopy::little_endian::{F32, U16, U32};
 
 zvf_format::layout! {
     /// The header of a file.
-    pub struct Head: 84 {
+    pub struct StlHead: 84 {
         /// any text; text files begin with `solid`, so writers avoid that word
         pub title: [u8; 80],
         /// triangles that follow, up to the end of the file

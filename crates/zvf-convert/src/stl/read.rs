@@ -8,15 +8,15 @@ use zerocopy::FromBytes;
 use zvf_format::layout::Wire;
 use zvf_write::{AttributeSpec, Batch, Kind};
 
-use super::layout::{Head, Triangle};
+use super::layout::{StlHead, Triangle};
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, Stated, draft, float_type};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::text::{Lines, single_holds};
+use crate::text::{TextLines, single_holds};
 
 /// Triangles that are read at once.
 const BLOCK: usize = 1024;
@@ -30,7 +30,7 @@ pub(crate) struct Stl {
 
 /// Notes and counts.
 #[derive(Debug)]
-struct Seen {
+struct StlSurvey {
     single: bool,
     marked: u64,
     solids: u64,
@@ -52,7 +52,7 @@ impl Vertices {
         (number, number == next)
     }
 
-    fn check(&self, path: &Path, place: Place, limit: u64) -> Result<(), ConvertError> {
+    fn check(&self, path: &Path, place: FilePlace, limit: u64) -> Result<(), ConvertError> {
         if self.numbers.len() as u64 > limit {
             return Err(ConvertError::limit(
                 path,
@@ -69,10 +69,10 @@ impl Stl {
     pub(crate) fn survey(
         files: &[PathBuf],
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
+    ) -> Result<(Self, FirstPass), ConvertError> {
         let (ids, by_name) = names::ids(files, options.ids)?;
-        let mut extent = Extent::new(3);
-        let mut seen = Seen {
+        let mut extent = VertexExtent::new(3);
+        let mut seen = StlSurvey {
             single: true,
             marked: 0,
             solids: 0,
@@ -108,7 +108,7 @@ impl Stl {
             notes.push("the solids of a file are one object".to_owned());
         }
         let spec = draft(Kind::Mesh, &["x", "y", "z"], float_type(seen.single));
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: ids.len() as u64,
             links,
@@ -144,7 +144,7 @@ impl Stl {
                 links.clear();
                 done.map_err(ConvertError::from)
             };
-            let mut seen = Seen {
+            let mut seen = StlSurvey {
                 single: true,
                 marked: 0,
                 solids: 0,
@@ -173,37 +173,37 @@ impl Stl {
     }
 }
 
-type Visit<'a> = dyn FnMut([[f64; 3]; 3], Place) -> Result<(), ConvertError> + 'a;
+type VisitTriangle<'a> = dyn FnMut([[f64; 3]; 3], FilePlace) -> Result<(), ConvertError> + 'a;
 
 /// Reads one file. It is binary if its length matches the number of triangles in its header: headers of binary files
 /// begin with `solid`, too.
 fn parse(
     path: &Path,
     options: &Options,
-    seen: &mut Seen,
-    visit: &mut Visit<'_>,
+    seen: &mut StlSurvey,
+    visit: &mut VisitTriangle<'_>,
 ) -> Result<(), ConvertError> {
     let length = std::fs::metadata(path)
         .map_err(|error| ConvertError::io(path, error))?
         .len();
     let (mut bytes, mut raw) = (Bytes::open(path)?, Vec::new());
-    bytes.block(size_of::<Head>(), &mut raw)?;
+    bytes.block(size_of::<StlHead>(), &mut raw)?;
     let start = raw.get(..5);
     let text = start.is_some_and(|start| start.eq_ignore_ascii_case(b"solid"));
-    let Ok(head) = Head::ref_from_bytes(&raw) else {
+    let Ok(head) = StlHead::ref_from_bytes(&raw) else {
         if text {
             return lines(path, options, seen, visit);
         }
         let expected = "\"solid\", or a header of 84 bytes";
         return Err(ConvertError::malformed(
             path,
-            Place::Whole,
+            FilePlace::Whole,
             format!("{length} bytes"),
             expected,
         ));
     };
     let count = head.triangles.get();
-    let (before, each) = (size_of::<Head>() as u64, size_of::<Triangle>() as u64);
+    let (before, each) = (size_of::<StlHead>() as u64, size_of::<Triangle>() as u64);
     let wanted = before.saturating_add(each.saturating_mul(count.into()));
     if length != wanted {
         if text {
@@ -213,7 +213,7 @@ fn parse(
         let expected = format!("{wanted}, for {count} triangles");
         return Err(ConvertError::malformed(
             path,
-            Place::Byte(offset_of!(Head, triangles) as u64),
+            FilePlace::Byte(offset_of!(StlHead, triangles) as u64),
             found,
             expected,
         ));
@@ -235,7 +235,7 @@ fn parse(
                 .find(|(_, one)| !one.get().is_finite())
             {
                 let start = offset_of!(Triangle, corners) as u64;
-                let place = Place::Byte(at.saturating_add(start + 4 * number));
+                let place = FilePlace::Byte(at.saturating_add(start + 4 * number));
                 let found = wrong.get().to_string();
                 return Err(ConvertError::malformed(
                     path,
@@ -248,7 +248,7 @@ fn parse(
             let corners = triangle
                 .corners
                 .map(|corner| corner.map(|one| one.get().into()));
-            visit(corners, Place::Byte(at))?;
+            visit(corners, FilePlace::Byte(at))?;
         }
         left = left.saturating_sub(wanted);
     }
@@ -282,10 +282,10 @@ impl Next {
 fn lines(
     path: &Path,
     options: &Options,
-    seen: &mut Seen,
-    visit: &mut Visit<'_>,
+    seen: &mut StlSurvey,
+    visit: &mut VisitTriangle<'_>,
 ) -> Result<(), ConvertError> {
-    let mut lines = Lines::open(path, options.limits.line)?;
+    let mut lines = TextLines::open(path, options.limits.line)?;
     let mut next = Next::Solid;
     let mut corners = [[0.0_f64; 3]; 3];
     while lines.step()? {

@@ -9,28 +9,28 @@ use zerocopy::little_endian::{F32, U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 use zvf_query::Table;
 
-use super::layout::{Head, Triangle};
-use crate::export::job::{ALL, Batches, Job};
+use super::layout::{StlHead, Triangle};
+use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
-use crate::export::schemas::Schemas;
+use crate::export::schemas::ExportSchemas;
 use crate::numbers::{positions, rounded};
-use crate::{ConvertError, Place};
+use crate::{ConvertError, FilePlace};
 
 /// The text at the start; it must not begin with `solid`, which text files do.
 const TITLE: &[u8] = b"binary STL of a Zarr Vectors store";
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
     query.outputs = ALL;
     let mut file = job.create()?;
-    let mut head = Head::new_zeroed();
+    let mut head = StlHead::new_zeroed();
     head.title
         .iter_mut()
         .zip(TITLE)
         .for_each(|(byte, letter)| *byte = *letter);
     file.write_all(head.as_bytes())
         .map_err(|error| job.failed(error))?;
-    let mut sink = Stl {
+    let mut sink = StlWriter {
         file,
         path: job.path,
         limit: job.options.limits.held,
@@ -47,12 +47,12 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         let limit = u64::from(u32::MAX);
         return Err(ConvertError::limit(
             job.path,
-            Place::Whole,
+            FilePlace::Whole,
             "triangles",
             limit,
         ));
     };
-    let Stl {
+    let StlWriter {
         mut file,
         corners,
         used,
@@ -89,7 +89,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-struct Stl<'a> {
+struct StlWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     limit: u64,
@@ -100,10 +100,10 @@ struct Stl<'a> {
     faces: u64,
     triangles: u64,
     objects: u64,
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Stl<'_> {
+impl StlWriter<'_> {
     fn corner(&mut self, vertex: u64) -> Result<[f32; 3], ConvertError> {
         let at = usize::try_from(vertex).unwrap_or(usize::MAX);
         if let Some(used) = self.used.get_mut(at) {
@@ -113,7 +113,7 @@ impl Stl<'_> {
         corner.ok_or_else(|| {
             let found = format!("a face with vertex {vertex}");
             let expected = format!("one of {}", self.corners.len());
-            ConvertError::malformed(self.path, Place::Whole, found, expected)
+            ConvertError::malformed(self.path, FilePlace::Whole, found, expected)
         })
     }
 
@@ -151,8 +151,8 @@ fn normal(corners: &[[f32; 3]; 3]) -> [f32; 3] {
     }
 }
 
-impl Batches for Stl<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for StlWriter<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         self.schemas = Some(schemas.clone());
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Batches for Stl<'_> {
                     let what = "vertices of a file of corners";
                     return Err(ConvertError::limit(
                         self.path,
-                        Place::Whole,
+                        FilePlace::Whole,
                         what,
                         self.limit,
                     ));

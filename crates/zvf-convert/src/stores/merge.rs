@@ -15,10 +15,10 @@ use zvf_write::{
     Values, WriteError, WriteOptions,
 };
 
-use super::{Described, describe, nothing, pass};
+use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
-use crate::frame::{Frame, Space};
+use crate::frame::{SourceHeader, Space};
 use crate::{ConvertError, IdMap, ObjectIds, Options, Sink, StoreFrame};
 
 /// How stores are merged.
@@ -82,9 +82,12 @@ pub fn check_joinable<'a>(
             let expected = format!("{} as in the store {}", names(own), own.url());
             return refused("axes", names(store), expected);
         }
-        let (theirs, ours) = (Frame::of_store(store).await?, Frame::of_store(own).await?);
+        let (theirs, ours) = (
+            SourceHeader::of_store(store).await?,
+            SourceHeader::of_store(own).await?,
+        );
         for (frame, store) in [(&theirs, store), (&ours, own)] {
-            if let Some(problem) = frame.as_ref().and_then(Frame::problem) {
+            if let Some(problem) = frame.as_ref().and_then(SourceHeader::problem) {
                 let what = format!("{}: frame", store.url());
                 return Err(ConvertError::usage(
                     what,
@@ -93,7 +96,12 @@ pub fn check_joinable<'a>(
                 ));
             }
         }
-        let space = |frame: &Option<Frame>| frame.as_ref().and_then(Frame::space).map(Space::name);
+        let space = |frame: &Option<SourceHeader>| {
+            frame
+                .as_ref()
+                .and_then(SourceHeader::space)
+                .map(Space::name)
+        };
         if let (Some(found), Some(expected)) = (space(&theirs), space(&ours))
             && found != expected
         {
@@ -197,13 +205,11 @@ impl Merged {
     }
 }
 
-type Map = (Option<Affine>, Option<f64>);
-
 /// The specification of the merged store.
 fn unite(
     stores: &[Store],
-    described: &[Described],
-    maps: &[Map],
+    described: &[StoreDescription],
+    maps: &[(Option<Affine>, Option<f64>)],
     notes: &mut Vec<String>,
 ) -> Result<StoreSpec, ConvertError> {
     let all: Vec<(&str, &StoreSpec)> = stores

@@ -30,12 +30,12 @@ use zvf_write::{
 };
 
 use crate::answered::groups_of;
-use crate::export::schemas::Schemas;
+use crate::export::schemas::ExportSchemas;
 use crate::{ConvertError, Sink};
 
 /// The description of level 0 of a store, from which a new store is made.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct StoreDescription {
     /// The specification of a store with its contents.
     pub(crate) spec: StoreSpec,
     /// Notes about data that is not copied.
@@ -50,11 +50,11 @@ pub(crate) struct Described {
     partial: BTreeSet<String>,
 }
 
-/// Reads what [`Described`] holds.
+/// Reads what [`StoreDescription`] holds.
 ///
 /// # Errors
 /// Misuse: a store that no writer could have made. The errors of the store.
-pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
+pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertError> {
     let level = store.level(0, &Need::all()).await?;
     level.check_complete()?;
     let (kind, root) = (store.kind(), store.root());
@@ -85,7 +85,7 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
         owners: has_objects,
         ..everything(&spec, false, None)
     };
-    let schemas = Schemas::of(&query(store, columns).await?);
+    let schemas = ExportSchemas::of(&query(store, columns).await?);
     spec = spec.with_vertex_records(&schemas.vertices)?;
     spec.objects = has_objects;
     if has_objects {
@@ -140,7 +140,7 @@ pub(crate) async fn describe(store: &Store) -> Result<Described, ConvertError> {
             "vertices that several objects share: each object gets its own, {shared} more in all"
         ));
     }
-    Ok(Described {
+    Ok(StoreDescription {
         spec,
         notes,
         objects,
@@ -213,7 +213,7 @@ fn everything(spec: &StoreSpec, has_objects: bool, objects: Option<Vec<i64>>) ->
     }
 }
 
-impl Described {
+impl StoreDescription {
     /// The query for a selection: `base` with the tables, columns and selection mode of this store; all objects, if none are named.
     pub(crate) fn query(&self, base: &Query) -> Query {
         let has_objects = self.spec.has_objects();
@@ -236,7 +236,7 @@ impl Described {
     }
 }
 
-impl Described {
+impl StoreDescription {
     /// Checks that every vertex belongs to an object, if there are objects: by counts, else by a pass over the owners of all rows.
     ///
     /// # Errors
@@ -281,11 +281,11 @@ pub(crate) struct Passed {
     pub(crate) warnings: BTreeSet<String>,
 }
 
-/// Pushes the answer to a query of [`Described::query`]. Ends of links are offset by `first`, the number of vertices that the sink has.
+/// Pushes the answer to a query of [`StoreDescription::query`]. Ends of links are offset by `first`, the number of vertices that the sink has.
 pub(crate) async fn pass(
     store: &Store,
     asked: Query,
-    described: &Described,
+    described: &StoreDescription,
     first: u64,
     sink: &mut (dyn Sink + Send),
 ) -> Result<Passed, ConvertError> {
@@ -342,7 +342,7 @@ pub(crate) async fn pass(
     Ok(passed)
 }
 
-impl Described {
+impl StoreDescription {
     /// Pushes one batch of an answer.
     fn push(
         &self,

@@ -244,18 +244,18 @@ struct ObjectRows {
     dims: usize,
     positions: Vec<f64>,
     /// In the order of the specification, each with the number of values of a row.
-    columns: Vec<(usize, RowValues)>,
+    columns: Vec<(usize, ResampledValues)>,
 }
 
 #[derive(Debug)]
-enum RowValues {
+enum ResampledValues {
     Floats(Vec<f64>),
     /// The bytes of numbers, with the size of one.
     Whole(usize, Vec<u8>),
     Texts(Vec<Option<String>>),
 }
 
-impl RowValues {
+impl ResampledValues {
     fn clear(&mut self) {
         match self {
             Self::Floats(list) => list.clear(),
@@ -324,9 +324,11 @@ impl ObjectRows {
         let columns = spec.vertex_attributes.iter();
         let columns = columns.map(|one| {
             let values = match one.values {
-                AttributeType::Number(number) if number.is_float() => RowValues::Floats(Vec::new()),
-                AttributeType::Number(number) => RowValues::Whole(number.size(), Vec::new()),
-                _ => RowValues::Texts(Vec::new()),
+                AttributeType::Number(number) if number.is_float() => {
+                    ResampledValues::Floats(Vec::new())
+                }
+                AttributeType::Number(number) => ResampledValues::Whole(number.size(), Vec::new()),
+                _ => ResampledValues::Texts(Vec::new()),
             };
             (one.channels, values)
         });
@@ -363,14 +365,14 @@ impl ObjectRows {
             );
             *column = match (one.values, values) {
                 (AttributeType::Number(number), values) if number.is_float() => {
-                    RowValues::Floats(values.to_f64())
+                    ResampledValues::Floats(values.to_f64())
                 }
                 (AttributeType::Number(number), values) => {
                     let bytes = values.bytes_as(number);
                     let bytes = bytes.or_bug("numbers of another type than declared")?;
-                    RowValues::Whole(number.size(), bytes.into_owned())
+                    ResampledValues::Whole(number.size(), bytes.into_owned())
                 }
-                (_, Values::Text(texts)) => RowValues::Texts(texts.clone()),
+                (_, Values::Text(texts)) => ResampledValues::Texts(texts.clone()),
                 (_, other) => {
                     return Err(WriteError::bug(format!("{} for texts", other.type_name())));
                 }
@@ -422,11 +424,13 @@ impl ObjectRows {
         let mut batch = Batch::new(rounded(&self.positions, spec.positions)?);
         for (one, (_, column)) in spec.vertex_attributes.iter().zip(&self.columns) {
             let values = match (column, one.values) {
-                (RowValues::Floats(list), AttributeType::Number(number)) => rounded(list, number)?,
-                (RowValues::Whole(_, bytes), AttributeType::Number(number)) => {
+                (ResampledValues::Floats(list), AttributeType::Number(number)) => {
+                    rounded(list, number)?
+                }
+                (ResampledValues::Whole(_, bytes), AttributeType::Number(number)) => {
                     Values::of_bytes(number, bytes)
                 }
-                (RowValues::Texts(texts), _) => Values::Text(texts.clone()),
+                (ResampledValues::Texts(texts), _) => Values::Text(texts.clone()),
                 _ => return Err(WriteError::bug("numbers of an attribute of texts")),
             };
             batch = batch.with_attribute(&one.name, values);

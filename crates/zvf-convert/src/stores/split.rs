@@ -303,13 +303,13 @@ async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
     Ok(store.level(0, &need).await?.object_index().is_some())
 }
 
-type Found = Vec<(String, Query)>;
+type NamedQueries = Vec<(String, Query)>;
 
 async fn by_group(
     store: &Store,
     selection: &Query,
     notes: &mut Vec<String>,
-) -> Result<Found, ConvertError> {
+) -> Result<NamedQueries, ConvertError> {
     let need = Need {
         groups: true,
         objects: true,
@@ -359,12 +359,12 @@ async fn by_attribute(
     selection: &Query,
     name: &str,
     notes: &mut Vec<String>,
-) -> Result<Found, ConvertError> {
+) -> Result<NamedQueries, ConvertError> {
     if !has_objects(store).await? {
         return by_vertices(store, selection, name, notes).await;
     }
     let wanted = wanted(selection);
-    let (mut parts, mut none): (BTreeMap<Key, Vec<i64>>, u64) = (BTreeMap::new(), 0);
+    let (mut parts, mut none): (BTreeMap<SplitKey, Vec<i64>>, u64) = (BTreeMap::new(), 0);
     let mut list = list_objects(store, 0, false).await?;
     while let Some((_, batch)) = list.next().await? {
         let words = words(store, &batch, name)?;
@@ -373,7 +373,7 @@ async fn by_attribute(
                 continue;
             }
             match word {
-                Some(word) => parts.entry(Key::of(word)).or_default().push(*id),
+                Some(word) => parts.entry(SplitKey::of(word)).or_default().push(*id),
                 None => none += 1,
             }
         }
@@ -393,12 +393,12 @@ async fn by_attribute(
 
 /// A value; numbers are ordered as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct SplitKey {
     number: Option<i128>,
     text: String,
 }
 
-impl Key {
+impl SplitKey {
     fn of(text: String) -> Self {
         let number = text.parse().ok();
         Self { number, text }
@@ -423,7 +423,7 @@ async fn by_vertices(
     selection: &Query,
     name: &str,
     notes: &mut Vec<String>,
-) -> Result<Found, ConvertError> {
+) -> Result<NamedQueries, ConvertError> {
     let asked = Query {
         attributes: Names::List(vec![name.to_owned()]),
         columns: vec![zvf_query::Column::Attributes],
@@ -446,7 +446,7 @@ async fn by_vertices(
         for word in words {
             match word {
                 Some(word) => {
-                    parts.insert(Key::of(word));
+                    parts.insert(SplitKey::of(word));
                 }
                 None => none += 1,
             }
@@ -478,7 +478,11 @@ async fn by_vertices(
     Ok(found)
 }
 
-async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found, ConvertError> {
+async fn by_count(
+    store: &Store,
+    selection: &Query,
+    count: u32,
+) -> Result<NamedQueries, ConvertError> {
     let width = count.saturating_sub(1).to_string().len();
     let name = |number: usize| format!("{number:0width$}");
     if !has_objects(store).await? {
@@ -520,7 +524,7 @@ async fn by_count(store: &Store, selection: &Query, count: u32) -> Result<Found,
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Template, is_template};
+    use super::{SplitKey, Template, is_template};
 
     #[test]
     fn templates_have_places() {
@@ -533,7 +537,7 @@ mod tests {
 
     #[test]
     fn values_are_in_the_order_of_numbers() {
-        let mut keys = ["10", "9", "b", "-1"].map(|text| Key::of(text.to_owned()));
+        let mut keys = ["10", "9", "b", "-1"].map(|text| SplitKey::of(text.to_owned()));
         keys.sort();
         assert_eq!(keys.map(|key| key.text), ["b", "-1", "9", "10"]);
     }

@@ -9,24 +9,24 @@ use serde_json::Value;
 use zvf_meta::{Affine, units};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType};
 
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, Stated, draft, float_type};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
-use crate::options::{Limits, Options};
-use crate::shape::Extent;
+use crate::options::{FileLimits, Options};
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::text::{Lines, single_holds};
+use crate::text::{TextLines, single_holds};
 
 /// Files to be read again.
 #[derive(Debug)]
 pub(crate) struct Swc {
     files: Vec<(PathBuf, i64)>,
-    limits: Limits,
+    limits: FileLimits,
 }
 
 /// One file in memory.
 #[derive(Debug, Default)]
-struct Tree {
+struct SwcTree {
     ids: Vec<i64>,
     types: Vec<i32>,
     positions: Vec<f64>,
@@ -49,9 +49,9 @@ impl Swc {
         files: &[PathBuf],
         kind: Kind,
         options: &Options,
-    ) -> Result<(Self, Found, Option<Affine>), ConvertError> {
+    ) -> Result<(Self, FirstPass, Option<Affine>), ConvertError> {
         let (ids, by_name) = names::ids(files, options.ids)?;
-        let mut extent = Extent::new(3);
+        let mut extent = VertexExtent::new(3);
         let mut single = Precision {
             positions: true,
             radii: true,
@@ -72,7 +72,7 @@ impl Swc {
                 );
                 return Err(ConvertError::malformed(
                     file,
-                    Place::Whole,
+                    FilePlace::Whole,
                     text(own),
                     expected,
                 ));
@@ -82,7 +82,12 @@ impl Swc {
             }
             if extent.count() > options.limits.vertices {
                 let limit = options.limits.vertices;
-                return Err(ConvertError::limit(file, Place::Whole, "vertices", limit));
+                return Err(ConvertError::limit(
+                    file,
+                    FilePlace::Whole,
+                    "vertices",
+                    limit,
+                ));
             }
             links = links.saturating_add(tree.links.chunks(2).count() as u64);
         }
@@ -105,7 +110,7 @@ impl Swc {
                 own = (factor != 1.0).then(|| Affine::of_scale(&[factor; 3]));
             }
         }
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: ids.len() as u64,
             links,
@@ -163,9 +168,13 @@ fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
 
 /// Reads one file. Parents may follow their children; every id is unique, every parent exists, and no node is its own
 /// ancestor.
-fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, ConvertError> {
-    let mut lines = Lines::open(path, limits.line)?;
-    let mut tree = Tree::default();
+fn parse(
+    path: &Path,
+    limits: &FileLimits,
+    single: &mut Precision,
+) -> Result<SwcTree, ConvertError> {
+    let mut lines = TextLines::open(path, limits.line)?;
+    let mut tree = SwcTree::default();
     let mut places: HashMap<i64, u64> = HashMap::new();
     let mut parents: Vec<(i64, u64)> = Vec::new();
     while lines.step()? {
@@ -224,7 +233,7 @@ fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, C
         };
         tree.ids.push(id);
         tree.types.push(kind);
-        let Place::Line(number) = lines.place() else {
+        let FilePlace::Line(number) = lines.place() else {
             continue;
         };
         parents.push((parent, number));
@@ -240,7 +249,7 @@ fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, C
             let expected = "the id of a node of this file, or -1";
             return Err(ConvertError::malformed(
                 path,
-                Place::Line(line),
+                FilePlace::Line(line),
                 found,
                 expected,
             ));
@@ -254,7 +263,7 @@ fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, C
             "node {} as an ancestor of itself",
             id.copied().unwrap_or_default()
         );
-        let line = Place::Line(line.map_or(0, |(_, line)| *line));
+        let line = FilePlace::Line(line.map_or(0, |(_, line)| *line));
         return Err(ConvertError::malformed(path, line, found, "a tree"));
     }
     Ok(tree)

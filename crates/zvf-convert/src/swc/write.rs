@@ -13,11 +13,11 @@ use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
 
-use crate::export::job::{ALL, Batches, Job, VERTICES};
+use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
 use crate::export::links::ends;
-use crate::export::schemas::Schemas;
+use crate::export::schemas::ExportSchemas;
 use crate::numbers::{floats, positions, put, put_all, single, whole};
-use crate::{ConvertError, Place};
+use crate::{ConvertError, FilePlace};
 
 /// Attributes with a column in the file.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
@@ -25,7 +25,7 @@ const OWN: [&str; 3] = ["node_id", "type", "radius"];
 /// Bytes of nodes that are sorted in memory at one time.
 const SORTED: usize = 16 << 20;
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
     let names = job.vertex_attributes().await?;
     let named = query.attributes.wants("node_id") && names.iter().any(|name| name == "node_id");
@@ -82,7 +82,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     for (place, row) in (0..NONE).zip(order) {
         *places.get_mut(index(row)).or_bug("a node without a row")? = place;
     }
-    let mut nodes = Nodes {
+    let mut nodes = NodeSorter {
         path: job.path,
         row: 0,
         places,
@@ -105,7 +105,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     job.done.objects = objects;
     if let (Some(linked), Some(vertices)) = (linked, nodes.schemas.take()) {
         let vertices = vertices.vertices;
-        job.tables_lost(&Schemas { vertices, ..linked }, &OWN);
+        job.tables_lost(&ExportSchemas { vertices, ..linked }, &OWN);
     }
     job.owners_lost(objects);
     nodes.write(job)
@@ -121,11 +121,11 @@ struct Topology<'a> {
     /// (child, parent).
     links: Vec<[u32; 2]>,
     objects: u64,
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Batches for Topology<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for Topology<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         self.schemas = Some(schemas.clone());
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Batches for Topology<'_> {
                     let what = "nodes of a file";
                     return Err(ConvertError::limit(
                         self.path,
-                        Place::Whole,
+                        FilePlace::Whole,
                         what,
                         self.limit,
                     ));
@@ -171,10 +171,10 @@ impl Batches for Topology<'_> {
 }
 
 /// A node: its row in the file, position, radius, type, id, and the id of the parent, each as 64 bits.
-type Node = [u64; 8];
+type SwcNode = [u64; 8];
 
 /// Sorts nodes into the order of the file.
-struct Nodes<'a> {
+struct NodeSorter<'a> {
     path: &'a Path,
     /// The row of the next node.
     row: usize,
@@ -182,16 +182,16 @@ struct Nodes<'a> {
     parents: Vec<u32>,
     /// `None`: ids are rows of the file, from 1.
     ids: Option<Vec<i64>>,
-    sorter: Sorter<Node>,
+    sorter: Sorter<SwcNode>,
     /// Whether every node has a radius, a type.
     radii: bool,
     types: bool,
     /// Positions, radii.
     single: [bool; 2],
-    schemas: Option<Schemas>,
+    schemas: Option<ExportSchemas>,
 }
 
-impl Nodes<'_> {
+impl NodeSorter<'_> {
     fn id(&self, row: usize) -> Result<i64, ConvertError> {
         let id = match &self.ids {
             Some(ids) => ids.get(row).copied(),
@@ -208,10 +208,10 @@ impl Nodes<'_> {
             "the {} nodes of the first pass: the store changed during the export",
             self.places.len()
         );
-        ConvertError::malformed(self.path, Place::Whole, found, expected)
+        ConvertError::malformed(self.path, FilePlace::Whole, found, expected)
     }
 
-    fn write(self, job: &mut Job<'_>) -> Result<(), ConvertError> {
+    fn write(self, job: &mut ExportState<'_>) -> Result<(), ConvertError> {
         let Self {
             sorter,
             radii,
@@ -261,8 +261,8 @@ impl Nodes<'_> {
     }
 }
 
-impl Batches for Nodes<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for NodeSorter<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         self.single = ["position", "radius"].map(|name| single(&schemas.vertices, name));
         self.schemas = Some(schemas.clone());
         Ok(())
@@ -342,7 +342,7 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     }
     // The edges are undirected: each component is traversed from its first node.
     let pairs = links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
-    let near = Grouped::new(count, pairs);
+    let near = NeighbourLists::new(count, pairs);
     let mut seen = vec![false; count];
     let mut used = 0_usize;
     parents.fill(NONE);
@@ -368,12 +368,12 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
 
 /// Neighbours of nodes, ascending: the start of the list of each node, and all lists.
 #[derive(Debug)]
-struct Grouped {
+struct NeighbourLists {
     starts: Vec<usize>,
     nodes: Vec<u32>,
 }
 
-impl Grouped {
+impl NeighbourLists {
     /// Sorts pairs (node, other) by node, of `count` nodes. Pairs of other nodes are left out.
     fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0_usize; count + 1];
@@ -416,7 +416,7 @@ fn downwards(parents: &[u32]) -> Vec<u32> {
     let pairs = (0..NONE)
         .zip(parents)
         .filter(|(_, parent)| **parent != NONE);
-    let children = Grouped::new(parents.len(), pairs.map(|(node, parent)| (*parent, node)));
+    let children = NeighbourLists::new(parents.len(), pairs.map(|(node, parent)| (*parent, node)));
     let roots = (0..NONE)
         .zip(parents)
         .filter(|(_, parent)| **parent == NONE);

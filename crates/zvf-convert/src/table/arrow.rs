@@ -11,11 +11,11 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 
 use super::arrow_check;
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::isolate::{isolate, stream};
 use crate::options::Options;
 use crate::records::chosen::{chosen, left_out};
-use crate::records::source::{Source, TakeBatch};
+use crate::records::source::{TableSource, TakeBatch};
 use crate::records::{lists, rename};
 
 /// The magic bytes at the beginning and end of a file.
@@ -34,7 +34,7 @@ pub(crate) struct Arrow {
 }
 
 /// The batches of either form.
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
 /// All rows of a file, in the types that it has.
 pub(crate) fn whole(path: &Path) -> Result<RecordBatch, ConvertError> {
@@ -82,7 +82,7 @@ impl Arrow {
                 let found = "version 1 of Feather";
                 return Err(ConvertError::malformed(
                     path,
-                    Place::Byte(0),
+                    FilePlace::Byte(0),
                     found,
                     expected,
                 ));
@@ -93,7 +93,7 @@ impl Arrow {
                 let found = "another beginning";
                 return Err(ConvertError::malformed(
                     path,
-                    Place::Byte(0),
+                    FilePlace::Byte(0),
                     found,
                     expected,
                 ));
@@ -109,7 +109,10 @@ impl Arrow {
     }
 
     /// The schema, and the batches with these columns.
-    fn reader(&self, columns: Option<Vec<usize>>) -> Result<(SchemaRef, Batches), ConvertError> {
+    fn reader(
+        &self,
+        columns: Option<Vec<usize>>,
+    ) -> Result<(SchemaRef, ArrowBatches), ConvertError> {
         let path = &self.path;
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
@@ -132,7 +135,7 @@ impl Arrow {
     }
 }
 
-impl Source for Arrow {
+impl TableSource for Arrow {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -190,8 +193,11 @@ fn wrong(path: &Path, error: ArrowError) -> ConvertError {
         ArrowError::IoError(_, source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
             ConvertError::io(path, source)
         }
-        other => {
-            ConvertError::malformed(path, Place::Whole, other.to_string(), "an Arrow IPC file")
-        }
+        other => ConvertError::malformed(
+            path,
+            FilePlace::Whole,
+            other.to_string(),
+            "an Arrow IPC file",
+        ),
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use arrow_ipc::{CompressionType, DictionaryBatch, root_as_footer, root_as_message};
 use lz4_flex::frame::FrameDecoder;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 /// Longest footer, or head of a block.
 const LONGEST: u64 = 256 << 20;
@@ -19,7 +19,7 @@ const LARGEST: u64 = 8 << 30;
 const MARK: [u8; 4] = [0xff; 4];
 
 /// An open file, and how long it is.
-struct Checked<'f> {
+struct ArrowFile<'f> {
     path: &'f Path,
     file: &'f mut File,
     length: u64,
@@ -27,7 +27,7 @@ struct Checked<'f> {
 
 /// Checks all blocks of a file with a footer.
 pub(super) fn file(path: &Path, file: &mut File) -> Result<(), ConvertError> {
-    let mut checked = Checked::of(path, file)?;
+    let mut checked = ArrowFile::of(path, file)?;
     let length = checked.length;
     let Some(end) = length.checked_sub(10) else {
         return Err(checked.bad(length, "the end of the file", "a footer"));
@@ -65,7 +65,7 @@ pub(super) fn file(path: &Path, file: &mut File) -> Result<(), ConvertError> {
 
 /// Checks all messages of a stream.
 pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
-    let mut checked = Checked::of(path, file)?;
+    let mut checked = ArrowFile::of(path, file)?;
     let mut at = 0_u64;
     // A stream may end without an end marker.
     while at < checked.length {
@@ -89,7 +89,7 @@ pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     Ok(())
 }
 
-impl<'f> Checked<'f> {
+impl<'f> ArrowFile<'f> {
     fn of(path: &'f Path, file: &'f mut File) -> Result<Self, ConvertError> {
         let metadata = file.metadata();
         let metadata = metadata.map_err(|error| ConvertError::io(path, error))?;
@@ -102,7 +102,7 @@ impl<'f> Checked<'f> {
 
     #[cold]
     fn bad(&self, at: u64, found: &str, expected: &str) -> ConvertError {
-        ConvertError::malformed(self.path, Place::Byte(at), found, expected)
+        ConvertError::malformed(self.path, FilePlace::Byte(at), found, expected)
     }
 
     fn read(&mut self, at: u64, size: u64) -> Result<Vec<u8>, ConvertError> {
@@ -110,7 +110,7 @@ impl<'f> Checked<'f> {
             let what = "bytes of a head";
             return Err(ConvertError::limit(
                 self.path,
-                Place::Byte(at),
+                FilePlace::Byte(at),
                 what,
                 LONGEST,
             ));
@@ -162,7 +162,7 @@ impl<'f> Checked<'f> {
             let claimed = u64::try_from(i64::from_le_bytes(claimed)).unwrap_or(0);
             left = left.checked_sub(claimed).ok_or_else(|| {
                 let what = "bytes of a batch, unpacked";
-                ConvertError::limit(self.path, Place::Byte(at), what, LARGEST)
+                ConvertError::limit(self.path, FilePlace::Byte(at), what, LARGEST)
             })?;
             if packed.codec() == CompressionType::LZ4_FRAME && self.holds_more(size, claimed) {
                 let expected = format!("{claimed} bytes, as it says");

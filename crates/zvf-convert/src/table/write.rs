@@ -13,12 +13,12 @@ use zvf_store::{Names, Need, TypedArray};
 use zvf_write::Kind;
 
 use crate::export::chained;
-use crate::export::job::{Batches, Job, VERTICES, create};
-use crate::export::schemas::{Schemas, attribute};
-use crate::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, TableWriter};
+use crate::export::job::{BatchReceiver, ExportState, VERTICES, create};
+use crate::export::schemas::{ExportSchemas, attribute};
+use crate::output::{ArrowWriter, CsvWriter, NpyRowType, NpyWriter, TableWriter};
 use crate::{ConvertError, Format};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let objects = job.store.kind() != Kind::PointCloud || has_objects(job).await?;
     let with_ids = objects && job.format != Format::Npy;
     let grouped = if chained(job.kind) {
@@ -34,7 +34,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if job.format == Format::Npy {
         query.attributes = Names::None;
     }
-    let vertices = TableFile::new(
+    let vertices = TableFileWriter::new(
         job.path,
         job.format,
         (job.options.delimiter, job.options.gzip),
@@ -44,7 +44,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if let Some(file) = &job.options.links {
         query.outputs.links = true;
         let opened = create(&file.path).map_err(|error| ConvertError::io(&file.path, error))?;
-        links = Some(TableFile::new(
+        links = Some(TableFileWriter::new(
             &file.path,
             file.format,
             (file.delimiter, file.gzip),
@@ -78,7 +78,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// Whether points belong to objects.
-async fn has_objects(job: &Job<'_>) -> Result<bool, ConvertError> {
+async fn has_objects(job: &ExportState<'_>) -> Result<bool, ConvertError> {
     let need = Need {
         objects: true,
         ..Need::nothing()
@@ -88,7 +88,7 @@ async fn has_objects(job: &Job<'_>) -> Result<bool, ConvertError> {
 }
 
 /// Adds notes on data that a vertex table cannot hold.
-async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), ConvertError> {
+async fn lost(job: &mut ExportState<'_>, kept: &[String], links: bool) -> Result<(), ConvertError> {
     let need = Need {
         vertex_attributes: Names::All,
         object_attributes: Names::All,
@@ -119,7 +119,7 @@ async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), Con
 }
 
 /// Writes one table.
-struct TableFile<'a> {
+struct TableFileWriter<'a> {
     path: &'a Path,
     format: Format,
     delimiter: u8,
@@ -129,7 +129,7 @@ struct TableFile<'a> {
     rows: u64,
 }
 
-impl<'a> TableFile<'a> {
+impl<'a> TableFileWriter<'a> {
     fn new(
         path: &'a Path,
         format: Format,
@@ -155,9 +155,9 @@ impl<'a> TableFile<'a> {
         self.writer = Some(match self.format {
             Format::Npy => {
                 let rows = if links {
-                    Rows::of_links(schema)?
+                    NpyRowType::of_links(schema)?
                 } else {
-                    Rows::of(schema)?
+                    NpyRowType::of(schema)?
                 };
                 Box::new(NpyWriter::new(file, rows).map_err(failed)?)
             }
@@ -171,7 +171,7 @@ impl<'a> TableFile<'a> {
             _ if self.gzip => {
                 let file = GzEncoder::new(file, Compression::default());
                 let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
-                Box::new(Packed(writer.map_err(failed)?))
+                Box::new(GzipCsvWriter(writer.map_err(failed)?))
             }
             _ => {
                 let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
@@ -202,9 +202,9 @@ impl<'a> TableFile<'a> {
 }
 
 /// Writes separated values to a file compressed with gzip.
-struct Packed(CsvWriter<GzEncoder<BufWriter<File>>>);
+struct GzipCsvWriter(CsvWriter<GzEncoder<BufWriter<File>>>);
 
-impl TableWriter for Packed {
+impl TableWriter for GzipCsvWriter {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.0.write(batch)
     }
@@ -215,14 +215,14 @@ impl TableWriter for Packed {
 }
 
 struct Rowwise<'a> {
-    vertices: TableFile<'a>,
-    links: Option<TableFile<'a>>,
+    vertices: TableFileWriter<'a>,
+    links: Option<TableFileWriter<'a>>,
     kept: Vec<String>,
     link_attributes: Vec<String>,
 }
 
-impl Batches for Rowwise<'_> {
-    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+impl BatchReceiver for Rowwise<'_> {
+    fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         let names = schemas.vertices.fields().iter();
         self.kept = names
             .map(|field| attribute(field.name()).to_owned())

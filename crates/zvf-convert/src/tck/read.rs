@@ -11,13 +11,13 @@ use zvf_format::layout::Wire;
 use zvf_write::Kind;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, Stated, draft, float_type};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::ids;
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::tracks::{Census, Chains, Visit};
+use crate::tracks::{ChainBatcher, ChainCensus, ChainVisitor};
 
 /// Longest header.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -33,14 +33,14 @@ pub(crate) struct Tck {
 
 /// How a number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stored {
+struct NumberFormat {
     double: bool,
     big: bool,
 }
 
 #[derive(Debug)]
-struct Header {
-    stored: Stored,
+struct TckHeader {
+    stored: NumberFormat,
     /// Where points begin.
     data: u64,
     count: Option<u64>,
@@ -52,13 +52,13 @@ impl Tck {
         files: &[PathBuf],
         kind: Kind,
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
-        let mut extent = Extent::new(3);
+    ) -> Result<(Self, FirstPass), ConvertError> {
+        let mut extent = VertexExtent::new(3);
         let (mut counts, mut double) = (Vec::with_capacity(files.len()), false);
         let mut notes: Vec<String> = Vec::new();
         let mut headers = Vec::new();
         for file in files {
-            let mut census = Census::of(file, &mut extent, options.limits.vertices);
+            let mut census = ChainCensus::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, &mut census)?;
             if let Some(count) = header.count.filter(|count| *count != census.chains) {
                 notes.push(format!(
@@ -72,7 +72,7 @@ impl Tck {
             headers.push(Value::Object(header.members));
         }
         let spec = draft(kind, &["x", "y", "z"], float_type(!double));
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: counts.iter().sum(),
             links: 0,
@@ -90,7 +90,7 @@ impl Tck {
     }
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        let mut chains = Chains::new(sink, self.batch, &[], &[]);
+        let mut chains = ChainBatcher::new(sink, self.batch, &[], &[]);
         for (file, ids) in self.files.iter().zip(&self.ids) {
             chains.begin(ids.start);
             parse(file, &mut chains)?;
@@ -104,7 +104,7 @@ impl Tck {
 const BLOCK: usize = 4096;
 
 /// Reads one file. Three NaN end a streamline, three infinities the file.
-fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError> {
+fn parse(path: &Path, visit: &mut dyn ChainVisitor<f64>) -> Result<TckHeader, ConvertError> {
     let header = header(path, "mrtrix tracks")?;
     let mut bytes = Bytes::open(path)?;
     bytes.skip(header.data, "points where the header says that they begin")?;
@@ -134,7 +134,7 @@ fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError
                 }
                 return Ok(header);
             } else {
-                let place = Place::Byte(at.saturating_add((3 * size * number) as u64));
+                let place = FilePlace::Byte(at.saturating_add((3 * size * number) as u64));
                 let expected = "three finite numbers, three NaN or three infinities";
                 return Err(ConvertError::malformed(
                     path,
@@ -219,7 +219,7 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
 const VALUE: &str = "a value, or the infinity that ends the file";
 
 /// The numbers of three times four or eight bytes; `None` for fewer bytes.
-fn triplet_of(raw: &[u8], stored: Stored) -> Option<[f64; 3]> {
+fn triplet_of(raw: &[u8], stored: NumberFormat) -> Option<[f64; 3]> {
     match (stored.double, stored.big) {
         (false, false) => numbers(raw, |one: F32<LittleEndian>| one.get().into()),
         (false, true) => numbers(raw, |one: F32<BigEndian>| one.get().into()),
@@ -236,13 +236,13 @@ fn numbers<T: Wire + Copy>(raw: &[u8], number: impl Fn(T) -> f64) -> Option<[f64
 }
 
 /// Reads the line that names the format, and `key: value` lines to the line `END`.
-fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
+fn header(path: &Path, magic: &str) -> Result<TckHeader, ConvertError> {
     let mut bytes = Bytes::open(path)?;
     let mut members: Map<String, Value> = Map::new();
     let (mut stored, mut data, mut count) = (None, None, None);
     let (mut line, mut last) = (Vec::new(), String::new());
     for number in 1_u64.. {
-        let place = Place::Line(number);
+        let place = FilePlace::Line(number);
         let bad =
             |found: String, expected: &str| ConvertError::malformed(path, place, found, expected);
         line.clear();
@@ -318,7 +318,7 @@ fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
     }
     let missing = |what: &str| {
         let found = format!("no line `{what}`");
-        ConvertError::malformed(path, Place::Whole, found, "one in the header")
+        ConvertError::malformed(path, FilePlace::Whole, found, "one in the header")
     };
     let stored = stored.ok_or_else(|| missing("datatype"))?;
     let (data, place) = data.ok_or_else(|| missing("file"))?;
@@ -331,7 +331,7 @@ fn header(path: &Path, magic: &str) -> Result<Header, ConvertError> {
             expected,
         ));
     }
-    Ok(Header {
+    Ok(TckHeader {
         stored,
         data,
         count,
@@ -364,7 +364,7 @@ fn go_on(members: &mut Map<String, Value>, key: &str, line: &str) -> bool {
     true
 }
 
-fn datatype(text: &str) -> Option<Stored> {
+fn datatype(text: &str) -> Option<NumberFormat> {
     let (double, big) = match text.to_ascii_lowercase().as_str() {
         "float32le" => (false, false),
         "float32be" => (false, true),
@@ -372,7 +372,7 @@ fn datatype(text: &str) -> Option<Stored> {
         "float64be" => (true, true),
         _ => return None,
     };
-    Some(Stored { double, big })
+    Some(NumberFormat { double, big })
 }
 
 #[cfg(test)]
@@ -396,7 +396,7 @@ mod tests {
     fn number_types_are_those_of_the_format() {
         assert_eq!(
             datatype("Float32BE"),
-            Some(Stored {
+            Some(NumberFormat {
                 double: false,
                 big: true
             })

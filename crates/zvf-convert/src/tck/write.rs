@@ -9,12 +9,12 @@ use serde_json::Value;
 use zvf_store::Names;
 
 use crate::ConvertError;
-use crate::export::chains::{Numbers, Objects, Visit};
-use crate::export::job::Job;
+use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::job::ExportState;
 use crate::numbers::{rounded, single};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
-    let (objects, mut query) = Objects::read(job).await?;
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
+    let (objects, mut query) = SelectedObjects::read(job).await?;
     let names: Vec<&str> = objects
         .properties
         .iter()
@@ -27,7 +27,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         query.attributes = Names::None;
     }
     let heads = [false, true].map(|double| header(job, objects.lengths.len(), double));
-    let mut out = Out {
+    let mut out = TckWriter {
         file: job.create()?,
         path: job.path,
         heads,
@@ -41,7 +41,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// The header, with the members of the source file if it was a TCK file.
-fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
+fn header(job: &mut ExportState<'_>, count: usize, double: bool) -> Vec<u8> {
     let frame = job.frame.clone();
     let mut text = String::from("mrtrix tracks\n");
     if let Some(frame) = frame.filter(|frame| frame.source == "tck") {
@@ -81,7 +81,7 @@ fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
     bytes
 }
 
-struct Out<'a> {
+struct TckWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     /// The header for float32, for float64.
@@ -90,7 +90,7 @@ struct Out<'a> {
     row: Vec<u8>,
 }
 
-impl Out<'_> {
+impl TckWriter<'_> {
     fn put(&mut self, point: [f64; 3]) -> Result<(), ConvertError> {
         self.row.clear();
         for value in point {
@@ -106,8 +106,8 @@ impl Out<'_> {
     }
 }
 
-impl Visit for Out<'_> {
-    fn scalars(&mut self, schema: &Schema, _: &[Numbers]) -> Result<(), ConvertError> {
+impl ObjectVisitor for TckWriter<'_> {
+    fn scalars(&mut self, schema: &Schema, _: &[NumberAttribute]) -> Result<(), ConvertError> {
         self.double = !single(schema, "position");
         let [single, double] = &self.heads;
         let head = if self.double { double } else { single };
@@ -120,7 +120,12 @@ impl Visit for Out<'_> {
         Ok(())
     }
 
-    fn point(&mut self, position: &[f64], _: &[Numbers], _: usize) -> Result<(), ConvertError> {
+    fn point(
+        &mut self,
+        position: &[f64],
+        _: &[NumberAttribute],
+        _: usize,
+    ) -> Result<(), ConvertError> {
         let mut point = [0.0; 3];
         for (slot, &value) in point.iter_mut().zip(position) {
             *slot = value;

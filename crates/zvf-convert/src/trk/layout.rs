@@ -11,7 +11,7 @@ pub(super) const NAME: usize = 20;
 
 zvf_format::layout! {
     /// The first 1000 bytes of a file. All numbers of a file, also of its streamlines, have the same byte order, which may be either one.
-    pub struct Head: 1000 {
+    pub struct TrkHead: 1000 {
         /// TRACK and a zero
         pub magic as "id_string": [u8; 6],
         /// voxels along each axis of the image
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn fields_are_where_trackvis_has_them() {
         let places = [
-            (offset_of!(Head, scalars), 36),
-            (offset_of!(Head, properties), 238),
-            (offset_of!(Head, voxel_to_rasmm), 440),
-            (offset_of!(Head, voxel_order), 948),
-            (offset_of!(Head, image_orientation_patient), 956),
-            (offset_of!(Head, count), 988),
-            (offset_of!(Head, header_size), 996),
+            (offset_of!(TrkHead, scalars), 36),
+            (offset_of!(TrkHead, properties), 238),
+            (offset_of!(TrkHead, voxel_to_rasmm), 440),
+            (offset_of!(TrkHead, voxel_order), 948),
+            (offset_of!(TrkHead, image_orientation_patient), 956),
+            (offset_of!(TrkHead, count), 988),
+            (offset_of!(TrkHead, header_size), 996),
         ];
         for (place, wanted) in places {
             assert_eq!(place, wanted);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn numbers_turn_and_texts_do_not() {
-        let mut head = Head::read_from_bytes(&[0; 1000]).unwrap();
+        let mut head = TrkHead::read_from_bytes(&[0; 1000]).unwrap();
         head.magic = *b"TRACK\0";
         head.dimensions = [I16::new(1), I16::new(2), I16::new(-3)];
         head.voxel_to_rasmm[1][2] = F32::new(0.5);

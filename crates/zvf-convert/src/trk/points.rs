@@ -8,13 +8,13 @@ use zvf_meta::Affine;
 use zvf_write::narrow;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 /// Bytes that are read and decoded at once.
 const BLOCK: usize = 1 << 16;
 
 /// The points of one file.
-pub(super) struct Points<'a> {
+pub(super) struct TrackPoints<'a> {
     path: &'a Path,
     decode: Decode,
     map: Option<[[f64; 4]; 3]>,
@@ -26,9 +26,9 @@ pub(super) struct Points<'a> {
     pub(super) scalars: Vec<f32>,
 }
 
-type Decode = fn(&mut Points<'_>, u64) -> Result<(), ConvertError>;
+type Decode = fn(&mut TrackPoints<'_>, u64) -> Result<(), ConvertError>;
 
-impl<'a> Points<'a> {
+impl<'a> TrackPoints<'a> {
     /// Points with `scalars` scalars each, in either byte order. With a map, positions are transformed and rounded once.
     pub(super) fn new(path: &'a Path, big: bool, scalars: usize, map: Option<&Affine>) -> Self {
         let rows = map.map(Affine::rows).unwrap_or_default();
@@ -85,7 +85,7 @@ impl<'a> Points<'a> {
                     .zip(position)
                     .find(|(_, one)| !one.get().is_finite())
                 {
-                    let place = Place::Byte(at.saturating_add(4 * axis + 4));
+                    let place = FilePlace::Byte(at.saturating_add(4 * axis + 4));
                     let found = wrong.get().to_string();
                     return Err(ConvertError::malformed(
                         self.path,
@@ -120,7 +120,7 @@ impl<'a> Points<'a> {
             true => Ok(mapped),
             false => Err(ConvertError::malformed(
                 self.path,
-                Place::Byte(at.saturating_add(12)),
+                FilePlace::Byte(at.saturating_add(12)),
                 format!("{:?}", [x, y, z]),
                 "a point that float32 holds after the affine is applied",
             )),

@@ -11,19 +11,19 @@ use zvf_format::layout::Layout;
 use zvf_meta::Affine;
 use zvf_write::{JsonObject, Kind, NumberType};
 
-use super::layout::{Head, MAGIC, NAME, NAMES};
-use super::points::{Points, read_properties};
+use super::layout::{MAGIC, NAME, NAMES, TrkHead};
+use super::points::{TrackPoints, read_properties};
 
 use crate::Format;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, Stated, draft};
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::found::{FirstPass, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
 use crate::options::Options;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use crate::tracks::{Census, Chains, Columns, Visit};
+use crate::tracks::{ChainBatcher, ChainCensus, ChainVisitor, TrackColumns};
 
 /// Files to be read again.
 #[derive(Debug)]
@@ -33,16 +33,16 @@ pub(crate) struct Trk {
     ids: Vec<Range<i64>>,
     batch: usize,
     space: Space,
-    scalars: Vec<Columns>,
-    properties: Vec<Columns>,
+    scalars: Vec<TrackColumns>,
+    properties: Vec<TrackColumns>,
 }
 
 /// The header of a file.
 #[derive(Debug, PartialEq)]
-struct Header {
+struct TrkHeader {
     big: bool,
-    scalars: Vec<Columns>,
-    properties: Vec<Columns>,
+    scalars: Vec<TrackColumns>,
+    properties: Vec<TrackColumns>,
     /// Streamlines; `None` if the header does not state them.
     count: Option<u64>,
     /// The voxel grid of the header.
@@ -56,13 +56,13 @@ impl Trk {
         files: &[PathBuf],
         kind: Kind,
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
+    ) -> Result<(Self, FirstPass), ConvertError> {
         let space = options.space.unwrap_or_default().of(Format::Trk);
-        let mut extent = Extent::new(3);
-        let mut first: Option<Header> = None;
+        let mut extent = VertexExtent::new(3);
+        let mut first: Option<TrkHeader> = None;
         let mut counts = Vec::with_capacity(files.len());
         for file in files {
-            let mut census = Census::of(file, &mut extent, options.limits.vertices);
+            let mut census = ChainCensus::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, space, &mut census)?;
             counts.push(census.chains);
             let Some(known) = &first else {
@@ -78,13 +78,13 @@ impl Trk {
                 let expected = format!("the {what} of the first file");
                 return Err(ConvertError::malformed(
                     file,
-                    Place::Whole,
+                    FilePlace::Whole,
                     format!("other {what}"),
                     expected,
                 ));
             }
         }
-        let Some(Header {
+        let Some(TrkHeader {
             scalars,
             properties,
             mut frame,
@@ -95,11 +95,11 @@ impl Trk {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
         let mut spec = draft(kind, &["x", "y", "z"], NumberType::F32).with_unit("millimeter");
-        spec.vertex_attributes = scalars.iter().map(Columns::spec).collect();
-        spec.object_attributes = properties.iter().map(Columns::spec).collect();
+        spec.vertex_attributes = scalars.iter().map(TrackColumns::spec).collect();
+        spec.object_attributes = properties.iter().map(TrackColumns::spec).collect();
         let notes = notes(&frame, space, map.is_ok());
         frame::state(&mut frame, space, map.as_ref().ok());
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: counts.iter().sum(),
             links: 0,
@@ -120,7 +120,7 @@ impl Trk {
     }
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        let mut chains = Chains::new(sink, self.batch, &self.scalars, &self.properties);
+        let mut chains = ChainBatcher::new(sink, self.batch, &self.scalars, &self.properties);
         for (file, ids) in self.files.iter().zip(&self.ids) {
             chains.begin(ids.start);
             let header = parse(file, self.space, &mut chains)?;
@@ -129,7 +129,7 @@ impl Trk {
                 let expected = "those of the first pass: the file changed while it was read";
                 return Err(ConvertError::malformed(
                     file,
-                    Place::Whole,
+                    FilePlace::Whole,
                     "other columns",
                     expected,
                 ));
@@ -165,21 +165,25 @@ fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
 }
 
 /// Reads one file.
-fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header, ConvertError> {
+fn parse(
+    path: &Path,
+    space: Space,
+    visit: &mut dyn ChainVisitor<f32>,
+) -> Result<TrkHeader, ConvertError> {
     let mut bytes = Bytes::open(path)?;
-    let head: [u8; size_of::<Head>()] = bytes.take("the header")?;
+    let head: [u8; size_of::<TrkHead>()] = bytes.take("the header")?;
     let header = header(path, &transmute!(head))?;
     let map = match (&header.map, space) {
         (_, Space::Voxelmm) => None,
         (Ok(map), _) => Some(map),
         (Err(why), _) => {
-            let place = Place::Byte(offset_of!(Head, voxel_to_rasmm) as u64);
+            let place = FilePlace::Byte(offset_of!(TrkHead, voxel_to_rasmm) as u64);
             let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
             return Err(ConvertError::malformed(path, place, why, expected));
         }
     };
-    let width = |columns: &[Columns]| columns.iter().map(|one| one.count).sum::<usize>();
-    let mut points = Points::new(path, header.big, width(&header.scalars), map);
+    let width = |columns: &[TrackColumns]| columns.iter().map(|one| one.count).sum::<usize>();
+    let mut points = TrackPoints::new(path, header.big, width(&header.scalars), map);
     let (mut properties, of_each) = (Vec::new(), width(&header.properties));
     let mut done = 0_u64;
     loop {
@@ -203,7 +207,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
         }
         let stated = i32::from_le_bytes(raw);
         let Ok(mut left) = usize::try_from(stated) else {
-            let place = Place::Byte(place);
+            let place = FilePlace::Byte(place);
             let found = format!("{stated} points");
             return Err(ConvertError::malformed(path, place, found, "0 or more"));
         };
@@ -226,11 +230,11 @@ fn columns(
     (stated, count_at): (I16, usize),
     (names, names_at): (&[[u8; NAME]; NAMES], usize),
     word: &str,
-) -> Result<Vec<Columns>, ConvertError> {
+) -> Result<Vec<TrackColumns>, ConvertError> {
     let Ok(total) = usize::try_from(stated.get()) else {
         return Err(bad(path, count_at, format!("{stated} {word}"), "0 or more"));
     };
-    let mut columns: Vec<Columns> = Vec::new();
+    let mut columns: Vec<TrackColumns> = Vec::new();
     let mut left = total;
     for (slot, field) in names.iter().enumerate() {
         let at = names_at.saturating_add(NAME * slot);
@@ -277,7 +281,7 @@ fn columns(
             ));
         }
         left -= width;
-        columns.push(Columns {
+        columns.push(TrackColumns {
             name: name.to_owned(),
             count: width,
         });
@@ -288,7 +292,7 @@ fn columns(
             let found = format!("{} with columns left over", shown(word));
             return Err(bad(path, names_at, found, "another name"));
         }
-        columns.push(Columns {
+        columns.push(TrackColumns {
             name: word.to_owned(),
             count: left,
         });
@@ -303,23 +307,24 @@ fn bad(
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> ConvertError {
-    ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
+    ConvertError::malformed(path, FilePlace::Byte(at as u64), found, expected)
 }
 
-fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
+fn header(path: &Path, stored: &TrkHead) -> Result<TrkHeader, ConvertError> {
     let magic = stored.magic.get(..MAGIC.len()).unwrap_or_default();
     if magic != MAGIC {
         let found = shown(&String::from_utf8_lossy(magic));
-        return Err(bad(path, offset_of!(Head, magic), found, "\"TRACK\""));
+        return Err(bad(path, offset_of!(TrkHead, magic), found, "\"TRACK\""));
     }
-    let is_whole = |head: &Head| usize::try_from(head.header_size.get()) == Ok(size_of::<Head>());
+    let is_whole =
+        |head: &TrkHead| usize::try_from(head.header_size.get()) == Ok(size_of::<TrkHead>());
     let big = !is_whole(stored);
     let head = if big { stored.byte_swapped() } else { *stored };
     if !is_whole(&head) {
         let expected = "a header size of 1000 in either byte order";
         return Err(bad(
             path,
-            offset_of!(Head, header_size),
+            offset_of!(TrkHead, header_size),
             "another size",
             expected,
         ));
@@ -327,22 +332,22 @@ fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
     let version = head.version.get();
     if !matches!(version, 1..=3) {
         let found = format!("version {version}");
-        return Err(bad(path, offset_of!(Head, version), found, "1, 2 or 3"));
+        return Err(bad(path, offset_of!(TrkHead, version), found, "1, 2 or 3"));
     }
     let Ok(count) = u64::try_from(head.count.get()) else {
         let found = format!("{} streamlines", head.count);
-        return Err(bad(path, offset_of!(Head, count), found, "0 or more"));
+        return Err(bad(path, offset_of!(TrkHead, count), found, "0 or more"));
     };
     let scalars = columns(
         path,
-        (head.scalars, offset_of!(Head, scalars)),
-        (&head.scalar_names, offset_of!(Head, scalar_names)),
+        (head.scalars, offset_of!(TrkHead, scalars)),
+        (&head.scalar_names, offset_of!(TrkHead, scalar_names)),
         "scalars",
     )?;
     let properties = columns(
         path,
-        (head.properties, offset_of!(Head, properties)),
-        (&head.property_names, offset_of!(Head, property_names)),
+        (head.properties, offset_of!(TrkHead, properties)),
+        (&head.property_names, offset_of!(TrkHead, property_names)),
         "properties",
     )?;
     let affine = head.voxel_to_rasmm.map(|row| row.map(F32::get));
@@ -366,7 +371,7 @@ fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
     });
     let frame = frame.as_object().cloned().unwrap_or_default();
     let map = frame::grid("trk", &frame).and_then(|grid| grid.to_rasmm());
-    Ok(Header {
+    Ok(TrkHeader {
         big,
         scalars,
         properties,

@@ -9,26 +9,26 @@ use serde_json::Value;
 use zerocopy::little_endian::{F32, I16, I32};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::layout::{Head, NAME, NAMES};
+use super::layout::{NAME, NAMES, TrkHead};
 
-use crate::export::chains::{Numbers, Objects, Visit};
-use crate::export::job::Job;
+use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
 use crate::frame::Space;
 use crate::numbers::{rounded, single};
-use crate::{ConvertError, Place};
+use crate::{ConvertError, FilePlace};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
-    let (mut objects, query) = Objects::read(job).await?;
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
+    let (mut objects, query) = SelectedObjects::read(job).await?;
     let left = fit(&mut objects.properties);
     job.not_kept(
         "attributes of objects beyond the ten that a header names",
         left.iter().map(String::as_str),
     );
     let mut file = job.create()?;
-    file.write_all(Head::new_zeroed().as_bytes())
+    file.write_all(TrkHead::new_zeroed().as_bytes())
         .map_err(|error| job.failed(error))?;
-    let mut out = Out {
+    let mut out = TrkWriter {
         file,
         path: job.path,
         objects: &objects,
@@ -40,7 +40,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         rounded: Vec::new(),
     };
     objects.visit(job, query, &mut out).await?;
-    let Out {
+    let TrkWriter {
         mut file,
         scalars,
         left,
@@ -53,7 +53,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         let limit = u64::from(i32::MAX.unsigned_abs());
         return Err(ConvertError::limit(
             job.path,
-            Place::Whole,
+            FilePlace::Whole,
             "streamlines",
             limit,
         ));
@@ -81,7 +81,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// Removes columns that do not fit into ten names of twenty bytes; returns their names.
-fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
+fn fit(columns: &mut Vec<NumberAttribute>) -> Vec<String> {
     let (mut left, mut kept) = (Vec::new(), 0_usize);
     columns.retain(|column| {
         let fits = kept < NAMES && field(column).is_some();
@@ -96,7 +96,7 @@ fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
 }
 
 /// A name of 20 bytes; for several columns, their number follows the terminating zero.
-fn field(column: &Numbers) -> Option<[u8; NAME]> {
+fn field(column: &NumberAttribute) -> Option<[u8; NAME]> {
     let mut bytes = attribute(&column.name).as_bytes().to_vec();
     if bytes.is_empty() || bytes.contains(&0) || column.width == 0 {
         return None;
@@ -114,7 +114,7 @@ fn field(column: &Numbers) -> Option<[u8; NAME]> {
 }
 
 /// The number of values of all columns, and their names.
-fn names(columns: &[Numbers]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
+fn names(columns: &[NumberAttribute]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
     let width: usize = columns.iter().map(|column| column.width).sum();
     let Ok(width) = i16::try_from(width) else {
         let found = format!("{width} numbers");
@@ -131,11 +131,11 @@ fn names(columns: &[Numbers]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError
 
 /// The header, with the frame of the file that the store was made from.
 fn header(
-    job: &mut Job<'_>,
-    scalars: &[Numbers],
-    properties: &[Numbers],
+    job: &mut ExportState<'_>,
+    scalars: &[NumberAttribute],
+    properties: &[NumberAttribute],
     count: i32,
-) -> Result<Head, ConvertError> {
+) -> Result<TrkHead, ConvertError> {
     // With `keep_frame`, the header of the source is valid only if positions are stored in the frame of the file.
     let kept = !job.options.keep_frame;
     let own = job
@@ -172,7 +172,7 @@ fn header(
             .for_each(|(letter, byte)| *letter = byte);
         letters
     };
-    let mut head = Head::new_zeroed();
+    let mut head = TrkHead::new_zeroed();
     head.magic = *b"TRACK\0";
     head.dimensions = [0, 1, 2].map(|at| I16::new(short(number("dimensions", at, 1.0))));
     head.voxel_sizes = [0, 1, 2].map(|at| float(number("voxel_sizes", at, 1.0)));
@@ -207,11 +207,11 @@ fn short(value: f64) -> i16 {
     value as i16
 }
 
-struct Out<'a> {
+struct TrkWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
-    objects: &'a Objects,
-    scalars: Vec<Numbers>,
+    objects: &'a SelectedObjects,
+    scalars: Vec<NumberAttribute>,
     left: Vec<String>,
     row: Vec<u8>,
     inexact: bool,
@@ -221,14 +221,14 @@ struct Out<'a> {
     rounded: Vec<String>,
 }
 
-impl Out<'_> {
+impl TrkWriter<'_> {
     fn put(&mut self, value: f64) -> bool {
         let (near, exact) = rounded(value);
         self.row.extend(near.to_le_bytes());
         exact
     }
 
-    fn attribute(&mut self, column: &Numbers, row: usize) {
+    fn attribute(&mut self, column: &NumberAttribute, row: usize) {
         let mut exact = column.exact;
         for &value in column.row(row) {
             exact &= self.put(value);
@@ -245,10 +245,14 @@ impl Out<'_> {
     }
 }
 
-impl Visit for Out<'_> {
-    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+impl ObjectVisitor for TrkWriter<'_> {
+    fn scalars(
+        &mut self,
+        schema: &Schema,
+        scalars: &[NumberAttribute],
+    ) -> Result<(), ConvertError> {
         self.double = !single(schema, "position");
-        self.scalars = scalars.iter().map(Numbers::empty).collect();
+        self.scalars = scalars.iter().map(NumberAttribute::empty).collect();
         self.left = fit(&mut self.scalars);
         Ok(())
     }
@@ -257,7 +261,12 @@ impl Visit for Out<'_> {
         let Ok(points) = i32::try_from(points) else {
             let limit = u64::from(i32::MAX.unsigned_abs());
             let what = "points of a streamline";
-            return Err(ConvertError::limit(self.path, Place::Whole, what, limit));
+            return Err(ConvertError::limit(
+                self.path,
+                FilePlace::Whole,
+                what,
+                limit,
+            ));
         };
         self.row.extend(points.to_le_bytes());
         self.flush()
@@ -266,7 +275,7 @@ impl Visit for Out<'_> {
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[Numbers],
+        scalars: &[NumberAttribute],
         row: usize,
     ) -> Result<(), ConvertError> {
         for &value in position {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use zvf_convert::output::{Rows, TableWriter};
+use zvf_convert::output::{NpyRowType, TableWriter};
 use zvf_query::Table;
 
 use super::dir::DirSink;
@@ -56,7 +56,7 @@ impl Sink {
             Place::Nowhere => Self::Nothing,
             Place::Writer(out, format) => {
                 if format == TableFormat::Npy {
-                    Rows::of(vertices()?)?;
+                    NpyRowType::of(vertices()?)?;
                 }
                 Self::Writer(table_writer(format, out, vertices()?).map_err(failed)?)
             }

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use zvf_convert::{Options, Placed, StoreFrame};
+use zvf_convert::{Options, PositionConversion, StoreFrame};
 use zvf_store::Store;
 use zvf_write::arrow::stated_axes;
 
@@ -72,7 +72,7 @@ impl EditPlace {
     }
 }
 
-fn take(table: &mut EditTable, mut placed: Placed) -> Vec<String> {
+fn take(table: &mut EditTable, mut placed: PositionConversion) -> Vec<String> {
     let remarks = std::mem::take(&mut placed.remarks);
     table.place(placed);
     remarks

@@ -13,8 +13,8 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{
-    AttributeFile, Fields, Format, NodeIds, Options, Placed, check_node_rows, held_names,
-    link_ends, read_table, time_number,
+    AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
+    held_names, link_ends, read_table, time_number,
 };
 use zvf_edit::{Edit, axis_columns};
 use zvf_encode::error::OrBug;
@@ -42,7 +42,7 @@ pub(crate) struct EditTable {
     /// The columns with the ends of links, if named.
     link_columns: Option<Vec<String>>,
     /// How positions are converted to the store's.
-    placed: Option<Placed>,
+    placed: Option<PositionConversion>,
     /// How texts are read as values.
     fields: Fields,
     /// How many of the rows each object has, if the file divides them.
@@ -282,7 +282,7 @@ impl EditTable {
     }
 
     /// Sets how positions are converted to the store's.
-    pub(crate) fn place(&mut self, placed: Placed) {
+    pub(crate) fn place(&mut self, placed: PositionConversion) {
         self.placed = Some(placed);
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use parquet::file::metadata::ParquetMetaData;
 
-use super::thrift::{I32, LIST, STRUCT, Walk};
-use crate::error::{ConvertError, Place, shown};
+use super::thrift::{I32, LIST, STRUCT, ThriftReader};
+use crate::error::{ConvertError, FilePlace, shown};
 
 /// Longest footer.
 const LONGEST: u64 = 256 << 20;
@@ -23,7 +23,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     let bad = |at: u64, found: &str, expected: &str| {
         Err(ConvertError::malformed(
             path,
-            Place::Byte(at),
+            FilePlace::Byte(at),
             found,
             expected,
         ))
@@ -55,7 +55,12 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     };
     if size > LONGEST {
         let what = "bytes of a footer";
-        return Err(ConvertError::limit(path, Place::Byte(start), what, LONGEST));
+        return Err(ConvertError::limit(
+            path,
+            FilePlace::Byte(start),
+            what,
+            LONGEST,
+        ));
     }
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(io)?;
@@ -73,7 +78,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
 
 /// Walks a footer; whether its schema is a tree.
 fn walk(bytes: &[u8]) -> Option<bool> {
-    let mut walk = Walk::new(bytes);
+    let mut walk = ThriftReader::new(bytes);
     let (mut last, mut tree) = (0, false);
     while let Some((field, kind)) = walk.field(&mut last)? {
         if field == SCHEMA && kind == LIST {
@@ -86,7 +91,7 @@ fn walk(bytes: &[u8]) -> Option<bool> {
 }
 
 /// Parses the schema: a root, and for each group its stated number of elements.
-fn schema(walk: &mut Walk<'_>) -> Option<bool> {
+fn schema(walk: &mut ThriftReader<'_>) -> Option<bool> {
     let (kind, count) = walk.list()?;
     if kind != STRUCT {
         return None;
@@ -137,7 +142,12 @@ pub(super) fn columns(
         }
         let name = || shown(&column.path().string());
         let bad = |found: String, expected: &str| {
-            Err(ConvertError::malformed(path, Place::Whole, found, expected))
+            Err(ConvertError::malformed(
+                path,
+                FilePlace::Whole,
+                found,
+                expected,
+            ))
         };
         if column.max_rep_level() > 1 || column.max_def_level() > 3 {
             let found = format!("column {}, of lists in lists or in groups", name());

@@ -24,15 +24,15 @@ use parquet::file::metadata::{
 };
 
 use super::arrow::hand_over;
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
 use crate::records::chosen::{chosen, left_out};
-use crate::records::source::{Source, TakeBatch, UUID};
+use crate::records::source::{TableSource, TakeBatch, UUID};
 use crate::records::{lists, rename};
 use crate::time;
-use pages::Groups;
+use pages::CheckedRowGroups;
 
 /// An open table.
 #[derive(Debug)]
@@ -65,7 +65,12 @@ impl Parquet {
             let all = all.map_err(|error| wrong(path, error))?;
             if all.fields().len() as u64 > options.limits.columns {
                 let limit = options.limits.columns;
-                return Err(ConvertError::limit(path, Place::Whole, "columns", limit));
+                return Err(ConvertError::limit(
+                    path,
+                    FilePlace::Whole,
+                    "columns",
+                    limit,
+                ));
             }
             let all = typed(&all, &metadata);
             Ok((metadata, all))
@@ -99,7 +104,7 @@ impl Parquet {
             .map_err(|error| ConvertError::io(&self.path, error))?;
         let schema = self.metadata.file_metadata().schema_descr();
         let mask = ProjectionMask::roots(schema, self.columns.iter().copied());
-        let groups = Groups {
+        let groups = CheckedRowGroups {
             path: self.path.clone(),
             file: Arc::new(file),
             metadata: Arc::clone(&self.metadata),
@@ -116,7 +121,7 @@ impl Parquet {
         &self,
         rows: usize,
         batches: usize,
-        widths: &mut lists::Widths,
+        widths: &mut lists::ListLengths,
     ) -> Result<bool, ConvertError> {
         for batch in self.reader(rows)?.take(batches) {
             if widths.see(&batch.map_err(|error| wrong(&self.path, error.into()))?) {
@@ -161,7 +166,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     Schema::new_with_metadata(fields, axes)
 }
 
-impl Source for Parquet {
+impl TableSource for Parquet {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -179,5 +184,5 @@ impl Source for Parquet {
 
 #[cold]
 fn wrong(path: &Path, error: ParquetError) -> ConvertError {
-    ConvertError::malformed(path, Place::Whole, error.to_string(), "a Parquet file")
+    ConvertError::malformed(path, FilePlace::Whole, error.to_string(), "a Parquet file")
 }

@@ -19,7 +19,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use zvf_store::format::int::index;
 
-use super::thrift::{I32, STRUCT, Walk};
+use super::thrift::{I32, STRUCT, ThriftReader};
 
 /// Bytes of a page, unpacked.
 const LARGEST: i64 = 256 << 20;
@@ -28,14 +28,14 @@ const LONGEST_HEAD: u64 = 1 << 16;
 /// Most values of a list.
 const LONGEST_LIST: usize = 1 << 16;
 
-/// The row groups of a file.
-pub(super) struct Groups {
+/// The row groups of a file; each page is checked before it is unpacked.
+pub(super) struct CheckedRowGroups {
     pub(super) path: PathBuf,
     pub(super) file: Arc<File>,
     pub(super) metadata: Arc<ParquetMetaData>,
 }
 
-impl RowGroups for Groups {
+impl RowGroups for CheckedRowGroups {
     fn num_rows(&self) -> usize {
         let rows = self.metadata.row_groups().iter();
         let rows = rows.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
@@ -43,7 +43,7 @@ impl RowGroups for Groups {
     }
 
     fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>> {
-        Ok(Box::new(Chunks {
+        Ok(Box::new(ColumnChunks {
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             metadata: Arc::clone(&self.metadata),
@@ -62,7 +62,7 @@ impl RowGroups for Groups {
 }
 
 /// One column, row group by row group.
-struct Chunks {
+struct ColumnChunks {
     path: PathBuf,
     file: Arc<File>,
     metadata: Arc<ParquetMetaData>,
@@ -70,7 +70,7 @@ struct Chunks {
     next: usize,
 }
 
-impl Iterator for Chunks {
+impl Iterator for ColumnChunks {
     type Item = Result<Box<dyn PageReader>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -95,7 +95,7 @@ impl Iterator for Chunks {
     }
 }
 
-impl PageIterator for Chunks {}
+impl PageIterator for ColumnChunks {}
 
 /// The pages of a column in a row group.
 struct Pages {
@@ -160,7 +160,7 @@ fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
 }
 
 /// The header of a page.
-struct Head {
+struct PageHeader {
     /// Its own bytes.
     size: u64,
     /// Bytes of the page in the file.
@@ -171,8 +171,8 @@ struct Head {
 }
 
 /// Parses the head of a page; `None` for an invalid one, or one with impossible sizes.
-fn head(bytes: &[u8]) -> Option<Head> {
-    let mut walk = Walk::new(bytes);
+fn head(bytes: &[u8]) -> Option<PageHeader> {
+    let mut walk = ThriftReader::new(bytes);
     let (mut last, mut numbers, mut plain) = (0, [None; 3], 0);
     while let Some((field, kind)) = walk.field(&mut last)? {
         let slot = usize::try_from(field)
@@ -204,7 +204,7 @@ fn head(bytes: &[u8]) -> Option<Head> {
     };
     // Data, dictionary, data of version 2. The reader would skip pages of other kinds and read the next head unchecked.
     let fits = matches!(kind, 0 | 2 | 3) && (0..=LARGEST).contains(&unpacked);
-    Some(Head {
+    Some(PageHeader {
         size: u64::try_from(walk.taken()).ok()?,
         packed: u64::try_from(packed).ok().filter(|_| fits)?,
         plain: u64::try_from(plain).ok()?,
@@ -267,7 +267,7 @@ fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) ->
             rep_level_encoding,
             ..
         } => {
-            let levels = prefixed(&mut Walk::new(buf));
+            let levels = prefixed(&mut ThriftReader::new(buf));
             *rep_level_encoding == Encoding::RLE
                 && levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
@@ -277,7 +277,7 @@ fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) ->
             rep_levels_byte_len,
             ..
         } => {
-            let levels = Walk::new(buf).take(index(*rep_levels_byte_len));
+            let levels = ThriftReader::new(buf).take(index(*rep_levels_byte_len));
             levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
     }
@@ -289,7 +289,7 @@ fn width(most: u64) -> u32 {
 }
 
 /// Bytes with a 32-bit length before them.
-fn prefixed<'b>(walk: &mut Walk<'b>) -> Option<&'b [u8]> {
+fn prefixed<'b>(walk: &mut ThriftReader<'b>) -> Option<&'b [u8]> {
     let length = walk.take(4)?.try_into().ok().map(u32::from_le_bytes)?;
     walk.take(index(length))
 }
@@ -301,7 +301,7 @@ fn hybrid(
     count: usize,
     see: &mut dyn FnMut(u64, usize) -> bool,
 ) -> Option<()> {
-    let mut walk = Walk::new(bytes);
+    let mut walk = ThriftReader::new(bytes);
     let mut left = count;
     while left > 0 {
         let head = walk

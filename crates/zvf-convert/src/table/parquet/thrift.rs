@@ -10,12 +10,12 @@ const DEEPEST: u32 = 16;
 
 /// A forward reader of bytes. All methods return `None` at the end of the bytes or at a violation of the protocol.
 #[derive(Debug)]
-pub(super) struct Walk<'b> {
+pub(super) struct ThriftReader<'b> {
     bytes: &'b [u8],
     taken: usize,
 }
 
-impl<'b> Walk<'b> {
+impl<'b> ThriftReader<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
         Self { bytes, taken: 0 }
     }
@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn numbers_fields_and_lists() {
-        let mut walk = Walk::new(&[0x96, 0x01, 0x03, 0x15, 0x04, 0x29, 0x25, 0x02, 0x04, 0x00]);
+        let mut walk =
+            ThriftReader::new(&[0x96, 0x01, 0x03, 0x15, 0x04, 0x29, 0x25, 0x02, 0x04, 0x00]);
         assert_eq!(walk.unsigned(), Some(150));
         assert_eq!(walk.int(), Some(-2));
         let mut last = 0;
@@ -136,11 +137,11 @@ mod tests {
     fn counts_and_depths_beyond_the_bytes_end_the_walk() {
         // A list of 2^31 numbers in five bytes; structs in structs for ever.
         assert_eq!(
-            Walk::new(&[0xf5, 0xff, 0xff, 0xff, 0xff, 0x07]).skip(LIST),
+            ThriftReader::new(&[0xf5, 0xff, 0xff, 0xff, 0xff, 0x07]).skip(LIST),
             None
         );
-        assert_eq!(Walk::new(&[0x1c; 100]).skip(STRUCT), None);
-        assert_eq!(Walk::new(&[0xff; 10]).unsigned(), None);
-        assert_eq!(Walk::new(&[0x18, 0xff, 0x7f]).skip(STRUCT), None);
+        assert_eq!(ThriftReader::new(&[0x1c; 100]).skip(STRUCT), None);
+        assert_eq!(ThriftReader::new(&[0xff; 10]).unsigned(), None);
+        assert_eq!(ThriftReader::new(&[0x18, 0xff, 0x7f]).skip(STRUCT), None);
     }
 }

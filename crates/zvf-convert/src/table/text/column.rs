@@ -15,7 +15,7 @@ use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
 use super::fields::Fields;
-use crate::error::{Place, shown};
+use crate::error::{FilePlace, shown};
 use crate::options::Nulls;
 use crate::records::attribute;
 use crate::text::single_holds;
@@ -23,7 +23,7 @@ use crate::time::{self, Moment};
 
 /// The census of a column so far.
 #[derive(Debug)]
-pub(super) struct Census {
+pub(super) struct TextCensus {
     /// Numbers of fields that are missing in a column of any type, that are blank, and that are words for a missing value.
     missing: u64,
     blanks: u64,
@@ -40,7 +40,7 @@ pub(super) struct Census {
     highest: i128,
     /// Whether float64 represents all whole numbers exactly.
     exact: bool,
-    moments: Moments,
+    moments: TimestampCensus,
     /// Whether values are numbers, some of them with separators.
     grouped: bool,
     /// The first number that begins with a zero before other digits.
@@ -52,27 +52,27 @@ pub(super) struct Census {
     many: bool,
     /// The requested type, and the first value that it cannot hold.
     asked: Option<DataType>,
-    unfit: Option<Found>,
+    unfit: Option<FoundValue>,
     /// The first number beyond float64, whole number that it rounds, and number with separators.
-    beyond: Option<Found>,
-    rounded: Option<Found>,
-    separated: Option<Found>,
+    beyond: Option<FoundValue>,
+    rounded: Option<FoundValue>,
+    separated: Option<FoundValue>,
 }
 
 /// A value and its place.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundValue {
     pub(super) path: PathBuf,
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
     pub(super) text: String,
 }
 
 /// Why a column cannot be read: the value, and what is expected.
-pub(super) type Refused = (Found, String);
+pub(super) type RefusedValue = (FoundValue, String);
 
 /// The census of the timestamps of a column.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moments {
+struct TimestampCensus {
     /// Whether a value is not a timestamp.
     none: bool,
     /// Whether a value has a time of day.
@@ -84,7 +84,7 @@ struct Moments {
     far: bool,
 }
 
-impl Moments {
+impl TimestampCensus {
     fn see(&mut self, text: &str) {
         let Some(moment) = Moment::of(text).filter(|_| !self.none) else {
             self.none = true;
@@ -116,7 +116,7 @@ impl Moments {
 /// Beyond this, float64 cannot represent all whole numbers.
 const EXACT: i128 = 1 << 53;
 
-impl Census {
+impl TextCensus {
     /// A column that is missing in the first `rows` rows; `asked` is its requested type.
     pub(super) fn after(rows: u64, asked: Option<DataType>) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Census {
             lowest: i128::MAX,
             highest: i128::MIN,
             exact: true,
-            moments: Moments::default(),
+            moments: TimestampCensus::default(),
             grouped: true,
             zeros: None,
             taken: false,
@@ -154,7 +154,7 @@ impl Census {
         fields: &Fields,
         most: u64,
         nulls: Nulls,
-        at: &dyn Fn() -> (PathBuf, Place),
+        at: &dyn Fn() -> (PathBuf, FilePlace),
     ) -> bool {
         let Some(field) = fields.given(field) else {
             self.missing += 1;
@@ -163,7 +163,7 @@ impl Census {
         let found = |text: &str| {
             let (path, place) = at();
             let text = text.to_owned();
-            Some(Found { path, place, text })
+            Some(FoundValue { path, place, text })
         };
         let text = field.trim();
         if text.is_empty() || fields.is_word(text) {
@@ -254,9 +254,9 @@ impl Census {
         name: &str,
         fields: &Fields,
         nulls: Nulls,
-    ) -> Result<DataType, Refused> {
+    ) -> Result<DataType, RefusedValue> {
         let texts = format!("--attribute-type {name}=text keeps the texts");
-        let out = |found: &Option<Found>, expected: String| match found {
+        let out = |found: &Option<FoundValue>, expected: String| match found {
             Some(found) => Err((found.clone(), expected)),
             None => Ok(()),
         };
@@ -340,7 +340,7 @@ impl Census {
     }
 
     /// The census in the form for an attribute of this type.
-    pub(super) fn seen(&self, kind: &DataType) -> attribute::Census {
+    pub(super) fn seen(&self, kind: &DataType) -> attribute::ValueCensus {
         let whole = kind.is_integer();
         let missing = match kind {
             DataType::Utf8 => self.missing,
@@ -348,7 +348,7 @@ impl Census {
             _ => self.gaps(),
         };
         let rough = whole && (self.lowest < -EXACT || self.highest > EXACT);
-        attribute::Census::of_fields(missing, self.words == 0, self.taken, rough)
+        attribute::ValueCensus::of_fields(missing, self.words == 0, self.taken, rough)
     }
 
     /// A note for the user about the type that was chosen for the column.
@@ -410,7 +410,7 @@ pub(super) enum Filling {
 }
 
 impl Filling {
-    /// A column of one of the types that [`Census::decide`] knows.
+    /// A column of one of the types that [`TextCensus::decide`] returns.
     pub(super) fn of(kind: &DataType) -> Self {
         match kind {
             DataType::Null => Self::Nothing(0),
@@ -506,10 +506,10 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    fn census(fields: &[&str], nulls: Nulls, most: u64) -> (Census, bool) {
-        let mut census = Census::after(0, None);
+    fn census(fields: &[&str], nulls: Nulls, most: u64) -> (TextCensus, bool) {
+        let mut census = TextCensus::after(0, None);
         let how = Fields::of(&Options::default());
-        let at = || (PathBuf::from("a"), Place::Whole);
+        let at = || (PathBuf::from("a"), FilePlace::Whole);
         let mut see = |field: &&str| {
             let field = Some(*field).filter(|field| !field.is_empty());
             census.see(field, &how, most, nulls, &at)

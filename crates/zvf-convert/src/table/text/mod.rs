@@ -16,20 +16,20 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::{AttributeType, NumberType};
 
 use crate::Format;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::ids::IdMap;
 use crate::options::{Nulls, Options};
-use crate::records::attribute::Census;
+use crate::records::attribute::ValueCensus;
 use crate::records::columns::{names_of, refused, too_many_texts};
 use crate::records::layout::{Roles, if_unnamed};
-use crate::records::nodes::Nodes;
-use crate::records::source::{Source, TakeBatch};
-use crate::records::tally::Tally;
+use crate::records::nodes::NodeCensus;
+use crate::records::source::{TableSource, TakeBatch};
+use crate::records::tally::VertexTally;
 use crate::text::{finite, single_holds};
 use column::Filling;
 use fields::Fields;
-use objects::Objects;
-use rows::{Rows, bad};
+use objects::ObjectLines;
+use rows::{TextRows, bad};
 use separated::Separated;
 
 /// Assigns roles to the columns of a header.
@@ -40,9 +40,9 @@ fn open_rows(
     path: &Path,
     format: Format,
     options: &Options,
-) -> Result<Box<dyn Rows>, ConvertError> {
+) -> Result<Box<dyn TextRows>, ConvertError> {
     Ok(match format {
-        Format::Ndjson => Box::new(Objects::open(path, options)?),
+        Format::Ndjson => Box::new(ObjectLines::open(path, options)?),
         _ => Box::new(Separated::open(path, format, options)?),
     })
 }
@@ -54,7 +54,7 @@ pub(crate) struct Survey {
     names: Vec<String>,
     pub(crate) roles: Roles,
     /// The census of each attribute.
-    columns: Vec<column::Census>,
+    columns: Vec<column::TextCensus>,
     /// The type of each attribute.
     kinds: Vec<DataType>,
     /// Whether float32 does not hold all positions.
@@ -63,13 +63,13 @@ pub(crate) struct Survey {
     /// Rows that are left out.
     pub(crate) dropped: u64,
     /// Counts of the rows with a position.
-    pub(crate) tally: Option<Tally>,
+    pub(crate) tally: Option<VertexTally>,
     /// Names of the text columns if rows with a missing value are dropped or refused: in these, a word for a missing value is a text.
     texts: Option<HashSet<String>>,
     /// Notes for the user about automatic choices.
     notes: Vec<String>,
     /// The census of columns that links may refer to.
-    pub(crate) nodes: Option<Nodes>,
+    pub(crate) nodes: Option<NodeCensus>,
     /// Whether a field occurred that counts as missing unless its column holds texts.
     doubtful: bool,
     files: Vec<PathBuf>,
@@ -105,7 +105,7 @@ impl Survey {
         format: Format,
         options: &Options,
         find: FindRoles,
-    ) -> Result<(Self, TextTable), ConvertError> {
+    ) -> Result<(Self, OpenTextTable), ConvertError> {
         let mut survey = Self::all(files, format, options, find, None)?;
         if survey.doubtful && matches!(options.nulls, Nulls::DropRow | Nulls::Error) {
             let texts = survey.named().filter(|(name, census)| {
@@ -128,7 +128,7 @@ impl Survey {
                 ));
             }
         }
-        let table = TextTable::new(first, format, options, &survey.names);
+        let table = OpenTextTable::new(first, format, options, &survey.names);
         let roles = &survey.roles;
         let mut read: Vec<(usize, DataType)> = Vec::new();
         read.extend(roles.position.iter().map(|at| (*at, DataType::Float64)));
@@ -143,7 +143,7 @@ impl Survey {
             })?;
             // Numbers that begin with zeros are counted as texts only when the type is decided.
             if kind == DataType::Utf8 && census.overflows() {
-                return Err(too_many_texts(first, Place::Whole, name, options));
+                return Err(too_many_texts(first, FilePlace::Whole, name, options));
             }
             kinds.push(kind.clone());
             read.push((at, kind));
@@ -191,14 +191,14 @@ impl Survey {
     }
 
     /// The columns of attributes, with their names.
-    fn named(&self) -> impl Iterator<Item = (&str, &column::Census)> {
+    fn named(&self) -> impl Iterator<Item = (&str, &column::TextCensus)> {
         let pairs = self.roles.attributes.iter().zip(&self.columns);
         pairs.map(|(at, census)| (self.names.get(*at).map_or("", String::as_str), census))
     }
 
     /// The first requested column with a missing value. While the text columns are unknown, words for a missing value do not count as
     /// missing.
-    fn gap(&mut self, rows: &dyn Rows) -> Option<usize> {
+    fn gap(&mut self, rows: &dyn TextRows) -> Option<usize> {
         let Self { roles, fields, .. } = &*self;
         let plain = roles.position.iter().chain(&roles.object);
         let gap = plain
@@ -228,7 +228,7 @@ impl Survey {
     /// Reads a file. Rows of the first one, which has `find`, may add columns.
     fn read(
         &mut self,
-        rows: &mut dyn Rows,
+        rows: &mut dyn TextRows,
         options: &Options,
         find: Option<FindRoles>,
     ) -> Result<(), ConvertError> {
@@ -293,7 +293,7 @@ impl Survey {
                     Some(tally) => tally,
                     none => {
                         let map = IdMap::new(options.ids, &self.files)?;
-                        none.insert(Tally::new(position.len(), None, map, options))
+                        none.insert(VertexTally::new(position.len(), None, map, options))
                     }
                 };
                 tally.extent.add(&position);
@@ -303,7 +303,7 @@ impl Survey {
             }
             for (number, &at) in roles.nodes.iter().enumerate() {
                 let new = || {
-                    Nodes::new(
+                    NodeCensus::new(
                         roles.nodes.iter().map(|at| name(*at).to_owned()).collect(),
                         options,
                     )
@@ -327,7 +327,7 @@ impl Survey {
     /// Adds new columns; fails if earlier rows would have been interpreted differently with them.
     fn add_columns(
         &mut self,
-        rows: &dyn Rows,
+        rows: &dyn TextRows,
         options: &Options,
         find: Option<FindRoles>,
     ) -> Result<(), ConvertError> {
@@ -352,7 +352,7 @@ impl Survey {
             let mut asked = options.attribute_types.iter();
             let asked = asked.find(|(asked, _)| Some(asked) == name);
             let asked = asked.map(|(_, kind)| type_of(*kind)).transpose()?;
-            Ok(column::Census::after(self.rows, asked))
+            Ok(column::TextCensus::after(self.rows, asked))
         });
         let columns = columns.collect::<Result<Vec<_>, ConvertError>>()?;
         self.columns.extend(columns);
@@ -360,7 +360,7 @@ impl Survey {
         Ok(())
     }
 
-    fn check_columns(&self, rows: &dyn Rows) -> Result<(), ConvertError> {
+    fn check_columns(&self, rows: &dyn TextRows) -> Result<(), ConvertError> {
         if self.names == rows.columns() {
             return Ok(());
         }
@@ -370,7 +370,7 @@ impl Survey {
     }
 
     /// The census of each attribute, in the order of the roles.
-    pub(crate) fn seen(&self) -> Vec<Census> {
+    pub(crate) fn seen(&self) -> Vec<ValueCensus> {
         let columns = self.columns.iter().zip(&self.kinds);
         columns.map(|(one, kind)| one.seen(kind)).collect()
     }
@@ -417,7 +417,7 @@ fn untyped(names: &[String]) -> Schema {
 
 /// An open table. Columns that are not read have no value.
 #[derive(Debug, Clone)]
-pub(crate) struct TextTable {
+pub(crate) struct OpenTextTable {
     path: PathBuf,
     format: Format,
     options: Options,
@@ -425,7 +425,7 @@ pub(crate) struct TextTable {
     schema: SchemaRef,
 }
 
-impl TextTable {
+impl OpenTextTable {
     /// A file with no column selected.
     fn new(path: &Path, format: Format, options: &Options, names: &[String]) -> Self {
         Self {
@@ -493,7 +493,7 @@ impl TextTable {
     }
 }
 
-impl Source for TextTable {
+impl TableSource for OpenTextTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -516,7 +516,7 @@ impl Source for TextTable {
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), all);
             take(&batch.map_err(|error| {
                 let expected = "rows of a table";
-                ConvertError::malformed(&self.path, Place::Whole, error.to_string(), expected)
+                ConvertError::malformed(&self.path, FilePlace::Whole, error.to_string(), expected)
             })?)
         };
         let mut held = 0_usize;

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use serde_json::{Map, Number, Value};
 
-use super::rows::Rows;
-use crate::error::{ConvertError, Place, shown};
-use crate::options::{Limits, Options};
-use crate::text::Lines;
+use super::rows::TextRows;
+use crate::error::{ConvertError, FilePlace, shown};
+use crate::options::{FileLimits, Options};
+use crate::text::TextLines;
 
 /// The objects of a file.
 #[derive(Debug)]
-pub(super) struct Objects {
-    lines: Lines,
-    limits: Limits,
+pub(super) struct ObjectLines {
+    lines: TextLines,
+    limits: FileLimits,
     /// The names of the columns so far, and their numbers.
     names: Vec<String>,
     numbers: HashMap<String, usize>,
@@ -26,11 +26,11 @@ pub(super) struct Objects {
     ready: bool,
 }
 
-impl Objects {
+impl ObjectLines {
     /// Opens a file and reads its first line.
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let mut objects = Self {
-            lines: Lines::open(path, options.limits.line)?,
+            lines: TextLines::open(path, options.limits.line)?,
             limits: options.limits,
             names: Vec::new(),
             numbers: HashMap::new(),
@@ -43,7 +43,7 @@ impl Objects {
     }
 
     fn start_over(&mut self) -> Result<(), ConvertError> {
-        self.lines = Lines::open(self.lines.path(), self.limits.line)?;
+        self.lines = TextLines::open(self.lines.path(), self.limits.line)?;
         self.ready = false;
         Ok(())
     }
@@ -185,7 +185,7 @@ fn numbers_of(line: &[u8]) -> Vec<String> {
     texts
 }
 
-impl Rows for Objects {
+impl TextRows for ObjectLines {
     fn path(&self) -> &Path {
         self.lines.path()
     }
@@ -252,7 +252,7 @@ impl Rows for Objects {
         self.values.get(at)?.as_deref()
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> FilePlace {
         self.lines.place()
     }
 }

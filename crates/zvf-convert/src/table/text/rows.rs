@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, FilePlace};
 
 /// The rows of a file, one after another.
-pub(super) trait Rows {
+pub(super) trait TextRows {
     fn path(&self) -> &Path;
 
     /// The names of the columns: from the header, or from the rows read so far, at least the first.
@@ -29,13 +29,13 @@ pub(super) trait Rows {
     }
 
     /// The position of the row.
-    fn place(&self) -> Place;
+    fn place(&self) -> FilePlace;
 }
 
 /// The error for a row.
 #[cold]
 pub(super) fn bad(
-    rows: &dyn Rows,
+    rows: &dyn TextRows,
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> ConvertError {

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
 
-use super::rows::Rows;
+use super::rows::TextRows;
 use crate::Format;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::format::unpacked;
 use crate::options::Options;
 use crate::records::rename::renamed;
@@ -20,12 +20,12 @@ use crate::records::rename::renamed;
 /// Input also ends after a limited number of bytes without a record, so that an unclosed quote does not read the whole file into memory.
 struct Fed {
     file: Box<dyn Read>,
-    state: Rc<State>,
+    state: Rc<ParserState>,
 }
 
 /// How far the parser has read.
 #[derive(Debug)]
-struct State {
+struct ParserState {
     /// Bytes that may be read until the next record.
     left: Cell<u64>,
     /// Bytes that were read.
@@ -95,13 +95,13 @@ impl Read for Unpacked {
 
 /// The separator of the columns of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Between {
+enum Separator {
     Byte(u8),
     /// Any number of blanks and tabs.
     Blanks,
 }
 
-impl Between {
+impl Separator {
     /// By the format, by the ending of a file and by its first line.
     fn of(path: &Path, format: Format, options: &Options, line: &[u8]) -> Self {
         match options.delimiter {
@@ -147,7 +147,7 @@ impl Between {
 }
 
 /// The lines of a file before its first record: comments, which begin with `#` or `//`, and empty ones.
-struct Head {
+struct LeadingLines {
     /// Number of these lines.
     skipped: u64,
     /// The comment directly before the first record, without its mark; it may have the names of the columns.
@@ -157,7 +157,7 @@ struct Head {
     rest: BufReader<Unpacked>,
 }
 
-impl Head {
+impl LeadingLines {
     fn read(path: &Path, most: u64) -> Result<Self, ConvertError> {
         let mut head = Self {
             skipped: 0,
@@ -258,7 +258,7 @@ pub(super) struct Separated {
     ready: bool,
     /// Lines before the first record.
     skipped: u64,
-    state: Rc<State>,
+    state: Rc<ParserState>,
     most: u64,
     notes: Vec<String>,
 }
@@ -274,9 +274,9 @@ impl Separated {
         options: &Options,
     ) -> Result<Self, ConvertError> {
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
-        let head = Head::read(path, options.limits.line)?;
-        let between = Between::of(path, format, options, &head.line);
-        let state = Rc::new(State {
+        let head = LeadingLines::read(path, options.limits.line)?;
+        let between = Separator::of(path, format, options, &head.line);
+        let state = Rc::new(ParserState {
             left: Cell::new(most),
             total: Cell::new(0),
             ended: Cell::new(false),
@@ -284,8 +284,8 @@ impl Separated {
         });
         let file = io::Cursor::new(head.line).chain(head.rest);
         let file: Box<dyn Read> = match between {
-            Between::Byte(_) => Box::new(file),
-            Between::Blanks => Box::new(Blanks {
+            Separator::Byte(_) => Box::new(file),
+            Separator::Blanks => Box::new(Blanks {
                 inner: file,
                 start: true,
                 held: false,
@@ -319,7 +319,7 @@ impl Separated {
             };
             return Err(ConvertError::malformed(
                 path,
-                Place::Whole,
+                FilePlace::Whole,
                 "nothing",
                 expected,
             ));
@@ -391,7 +391,7 @@ impl Separated {
         let start = field.lines().next().unwrap_or_default();
         Err(ConvertError::malformed(
             &self.path,
-            Place::Line(line),
+            FilePlace::Line(line),
             format!("a quote before {} that is never closed", shown(start)),
             "a quote at the end of the field",
         ))
@@ -418,7 +418,7 @@ impl Separated {
     #[cold]
     fn failed(&self, error: csv::Error) -> ConvertError {
         let position = error.position().unwrap_or_else(|| self.reader.position());
-        let place = Place::Line(position.line().saturating_add(self.skipped));
+        let place = FilePlace::Line(position.line().saturating_add(self.skipped));
         match error.into_kind() {
             ErrorKind::Io(_) if self.state.left.get() < AHEAD as u64 => {
                 let limit = self.most.saturating_sub(2 * AHEAD as u64);
@@ -433,7 +433,7 @@ impl Separated {
     }
 }
 
-impl Rows for Separated {
+impl TextRows for Separated {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -470,9 +470,9 @@ impl Rows for Separated {
         &self.notes
     }
 
-    fn place(&self) -> Place {
-        self.record.position().map_or(Place::Whole, |position| {
-            Place::Line(position.line().saturating_add(self.skipped))
+    fn place(&self) -> FilePlace {
+        self.record.position().map_or(FilePlace::Whole, |position| {
+            FilePlace::Line(position.line().saturating_add(self.skipped))
         })
     }
 }

@@ -5,31 +5,31 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::layout::{number_type, parts};
-use super::columns::Column;
-use crate::archive::{Archive, Member};
-use crate::error::{ConvertError, Place};
-use crate::npy::Header;
+use super::columns::TrxArray;
+use crate::archive::{Archive, ArchiveMember};
+use crate::error::{ConvertError, FilePlace};
+use crate::npy::NpyHeader;
 use crate::numbers::floats;
 use crate::options::Options;
 
 /// Parses the name of a member: `fa.float32`, `color.3.uint8`.
-pub(super) fn array(file: &str, member: &Member) -> Option<Column> {
+pub(super) fn array(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     let (_, name, width, word) = parts(file)?;
-    Some(Column {
+    Some(TrxArray {
         name: name.to_owned(),
         member: member.clone(),
-        array: Header::raw(number_type(word)?, width, member.size)?,
+        array: NpyHeader::raw(number_type(word)?, width, member.size)?,
     })
 }
 
 /// As [`array`], of an array that is one row.
-pub(super) fn row(file: &str, member: &Member) -> Option<Column> {
+pub(super) fn row(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     let mut column = array(file, member)?;
     if column.array.rows != 1 {
         let (rest, _, _, word) = parts(file)?;
         // Without a stated width, all numbers belong to one row.
         let columns = usize::try_from(column.array.rows).ok()?;
-        column.array = Header::raw(number_type(word)?, Some(columns), member.size)?;
+        column.array = NpyHeader::raw(number_type(word)?, Some(columns), member.size)?;
         (rest == column.name && column.array.rows == 1).then_some(())?;
     }
     Some(column)
@@ -40,18 +40,23 @@ pub(super) fn ends(
     path: &Path,
     archive: &Archive,
     header: &Value,
-    offsets: &Column,
+    offsets: &TrxArray,
     points: u64,
     options: &Options,
 ) -> Result<Vec<u64>, ConvertError> {
     let bad = |found: String, expected: &str| {
-        Err(ConvertError::malformed(path, Place::Whole, found, expected))
+        Err(ConvertError::malformed(
+            path,
+            FilePlace::Whole,
+            found,
+            expected,
+        ))
     };
     let count = offsets.array.rows;
     if count > options.limits.held {
         return Err(ConvertError::limit(
             path,
-            Place::Whole,
+            FilePlace::Whole,
             "streamlines of a file",
             options.limits.held,
         ));

@@ -2,19 +2,19 @@
 
 use zvf_write::{AttributeSpec, AttributeType};
 
-use crate::archive::Member;
-use crate::npy::Header;
+use crate::archive::ArchiveMember;
+use crate::npy::NpyHeader;
 use crate::records::values;
 
 /// An array of numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
+pub(super) struct TrxArray {
     pub(super) name: String,
-    pub(super) member: Member,
-    pub(super) array: Header,
+    pub(super) member: ArchiveMember,
+    pub(super) array: NpyHeader,
 }
 
-impl Column {
+impl TrxArray {
     pub(super) fn spec(&self) -> Option<AttributeSpec> {
         match values::kind(&self.array.column())? {
             (AttributeType::Number(number), channels) => {
@@ -25,7 +25,7 @@ impl Column {
     }
 }
 
-impl Column {
+impl TrxArray {
     pub(super) fn is_whole(&self) -> bool {
         self.array.column().is_integer()
     }

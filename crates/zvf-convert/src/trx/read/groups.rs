@@ -13,20 +13,20 @@ use arrow_select::concat::concat;
 use zvf_encode::error::OrBug;
 use zvf_write::{AttributeType, Groups, Values};
 
-use super::columns::Column;
+use super::columns::TrxArray;
 use super::open::Open;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::numbers::whole;
 use crate::options::Options;
 use crate::records::values;
 
 /// Groups of one or several archives; groups of one name are merged.
 #[derive(Debug, Default)]
-pub(super) struct Collected {
+pub(super) struct TrxGroups {
     names: Vec<String>,
     places: HashMap<String, usize>,
     members: Vec<Vec<i64>>,
-    fields: Vec<Field>,
+    fields: Vec<GroupAttribute>,
     /// Members of all groups.
     held: u64,
     notes: Vec<String>,
@@ -34,13 +34,13 @@ pub(super) struct Collected {
 
 /// An attribute of groups, with the values read so far.
 #[derive(Debug)]
-struct Field {
+struct GroupAttribute {
     name: String,
     kind: DataType,
     rows: HashMap<usize, ArrayRef>,
 }
 
-impl Collected {
+impl TrxGroups {
     /// Adds the groups of an archive; its first streamline is object `first`.
     pub(super) fn add(
         &mut self,
@@ -56,7 +56,7 @@ impl Collected {
                 let limit = options.limits.held;
                 return Err(ConvertError::limit(
                     path,
-                    Place::Whole,
+                    FilePlace::Whole,
                     "members of groups",
                     limit,
                 ));
@@ -68,7 +68,7 @@ impl Collected {
                 let found = wrong.map_or_else(|| "other members".to_owned(), ToString::to_string);
                 return Err(ConvertError::malformed(
                     path,
-                    Place::Whole,
+                    FilePlace::Whole,
                     format!("{found} in group {}", shown(&group.name)),
                     format!("streamlines from 0, below {lines}"),
                 ));
@@ -102,7 +102,7 @@ impl Collected {
                 .iter()
                 .position(|field| field.name == column.name);
             let at = known.unwrap_or_else(|| {
-                self.fields.push(Field {
+                self.fields.push(GroupAttribute {
                     name: column.name.clone(),
                     kind: kind.clone(),
                     rows: HashMap::new(),
@@ -163,7 +163,7 @@ impl Collected {
     }
 }
 
-impl Field {
+impl GroupAttribute {
     /// The rows of all groups; `None` if a group has no value and the column cannot mark it.
     fn column(&self, groups: usize) -> Option<Values<'static>> {
         let missing = new_null_array(&self.kind, 1);
@@ -174,7 +174,7 @@ impl Field {
 }
 
 /// All rows of an array.
-fn one(open: &Open, column: &Column) -> Result<ArrayRef, ConvertError> {
+fn one(open: &Open, column: &TrxArray) -> Result<ArrayRef, ConvertError> {
     let rows = usize::try_from(column.array.rows).unwrap_or(usize::MAX);
     let mut bytes = open.archive.read(&column.member)?;
     column.array.take(&mut bytes, rows)

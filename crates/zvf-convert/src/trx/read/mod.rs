@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use zvf_write::{AttributeSpec, AttributeType, Batch, JsonObject, Kind, ObjectTable};
 
 use crate::Format;
-use crate::error::{ConvertError, Place};
-use crate::found::{Found, Stated, draft};
+use crate::error::{ConvertError, FilePlace};
+use crate::found::{FirstPass, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
 use crate::numbers::floats;
 use crate::options::Options;
 use crate::records::values;
-use crate::shape::Extent;
+use crate::shape::VertexExtent;
 use crate::sink::Sink;
-use columns::Column;
-use groups::Collected;
+use columns::TrxArray;
+use groups::TrxGroups;
 use open::{Open, next};
 
 /// Files to be read again.
@@ -33,7 +33,7 @@ pub(crate) struct Trx {
     ids: Vec<Range<i64>>,
     options: Options,
     /// Attributes of points, of streamlines.
-    columns: [Vec<Column>; 2],
+    columns: [Vec<TrxArray>; 2],
 }
 
 impl Trx {
@@ -41,11 +41,11 @@ impl Trx {
         files: &[PathBuf],
         kind: Kind,
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
-        let mut extent = Extent::new(3);
+    ) -> Result<(Self, FirstPass), ConvertError> {
+        let mut extent = VertexExtent::new(3);
         let (mut counts, mut notes) = (Vec::with_capacity(files.len()), Vec::new());
         let mut known: Option<Open> = None;
-        let mut groups = Collected::default();
+        let mut groups = TrxGroups::default();
         for file in files {
             let open = Open::new(file, options)?;
             groups.add(file, &open, 0, options)?;
@@ -60,7 +60,7 @@ impl Trx {
                 let found = format!("positions of {}", open.positions.array.column());
                 return Err(ConvertError::malformed(
                     file,
-                    Place::Whole,
+                    FilePlace::Whole,
                     found,
                     "three floats a point",
                 ));
@@ -71,7 +71,7 @@ impl Trx {
                         let found = format!("{value} as a coordinate");
                         return Err(ConvertError::malformed(
                             file,
-                            Place::Whole,
+                            FilePlace::Whole,
                             found,
                             "a finite number",
                         ));
@@ -80,7 +80,12 @@ impl Trx {
                 }
                 if extent.count() > options.limits.vertices {
                     let limit = options.limits.vertices;
-                    return Err(ConvertError::limit(file, Place::Whole, "vertices", limit));
+                    return Err(ConvertError::limit(
+                        file,
+                        FilePlace::Whole,
+                        "vertices",
+                        limit,
+                    ));
                 }
                 Ok(())
             })?;
@@ -97,7 +102,7 @@ impl Trx {
                     let expected = format!("the {what} of the first file");
                     return Err(ConvertError::malformed(
                         file,
-                        Place::Whole,
+                        FilePlace::Whole,
                         format!("other {what}"),
                         expected,
                     ));
@@ -122,7 +127,7 @@ impl Trx {
         };
         let mut spec = draft(kind, &["x", "y", "z"], number).with_unit("millimeter");
         [spec.vertex_attributes, spec.object_attributes] = specs(&columns);
-        let found = Found {
+        let found = FirstPass {
             extent,
             objects: counts.iter().sum(),
             links: 0,
@@ -141,14 +146,14 @@ impl Trx {
     }
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        let mut groups = Collected::default();
+        let mut groups = TrxGroups::default();
         for (file, ids) in self.files.iter().zip(&self.ids) {
             let open = Open::new(file, &self.options)?;
             let first = ids.start;
             groups.add(file, &open, first, &self.options)?;
             let changed = || {
                 let expected = "the content of the first pass: the file changed while it was read";
-                ConvertError::malformed(file, Place::Whole, "other arrays", expected)
+                ConvertError::malformed(file, FilePlace::Whole, "other arrays", expected)
             };
             let same = open.ends.len() as u64 == ids.start.abs_diff(ids.end);
             if specs(&open.columns) != specs(&self.columns) || !same {
@@ -192,10 +197,10 @@ impl Trx {
     }
 }
 
-fn specs(columns: &[Vec<Column>; 2]) -> [Vec<AttributeSpec>; 2] {
+fn specs(columns: &[Vec<TrxArray>; 2]) -> [Vec<AttributeSpec>; 2] {
     columns
         .each_ref()
-        .map(|list| list.iter().filter_map(Column::spec).collect())
+        .map(|list| list.iter().filter_map(TrxArray::spec).collect())
 }
 
 /// The voxel grid of the header.

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::super::layout::{GROUPS, HEADER, OF_GROUPS, OF_LINES, OF_POINTS, OFFSETS, POSITIONS};
 use super::arrays::{array, ends, row};
-use super::columns::Column;
+use super::columns::TrxArray;
 use crate::archive::Archive;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, FilePlace, shown};
 use crate::options::Options;
 
 /// Receives positions, attributes, and the number of points of each streamline.
@@ -25,14 +25,14 @@ const LONGEST: u64 = 16 << 20;
 pub(super) struct Open {
     pub(super) archive: Archive,
     pub(super) header: Value,
-    pub(super) positions: Column,
+    pub(super) positions: TrxArray,
     /// Where each streamline ends.
     pub(super) ends: Vec<u64>,
-    pub(super) columns: [Vec<Column>; 2],
+    pub(super) columns: [Vec<TrxArray>; 2],
     /// Members of groups.
-    pub(super) groups: Vec<Column>,
+    pub(super) groups: Vec<TrxArray>,
     /// Attributes of groups, by the names of the groups.
-    pub(super) said: Vec<(String, Column)>,
+    pub(super) said: Vec<(String, TrxArray)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Open {
     pub(super) fn new(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let archive = Archive::open(path)?;
         let bad = |found: String, expected: &str| {
-            ConvertError::malformed(path, Place::Whole, found, expected)
+            ConvertError::malformed(path, FilePlace::Whole, found, expected)
         };
         let Some(head) = archive.find(HEADER) else {
             return Err(bad(format!("no {HEADER}"), "one, with arrays beside it"));
@@ -48,7 +48,7 @@ impl Open {
         if head.size > LONGEST {
             return Err(ConvertError::limit(
                 path,
-                Place::Whole,
+                FilePlace::Whole,
                 format!("bytes of {HEADER}"),
                 LONGEST,
             ));
@@ -89,7 +89,7 @@ impl Open {
             } else {
                 array(file, member)
             };
-            let fits = |column: &Column| place != 2 || column.is_whole();
+            let fits = |column: &TrxArray| place != 2 || column.is_whole();
             let column = column.filter(fits).ok_or_else(|| {
                 let expected = match place {
                     2 => "NAME.uint32, or of other whole numbers",
@@ -197,7 +197,7 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn open(&self, columns: &[Column]) -> Result<Vec<Bytes>, ConvertError> {
+    pub(super) fn open(&self, columns: &[TrxArray]) -> Result<Vec<Bytes>, ConvertError> {
         columns
             .iter()
             .map(|column| self.archive.read(&column.member))
@@ -207,7 +207,7 @@ impl Open {
 
 /// The next rows of some columns.
 pub(super) fn next(
-    columns: &[Column],
+    columns: &[TrxArray],
     open: &mut [Bytes],
     rows: usize,
 ) -> Result<Vec<ArrayRef>, ConvertError> {

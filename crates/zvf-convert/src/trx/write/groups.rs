@@ -9,11 +9,11 @@ use zvf_write::NumberType;
 use super::super::layout::{GROUPS, OF_GROUPS, file_name, number_type, word};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
-use crate::export::job::Job;
+use crate::export::job::ExportState;
 
 /// Writes the groups of the level with those members that are in the file.
 pub(super) async fn write<W: Write + Seek>(
-    job: &mut Job<'_>,
+    job: &mut ExportState<'_>,
     ids: &[i64],
     archive: &mut ArchiveWriter<W>,
 ) -> Result<(), ConvertError> {

@@ -14,15 +14,15 @@ use zvf_encode::error::OrBug;
 use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
-use crate::export::chains::{Numbers, Objects, Visit};
-use crate::export::job::Job;
+use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
-use crate::frame::Frame;
+use crate::frame::SourceHeader;
 use crate::numbers::{rounded, shape};
 
-pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
-    let (objects, query) = Objects::read(job).await?;
-    let mut out = Out {
+pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
+    let (objects, query) = SelectedObjects::read(job).await?;
+    let mut out = TrxWriter {
         path: job.path,
         element: DataType::Float32,
         positions: None,
@@ -32,7 +32,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         row: Vec::new(),
     };
     objects.visit(job, query, &mut out).await?;
-    let Out {
+    let TrxWriter {
         element,
         positions,
         scalars,
@@ -97,7 +97,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// `header.json`: counts, and the frame as an import recorded it.
-fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
+fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
     let member = |key: &str| frame.and_then(|frame| frame.get(key));
     let identity = json!([
         [1.0, 0.0, 0.0, 0.0],
@@ -114,7 +114,7 @@ fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
 }
 
 /// The member name of an array; `None` if it would name another file or a number would not round-trip.
-fn member(folder: &str, column: &Numbers) -> Option<String> {
+fn member(folder: &str, column: &NumberAttribute) -> Option<String> {
     let (name, word) = (attribute(&column.name), word(&column.element)?);
     let file = file_name(name, column.width, word);
     (groups::plain(name) && column.exact).then(|| format!("{folder}/{file}"))
@@ -153,19 +153,23 @@ fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) {
     }
 }
 
-struct Out<'a> {
+struct TrxWriter<'a> {
     path: &'a Path,
     /// Number type of positions.
     element: DataType,
     positions: Option<BufWriter<File>>,
-    scalars: Vec<(Numbers, BufWriter<File>)>,
+    scalars: Vec<(NumberAttribute, BufWriter<File>)>,
     points: u64,
     offsets: Vec<u64>,
     row: Vec<u8>,
 }
 
-impl Visit for Out<'_> {
-    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+impl ObjectVisitor for TrxWriter<'_> {
+    fn scalars(
+        &mut self,
+        schema: &Schema,
+        scalars: &[NumberAttribute],
+    ) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
         let field = schema.field_with_name("position").ok();
         self.element = match field.and_then(|field| shape(field.data_type())) {
@@ -195,7 +199,7 @@ impl Visit for Out<'_> {
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[Numbers],
+        scalars: &[NumberAttribute],
         row: usize,
     ) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
