@@ -81,7 +81,7 @@ pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenB
 }
 
 /// What is done with each position.
-pub(crate) type Take<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
+pub(crate) type TakePosition<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
 
 /// Chooses bins of level 0 by the density of the vertices in evenly picked chunks. `each` iterates over all
 /// positions, twice.
@@ -92,7 +92,7 @@ pub(crate) type Take<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
 /// # Errors
 /// Positions outside every bin; the errors of `each`.
 pub(crate) fn spacing(
-    mut each: impl FnMut(Take<'_>) -> Result<(), WriteError>,
+    mut each: impl FnMut(TakePosition<'_>) -> Result<(), WriteError>,
     dims: usize,
     chunk_shape: &[f64],
     times: &[bool],
@@ -178,7 +178,7 @@ mod tests {
             .map(|n| [f64::from(n % 16) * 2.0, f64::from(n / 16) * 2.0])
             .collect();
         let found = |chunk: f64| {
-            let each = |take: super::Take<'_>| {
+            let each = |take: super::TakePosition<'_>| {
                 let mut positions = positions.iter();
                 positions.try_for_each(|position| take(position))
             };

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::path::Path;
 
-use super::fine::Chunk;
+use super::fine::FineChunk;
 use zvf_encode::WriteError;
 use zvf_encode::error::{internal, narrow};
 use zvf_meta::space::chunk_at;
@@ -51,7 +51,7 @@ pub(crate) fn bin_of<T: Copy + Into<f64> + fmt::Display>(
 #[derive(Debug)]
 pub(crate) struct Binned {
     pub(crate) slot: usize,
-    pub(crate) chunk: Chunk,
+    pub(crate) chunk: FineChunk,
     /// Its bins, each once.
     pub(crate) bins: Vec<Bin>,
     /// For each row its place in `bins`.
@@ -61,7 +61,7 @@ pub(crate) struct Binned {
 impl Binned {
     pub(crate) fn new(
         slot: usize,
-        chunk: Chunk,
+        chunk: FineChunk,
         dims: usize,
         size: &[f64],
     ) -> Result<Self, WriteError> {

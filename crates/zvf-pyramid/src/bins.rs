@@ -7,8 +7,8 @@ use zvf_meta::space::{Grid, chunk_at};
 use zvf_store::{CheckedFragments, ChunkCoord};
 
 use super::bin::{Bin, Binned, MOST_AXES, Means};
-use super::fine::{Fine, Work, fragment, rows_of};
-use super::sums::{BinPositions, Sum};
+use super::fine::{Fine, PerChunk, fragment, rows_of};
+use super::sums::{BinPositions, PositionSum};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_format::int::{index, wide};
@@ -55,7 +55,7 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
 #[derive(Debug)]
 enum Adding {
     /// All fragments, chunk by chunk: as they are read.
-    Chunks(Vec<Sum>),
+    Chunks(Vec<PositionSum>),
     /// Objects one after the other: their positions wait until all are read.
     Objects(BinPositions),
 }
@@ -72,7 +72,7 @@ pub(crate) fn gather(
     size: &[f64],
     target: (&Grid, &[f64]),
     means: Means<'_>,
-) -> Result<(Metas, Parents), WriteError> {
+) -> Result<(Metas, CoarseParents), WriteError> {
     let dims = fine.dims;
     let mut adding = match (kept, &fine.objects) {
         (Some(kept), Some(objects)) => {
@@ -81,9 +81,9 @@ pub(crate) fn gather(
         _ => Adding::Chunks(Vec::new()),
     };
     let bins = size.to_vec();
-    let work: Work<Binned> = Arc::new(move |slot, chunk| Binned::new(slot, chunk, dims, &bins));
+    let work: PerChunk<Binned> = Arc::new(move |slot, chunk| Binned::new(slot, chunk, dims, &bins));
     let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
-    let mut parents = Parents {
+    let mut parents = CoarseParents {
         starts: vec![0],
         of: Vec::with_capacity(to_index("vertices", fine.expected.min(1 << 24))?),
         fragments: Vec::new(),
@@ -104,7 +104,7 @@ pub(crate) fn gather(
         let of = parents.of.get(start..).or_bug("no bins of a chunk")?;
         match &mut adding {
             Adding::Chunks(sums) => {
-                sums.resize(numbers.len(), Sum::default());
+                sums.resize(numbers.len(), PositionSum::default());
                 let mut lost = None;
                 one.chunk.all(dims, |row| {
                     let sum = of.get(row).and_then(|&bin| sums.get_mut(index(bin)));
@@ -149,7 +149,7 @@ fn byte_order(bin: &Bin) -> [u64; MOST_AXES] {
 /// added.
 fn settle(
     numbers: &FxHashMap<Bin, u32>,
-    sums: &[Sum],
+    sums: &[PositionSum],
     dims: usize,
     (grid, chunk_shape): (&Grid, &[f64]),
 ) -> Result<(Metas, Vec<u32>), WriteError> {
@@ -235,7 +235,7 @@ fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, Wr
 
 /// The coarse vertex that represents each vertex of the finer level.
 #[derive(Debug)]
-pub(crate) struct Parents {
+pub(crate) struct CoarseParents {
     /// The first vertex of each chunk, and the count of all.
     pub(crate) starts: Vec<u32>,
     /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] if there is none.
@@ -244,7 +244,7 @@ pub(crate) struct Parents {
     fragments: Vec<Option<CheckedFragments>>,
 }
 
-impl Parents {
+impl CoarseParents {
     /// The coarse vertices of an object, in its order, immediate repeats removed.
     pub(crate) fn of_object(
         &self,

@@ -12,7 +12,7 @@ use zvf_store::ChunkCoord;
 use super::bin::Means;
 use super::bins::NONE;
 use super::fine::rows_of;
-use super::sink::Sink;
+use super::sink::StoreSink;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::level::Cells;
 use zvf_encode::links::{Cell, Family, Policy, Stored};
@@ -23,7 +23,7 @@ use zvf_format::int::{halves, index, signed, wide};
 
 /// One level, as far as links need it.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct CrossLevelSide {
     pub(crate) level: u32,
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
     /// The first vertex of each chunk, and the count of all.
@@ -33,7 +33,7 @@ pub(crate) struct Side {
     pub(crate) cells: Cells,
 }
 
-impl Side {
+impl CrossLevelSide {
     fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
         chunk.or_bug(format_args!("no chunk {slot}"))
@@ -57,14 +57,14 @@ impl Side {
 /// # Cost
 /// Four bytes a vertex of both levels in memory.
 pub(crate) fn write(
-    fine: &Side,
-    coarse: &Side,
+    fine: &CrossLevelSide,
+    coarse: &CrossLevelSide,
     parents: &[u32],
     both: bool,
-    sink: Sink<'_>,
+    sink: StoreSink<'_>,
     means: Means<'_>,
 ) -> Result<u64, WriteError> {
-    let pairs = Pairs::new(fine, coarse, parents, means.threads)?;
+    let pairs = CrossLevelPairs::new(fine, coarse, parents, means.threads)?;
     pairs.write(false, sink, means)?;
     if both {
         pairs.write(true, sink, means)?;
@@ -74,7 +74,7 @@ pub(crate) fn write(
 
 /// The rows of one chunk that lead to rows of one coarser chunk.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
+struct ChunkPair {
     fine: u32,
     coarse: u32,
     /// The first of its rows, and how many there are.
@@ -84,19 +84,19 @@ struct Pair {
 
 /// All links between two levels, by pairs of chunks.
 #[derive(Debug)]
-struct Pairs<'s> {
-    fine: &'s Side,
-    coarse: &'s Side,
+struct CrossLevelPairs<'s> {
+    fine: &'s CrossLevelSide,
+    coarse: &'s CrossLevelSide,
     parents: &'s [u32],
-    pairs: Vec<Pair>,
+    pairs: Vec<ChunkPair>,
     /// Rows in their chunk of the finer level, pair after pair, ascending in each.
     rows: Vec<u32>,
 }
 
-impl<'s> Pairs<'s> {
+impl<'s> CrossLevelPairs<'s> {
     fn new(
-        fine: &'s Side,
-        coarse: &'s Side,
+        fine: &'s CrossLevelSide,
+        coarse: &'s CrossLevelSide,
         parents: &'s [u32],
         threads: usize,
     ) -> Result<Self, WriteError> {
@@ -126,7 +126,7 @@ impl<'s> Pairs<'s> {
                 keys.sort_unstable();
                 for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
                     let [coarse, _] = halves(*run.first().or_bug("a run of nothing")?);
-                    pairs.push(Pair {
+                    pairs.push(ChunkPair {
                         fine: slot,
                         coarse,
                         start: rows.len(),
@@ -146,7 +146,7 @@ impl<'s> Pairs<'s> {
         };
         parallel::ordered(threads, slots.chunks(BATCH), work, |(pairs, rows)| {
             let before = all.rows.len();
-            let moved = |pair: Pair| Pair {
+            let moved = |pair: ChunkPair| ChunkPair {
                 start: pair.start + before,
                 ..pair
             };
@@ -162,7 +162,7 @@ impl<'s> Pairs<'s> {
         &self,
         family: &Family,
         key: ChunkCoord,
-        pair: Pair,
+        pair: ChunkPair,
         back: bool,
     ) -> Result<Cell, WriteError> {
         let (fine, coarse) = (self.fine.rows(pair.fine)?, self.coarse.rows(pair.coarse)?);
@@ -189,7 +189,7 @@ impl<'s> Pairs<'s> {
     }
 
     /// Writes cells and documents of one direction.
-    fn write(&self, back: bool, sink: Sink<'_>, means: Means<'_>) -> Result<(), WriteError> {
+    fn write(&self, back: bool, sink: StoreSink<'_>, means: Means<'_>) -> Result<(), WriteError> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -253,7 +253,7 @@ mod tests {
     use zvf_meta::space::Grid;
     use zvf_store::ChunkCoord;
 
-    use super::{Pairs, Side};
+    use super::{CrossLevelPairs, CrossLevelSide};
     use crate::bins::NONE;
     use zvf_codec::Compression;
     use zvf_encode::WriteError;
@@ -267,7 +267,7 @@ mod tests {
         };
         let cells = Cells::new(grid, None, Compression::None, Container::Grid);
         let chunks = Arc::new(vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[1])]);
-        let side = |level: u32, starts: &[u32]| Side {
+        let side = |level: u32, starts: &[u32]| CrossLevelSide {
             level,
             chunks: Arc::clone(&chunks),
             starts: starts.to_vec(),
@@ -276,7 +276,7 @@ mod tests {
         };
         let (fine, coarse) = (side(0, &[0, 2, 3]), side(1, &[0, 1, 2]));
         let pairs = |parents: &[u32]| {
-            let all = Pairs::new(&fine, &coarse, parents, 1)?;
+            let all = CrossLevelPairs::new(&fine, &coarse, parents, 1)?;
             Ok::<_, WriteError>((all.pairs.len(), all.rows.clone()))
         };
         assert_eq!(pairs(&[1, 0, 1]).unwrap(), (3, vec![1, 0, 0]));

@@ -28,14 +28,14 @@ pub(crate) struct Fine {
     pub(crate) chunk_shape: Vec<f64>,
     /// Chunks with vertices, in lex order: a chunk's place is its slot.
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
-    pub(crate) objects: Option<Arc<Objects>>,
+    pub(crate) objects: Option<Arc<ObjectFragments>>,
     /// How many vertices there are, as far as known before they are read.
     pub(crate) expected: u64,
-    rows: Rows,
+    rows: PositionSource,
 }
 
 #[derive(Debug)]
-enum Rows {
+enum PositionSource {
     /// Cells of a store.
     Stored {
         reader: ChunkReader,
@@ -51,7 +51,7 @@ enum Rows {
 
 /// The objects of a level: for each one the fragments that it consists of, in its order.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectFragments {
     pub(crate) ids: Vec<i64>,
     /// Ids among them of objects that are deleted, and have no fragments.
     pub(crate) deleted: Vec<i64>,
@@ -62,9 +62,9 @@ pub(crate) struct Objects {
 }
 
 /// The number of the first entry of an object, and its entries: chunk and fragment.
-type Entries<'o> = (usize, &'o [(u32, u32)]);
+type ObjectEntries<'o> = (usize, &'o [(u32, u32)]);
 
-impl Objects {
+impl ObjectFragments {
     pub(crate) fn new(ids: Vec<i64>) -> Self {
         Self {
             ids,
@@ -87,7 +87,7 @@ impl Objects {
     }
 
     /// The entries of an object, and the number of the first of them.
-    pub(crate) fn entries(&self, row: usize) -> Result<Entries<'_>, WriteError> {
+    pub(crate) fn entries(&self, row: usize) -> Result<ObjectEntries<'_>, WriteError> {
         let span = self.starts.get(row..).and_then(<[usize]>::first_chunk);
         let &[start, end] = span.or_bug(format_args!("no object in row {row}"))?;
         let entries = self.entries.get(start..end);
@@ -99,18 +99,18 @@ impl Objects {
 }
 
 /// What is done with each chunk, by its slot.
-pub(crate) type Work<R> = Arc<dyn Fn(usize, Chunk) -> Result<R, WriteError> + Send + Sync>;
+pub(crate) type PerChunk<R> = Arc<dyn Fn(usize, FineChunk) -> Result<R, WriteError> + Send + Sync>;
 
 /// The vertices of one chunk.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct FineChunk {
     /// Positions as float32, row by row.
     pub(crate) positions: Vec<f32>,
     /// None where every row is a fragment.
     pub(crate) fragments: Option<CheckedFragments>,
 }
 
-impl Chunk {
+impl FineChunk {
     /// Applies `work` to the rows of fragment `number`, in their order.
     pub(crate) fn fragment(&self, number: u32, work: impl FnMut(usize)) -> Result<(), WriteError> {
         fragment(self.fragments.as_ref(), number, work)
@@ -196,7 +196,7 @@ impl Fine {
             chunks: Arc::new(chunks),
             objects: objects.map(Arc::new),
             expected: level.doc().vertex_count,
-            rows: Rows::Stored {
+            rows: PositionSource::Stored {
                 reader: level.chunks(ChunkParts::GEOMETRY)?,
                 handle: handle.clone(),
                 number: number_type,
@@ -211,7 +211,7 @@ impl Fine {
         chunks: Arc<Vec<ChunkCoord>>,
         starts: Vec<u32>,
         positions: Vec<f32>,
-        objects: Option<Arc<Objects>>,
+        objects: Option<Arc<ObjectFragments>>,
     ) -> Self {
         Self {
             number,
@@ -220,7 +220,7 @@ impl Fine {
             chunks,
             objects,
             expected: starts.last().copied().map_or(0, u64::from),
-            rows: Rows::Held { starts, positions },
+            rows: PositionSource::Held { starts, positions },
         }
     }
 
@@ -231,19 +231,19 @@ impl Fine {
     pub(crate) fn each<R: Send + 'static>(
         &self,
         threads: usize,
-        work: &Work<R>,
+        work: &PerChunk<R>,
         mut take: impl FnMut(R) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         let dims = self.dims;
         match &self.rows {
-            Rows::Held { starts, positions } => {
+            PositionSource::Held { starts, positions } => {
                 let job = |slot: usize| {
                     let rows = rows_of(starts, slot)?;
                     let positions = positions.get(rows.start * dims..rows.end * dims);
                     let positions = positions.or_bug("a chunk without positions")?.to_vec();
                     work(
                         slot,
-                        Chunk {
+                        FineChunk {
                             positions,
                             fragments: None,
                         },
@@ -260,7 +260,7 @@ impl Fine {
                     done.into_iter().try_for_each(&mut take)
                 })
             }
-            Rows::Stored {
+            PositionSource::Stored {
                 reader,
                 handle,
                 number,
@@ -291,14 +291,14 @@ impl Fine {
     }
 }
 
-fn chunk(read: DecodedChunk, number: NumberType) -> Chunk {
+fn chunk(read: DecodedChunk, number: NumberType) -> FineChunk {
     let blocks = read.positions.blocks();
     let positions = blocks.map(|block| to_f32(number, block));
     let joined = positions.reduce(|mut all, mut block| {
         all.append(&mut block);
         all
     });
-    Chunk {
+    FineChunk {
         positions: joined.unwrap_or_default(),
         fragments: Some(read.fragments),
     }
@@ -333,12 +333,15 @@ fn to_f32(number: NumberType, bytes: &[u8]) -> Vec<f32> {
 }
 
 /// The objects of a level, in row order.
-async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>, WriteError> {
+async fn objects(
+    level: &Level,
+    chunks: &[ChunkCoord],
+) -> Result<Option<ObjectFragments>, WriteError> {
     let Some(found) = level.object_index() else {
         return Ok(None);
     };
     let ids = found.ids().await?;
-    let mut objects = Objects::new(ids.iter().collect());
+    let mut objects = ObjectFragments::new(ids.iter().collect());
     objects.deleted = found.deleted().to_vec();
     let mut coord = Vec::with_capacity(level.dims());
     for part in 0..found.manifest_chunks() {
@@ -387,12 +390,12 @@ pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, Write
 
 #[cfg(test)]
 mod tests {
-    use super::Objects;
+    use super::ObjectFragments;
     use zvf_encode::WriteError;
 
     #[test]
     fn an_object_that_there_is_not_has_no_entries() {
-        let mut objects = Objects::new(vec![7, 8]);
+        let mut objects = ObjectFragments::new(vec![7, 8]);
         objects.push_entry(0, 5);
         objects.push_entry(1, 6);
         objects.end_object();

@@ -6,8 +6,8 @@ use zvf_meta::{Kind, ZarrVectors};
 use zvf_store::{Need, Store};
 
 use super::base::is_time;
-use super::density::Found;
-use super::plan::{Planned, Sampling};
+use super::density::ComputedLevel;
+use super::plan::{PlannedLevel, Sampling};
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
@@ -59,7 +59,7 @@ impl Growth {
 
     /// Sets the smallest chunks of a level that have about as many vertices as those of level 0, are wider than most steps
     /// of chains, and are a multiple of the level's bins.
-    pub(crate) fn grow(&self, step: &mut Planned, found: &Found) {
+    pub(crate) fn grow(&self, step: &mut PlannedLevel, found: &ComputedLevel) {
         let sampled = step.sampling == Sampling::Curve;
         let free = sampled && matches!(self.kind, Kind::PointCloud | Kind::Line);
         let wide_enough = match self.kind {
@@ -120,7 +120,7 @@ impl Growth {
     }
 
     /// How many times as large the bins of a sample are: as points are farther from each other, and so that they divide chunks.
-    fn bins(&self, times: i64, found: &Found) -> i64 {
+    fn bins(&self, times: i64, found: &ComputedLevel) -> i64 {
         let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
         let axes = wide(self.of_space(&self.chunk_shape).count().max(1)) as f64;
         #[expect(clippy::cast_possible_truncation, reason = "a root of a count")]

@@ -10,14 +10,14 @@ use zvf_store::{Deltas, Names, Need, Store};
 use super::base::ChosenBins;
 use super::bin::Means;
 use super::bins::{NONE, compose};
-use super::cross::{self, Side};
-use super::density::{self, Found, Numbered, Written};
+use super::cross::{self, CrossLevelSide};
+use super::density::{self, ComputedLevel, Numbered, WrittenLevel};
 use super::fine::Fine;
 use super::growth::Growth;
-use super::plan::{Plan, Planned, RECORD, Sampling, Wanted};
-use super::reference::{self, ObjectColumn, Step};
+use super::plan::{PlannedLevel, PyramidPlan, RECORD, Sampling, WantedLevels};
+use super::reference::{self, ObjectColumn, ReferenceStep};
 use super::root;
-use super::sink::Sink;
+use super::sink::StoreSink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use zvf_encode::Compression;
 use zvf_encode::error::{OrBug, internal};
@@ -71,15 +71,15 @@ impl LevelReport {
 
 /// A level that was written except for its document.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct MadeLevel {
     pub(crate) doc: LevelDoc,
     pub(crate) report: LevelReport,
 }
 
 /// Makes levels.
-pub(crate) struct Maker<'m> {
+pub(crate) struct LevelMaker<'m> {
     pub(crate) store: &'m Store,
-    pub(crate) sink: Sink<'m>,
+    pub(crate) sink: StoreSink<'m>,
     pub(crate) means: Means<'m>,
     pub(crate) handle: &'m Handle,
     pub(crate) progress: &'m (dyn Fn(u64) + Send + Sync),
@@ -89,17 +89,21 @@ pub(crate) struct Maker<'m> {
 #[derive(Debug)]
 pub(crate) struct Levels {
     pub(crate) root: RootDoc,
-    pub(crate) made: Vec<Made>,
+    pub(crate) made: Vec<MadeLevel>,
     /// Bins of level 0 that were chosen from the data.
     pub(crate) chosen: Option<ChosenBins>,
     /// Largest memory for vertices in the density method, in bytes.
     pub(crate) held: u64,
 }
 
-impl Maker<'_> {
+impl LevelMaker<'_> {
     /// Writes all levels except for their documents and the root, which is returned. Coarse levels in `root` that are made again are replaced in
     /// it.
-    pub(crate) fn levels(&self, root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+    pub(crate) fn levels(
+        &self,
+        root: RootDoc,
+        wanted: &WantedLevels<'_>,
+    ) -> Result<Levels, WriteError> {
         match wanted.method() {
             Method::Reference => self.reference(root, wanted),
             Method::Density => self.density(root, wanted),
@@ -144,7 +148,11 @@ impl Maker<'_> {
         })
     }
 
-    fn reference(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+    fn reference(
+        &self,
+        mut root: RootDoc,
+        wanted: &WantedLevels<'_>,
+    ) -> Result<Levels, WriteError> {
         let base = self.base(&mut root, wanted.base());
         let plan = wanted.plan(&base, &root);
         let about = root.zarr_vectors.clone();
@@ -152,7 +160,7 @@ impl Maker<'_> {
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
         let mut fine = Fine::stored(self.store, 0, self.handle)?;
         let mut columns = self.columns()?;
-        let mut sides = vec![Side {
+        let mut sides = vec![CrossLevelSide {
             level: 0,
             chunks: Arc::clone(&fine.chunks),
             starts: Vec::new(),
@@ -161,11 +169,11 @@ impl Maker<'_> {
         }];
         let root_cells = cells(&about.chunk_shape)?;
         let mut parents: Vec<Vec<u32>> = Vec::new();
-        let mut made: Vec<Made> = Vec::new();
-        let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
+        let mut made: Vec<MadeLevel> = Vec::new();
+        let (mut planned, mut vertices): (Vec<PlannedLevel>, _) = (Vec::new(), None);
         while let Some(next) = plan.next(&planned, vertices) {
             let level = fine.number + 1;
-            let step = Step {
+            let step = ReferenceStep {
                 level,
                 share: next.share,
                 seed: next.sampling.seed(),
@@ -184,7 +192,7 @@ impl Maker<'_> {
             let before = wide(done.parents.of.len());
             vertices = Some([before, done.vertices]);
             (self.progress)(before);
-            sides.push(Side {
+            sides.push(CrossLevelSide {
                 level,
                 chunks: Arc::clone(&done.fine.chunks),
                 starts: done.starts,
@@ -193,7 +201,7 @@ impl Maker<'_> {
             });
             parents.push(done.parents.of);
             planned.push(next);
-            made.push(Made {
+            made.push(MadeLevel {
                 report: LevelReport {
                     level,
                     finer: before,
@@ -220,7 +228,7 @@ impl Maker<'_> {
         })
     }
 
-    fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+    fn density(&self, mut root: RootDoc, wanted: &WantedLevels<'_>) -> Result<Levels, WriteError> {
         let placed = wanted.is_linked();
         let mut builder = density::LevelBuilder::new(density::Reading {
             store: self.store,
@@ -238,7 +246,7 @@ impl Maker<'_> {
                 let expected = format!("more than {until}: fewer need no coarse levels");
                 return Err(WriteError::input("store", found, expected));
             }
-            Plan::automatic(spec, levels)
+            PyramidPlan::automatic(spec, levels)
         } else {
             // Bins that divide chunks of points are chosen for storage, and do not reflect the density of points.
             let declared = root.zarr_vectors.base_bin_shape.is_some();
@@ -256,7 +264,8 @@ impl Maker<'_> {
         };
         let about = root.zarr_vectors.clone();
         let growth = Growth::new(self.store, self.handle, builder.vertices(), &about)?;
-        let (mut planned, mut found): (Vec<Planned>, Vec<Found>) = (Vec::new(), Vec::new());
+        let (mut planned, mut found): (Vec<PlannedLevel>, Vec<ComputedLevel>) =
+            (Vec::new(), Vec::new());
         let mut vertices = None;
         let mut finest = builder.places();
         while let Some(mut step) = plan.next(&planned, vertices) {
@@ -300,7 +309,7 @@ impl Maker<'_> {
                 ..LevelDoc::default()
             };
             let bins = about.base_bin_shape.as_deref();
-            let to = density::Target {
+            let to = density::LevelTarget {
                 below,
                 bounds: &about.bounds,
                 cells,
@@ -315,10 +324,10 @@ impl Maker<'_> {
         });
         let mut columns = self.columns()?;
         let written = builder.write(targets.collect(), &mut columns)?;
-        let mut made: Vec<Made> = Vec::new();
+        let mut made: Vec<MadeLevel> = Vec::new();
         let (mut sides, mut parents) = (Vec::new(), Vec::new());
         if let Some(places) = &finest {
-            sides.push(Side {
+            sides.push(CrossLevelSide {
                 level: 0,
                 chunks: Arc::clone(&places.chunks),
                 starts: places.starts.clone(),
@@ -331,7 +340,7 @@ impl Maker<'_> {
             .zip(found)
             .zip(written.into_iter().zip(level_cells));
         for (level, ((step, next), (written, cells))) in (1..).zip(levels) {
-            let Written {
+            let WrittenLevel {
                 mut doc,
                 summary,
                 places,
@@ -342,7 +351,7 @@ impl Maker<'_> {
             );
             if let (Some(finer), Some(places)) = (&finest, &places) {
                 parents.push(of_rows(finer, &next.representatives, places)?);
-                sides.push(Side {
+                sides.push(CrossLevelSide {
                     level,
                     chunks: Arc::clone(&places.chunks),
                     starts: places.starts.clone(),
@@ -351,7 +360,7 @@ impl Maker<'_> {
                 });
             }
             finest = places;
-            made.push(Made {
+            made.push(MadeLevel {
                 report: LevelReport {
                     level,
                     finer: next.before,
@@ -378,7 +387,12 @@ impl Maker<'_> {
     }
 
     /// Writes the links between levels; returns whether there are any families.
-    fn links(&self, plan: &Plan, sides: &[Side], parents: &[Vec<u32>]) -> Result<bool, WriteError> {
+    fn links(
+        &self,
+        plan: &PyramidPlan,
+        sides: &[CrossLevelSide],
+        parents: &[Vec<u32>],
+    ) -> Result<bool, WriteError> {
         // Below 0: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
         if plan.cross == CrossLevel::None || depth == 0 {
@@ -422,7 +436,7 @@ impl Maker<'_> {
 }
 
 /// Adds levels and their links to the root.
-fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
+fn name(root: &mut RootDoc, made: &[MadeLevel], plan: &PyramidPlan, linked: bool) {
     let levels: Vec<_> = made
         .iter()
         .map(|one| (one.doc.clone(), one.report.bin_shape.clone()))
@@ -432,7 +446,7 @@ fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
 }
 
 /// The members from which a level can be rebuilt, in addition to the members of the format.
-fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
+fn record(planned: &PlannedLevel, measured: &[(&str, f64)]) -> JsonObject {
     let mut record = match planned.sampling {
         Sampling::Drawn(seed) => json!({"bin_shape": planned.bin_shape, "seed": seed}),
         Sampling::Curve => {

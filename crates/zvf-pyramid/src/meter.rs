@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A count of bytes that its clones share.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Meter(Arc<Mutex<Held>>);
+pub(crate) struct Meter(Arc<Mutex<MeterState>>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct MeterState {
     now: usize,
     most: usize,
 }
 
 impl Meter {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, MeterState> {
         // A poisoned lock is used: the counts are consistent after every statement.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,12 +43,12 @@ impl Meter {
 
 /// Bytes that are counted as long as this is there.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct MeteredBytes {
     meter: Meter,
     bytes: usize,
 }
 
-impl Counted {
+impl MeteredBytes {
     pub(crate) fn new(meter: &Meter) -> Self {
         Self {
             meter: meter.clone(),
@@ -63,7 +63,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for MeteredBytes {
     fn drop(&mut self) {
         self.meter.sub(self.bytes);
     }
@@ -71,12 +71,12 @@ impl Drop for Counted {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, Meter};
+    use super::{Meter, MeteredBytes};
 
     #[test]
     fn what_is_dropped_is_not_counted() {
         let meter = Meter::default();
-        let mut counted = Counted::new(&meter);
+        let mut counted = MeteredBytes::new(&meter);
         counted.set(10);
         counted.set(4);
         drop(counted);

@@ -12,7 +12,7 @@ pub(crate) const RECORD: &str = "coarsening";
 
 /// One level that is made.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedLevel {
     pub(crate) bin_shape: Vec<f64>,
     pub(crate) chunk_shape: Vec<f64>,
     /// Which share of the objects of the finer level is kept, or of its points.
@@ -44,7 +44,7 @@ impl Sampling {
     }
 }
 
-impl Planned {
+impl PlannedLevel {
     /// The level after this one. Bins do not grow along axes of time.
     fn after(&self, step: &LevelStep, seed: u64, times: &[bool]) -> Self {
         let times = times.iter().copied().chain(std::iter::repeat(false));
@@ -62,9 +62,9 @@ impl Planned {
 
 /// The levels of a pyramid.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct PyramidPlan {
     pub(crate) method: Method,
-    pub(crate) levels: Vec<Planned>,
+    pub(crate) levels: Vec<PlannedLevel>,
     /// The step that is repeated, its seed, and until how many vertices.
     more: Option<(LevelStep, u64, u64)>,
     pub(crate) cross: CrossLevel,
@@ -77,12 +77,12 @@ pub(crate) struct Plan {
 
 /// The wanted levels: those of a specification, or of a plan.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted<'w> {
+pub(crate) enum WantedLevels<'w> {
     New(&'w PyramidSpec),
-    Planned(Plan),
+    Planned(PyramidPlan),
 }
 
-impl Wanted<'_> {
+impl WantedLevels<'_> {
     pub(crate) fn method(&self) -> Method {
         match self {
             Self::New(spec) => spec.method.unwrap_or_default(),
@@ -116,18 +116,18 @@ impl Wanted<'_> {
     }
 
     /// The levels; for a specification with bins that are multiples of `base`.
-    pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> Plan {
+    pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> PyramidPlan {
         match self {
             Self::New(spec) => {
                 let times = is_time(root.axes());
-                Plan::of_spec(spec, base, &root.zarr_vectors.chunk_shape, times)
+                PyramidPlan::of_spec(spec, base, &root.zarr_vectors.chunk_shape, times)
             }
             Self::Planned(plan) => plan.clone(),
         }
     }
 }
 
-impl Plan {
+impl PyramidPlan {
     /// The levels of a specification, whose bins are multiples of `base`.
     pub(crate) fn of_spec(
         spec: &PyramidSpec,
@@ -149,7 +149,7 @@ impl Plan {
     }
 
     /// The levels that were chosen by the data.
-    pub(crate) fn automatic(spec: &PyramidSpec, levels: Vec<Planned>) -> Self {
+    pub(crate) fn automatic(spec: &PyramidSpec, levels: Vec<PlannedLevel>) -> Self {
         Self {
             method: Method::Density,
             levels,
@@ -164,7 +164,7 @@ impl Plan {
     /// Adds the levels of a specification on top.
     pub(crate) fn add(&mut self, spec: &PyramidSpec, base: &[f64], chunk_shape: &[f64]) {
         self.grow = spec.growing_chunks.then_some(self.levels.len());
-        let mut last = self.levels.last().cloned().unwrap_or_else(|| Planned {
+        let mut last = self.levels.last().cloned().unwrap_or_else(|| PlannedLevel {
             bin_shape: base.to_vec(),
             chunk_shape: chunk_shape.to_vec(),
             share: 1.0,
@@ -242,7 +242,7 @@ impl Plan {
             let mut extra = doc.extra.clone();
             extra.remove(RECORD);
             let chunk_shape = doc.chunk_shape.as_ref();
-            plan.levels.push(Planned {
+            plan.levels.push(PlannedLevel {
                 bin_shape,
                 chunk_shape: chunk_shape
                     .unwrap_or(&root.zarr_vectors.chunk_shape)
@@ -260,7 +260,11 @@ impl Plan {
     }
 
     /// The level after `made` levels; `vertices` are the counts of the last two.
-    pub(crate) fn next(&self, made: &[Planned], vertices: Option<[u64; 2]>) -> Option<Planned> {
+    pub(crate) fn next(
+        &self,
+        made: &[PlannedLevel],
+        vertices: Option<[u64; 2]>,
+    ) -> Option<PlannedLevel> {
         if let Some(planned) = self.levels.get(made.len()) {
             return Some(planned.clone());
         }
@@ -301,7 +305,7 @@ fn scaled(shape: &[f64], scale: &[u32]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, scaled};
+    use super::{PyramidPlan, scaled};
     use crate::{LevelStep, PyramidSpec};
 
     #[test]
@@ -313,7 +317,7 @@ mod tests {
     #[test]
     fn the_last_step_is_repeated_while_levels_shrink() {
         let steps = [LevelStep::new(2.0), LevelStep::new(3.0).with_sparsity(4.0)];
-        let plan = Plan::of_spec(
+        let plan = PyramidPlan::of_spec(
             &PyramidSpec::new(steps).with_until(10),
             &[1.0],
             &[8.0],

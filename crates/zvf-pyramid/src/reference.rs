@@ -7,8 +7,8 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bin::Means;
-use super::bins::{Metas, Parents, gather};
-use super::fine::{Fine, Objects, rows_of};
+use super::bins::{CoarseParents, Metas, gather};
+use super::fine::{Fine, ObjectFragments, rows_of};
 use super::sample;
 use zvf_encode::documents::{Docs, Nodes};
 use zvf_encode::error::OrBug;
@@ -21,7 +21,7 @@ use zvf_format::int::{index, wide};
 
 /// One step.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct ReferenceStep {
     pub(crate) level: u32,
     /// Which share of the objects is kept.
     pub(crate) share: f64,
@@ -46,10 +46,10 @@ pub(crate) struct ObjectColumn {
 
 /// A level that was written, as the next step reads it.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct FinishedLevel {
     pub(crate) fine: Fine,
     pub(crate) starts: Vec<u32>,
-    pub(crate) parents: Parents,
+    pub(crate) parents: CoarseParents,
     pub(crate) vertices: u64,
     pub(crate) chunks: u64,
     /// Objects with vertices.
@@ -60,12 +60,12 @@ pub(crate) struct Done {
 /// Makes and writes one level, but for its document, which is returned.
 pub(crate) fn coarsen(
     fine: &Fine,
-    step: &Step,
+    step: &ReferenceStep,
     columns: &mut [ObjectColumn],
     (cells, root_cells): (&Cells, &Cells),
     target: &Below<'_>,
     means: Means<'_>,
-) -> Result<Done, WriteError> {
+) -> Result<FinishedLevel, WriteError> {
     let rows = fine.objects.as_ref().map_or(0, |objects| objects.len());
     if fine.objects.is_some() && rows == 0 {
         let expected = "at least one, or no object index";
@@ -133,7 +133,7 @@ pub(crate) fn coarsen(
     };
     let chunk_shape = chunk_shape.clone();
     let (starts, chunks) = (metas.starts.clone(), wide(metas.chunks.len()));
-    Ok(Done {
+    Ok(FinishedLevel {
         fine: Fine::held(
             step.level,
             chunk_shape,
@@ -212,15 +212,15 @@ fn vertex_nodes(metas: &Metas, cells: &Cells) -> Result<Nodes, WriteError> {
 
 /// Manifests and ids: all rows of the finer level, those that were dropped without vertices.
 fn write_objects(
-    given: &Objects,
+    given: &ObjectFragments,
     kept: &[usize],
     metas: &Metas,
-    parents: &Parents,
+    parents: &CoarseParents,
     cells: &Cells,
     target: &Below<'_>,
     docs: &mut Docs,
-) -> Result<(Objects, u64), WriteError> {
-    let mut coarse = Objects::new(given.ids.clone());
+) -> Result<(ObjectFragments, u64), WriteError> {
+    let mut coarse = ObjectFragments::new(given.ids.clone());
     coarse.deleted.clone_from(&given.deleted);
     let mut array = ManifestArray::new(&cells.compression, cells.shards.is_some(), target);
     let (mut present, mut path) = (0_u64, Vec::new());

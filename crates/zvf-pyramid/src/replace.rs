@@ -8,21 +8,21 @@ use zvf_meta::RootDoc;
 use zvf_store::writing::Redo;
 use zvf_store::{Need, Store};
 
-use super::make::{Levels, Made};
-use super::plan::Wanted;
+use super::make::{Levels, MadeLevel};
+use super::plan::WantedLevels;
 use super::root;
-use super::run::{Job, PyramidReport, level_documents, reported};
+use super::run::{PyramidReport, PyramidRun, level_documents, reported};
 use super::spec::MOST_LEVELS;
 use zvf_encode::target::{Stage, Staged};
 use zvf_encode::transaction::Transaction;
 use zvf_encode::{StaleFiles, WriteError};
 
-impl Job<'_> {
+impl PyramidRun<'_> {
     /// Replaces the existing levels by others, or removes them.
     pub(super) fn replace(
         &self,
         store: &Store,
-        wanted: Option<&Wanted<'_>>,
+        wanted: Option<&WantedLevels<'_>>,
         report: PyramidReport,
     ) -> Result<PyramidReport, WriteError> {
         let journal = Transaction::begin(
@@ -45,7 +45,7 @@ impl Job<'_> {
             }
         };
         let written = journal.commit_staged(staged.put, staged.removed, &levels.root)?;
-        let method = wanted.map(Wanted::method);
+        let method = wanted.map(WantedLevels::method);
         let mut report = reported(PyramidReport { method, ..report }, levels);
         (report.put, report.removed) = (written.put, written.removed);
         Ok(report)
@@ -63,7 +63,7 @@ impl Job<'_> {
         &self,
         store: &Store,
         mut root: RootDoc,
-        wanted: Option<&Wanted<'_>>,
+        wanted: Option<&WantedLevels<'_>>,
         id: &str,
     ) -> Result<(Levels, Staged), WriteError> {
         let known = self.known(store)?;
@@ -71,7 +71,7 @@ impl Job<'_> {
         let docs = self.documents(store)?;
         let finest = docs.first().cloned();
         let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
-        if matches!(wanted, Some(Wanted::Planned(_))) {
+        if matches!(wanted, Some(WantedLevels::Planned(_))) {
             // The root's members about levels that are rebuilt in the same way are kept.
             root::drop_capabilities(&mut root, &finest);
         } else {
@@ -97,7 +97,7 @@ impl Job<'_> {
     /// Stages the documents of every level of which anything changes, since they are written last.
     fn stage_documents(
         &self,
-        made: &[Made],
+        made: &[MadeLevel],
         staged: &mut Staged,
         id: &str,
     ) -> Result<(), WriteError> {

@@ -27,9 +27,9 @@ use zvf_store::{Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::{MOST_AXES, Means};
-use super::make::{LevelReport, Levels, Made, Maker};
-use super::plan::{Plan, Wanted};
-use super::sink::Sink;
+use super::make::{LevelMaker, LevelReport, Levels, MadeLevel};
+use super::plan::{PyramidPlan, WantedLevels};
+use super::sink::StoreSink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
 use zvf_encode::documents::STALE;
 use zvf_encode::target::{Object, Stage, Target, node};
@@ -128,7 +128,12 @@ pub fn build_pyramid<'a>(
     options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    start(address, Work::Build(spec.clone()), options, progress)
+    start(
+        address,
+        PyramidChange::Build(spec.clone()),
+        options,
+        progress,
+    )
 }
 
 /// Rebuilds the coarse levels of a store, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
@@ -146,7 +151,7 @@ pub fn refresh_pyramid<'a>(
     options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    start(address, Work::Refresh, options, progress)
+    start(address, PyramidChange::Refresh, options, progress)
 }
 
 /// Removes all coarse levels of a store, and the links between levels, in one change.
@@ -160,12 +165,12 @@ pub fn remove_pyramid<'a>(
     address: &'a str,
     options: &'a WriteOptions,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    start(address, Work::Remove, options, Arc::new(|_| ()))
+    start(address, PyramidChange::Remove, options, Arc::new(|_| ()))
 }
 
 fn start<'a>(
     address: &'a str,
-    work: Work,
+    work: PyramidChange,
     options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
@@ -174,7 +179,7 @@ fn start<'a>(
         let handle = Handle::current();
         zvf_encode::parallel::blocking(move || {
             let target = Arc::new(Target::new(&address, &options.open, options.durable)?);
-            let job = Job {
+            let job = PyramidRun {
                 address: &address,
                 options: &options,
                 handle: &handle,
@@ -188,14 +193,14 @@ fn start<'a>(
 }
 
 #[derive(Debug)]
-enum Work {
+enum PyramidChange {
     Build(PyramidSpec),
     Refresh,
     Remove,
 }
 
 /// Everything that is the same for all levels.
-pub(super) struct Job<'j> {
+pub(super) struct PyramidRun<'j> {
     pub(super) address: &'j str,
     pub(super) options: &'j WriteOptions,
     pub(super) handle: &'j Handle,
@@ -203,19 +208,19 @@ pub(super) struct Job<'j> {
     pub(super) target: &'j Arc<Target>,
 }
 
-impl Job<'_> {
-    fn run(&self, work: &Work) -> Result<PyramidReport, WriteError> {
+impl PyramidRun<'_> {
+    fn run(&self, work: &PyramidChange) -> Result<PyramidReport, WriteError> {
         self.tidy()?;
         let store = self.open()?;
         let spec = match work {
-            Work::Build(spec) => Some(spec),
-            Work::Refresh | Work::Remove => None,
+            PyramidChange::Build(spec) => Some(spec),
+            PyramidChange::Refresh | PyramidChange::Remove => None,
         };
         if let Some(spec) = spec {
             spec.check(store.root().dims())?;
         }
         self.admit(&store, spec)?;
-        if !matches!(work, Work::Remove) {
+        if !matches!(work, PyramidChange::Remove) {
             // A new level lacks whatever was left out of its source.
             let all = self.handle.block_on(store.level(0, &Need::all()))?;
             all.check_complete()?;
@@ -228,14 +233,14 @@ impl Job<'_> {
         };
         let alone = || WriteError::input("store", "level 0 alone", "coarse levels");
         match work {
-            Work::Build(spec) => self.build(&store, spec, report),
+            PyramidChange::Build(spec) => self.build(&store, spec, report),
             _ if report.before == 0 => Err(alone()),
-            Work::Refresh if !report.was_stale => Ok(report),
-            Work::Refresh => {
+            PyramidChange::Refresh if !report.was_stale => Ok(report),
+            PyramidChange::Refresh => {
                 let plan = self.plan(&store)?;
-                self.replace(&store, Some(&Wanted::Planned(plan)), report)
+                self.replace(&store, Some(&WantedLevels::Planned(plan)), report)
             }
-            Work::Remove => self.replace(&store, None, report),
+            PyramidChange::Remove => self.replace(&store, None, report),
         }
     }
 
@@ -265,7 +270,7 @@ impl Job<'_> {
                 let points = store.kind() == Kind::PointCloud;
                 let fixed = points && spec.method == Some(Method::Reference);
                 self.admit_bins(store, spec, bins && fixed)?;
-                self.replace(store, Some(&Wanted::New(spec)), report)
+                self.replace(store, Some(&WantedLevels::New(spec)), report)
             }
             Existing::Keep if report.was_stale => {
                 let found = format!("{}, out of date", known());
@@ -281,7 +286,7 @@ impl Job<'_> {
                 }
                 let root = store.root();
                 plan.add(spec, root.base_bin_shape(), &root.zarr_vectors.chunk_shape);
-                self.replace(store, Some(&Wanted::Planned(plan)), report)
+                self.replace(store, Some(&WantedLevels::Planned(plan)), report)
             }
         }
     }
@@ -331,7 +336,7 @@ impl Job<'_> {
         // The documents of existing levels state how they are built.
         let plain = |spec: &PyramidSpec| {
             let method = spec.method.unwrap_or_default();
-            method == Method::Density && !Wanted::New(spec).is_linked()
+            method == Method::Density && !WantedLevels::New(spec).is_linked()
         };
         if level.key_rank() != level.dims() && !spec.is_none_or(plain) {
             let found = "chunks that are divided by an attribute".to_owned();
@@ -394,12 +399,12 @@ impl Job<'_> {
     }
 
     /// The levels that the store has, as they can be made again.
-    fn plan(&self, store: &Store) -> Result<Plan, WriteError> {
+    fn plan(&self, store: &Store) -> Result<PyramidPlan, WriteError> {
         let docs = self.documents(store)?;
-        let plan = Plan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
+        let plan = PyramidPlan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
         // The package writes links regardless of the depth, and its root may state a depth from a time without levels.
         // A level without vertices has no links.
-        let wanted = Wanted::Planned(plan.clone()).is_linked();
+        let wanted = WantedLevels::Planned(plan.clone()).is_linked();
         let some = docs.get(1).is_some_and(|level| level.vertex_count > 0);
         let linked = self.target.exists("0/links/+1/zarr.json")?;
         if some && wanted != linked {
@@ -419,13 +424,13 @@ impl Job<'_> {
         &self,
         store: &Store,
         root: RootDoc,
-        wanted: &Wanted<'_>,
+        wanted: &WantedLevels<'_>,
         stage: Option<&Stage>,
     ) -> Result<Levels, WriteError> {
         let folder = self.options.folder();
-        let maker = Maker {
+        let maker = LevelMaker {
             store,
-            sink: Sink {
+            sink: StoreSink {
                 target: self.target,
                 stage,
             },
@@ -461,7 +466,7 @@ impl Job<'_> {
             .map_err(WriteError::from)
             .and_then(|root| {
                 self.unchanged(&root, store)?;
-                self.make(store, root, &Wanted::New(spec), None)
+                self.make(store, root, &WantedLevels::New(spec), None)
             })
             .and_then(|levels| {
                 self.target.barrier()?;
@@ -512,7 +517,7 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
 }
 
 /// The documents that make groups levels.
-pub(super) fn level_documents(made: &[Made]) -> Vec<Object> {
+pub(super) fn level_documents(made: &[MadeLevel]) -> Vec<Object> {
     let documents = made.iter().map(|one| &one.doc);
     documents
         .map(|doc| node(doc.level, doc.to_json()))

@@ -7,12 +7,12 @@ use zvf_encode::target::{Below, Stage, Target};
 
 /// A store, and whether objects are staged in the folder of a change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sink<'t> {
+pub(crate) struct StoreSink<'t> {
     pub(crate) target: &'t Arc<Target>,
     pub(crate) stage: Option<&'t Stage>,
 }
 
-impl<'t> Sink<'t> {
+impl<'t> StoreSink<'t> {
     /// The part below a level.
     pub(crate) fn below(self, level: u32) -> Below<'t> {
         let below = self.target.below(level.to_string());

@@ -1,7 +1,7 @@
 //! Sums of the positions of bins (0.9 §17, step 6).
 
 use super::bin::{Binned, MOST_AXES, Means};
-use super::fine::{Fine, Objects};
+use super::fine::{Fine, ObjectFragments};
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::records::{Bucket, Buckets, SpillFile, records, row_of, take_array};
 use zvf_encode::{WriteError, parallel};
@@ -9,12 +9,12 @@ use zvf_format::int::{index, wide};
 
 /// The sum of the positions of a bin, and how many there are.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sum {
+pub(crate) struct PositionSum {
     axes: [f64; MOST_AXES],
     pub(crate) count: u64,
 }
 
-impl Sum {
+impl PositionSum {
     pub(crate) fn add(&mut self, position: &[f32]) {
         for (sum, &value) in self.axes.iter_mut().zip(position) {
             *sum += f64::from(value);
@@ -41,7 +41,7 @@ pub(crate) struct BinPositions {
 impl BinPositions {
     pub(crate) fn new(
         fine: &Fine,
-        objects: &Objects,
+        objects: &ObjectFragments,
         kept: &[usize],
         means: Means<'_>,
     ) -> Result<Self, WriteError> {
@@ -107,16 +107,16 @@ impl BinPositions {
         bins: usize,
         dims: usize,
         threads: usize,
-    ) -> Result<Vec<Sum>, WriteError> {
+    ) -> Result<Vec<PositionSum>, WriteError> {
         let parts = index(self.count);
         let (buckets, file) = self.parts.finish();
-        let mut sums = vec![Sum::default(); bins];
+        let mut sums = vec![PositionSum::default(); bins];
         let of_part = bins.div_ceil(parts);
         parallel::each(
             threads,
             buckets.into_iter(),
             |(part, bucket)| Ok((part, add(bucket, &file, dims, of_part)?)),
-            |(part, found): (u32, Vec<Sum>)| {
+            |(part, found): (u32, Vec<PositionSum>)| {
                 let own = sums.iter_mut().skip(index(part)).step_by(parts);
                 own.zip(found).for_each(|(sum, found)| *sum = found);
                 Ok(())
@@ -132,7 +132,12 @@ fn record(dims: usize) -> usize {
 }
 
 /// The sums of one part, in the order of the numbers.
-fn add(bucket: Bucket, file: &SpillFile, dims: usize, bins: usize) -> Result<Vec<Sum>, WriteError> {
+fn add(
+    bucket: Bucket,
+    file: &SpillFile,
+    dims: usize,
+    bins: usize,
+) -> Result<Vec<PositionSum>, WriteError> {
     let bytes = bucket.read(file)?;
     let record = record(dims);
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(bytes.len() / record);
@@ -143,7 +148,7 @@ fn add(bucket: Bucket, file: &SpillFile, dims: usize, bins: usize) -> Result<Vec
     if !order.is_sorted() {
         order.sort_unstable();
     }
-    let mut sums = vec![Sum::default(); bins];
+    let mut sums = vec![PositionSum::default(); bins];
     for (_, at) in order {
         let mut rest = row_of(&bytes, index(at), record).or_bug("no record of a position")?;
         let _number: [u8; 8] = take_array(&mut rest)?;

@@ -14,20 +14,20 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use zvf_meta::{Kind, LevelDoc};
 
 use super::contract::Joining;
-use super::endpoints::{Block, EndpointLookup};
-use super::finest::{Finest, Pick, numbers};
-use super::level::{Kept, LevelRecords};
+use super::endpoints::{EndpointLookup, VertexBlock};
+use super::finest::{FinestLevel, LevelPick, numbers};
+use super::level::{KeptVertices, LevelRecords};
 use super::metadata::{LevelMetadata, column};
 use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
-use super::points::Point;
-use super::write::{Target, Writing, Written};
-use super::{Found, Metric, Numbered, Reading, drawn};
+use super::points::PointVertex;
+use super::write::{LevelTarget, Writing, WrittenLevel};
+use super::{ComputedLevel, Metric, Numbered, Reading, drawn};
 use crate::base;
 use crate::base::{ChosenBins, is_time};
 use crate::bins::NONE;
 use crate::median::Squares;
-use crate::meter::Counted;
-use crate::plan::{Planned, Sampling};
+use crate::meter::MeteredBytes;
+use crate::plan::{PlannedLevel, Sampling};
 use crate::reference::ObjectColumn;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::records::Bucket;
@@ -40,7 +40,7 @@ const BATCH: usize = 1 << 14;
 /// The levels of one store.
 #[derive(Debug)]
 pub(crate) struct LevelBuilder<'n> {
-    pub(super) finest: Finest<'n>,
+    pub(super) finest: FinestLevel<'n>,
     /// Level 0.
     pub(super) base: LevelRecords,
     /// The levels that were made, each of the one before.
@@ -55,9 +55,9 @@ impl<'n> LevelBuilder<'n> {
     /// Misuse: data that levels of this method cannot have, by name. Malformed data. I/O.
     pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
         let metadata = LevelMetadata::read(from.store, from.handle)?;
-        let mut finest = Finest::new(from, metadata)?;
+        let mut finest = FinestLevel::new(from, metadata)?;
         let (context, dims) = (finest.context(), finest.dims());
-        let mut vertices = PagedRecords::new(Point::size(dims), &context);
+        let mut vertices = PagedRecords::new(PointVertex::size(dims), &context);
         let mut record = Vec::new();
         finest.points(|point| {
             record.clear();
@@ -158,7 +158,7 @@ impl<'n> LevelBuilder<'n> {
         let (metric, times) = (self.metric(), is_time(axes));
         let mut squares = Squares::new(context.means.budget / 8, context.means.folder);
         if matches!(self.metadata().spec.kind, Kind::Polyline | Kind::Streamline) {
-            let mut last: Option<Point> = None;
+            let mut last: Option<PointVertex> = None;
             self.base.each_point(dims, |_, point| {
                 let before = last
                     .replace(point)
@@ -171,8 +171,8 @@ impl<'n> LevelBuilder<'n> {
             })?;
         }
         let size = dims * 8;
-        let positions = |block: &Block<'_>, values: &mut Vec<u8>| {
-            for record in records::records(block.vertices, Point::size(dims))? {
+        let positions = |block: &VertexBlock<'_>, values: &mut Vec<u8>| {
+            for record in records::records(block.vertices, PointVertex::size(dims))? {
                 values.extend_from_slice(record.get(8..).or_bug("a vertex without a position")?);
             }
             Ok(())
@@ -197,7 +197,7 @@ impl<'n> LevelBuilder<'n> {
         if let Some(square) = squares.median()? {
             return Ok(base::of_step(square.sqrt(), chunk_shape, &times));
         }
-        let each = |take: base::Take<'_>| {
+        let each = |take: base::TakePosition<'_>| {
             self.base
                 .each_point(dims, |_, point| take(point.axes(dims)))
         };
@@ -210,9 +210,9 @@ impl<'n> LevelBuilder<'n> {
     /// I/O.
     pub(crate) fn write(
         self,
-        levels: Vec<(Target<'_>, LevelDoc)>,
+        levels: Vec<(LevelTarget<'_>, LevelDoc)>,
         columns: &mut [ObjectColumn],
-    ) -> Result<Vec<Written>, WriteError> {
+    ) -> Result<Vec<WrittenLevel>, WriteError> {
         let metadata = &self.finest.metadata;
         let trees = metadata.spec.kind == Kind::Skeleton;
         let with_attributes = !metadata.spec.links.attributes.is_empty();
@@ -223,7 +223,7 @@ impl<'n> LevelBuilder<'n> {
         let many = levels.len();
         let mut picks = Vec::with_capacity(many);
         for (fine, (to, _)) in self.made.iter().zip(&levels) {
-            picks.push(Pick::new(
+            picks.push(LevelPick::new(
                 fine.vertices.records(),
                 fine.links.records(),
                 table.as_ref(),
@@ -257,7 +257,7 @@ impl<'n> LevelBuilder<'n> {
         })
     }
 
-    fn links(&self, pick: &mut Pick<'_, '_>) -> Result<(), WriteError> {
+    fn links(&self, pick: &mut LevelPick<'_, '_>) -> Result<(), WriteError> {
         let metadata = &self.finest.metadata;
         let mut ends = Vec::new();
         while let Some(record) = pick.links.peek()? {
@@ -273,7 +273,7 @@ impl<'n> LevelBuilder<'n> {
             .push_links(metadata, ends, (&metadata.no_links, &[]))
     }
 
-    fn links_with_attributes(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
+    fn links_with_attributes(&self, picks: &mut [LevelPick<'_, '_>]) -> Result<(), WriteError> {
         let metadata = &self.finest.metadata;
         self.finest.links(|first, batch| {
             let end = first + narrow("links", batch.num_rows())?;
@@ -296,13 +296,13 @@ impl<'n> LevelBuilder<'n> {
     ///
     /// # Errors
     /// Positions outside every bin. I/O.
-    pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
+    pub(crate) fn thin(&mut self, step: &PlannedLevel) -> Result<ComputedLevel, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let metric = self.metric();
         let (kind, placed) = (self.finest.metadata.spec.kind, self.finest.from.placed);
         let mut fine = self.made.last().unwrap_or(&self.base);
         let before = fine.vertices.len();
-        let mut held = Counted::new(&context.meter);
+        let mut held = MeteredBytes::new(&context.meter);
         let mut dropped: Option<BitSet> = None;
         let sparse;
         if let Some(kept) = self.objects(fine, step)? {
@@ -334,10 +334,10 @@ impl<'n> LevelBuilder<'n> {
         let add = |moved: f64| self.error.map(|error| error + moved.sqrt());
         let error = found.moved.and_then(add);
         let (links, mut stays, kept) = match found.stays {
-            Kept::Marked(stays, kept) => {
+            KeptVertices::Marked(stays, kept) => {
                 (PagedRecords::new(self.link_size(), &context), stays, kept)
             }
-            Kept::Linked(kept) => {
+            KeptVertices::Linked(kept) => {
                 let (links, mut stays) = self.left(fine, &kept, &context)?;
                 self.mark(fine, &kept, &mut stays)?;
                 (links, stays, Some(kept))
@@ -371,7 +371,7 @@ impl<'n> LevelBuilder<'n> {
         let vertices = u64::from(next.vertices.len());
         self.made.push(next);
         self.error = error;
-        Ok(Found {
+        Ok(ComputedLevel {
             before: u64::from(before),
             vertices,
             objects,
@@ -385,7 +385,7 @@ impl<'n> LevelBuilder<'n> {
     fn objects(
         &self,
         fine: &LevelRecords,
-        step: &Planned,
+        step: &PlannedLevel,
     ) -> Result<Option<Vec<bool>>, WriteError> {
         let objects = self.finest.metadata.ids.len();
         match step.sampling {
@@ -418,7 +418,7 @@ impl<'n> LevelBuilder<'n> {
         let bytes = u64::from(fine.links.len()) * wide(size + 4);
         let mut parts = Partitions::new(bytes, context)?;
         let mut place = 0_u32;
-        let kept = |block: &Block<'_>, values: &mut Vec<u8>| {
+        let kept = |block: &VertexBlock<'_>, values: &mut Vec<u8>| {
             representatives.read(block.number, values)?;
             Ok(())
         };
@@ -469,7 +469,7 @@ impl<'n> LevelBuilder<'n> {
         })?;
         drop(held);
         let order = order.finish();
-        let mut of_block = Counted::new(&context.meter);
+        let mut of_block = MeteredBytes::new(&context.meter);
         for block in 0..fine.links.blocks() {
             let mut records: Vec<(u32, Vec<u8>)> = Vec::new();
             for piece in order.pieces(block) {
@@ -505,7 +505,7 @@ impl<'n> LevelBuilder<'n> {
         let mut object = (NONE, true);
         let mut first = 0;
         let mut lost = BitSet::new(fine.vertices.len());
-        let mut held = Counted::new(&self.finest.meter);
+        let mut held = MeteredBytes::new(&self.finest.meter);
         held.set(lost.memory());
         fine.vertices.each(|place, record| {
             let owner = word(record, 1)?;

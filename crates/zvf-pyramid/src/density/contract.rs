@@ -52,7 +52,7 @@ impl Sets {
 
 /// Vertices that are contracted with each other.
 #[derive(Debug)]
-pub(super) struct Members<F> {
+pub(super) struct ContractedBins<F> {
     pub(super) metric: Metric,
     /// For each its bin.
     pub(super) all: Vec<Bin>,
@@ -62,7 +62,7 @@ pub(super) struct Members<F> {
     pub(super) position: F,
 }
 
-impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
+impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
     /// The vertices of bins of this size.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
 
 /// A link after its ends were replaced by representatives.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct ContractedLink {
     pub(super) ends: Vec<u32>,
     /// Links of the same key are one.
     pub(super) key: Vec<u32>,
@@ -200,18 +200,18 @@ pub(super) struct Joining {
 
 impl Joining {
     /// A link between these ends; `None` of one that leads nowhere, or a face without area.
-    pub(super) fn link(self, ends: Vec<u32>) -> Option<Left> {
+    pub(super) fn link(self, ends: Vec<u32>) -> Option<ContractedLink> {
         if self.kind == Kind::Mesh {
             let ends = without_repeats(ends, self.width)?;
             let key = turned(&ends);
-            return Some(Left { ends, key });
+            return Some(ContractedLink { ends, key });
         }
         let [a, b] = *ends.as_slice() else {
             return None;
         };
         let [low, high] = [a.min(b), a.max(b)];
         let key = if self.directed { [a, b] } else { [low, high] };
-        (a != b).then(|| Left {
+        (a != b).then(|| ContractedLink {
             ends,
             key: key.to_vec(),
         })

@@ -2,8 +2,8 @@
 
 use super::level::LevelRecords;
 use super::paged::{MemoryContext, PagedRecords, Shuffle, Shuffled, word, words};
-use super::points::Point;
-use crate::meter::Counted;
+use super::points::PointVertex;
+use crate::meter::MeteredBytes;
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_encode::records::{records, row_of};
@@ -14,7 +14,7 @@ const END: usize = 10;
 
 /// Some vertices that follow each other.
 #[derive(Debug)]
-pub(super) struct Block<'b> {
+pub(super) struct VertexBlock<'b> {
     pub(super) number: u32,
     /// The place of the first of them.
     pub(super) first: u32,
@@ -23,10 +23,10 @@ pub(super) struct Block<'b> {
     ends: Option<&'b Shuffled>,
 }
 
-impl Block<'_> {
+impl VertexBlock<'_> {
     /// For each vertex how many links lead from it to another one.
     pub(super) fn degrees(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
-        let many = self.vertices.len() / Point::size(dims);
+        let many = self.vertices.len() / PointVertex::size(dims);
         let mut degrees = vec![0_u32; many];
         for piece in self
             .ends
@@ -58,13 +58,13 @@ impl EndpointLookup<'_> {
         &self,
         vertices: &PagedRecords,
         ends: Option<&Shuffled>,
-        mut take: impl FnMut(&Block<'_>) -> Result<(), WriteError>,
+        mut take: impl FnMut(&VertexBlock<'_>) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.context.meter));
+        let (mut bytes, mut held) = (Vec::new(), MeteredBytes::new(&self.context.meter));
         (0..vertices.blocks()).try_for_each(|number| {
             let first = vertices.read(number, &mut bytes)?;
             held.set(bytes.capacity());
-            take(&Block {
+            take(&VertexBlock {
                 number,
                 first,
                 vertices: &bytes,
@@ -81,7 +81,7 @@ impl EndpointLookup<'_> {
     pub(super) fn ends(
         &self,
         fine: &LevelRecords,
-        mut of: impl FnMut(&Block<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
+        mut of: impl FnMut(&VertexBlock<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
         mut take: impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         let mut asked = Shuffle::new(self.context);
@@ -99,7 +99,7 @@ impl EndpointLookup<'_> {
         })?;
         let asked = asked.finish();
         let mut answers = Shuffle::new(self.context);
-        let (mut values, mut held) = (Vec::new(), Counted::new(&self.context.meter));
+        let (mut values, mut held) = (Vec::new(), MeteredBytes::new(&self.context.meter));
         self.blocks(&fine.vertices, Some(&asked), |block| {
             values.clear();
             of(block, &mut values)?;
@@ -128,7 +128,7 @@ impl EndpointLookup<'_> {
         answers: &Shuffled,
         take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.context.meter));
+        let (mut bytes, mut held) = (Vec::new(), MeteredBytes::new(&self.context.meter));
         let record = links.width();
         // The first word of a link is its number, the others are its ends.
         let size = (record / 4 - 1) * self.size;

@@ -12,9 +12,9 @@ use zvf_meta::Kind;
 use zvf_query::{Column, Outputs, Query};
 use zvf_store::Names;
 
-use super::metadata::{LevelMetadata, Places, column, each_batch, start};
-use super::paged::{MemoryContext, Records, word, words};
-use super::points::Point;
+use super::metadata::{LevelMetadata, PlaceColumns, column, each_batch, start};
+use super::paged::{MemoryContext, PagedReader, word, words};
+use super::points::PointVertex;
 use super::write::Writing;
 use super::{Numbered, Reading, tables};
 use crate::bin::MOST_AXES;
@@ -26,7 +26,7 @@ use zvf_format::int::{index, wide};
 
 /// Level 0, read batch by batch.
 #[derive(Debug)]
-pub(super) struct Finest<'f> {
+pub(super) struct FinestLevel<'f> {
     pub(super) from: Reading<'f>,
     pub(super) metadata: LevelMetadata,
     pub(super) meter: Meter,
@@ -34,7 +34,7 @@ pub(super) struct Finest<'f> {
     pub(super) places: Option<Numbered>,
 }
 
-impl<'f> Finest<'f> {
+impl<'f> FinestLevel<'f> {
     /// # Errors
     /// Two objects of one id. Malformed data. I/O.
     pub(super) fn new(from: Reading<'f>, mut metadata: LevelMetadata) -> Result<Self, WriteError> {
@@ -141,16 +141,16 @@ impl<'f> Finest<'f> {
     /// Applies `take` to the points of level 0; records their places, if requested.
     pub(super) fn points(
         &mut self,
-        mut take: impl FnMut(Point) -> Result<(), WriteError>,
+        mut take: impl FnMut(PointVertex) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         let dims = self.dims();
         let mut columns = vec![Column::Position];
         let mut places = None;
         if self.from.placed {
             columns.extend([Column::Chunk, Column::Row]);
-            places = Some(Places::default());
+            places = Some(PlaceColumns::default());
         }
-        let mut owners = Owners::new(&self.metadata);
+        let mut owners = ObjectNumbers::new(&self.metadata);
         self.vertices(columns, |first, batch| {
             let numbers = tables::to_f64(&column(batch, "position")?)?;
             let objects = owners.of(batch)?;
@@ -166,7 +166,7 @@ impl<'f> Finest<'f> {
                     Some(objects) => *objects.get(row).or_bug("a row without an object")?,
                     None => 0,
                 };
-                take(Point {
+                take(PointVertex {
                     place,
                     object,
                     position,
@@ -178,13 +178,13 @@ impl<'f> Finest<'f> {
                 None => Ok(()),
             }
         })?;
-        self.places = places.map(Places::finish).transpose()?;
+        self.places = places.map(PlaceColumns::finish).transpose()?;
         Ok(())
     }
 
     /// Reads level 0 with all its data, once, and passes the picked vertices and links to the writers of all levels.
-    pub(super) fn pick(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
-        let mut owners = Owners::new(&self.metadata);
+    pub(super) fn pick(&self, picks: &mut [LevelPick<'_, '_>]) -> Result<(), WriteError> {
+        let mut owners = ObjectNumbers::new(&self.metadata);
         let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);
         let (mut rows, mut held) = (Vec::new(), 0);
         self.vertices(
@@ -229,11 +229,11 @@ impl<'f> Finest<'f> {
 
 /// What is picked of level 0 for one level.
 #[derive(Debug)]
-pub(super) struct Pick<'p, 't> {
+pub(super) struct LevelPick<'p, 't> {
     /// The level's vertices.
-    pub(super) vertices: Records<'p>,
+    pub(super) vertices: PagedReader<'p>,
     /// The level's links.
-    pub(super) links: Records<'p>,
+    pub(super) links: PagedReader<'p>,
     /// Links of level 0 with their attributes, of trees that have such.
     pub(super) table: Option<&'p RecordBatch>,
     pub(super) writing: Writing<'t>,
@@ -244,10 +244,10 @@ pub(super) struct Pick<'p, 't> {
     done: u32,
 }
 
-impl<'p, 't> Pick<'p, 't> {
+impl<'p, 't> LevelPick<'p, 't> {
     pub(super) fn new(
-        vertices: Records<'p>,
-        links: Records<'p>,
+        vertices: PagedReader<'p>,
+        links: PagedReader<'p>,
         table: Option<&'p RecordBatch>,
         writing: Writing<'t>,
     ) -> Self {
@@ -344,7 +344,7 @@ fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
 
 /// Calls `take` with each record whose first word is in `numbers`, in ascending order, and with the index of the word in `numbers`.
 pub(super) fn numbers(
-    records: &mut Records<'_>,
+    records: &mut PagedReader<'_>,
     numbers: Range<u32>,
     mut take: impl FnMut(u32, &[u8]) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
@@ -384,14 +384,14 @@ fn repeated(id: i64) -> WriteError {
 
 /// The numbers of objects by their ids, which come in their order.
 #[derive(Debug)]
-struct Owners<'o> {
+struct ObjectNumbers<'o> {
     /// Whether there are any.
     objects: bool,
     ids: &'o [i64],
     at: usize,
 }
 
-impl<'o> Owners<'o> {
+impl<'o> ObjectNumbers<'o> {
     fn new(metadata: &'o LevelMetadata) -> Self {
         Self {
             objects: metadata.spec.objects,

@@ -2,7 +2,7 @@
 
 use super::Metric;
 use super::paged::{BitSet, MemoryContext, PagedRecords, word, words};
-use super::points::Point;
+use super::points::PointVertex;
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::index;
@@ -18,7 +18,7 @@ pub(super) struct LevelRecords {
 
 /// Which vertices are kept.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum KeptVertices {
     /// The marked ones. The representative of each vertex, if requested.
     Marked(BitSet, Option<PagedRecords>),
     /// Decided by links and faces: the representative of each vertex.
@@ -30,10 +30,10 @@ impl LevelRecords {
     pub(super) fn each_point(
         &self,
         dims: usize,
-        mut take: impl FnMut(u32, Point) -> Result<(), WriteError>,
+        mut take: impl FnMut(u32, PointVertex) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         self.vertices
-            .each(|place, record| take(place, Point::take(&mut &*record, dims)?))
+            .each(|place, record| take(place, PointVertex::take(&mut &*record, dims)?))
     }
 
     /// BitSet the vertices of some objects.
@@ -64,13 +64,13 @@ impl LevelRecords {
     ) -> Result<(Self, u64, f64), WriteError> {
         let mut vertices = self.vertices.like(context);
         let mut objects = 0_u64;
-        let mut last: Option<Point> = None;
+        let mut last: Option<PointVertex> = None;
         let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
         self.vertices.each(|place, record| {
             if !stays.has(place)? {
                 return Ok(());
             }
-            let point = Point::take(&mut &*record, dims)?;
+            let point = PointVertex::take(&mut &*record, dims)?;
             match &last {
                 Some(last) if last.object == point.object => {
                     sum += metric.square(&last.position, &point.position).sqrt();

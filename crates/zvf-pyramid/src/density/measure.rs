@@ -6,12 +6,12 @@ use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
 use super::builder::LevelBuilder;
-use super::pieces::Pieces;
+use super::pieces::ChainRuns;
 use super::simplify::tolerances;
-use super::zorder::Frame;
+use super::zorder::ZOrderFrame;
 use crate::base::{is_time, time_bin};
 use crate::bin::{Bin, bin_of};
-use crate::plan::{Planned, Sampling};
+use crate::plan::{PlannedLevel, Sampling};
 use zvf_encode::WriteError;
 use zvf_format::int::wide;
 
@@ -82,7 +82,7 @@ impl LevelBuilder<'_> {
         &self,
         until: u64,
         chunk_shape: &[f64],
-    ) -> Result<Vec<Planned>, WriteError> {
+    ) -> Result<Vec<PlannedLevel>, WriteError> {
         if self.vertices() <= until {
             return Ok(Vec::new());
         }
@@ -90,7 +90,7 @@ impl LevelBuilder<'_> {
         let times = is_time(&self.metadata().spec.axes);
         let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
         let (factor, levels) = shrink(all, until as f64);
-        let planned = |size: f64, share: f64| Planned {
+        let planned = |size: f64, share: f64| PlannedLevel {
             bin_shape: divided(chunk_shape, size, &times),
             chunk_shape: chunk_shape.to_vec(),
             share,
@@ -126,7 +126,7 @@ impl LevelBuilder<'_> {
         let mut found: BTreeMap<i64, f64> = BTreeMap::new();
         let (mut seen, mut ends) = (0.0_f64, 0.0_f64);
         let every = (self.vertices() / SAMPLE).max(1);
-        for (number, piece) in (0_u64..).zip(Pieces::new(&self.base.vertices, dims)) {
+        for (number, piece) in (0_u64..).zip(ChainRuns::new(&self.base.vertices, dims)) {
             let piece = piece?;
             if !number.is_multiple_of(every) {
                 continue;
@@ -158,7 +158,7 @@ impl LevelBuilder<'_> {
     }
 
     /// How many bins of objects hold vertices, by their size.
-    fn bins(&self, frame: &Frame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
+    fn bins(&self, frame: &ZOrderFrame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let times = is_time(&self.metadata().spec.axes);
         let largest = frame.extent.max(f64::MIN_POSITIVE);
         let size = |number: i32| largest / 2_f64.powf(f64::from(number) / 2.0);

@@ -260,13 +260,13 @@ pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, Wri
 
 /// The columns of an answer that state the place of a vertex.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct PlaceColumns {
     /// Chunks by the order in which they came.
     slots: BTreeMap<ChunkCoord, u32>,
     places: Vec<(u32, u32)>,
 }
 
-impl Places {
+impl PlaceColumns {
     pub(super) fn push(&mut self, batch: &RecordBatch, dims: usize) -> Result<(), WriteError> {
         let chunks = column(batch, "chunk")?;
         let (axes, rank) = arrow::elements(&chunks)?;

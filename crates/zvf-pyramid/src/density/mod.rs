@@ -25,11 +25,11 @@ use tokio::runtime::Handle;
 use zvf_store::Store;
 
 use super::bin::{Bin, Means};
-use super::plan::Planned;
+use super::plan::PlannedLevel;
 use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use metadata::Numbered;
-pub(crate) use write::{Target, Written};
+pub(crate) use write::{LevelTarget, WrittenLevel};
 use zvf_encode::error::OrBug;
 use zvf_encode::{Axis, WriteError};
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Reading<'_> {
 
 /// A computed level, before it is written.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ComputedLevel {
     /// Vertices of the finer level.
     pub(crate) before: u64,
     pub(crate) vertices: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Found {
 /// The objects of a level that the next one keeps, of a step that draws them; `None` for all of them.
 ///
 /// Objects without vertices are there, and are drawn like others: the same objects as by the other method.
-fn drawn(objects: usize, step: &Planned, seed: u64) -> Result<Option<Vec<bool>>, WriteError> {
+fn drawn(objects: usize, step: &PlannedLevel, seed: u64) -> Result<Option<Vec<bool>>, WriteError> {
     if step.share >= 1.0 || objects <= 1 {
         return Ok(None);
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::bin::Means;
 use crate::bins::NONE;
-use crate::meter::{Counted, Meter};
+use crate::meter::{Meter, MeteredBytes};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_encode::records::{Bucket, Buckets, SpillFile, SpillRange};
@@ -102,8 +102,8 @@ impl PagedRecords {
     }
 
     /// All records in order.
-    pub(super) fn records(&self) -> Records<'_> {
-        Records {
+    pub(super) fn records(&self) -> PagedReader<'_> {
+        PagedReader {
             paged: self,
             bytes: Vec::new(),
             block: 0,
@@ -128,7 +128,7 @@ impl PagedRecords {
 
 /// The records of paged records, one after the other.
 #[derive(Debug)]
-pub(super) struct Records<'s> {
+pub(super) struct PagedReader<'s> {
     paged: &'s PagedRecords,
     bytes: Vec<u8>,
     /// The block that comes next.
@@ -136,7 +136,7 @@ pub(super) struct Records<'s> {
     at: usize,
 }
 
-impl Records<'_> {
+impl PagedReader<'_> {
     /// The record that is next.
     pub(super) fn peek(&mut self) -> Result<Option<&[u8]>, WriteError> {
         if self.at >= self.bytes.len() {
@@ -181,7 +181,7 @@ pub(super) fn words(record: &[u8]) -> impl Iterator<Item = u32> + '_ {
 pub(super) struct Shuffle {
     buckets: Buckets<u32>,
     block: u32,
-    held: Counted,
+    held: MeteredBytes,
 }
 
 impl Shuffle {
@@ -189,7 +189,7 @@ impl Shuffle {
         Self {
             buckets: Buckets::new(context.means.budget / 8, context.means.folder),
             block: context.block(),
-            held: Counted::new(&context.meter),
+            held: MeteredBytes::new(&context.meter),
         }
     }
 
@@ -216,7 +216,7 @@ impl Shuffle {
 
 fn push(
     buckets: &mut Buckets<u32>,
-    held: &mut Counted,
+    held: &mut MeteredBytes,
     bucket: usize,
     write: impl FnOnce(&mut Vec<u8>),
 ) -> Result<(), WriteError> {
@@ -232,7 +232,7 @@ fn push(
 pub(super) struct Shuffled {
     buckets: FxHashMap<u32, Bucket>,
     file: SpillFile,
-    _held: Counted,
+    _held: MeteredBytes,
 }
 
 impl Shuffled {
@@ -252,7 +252,7 @@ pub(super) struct Partitions {
     /// One for each part, in their order.
     buckets: Buckets<u32>,
     count: usize,
-    held: Counted,
+    held: MeteredBytes,
 }
 
 impl Partitions {
@@ -271,7 +271,7 @@ impl Partitions {
         Ok(Self {
             buckets: Buckets::of(keys, context.means.budget / 4, context.means.folder),
             count: parts,
-            held: Counted::new(&context.meter),
+            held: MeteredBytes::new(&context.meter),
         })
     }
 
@@ -290,7 +290,7 @@ impl Partitions {
     }
 
     /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
-    pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, Counted) {
+    pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, MeteredBytes) {
         let (buckets, file) = self.buckets.finish();
         let buckets = buckets.into_iter().map(|(_, bucket)| bucket).collect();
         (buckets, file, self.held)

@@ -1,7 +1,7 @@
 //! Chains, some at a time, and of a long one a piece.
 
-use super::paged::{PagedRecords, Records};
-use super::points::Point;
+use super::paged::{PagedReader, PagedRecords};
+use super::points::PointVertex;
 use zvf_encode::WriteError;
 
 /// Vertices of one chain that are simplified together. The ends of a piece stay, so that a chain of any length takes no more
@@ -12,13 +12,13 @@ const MANY: usize = 1 << 13;
 
 /// Some chains that follow each other.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct ChainRun {
     positions: Vec<f64>,
     /// For each chain the number of its first vertex, and how many it has here.
     chains: Vec<(u32, usize)>,
 }
 
-impl Piece {
+impl ChainRun {
     /// For each chain the number of its first vertex, and positions.
     pub(super) fn lines(&self, dims: usize) -> impl Iterator<Item = (u32, Vec<&[f64]>)> {
         let mut rows = self.positions.chunks_exact(dims.max(1));
@@ -29,16 +29,16 @@ impl Piece {
 
 /// All chains of a level.
 #[derive(Debug)]
-pub(super) struct Pieces<'s> {
-    records: Records<'s>,
+pub(super) struct ChainRuns<'s> {
+    records: PagedReader<'s>,
     dims: usize,
     /// The number of the next vertex.
     next: u32,
     /// The vertex that ended a piece inside of a chain: the next piece begins with it.
-    last: Option<Point>,
+    last: Option<PointVertex>,
 }
 
-impl<'s> Pieces<'s> {
+impl<'s> ChainRuns<'s> {
     pub(super) fn new(vertices: &'s PagedRecords, dims: usize) -> Self {
         Self {
             records: vertices.records(),
@@ -48,8 +48,8 @@ impl<'s> Pieces<'s> {
         }
     }
 
-    fn piece(&mut self) -> Result<Option<Piece>, WriteError> {
-        let mut piece = Piece::default();
+    fn piece(&mut self) -> Result<Option<ChainRun>, WriteError> {
+        let mut piece = ChainRun::default();
         let mut count = 0_usize;
         let mut owner = None;
         if let Some(last) = self.last.take() {
@@ -59,7 +59,7 @@ impl<'s> Pieces<'s> {
             count = 1;
         }
         while let Some(record) = self.records.peek()? {
-            let point = Point::take(&mut &*record, self.dims)?;
+            let point = PointVertex::take(&mut &*record, self.dims)?;
             let same = owner == Some(point.object);
             if !same && count >= MANY {
                 break;
@@ -83,13 +83,13 @@ impl<'s> Pieces<'s> {
     }
 }
 
-impl Piece {
-    fn take(&mut self, point: &Point, dims: usize) {
+impl ChainRun {
+    fn take(&mut self, point: &PointVertex, dims: usize) {
         self.positions.extend_from_slice(point.axes(dims));
     }
 
     /// The vertex that ends it.
-    fn last(&self, owner: Option<u32>, dims: usize) -> Option<Point> {
+    fn last(&self, owner: Option<u32>, dims: usize) -> Option<PointVertex> {
         let mut position = [0.0; crate::bin::MOST_AXES];
         let start = self.positions.len().checked_sub(dims)?;
         let axes = self.positions.get(start..)?;
@@ -97,7 +97,7 @@ impl Piece {
             .iter_mut()
             .zip(axes)
             .for_each(|(to, from)| *to = *from);
-        Some(Point {
+        Some(PointVertex {
             place: 0,
             object: owner?,
             position,
@@ -105,8 +105,8 @@ impl Piece {
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Result<Piece, WriteError>;
+impl Iterator for ChainRuns<'_> {
+    type Item = Result<ChainRun, WriteError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.piece().transpose()
@@ -115,10 +115,10 @@ impl Iterator for Pieces<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, MANY, Pieces};
+    use super::{ChainRuns, LONGEST, MANY};
     use crate::bin::Means;
     use crate::density::paged::{MemoryContext, PagedRecords};
-    use crate::density::points::Point;
+    use crate::density::points::PointVertex;
     use crate::meter::Meter;
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             means,
             meter: Meter::default(),
         };
-        let mut paged = PagedRecords::new(Point::size(1), &context);
+        let mut paged = PagedRecords::new(PointVertex::size(1), &context);
         let lengths = [1, MANY, 3, 2 * LONGEST + 5, 2, 0, 7];
         let mut record = Vec::new();
         let mut number = 0;
@@ -141,7 +141,7 @@ mod tests {
             for _ in 0..length {
                 record.clear();
                 let position = [f64::from(number), 0.0, 0.0, 0.0];
-                Point {
+                PointVertex {
                     place: number,
                     object,
                     position,
@@ -152,7 +152,7 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        for piece in Pieces::new(&paged, 1) {
+        for piece in ChainRuns::new(&paged, 1) {
             for (first, line) in piece.unwrap().lines(1) {
                 for (at, position) in (first..).zip(&line) {
                     assert_eq!(position, &[f64::from(at)]);

@@ -11,7 +11,7 @@ use zvf_encode::records::{Bucket, SpillFile, records, take_array};
 
 /// One point.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct PointVertex {
     /// Its place in the answer about level 0.
     pub(super) place: u32,
     /// The number of its object.
@@ -19,7 +19,7 @@ pub(super) struct Point {
     pub(super) position: [f64; MOST_AXES],
 }
 
-impl Point {
+impl PointVertex {
     pub(super) fn size(dims: usize) -> usize {
         dims * 8 + 8
     }
@@ -71,7 +71,7 @@ impl Point {
 /// The result of thinning one part.
 #[derive(Debug, Default)]
 pub(super) struct Thinned {
-    pub(super) stays: Vec<Point>,
+    pub(super) stays: Vec<PointVertex>,
     /// The square of the largest distance of a point from its representative.
     pub(super) moved: f64,
     /// Every point and its representative, if requested.
@@ -91,17 +91,17 @@ pub(super) struct Thinner<'t> {
 }
 
 impl Thinner<'_> {
-    fn bin(&self, point: &Point) -> Result<Bin, WriteError> {
+    fn bin(&self, point: &PointVertex) -> Result<Bin, WriteError> {
         bin_of(point.axes(self.dims), self.bins)
     }
 
     /// One point a bin: the one nearest to the middle of the bin, of equal ones the first.
     pub(super) fn thin(&self, bucket: &Bucket) -> Result<Thinned, WriteError> {
-        let mut best: FxHashMap<Bin, (f64, Point)> = FxHashMap::default();
+        let mut best: FxHashMap<Bin, (f64, PointVertex)> = FxHashMap::default();
         let mut held = 0;
         for piece in bucket.pieces(self.file) {
             let piece = piece?;
-            for point in Point::read_all(&piece, self.dims)? {
+            for point in PointVertex::read_all(&piece, self.dims)? {
                 let point = point?;
                 let bin = self.bin(&point)?;
                 let far = self.metric.off_middle(&point.position, &bin, self.bins);
@@ -110,12 +110,12 @@ impl Thinner<'_> {
                     *slot = (far, point);
                 }
             }
-            let bytes = best.capacity() * size_of::<(Bin, f64, Point)>() + piece.len();
+            let bytes = best.capacity() * size_of::<(Bin, f64, PointVertex)>() + piece.len();
             self.meter.change(&mut held, bytes);
         }
         let mut found = Thinned::default();
         for piece in bucket.pieces(self.file) {
-            for point in Point::read_all(&piece?, self.dims)? {
+            for point in PointVertex::read_all(&piece?, self.dims)? {
                 let point = point?;
                 let (_, kept) = best
                     .get(&self.bin(&point)?)
@@ -135,12 +135,12 @@ impl Thinner<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Point;
+    use super::PointVertex;
     use zvf_encode::WriteError;
 
     #[test]
     fn points_are_whole() {
-        let point = Point {
+        let point = PointVertex {
             place: 7,
             object: 8,
             position: [1.0, 2.0, 0.0, 0.0],
@@ -148,16 +148,16 @@ mod tests {
         let mut bytes = Vec::new();
         point.write(2, &mut bytes);
         point.write(2, &mut bytes);
-        for found in Point::read_all(&bytes, 2).unwrap() {
+        for found in PointVertex::read_all(&bytes, 2).unwrap() {
             let found = found.unwrap();
             assert_eq!(
                 (found.place, found.object, found.axes(2)),
                 (7, 8, &[1.0, 2.0][..])
             );
         }
-        let cut = Point::read_all(&bytes[1..], 2).map(Iterator::count);
+        let cut = PointVertex::read_all(&bytes[1..], 2).map(Iterator::count);
         assert!(matches!(cut, Err(WriteError::Bug { .. })));
-        let cut = Point::take(&mut &bytes[..23], 2);
+        let cut = PointVertex::take(&mut &bytes[..23], 2);
         assert!(matches!(cut, Err(WriteError::Bug { .. })));
     }
 }

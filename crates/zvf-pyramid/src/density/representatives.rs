@@ -6,18 +6,18 @@ use rustc_hash::FxBuildHasher;
 use zvf_meta::Kind;
 
 use super::builder::LevelBuilder;
-use super::contract::Members;
-use super::endpoints::{Block, EndpointLookup};
-use super::level::{Kept, LevelRecords};
+use super::contract::ContractedBins;
+use super::endpoints::{EndpointLookup, VertexBlock};
+use super::level::{KeptVertices, LevelRecords};
 use super::paged::{BitSet, PagedRecords, Partitions, Shuffle, Shuffled, word};
-use super::pieces::{Piece, Pieces};
-use super::points::{Point, Thinner};
+use super::pieces::{ChainRun, ChainRuns};
+use super::points::{PointVertex, Thinner};
 use super::simplify::{neighbours, simplify};
 use super::thin;
 use crate::base::is_time;
 use crate::bin::bin_of;
 use crate::bins::NONE;
-use crate::meter::Counted;
+use crate::meter::MeteredBytes;
 use zvf_encode::error::{OrBug, internal, narrow};
 use zvf_encode::records::{Bucket, SpillFile, records, take_array};
 use zvf_encode::{WriteError, parallel};
@@ -26,7 +26,7 @@ use zvf_format::int::{index, wide};
 /// The representatives of a level.
 #[derive(Debug)]
 pub(super) struct Representatives {
-    pub(super) stays: Kept,
+    pub(super) stays: KeptVertices,
     /// The square of the largest distance of a vertex from its representative; none if it is not measured.
     pub(super) moved: Option<f64>,
 }
@@ -78,7 +78,7 @@ impl LevelBuilder<'_> {
                 .try_for_each(|pair| push_pair(&mut shuffle, pair))
         })?;
         Ok(Representatives {
-            stays: Kept::Linked(self.by_vertex(fine, &shuffle.finish())?),
+            stays: KeptVertices::Linked(self.by_vertex(fine, &shuffle.finish())?),
             moved: Some(moved),
         })
     }
@@ -91,10 +91,10 @@ impl LevelBuilder<'_> {
     ) -> Result<PagedRecords, WriteError> {
         let context = self.finest.context();
         let mut all = PagedRecords::new(4, &context);
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&context.meter));
+        let (mut bytes, mut held) = (Vec::new(), MeteredBytes::new(&context.meter));
         for block in 0..fine.vertices.blocks() {
             let first = fine.vertices.read(block, &mut bytes)?;
-            let many = bytes.len() / Point::size(self.finest.dims());
+            let many = bytes.len() / PointVertex::size(self.finest.dims());
             let mut kept = vec![NONE; many];
             for piece in pairs.pieces(block) {
                 for pair in records(&piece?, 8)? {
@@ -119,7 +119,7 @@ impl LevelBuilder<'_> {
             kept.push(&place.to_le_bytes())?;
         }
         Ok(Representatives {
-            stays: Kept::Marked(stays, Some(kept)),
+            stays: KeptVertices::Marked(stays, Some(kept)),
             moved: Some(0.0),
         })
     }
@@ -132,11 +132,11 @@ impl LevelBuilder<'_> {
     ) -> Result<Representatives, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let placed = self.finest.from.placed;
-        let bytes = u64::from(fine.vertices.len()) * wide(Point::size(dims));
+        let bytes = u64::from(fine.vertices.len()) * wide(PointVertex::size(dims));
         let mut parts = Partitions::new(bytes, &context)?;
         fine.each_point(dims, |place, point| {
             let bin = bin_of(point.axes(dims), bins)?;
-            let point = Point { place, ..point };
+            let point = PointVertex { place, ..point };
             parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
         })?;
         let (parts, file, held) = parts.finish();
@@ -179,7 +179,7 @@ impl LevelBuilder<'_> {
             false => None,
         };
         Ok(Representatives {
-            stays: Kept::Marked(stays, kept),
+            stays: KeptVertices::Marked(stays, kept),
             moved,
         })
     }
@@ -197,11 +197,11 @@ impl LevelBuilder<'_> {
         let of_space = of_space.filter(|(_, time)| !time).map(|(bin, _)| *bin);
         let tolerance = of_space.fold(f64::INFINITY, f64::min) / 2.0;
         let dims = self.finest.dims();
-        let pieces = Pieces::new(&fine.vertices, dims);
+        let pieces = ChainRuns::new(&fine.vertices, dims);
         let placed = self.finest.from.placed;
         let mut marks = BitSet::new(fine.vertices.len());
         let (mut pairs, mut moved) = (Shuffle::new(&context), 0.0_f64);
-        let work = |piece: Result<Piece, WriteError>| {
+        let work = |piece: Result<ChainRun, WriteError>| {
             let piece = piece?;
             let (mut kept, mut pairs, mut moved) = (Vec::new(), Vec::new(), 0.0_f64);
             for (mut place, line) in piece.lines(dims) {
@@ -238,10 +238,10 @@ impl LevelBuilder<'_> {
     ) -> Result<Representatives, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let metric = self.metric();
-        let size = Point::size(dims);
+        let size = PointVertex::size(dims);
         let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut parts = Partitions::new(bytes, &context)?;
-        let mut push = |line: &[Point]| {
+        let mut push = |line: &[PointVertex]| {
             let [a, b] = line else { return Ok(()) };
             let ends = [a, b].map(|end| end.axes(dims));
             let pair = thin::pair_of(ends, bins)?;
@@ -250,14 +250,14 @@ impl LevelBuilder<'_> {
             })
         };
         // Only the first vertices of an object are looked at: of three it is no line.
-        let mut line: Vec<Point> = Vec::with_capacity(3);
+        let mut line: Vec<PointVertex> = Vec::with_capacity(3);
         fine.each_point(dims, |place, point| {
             if line.last().is_some_and(|last| last.object != point.object) {
                 push(&line)?;
                 line.clear();
             }
             if line.len() < 3 {
-                line.push(Point { place, ..point });
+                line.push(PointVertex { place, ..point });
             }
             Ok(())
         })?;
@@ -265,15 +265,15 @@ impl LevelBuilder<'_> {
         let (parts, file, held) = parts.finish();
         let work = |part: Bucket| {
             let points = read_part(&part, &file, size, |mut record| {
-                Point::take(&mut record, dims)
+                PointVertex::take(&mut record, dims)
             })?;
             internal!(
                 points.len().is_multiple_of(2),
                 "{} ends of lines",
                 points.len()
             );
-            let mut held = Counted::new(&context.meter);
-            held.set(points.len() * (size_of::<Point>() + LINE));
+            let mut held = MeteredBytes::new(&context.meter);
+            held.set(points.len() * (size_of::<PointVertex>() + LINE));
             // Both ends of each line are among the points.
             let lines: Vec<[&[f64]; 2]> = points
                 .as_chunks::<2>()
@@ -306,19 +306,19 @@ impl LevelBuilder<'_> {
     ) -> Result<Representatives, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let metric = self.metric();
-        let size = Point::size(dims) + 4;
+        let size = PointVertex::size(dims) + 4;
         let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut vertices = Partitions::new(bytes, &context)?;
         let mut links = Partitions::of(vertices.len(), &context)?;
-        let mut spread = |block: &Block<'_>, values: &mut Vec<u8>| {
+        let mut spread = |block: &VertexBlock<'_>, values: &mut Vec<u8>| {
             let degrees = block.degrees(dims)?;
-            let points = Point::read_all(block.vertices, dims)?;
+            let points = PointVertex::read_all(block.vertices, dims)?;
             for ((point, place), degree) in points.zip(block.first..).zip(degrees) {
                 let point = point?;
                 let bin = bin_of(point.axes(dims), bins)?;
                 let hash = FxBuildHasher.hash_one((point.object, bin));
                 values.extend_from_slice(&hash.to_le_bytes());
-                let point = Point { place, ..point };
+                let point = PointVertex { place, ..point };
                 vertices.push(hash, |out| {
                     point.write(dims, out);
                     out.extend_from_slice(&degree.to_le_bytes());
@@ -350,12 +350,12 @@ impl LevelBuilder<'_> {
         let (links, link_file, of_links) = links.finish();
         let work = |(vertices, links): (Bucket, Bucket)| {
             let some = read_part(&vertices, &vertex_file, size, |mut record| {
-                let point = Point::take(&mut record, dims)?;
+                let point = PointVertex::take(&mut record, dims)?;
                 Ok((point, u32::from_le_bytes(take_array(&mut record)?)))
             })?;
-            let (points, degrees): (Vec<Point>, Vec<u32>) = some.into_iter().unzip();
-            let mut held = Counted::new(&context.meter);
-            held.set(points.len() * (size_of::<Point>() + MEMBER));
+            let (points, degrees): (Vec<PointVertex>, Vec<u32>) = some.into_iter().unzip();
+            let mut held = MeteredBytes::new(&context.meter);
+            held.set(points.len() * (size_of::<PointVertex>() + MEMBER));
             let owner = points.iter().map(|point| point.object).collect();
             // A number that is not a member has no bin; the look-up of bins reports it.
             let position = |at: u32| {
@@ -363,7 +363,7 @@ impl LevelBuilder<'_> {
                     .get(index(at))
                     .map_or(&[][..], |point| point.axes(dims))
             };
-            let members = Members::new(owner, position, (bins, metric))?;
+            let members = ContractedBins::new(owner, position, (bins, metric))?;
             let kept = match kind {
                 Kind::Mesh => members.clustered(dims)?,
                 _ => {

@@ -17,7 +17,7 @@ use zvf_encode::{Batch, Groups, Outside, StoreSpec, Summary, WriteError, documen
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'t> {
+pub(crate) struct LevelTarget<'t> {
     pub(crate) below: &'t Below<'t>,
     pub(crate) bounds: &'t Corners,
     pub(crate) cells: &'t Cells,
@@ -31,7 +31,7 @@ pub(crate) struct Target<'t> {
     pub(crate) placed: bool,
 }
 
-impl Target<'_> {
+impl LevelTarget<'_> {
     /// With its share of half of the budget: the other half is for level 0, which is read while this and other levels are
     /// written.
     pub(super) fn beside_reading(self, levels: usize) -> Self {
@@ -45,11 +45,11 @@ impl Target<'_> {
 pub(super) struct Writing<'t> {
     spec: StoreSpec,
     router: Router,
-    to: Target<'t>,
+    to: LevelTarget<'t>,
 }
 
 impl<'t> Writing<'t> {
-    pub(super) fn new(metadata: &LevelMetadata, to: Target<'t>) -> Result<Self, WriteError> {
+    pub(super) fn new(metadata: &LevelMetadata, to: LevelTarget<'t>) -> Result<Self, WriteError> {
         let mut spec = metadata.spec.clone();
         spec.chunk_shape = to.chunk_shape.to_vec();
         spec.compression = to.cells.compression.clone();
@@ -150,7 +150,7 @@ impl<'t> Writing<'t> {
         metadata: &LevelMetadata,
         columns: &mut [ObjectColumn],
         doc: LevelDoc,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<WrittenLevel, WriteError> {
         let Self { spec, router, to } = self;
         let held = if spec.has_objects() {
             Tables::numbered(metadata.ids.clone())
@@ -176,7 +176,7 @@ impl<'t> Writing<'t> {
         let (mut doc, summary, trace) = write_arrays(input, to.bounds, to.below, doc)?;
         write_columns(metadata, columns, &mut doc, to)?;
         let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
-        Ok(Written {
+        Ok(WrittenLevel {
             doc,
             summary,
             places: places.transpose()?,
@@ -186,7 +186,7 @@ impl<'t> Writing<'t> {
 
 /// A level that was written, but for its document.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenLevel {
     pub(crate) doc: LevelDoc,
     pub(crate) summary: Summary,
     /// The places of its vertices, if requested.
@@ -198,7 +198,7 @@ fn write_columns(
     metadata: &LevelMetadata,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
-    to: Target<'_>,
+    to: LevelTarget<'_>,
 ) -> Result<(), WriteError> {
     if columns.is_empty() {
         return Ok(());

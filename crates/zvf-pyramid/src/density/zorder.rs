@@ -4,7 +4,7 @@
 use super::builder::LevelBuilder;
 use super::level::LevelRecords;
 use super::paged::{BitSet, Shuffle};
-use super::points::Point;
+use super::points::PointVertex;
 use super::representatives::{Representatives, push_pair};
 use super::square;
 use crate::base::is_time;
@@ -16,7 +16,7 @@ use zvf_format::int::index;
 
 /// Where the vertices of a level are.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct ZOrderFrame {
     low: [f64; MOST_AXES],
     /// What is 1 along each axis: of time its own extent, of space a chunk.
     unit: [f64; MOST_AXES],
@@ -34,7 +34,7 @@ const BITS: usize = 60;
 impl LevelBuilder<'_> {
     /// # Errors
     /// Positions outside every bin. I/O.
-    pub(super) fn frame(&self, fine: &LevelRecords) -> Result<Frame, WriteError> {
+    pub(super) fn frame(&self, fine: &LevelRecords) -> Result<ZOrderFrame, WriteError> {
         let dims = self.finest.dims();
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
         let (mut objects, mut last) = (0_u64, None);
@@ -66,7 +66,7 @@ impl LevelBuilder<'_> {
                 extent = extent.max((high - low) / chunk);
             }
         }
-        Ok(Frame {
+        Ok(ZOrderFrame {
             low,
             unit,
             extent,
@@ -113,7 +113,7 @@ impl LevelBuilder<'_> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
-        let mut push = |object: &Object| {
+        let mut push = |object: &ObjectShape| {
             // Of three vertices it is no line.
             let line = self.finest.metadata.spec.kind == zvf_meta::Kind::Line;
             if object.count == 0.0 || (line && object.count != 2.0) {
@@ -126,11 +126,11 @@ impl LevelBuilder<'_> {
             let axes = axes.into_iter().take(dims).chain([length]);
             sorter.push([key(axes, dims + 1), u64::from(object.number)])
         };
-        let mut object = Object::default();
+        let mut object = ObjectShape::default();
         fine.each_point(dims, |_, point| {
             if object.count > 0.0 && object.number != point.object {
                 push(&object)?;
-                object = Object::default();
+                object = ObjectShape::default();
             }
             object.add(&point, frame.space(&point.position));
             Ok(())
@@ -148,7 +148,7 @@ impl LevelBuilder<'_> {
 
 /// An object with consecutive vertices.
 #[derive(Debug, Default)]
-struct Object {
+struct ObjectShape {
     number: u32,
     count: f64,
     sum: [f64; MOST_AXES],
@@ -157,8 +157,8 @@ struct Object {
     length: f64,
 }
 
-impl Object {
-    fn add(&mut self, point: &Point, axes: [f64; MOST_AXES]) {
+impl ObjectShape {
+    fn add(&mut self, point: &PointVertex, axes: [f64; MOST_AXES]) {
         self.number = point.object;
         if self.count > 0.0 {
             self.length += square(&self.last, &axes).sqrt();
@@ -170,7 +170,7 @@ impl Object {
     }
 }
 
-impl Frame {
+impl ZOrderFrame {
     /// A position as numbers from 0 to 1. Space and time are not compared: each has its own extent.
     fn axes(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = [0.0; MOST_AXES];
