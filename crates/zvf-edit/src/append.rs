@@ -6,9 +6,9 @@ use zvf_meta::Kind;
 use zvf_store::{CheckedFragments, ChunkCoord, StoreError};
 
 use super::Edit;
-use super::index::Index;
-use super::rows::Rows;
-use super::state::{Block, State};
+use super::index::EditedIndex;
+use super::rows::VertexRows;
+use super::state::{EditState, FragmentAt};
 use super::vertex::{NewLink, Vertex};
 use zvf_encode::batches::{Layout, Owners, Router, include};
 use zvf_encode::error::{OrBug, narrow};
@@ -20,17 +20,17 @@ use zvf_format::int::index;
 
 /// New rows of one chunk, cut into fragments.
 #[derive(Debug)]
-struct Part {
+struct AppendedChunk {
     chunk: ChunkCoord,
-    fragments: Vec<Rows>,
+    fragments: Vec<VertexRows>,
     /// The owner and order of each fragment, if the store has objects.
     placed: Vec<Placed>,
 }
 
 /// A batch, cut.
 #[derive(Debug, Default)]
-struct Cut {
-    parts: Vec<Part>,
+struct CutBatch {
+    parts: Vec<AppendedChunk>,
     /// By number of the vertex in the batch; for links only.
     vertices: HashMap<u64, Vertex>,
     /// Child, then the vertex right before it in its fragment: the edges that skeletons leave out.
@@ -38,7 +38,10 @@ struct Cut {
 }
 
 /// Routes and cuts batches as a new store would be.
-fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), WriteError> {
+fn cut(
+    state: &mut EditState,
+    batches: &[Batch<'_>],
+) -> Result<(CutBatch, Vec<NewLink>), WriteError> {
     for batch in batches {
         state.learn(batch)?;
     }
@@ -55,7 +58,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
     let encoder = Encoder::new(&spec, router.layout, dictionaries)?;
     let (mut buckets, file) = router.rows.finish();
     buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    let mut cut = Cut::default();
+    let mut cut = CutBatch::default();
     for (number, (chunk, bucket)) in buckets.into_iter().enumerate() {
         let records = bucket.read(&file)?;
         let part = narrow("chunks of an edit", number)?;
@@ -73,7 +76,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
             rows = end;
         }
         if spec.takes_links() {
-            let names = fragments.iter().flat_map(Rows::names).copied();
+            let names = fragments.iter().flat_map(VertexRows::names).copied();
             cut.vertices
                 .extend(encoded.vertices.iter().copied().zip(names));
         }
@@ -84,7 +87,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
                 }
             }
         }
-        cut.parts.push(Part {
+        cut.parts.push(AppendedChunk {
             chunk,
             fragments,
             placed: encoded.placed,
@@ -117,17 +120,17 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
 
 /// Some rows of the cells of a new chunk, with names.
 fn new_rows(
-    state: &mut State,
+    state: &mut EditState,
     layout: &Layout,
     encoded: &zvf_encode::level::Encoded,
     range: std::ops::Range<usize>,
-) -> Result<Rows, WriteError> {
+) -> Result<VertexRows, WriteError> {
     // The position, then the attributes; other members of a router's row are not needed.
     let cells = std::iter::once(&encoded.positions).chain(&encoded.attributes);
     let widths = std::iter::once(&layout.position).chain(&layout.attributes);
     let columns: Vec<(&Vec<u8>, usize)> = cells.zip(widths.map(ExactSizeIterator::len)).collect();
     let width = columns.iter().map(|(_, width)| width).sum();
-    let mut rows = Rows::with_capacity(range.len(), width);
+    let mut rows = VertexRows::with_capacity(range.len(), width);
     let mut parts = Vec::with_capacity(columns.len());
     for row in range {
         parts.clear();
@@ -219,9 +222,9 @@ impl Edit {
     }
 
     /// Notes the corners of new rows.
-    fn reach(&mut self, cut: &Cut) -> Result<(), WriteError> {
+    fn reach(&mut self, cut: &CutBatch) -> Result<(), WriteError> {
         let rows = cut.parts.iter().flat_map(|part| &part.fragments);
-        let rows = rows.flat_map(Rows::iter);
+        let rows = rows.flat_map(VertexRows::iter);
         let positions: Vec<u8> = rows
             .filter_map(|(_, row)| row.get(self.state.columns.first()?.clone()))
             .flatten()
@@ -232,7 +235,7 @@ impl Edit {
     }
 }
 
-impl State {
+impl EditState {
     /// Notes the corners of stored positions.
     pub(super) fn reach_of(&mut self, positions: &[u8]) {
         let values = self.spec.positions.to_f64(positions);
@@ -243,7 +246,7 @@ impl State {
 }
 
 /// The ids that a batch names, with those that it leaves to the kind.
-fn named_ids(state: &State, batch: &Batch<'_>) -> BTreeSet<i64> {
+fn named_ids(state: &EditState, batch: &Batch<'_>) -> BTreeSet<i64> {
     match &batch.objects {
         Owners::Each(ids) => ids.iter().copied().collect(),
         Owners::Runs(runs) => runs.iter().map(|(id, _)| *id).collect(),
@@ -259,7 +262,7 @@ fn named_ids(state: &State, batch: &Batch<'_>) -> BTreeSet<i64> {
 }
 
 /// The pieces of each object, in its order.
-fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
+fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, Placed)>> {
     let mut pieces: BTreeMap<i64, Vec<(usize, Placed)>> = BTreeMap::new();
     for (at, part) in cut.parts.iter().enumerate() {
         for placed in &part.placed {
@@ -273,7 +276,7 @@ fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
 }
 
 /// Refuses chains that lost their order.
-fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
+fn check_chains(state: &EditState, cut: &CutBatch) -> Result<(), WriteError> {
     let kind = state.spec.kind;
     if !kind.is_chain() {
         return Ok(());
@@ -285,7 +288,7 @@ fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
 }
 
 /// Adds points to their chunks in the order of bins.
-fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteError> {
+fn place_points(state: &mut EditState, cut: CutBatch, slots: &[u32]) -> Result<(), WriteError> {
     for (part, &slot) in cut.parts.into_iter().zip(slots) {
         let chunk = state.chunk_mut(slot)?;
         chunk.moved = true;
@@ -309,9 +312,9 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
 
 /// Adds the pieces of objects to their chunks, and their fragments to manifests.
 fn place_objects(
-    state: &mut State,
-    index_: &mut Index,
-    mut cut: Cut,
+    state: &mut EditState,
+    index_: &mut EditedIndex,
+    mut cut: CutBatch,
     slots: &[u32],
     ids: &BTreeSet<i64>,
 ) -> Result<(), WriteError> {
@@ -362,7 +365,11 @@ fn place_objects(
 }
 
 /// A new fragment of a chunk.
-pub(super) fn add_fragment(state: &mut State, slot: u32, rows: Rows) -> Result<Block, WriteError> {
+pub(super) fn add_fragment(
+    state: &mut EditState,
+    slot: u32,
+    rows: VertexRows,
+) -> Result<FragmentAt, WriteError> {
     let chunk = state.chunk_mut(slot)?;
     chunk.moved = true;
     let number = narrow("fragments of one chunk", chunk.fragments.len())?;
@@ -372,9 +379,9 @@ pub(super) fn add_fragment(state: &mut State, slot: u32, rows: Rows) -> Result<B
 
 /// Puts a fragment into a manifest: chains by the order of vertices, all others by chunk.
 pub(super) fn insert(
-    state: &State,
-    blocks: &mut Vec<Block>,
-    block: Block,
+    state: &EditState,
+    blocks: &mut Vec<FragmentAt>,
+    block: FragmentAt,
 ) -> Result<(), WriteError> {
     if state.spec.kind.is_chain() {
         blocks.push(block);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::matching::{Scope, put_whole};
-use super::state::Chunk;
-use super::tables::Table;
+use super::matching::{AttributeScope, put_whole};
+use super::state::EditedChunk;
+use super::tables::AttributeTable;
 use super::{Added, Edit, Words, ops};
 use zvf_encode::batches::Categories;
 use zvf_encode::error::OrBug;
@@ -90,7 +90,7 @@ impl Edit {
         let rows: usize = slots
             .iter()
             .filter_map(|&slot| self.state.chunk(slot))
-            .map(Chunk::count)
+            .map(EditedChunk::count)
             .sum();
         let bytes = ops::column_bytes("vertex attribute", &stored, values, rows)?;
         let width = zvf_encode::batches::row_size(&stored);
@@ -113,7 +113,7 @@ impl Edit {
         self.state.spec.vertex_attributes.push(stored);
         self.words.push(words);
         self.added.push(Added {
-            scope: Scope::Vertex,
+            scope: AttributeScope::Vertex,
             spec,
         });
         Ok(())
@@ -153,11 +153,13 @@ impl Edit {
         checked.check()?;
         let count = self.index.as_ref().map_or(0, |index| index.ids.len());
         self.added.push(Added {
-            scope: Scope::Object,
+            scope: AttributeScope::Object,
             spec: spec.clone(),
         });
-        self.tables
-            .insert(spec.name.clone(), Table::new(spec, TableOf::Objects, count));
+        self.tables.insert(
+            spec.name.clone(),
+            AttributeTable::new(spec, TableOf::Objects, count),
+        );
         Ok(())
     }
 
@@ -166,7 +168,7 @@ impl Edit {
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
         for array in self.state.level.object_attributes() {
             if !self.tables.contains_key(array.name()) {
-                let mut table = Table::read(array, TableOf::Objects, index.before).await?;
+                let mut table = AttributeTable::read(array, TableOf::Objects, index.before).await?;
                 table.grow(index.ids.len());
                 self.tables.insert(array.name().to_owned(), table);
             }

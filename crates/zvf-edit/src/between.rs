@@ -10,7 +10,7 @@ use zvf_store::{
 
 use super::grid::GridEdit;
 use super::links::{entry, next_cell};
-use super::state::{Places, State};
+use super::state::{EditState, NewRows};
 use super::vertex::stored;
 use zvf_encode::WriteError;
 use zvf_encode::batches::row_bytes;
@@ -20,14 +20,14 @@ use zvf_format::int::wide;
 
 /// The changes of links between levels.
 #[derive(Debug, Default)]
-pub(super) struct Between {
+pub(super) struct CrossLevelEdit {
     pub(super) arrays: BTreeMap<String, GridEdit>,
     /// Documents of families, by path.
     pub(super) groups: Vec<(String, String)>,
 }
 
 /// The levels with links that may refer to rows of level 0.
-pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
+pub(super) async fn levels(state: &EditState) -> Result<Vec<Level>, WriteError> {
     let store = state.level.store().clone();
     let mut levels = vec![state.level.clone()];
     for &number in store.levels().iter().filter(|number| **number > 0) {
@@ -40,24 +40,24 @@ pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
 }
 
 /// The end of a record in level 0; `None` if neither end is.
-fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
+fn side(level: &Level, family: &LinkFamily) -> Option<LinkEndSide> {
     let number = i64::from(level.number());
     let delta = i64::from(family.delta());
     match (number, number + delta) {
         _ if delta == 0 => None,
-        (0, _) => Some(Side::First),
-        (_, 0) => Some(Side::Others),
+        (0, _) => Some(LinkEndSide::First),
+        (_, 0) => Some(LinkEndSide::Others),
         _ => None,
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum LinkEndSide {
     First,
     Others,
 }
 
-impl Side {
+impl LinkEndSide {
     fn holds(self, which: usize) -> bool {
         (which == 0) == (self == Self::First)
     }
@@ -90,11 +90,11 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
 /// Renumbers the rows of level 0 in all links between levels. A link is removed if its vertex was deleted, moved to another chunk, or belongs to an
 /// object with new fragments.
 pub(super) async fn follow(
-    state: &mut State,
+    state: &mut EditState,
     levels: &[Level],
-    places: &Places,
-) -> Result<Between, WriteError> {
-    let mut between = Between::default();
+    places: &NewRows,
+) -> Result<CrossLevelEdit, WriteError> {
+    let mut between = CrossLevelEdit::default();
     for level in levels {
         for family in level.link_families() {
             let Some(side) = side(level, family) else {
@@ -137,13 +137,13 @@ pub(super) async fn follow(
 
 /// Returns the number of removed records.
 async fn of_array(
-    state: &mut State,
+    state: &mut EditState,
     level: &Level,
     family: &LinkFamily,
     (number, array): (usize, &LinkArray),
-    side: Side,
-    places: &Places,
-    between: &mut Between,
+    side: LinkEndSide,
+    places: &NewRows,
+    between: &mut CrossLevelEdit,
 ) -> Result<u64, WriteError> {
     let rank = array.chunk_rank().max(1);
     let mut ends = Vec::new();

@@ -13,7 +13,7 @@ use super::documents::{document, index_doc};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
-use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
+use super::{AttributeScope, Edit, EditSummary, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::signed64;
 use zvf_encode::level::{Cells, stored_link_shards};
@@ -25,7 +25,7 @@ use zvf_format::int::wide;
 
 /// Everything that an edit writes.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CommitPlan {
     pub(super) arrays: Vec<GridEdit>,
     pub(super) objects: Vec<Object>,
     /// Keys that go, unless they are put.
@@ -55,9 +55,12 @@ pub(super) async fn commit(mut edit: Edit) -> Result<EditSummary, WriteError> {
 }
 
 /// Writes a plan.
-pub(super) async fn make(journal: Transaction, plan: Plan) -> Result<EditSummary, WriteError> {
+pub(super) async fn make(
+    journal: Transaction,
+    plan: CommitPlan,
+) -> Result<EditSummary, WriteError> {
     blocking(move || {
-        let Plan {
+        let CommitPlan {
             arrays,
             objects,
             mut old,
@@ -85,9 +88,12 @@ pub(super) async fn make(journal: Transaction, plan: Plan) -> Result<EditSummary
 }
 
 /// Works out what has to be written; `None` if nothing has.
-async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
+async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     let (moved, changed) = edit.state.touched();
-    let tables = edit.tables.values().any(super::tables::Table::is_changed);
+    let tables = edit
+        .tables
+        .values()
+        .any(super::tables::AttributeTable::is_changed);
     let indexed = edit
         .index
         .as_ref()
@@ -112,7 +118,11 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     let docs = attribute_families(edit).await?;
     let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
     let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
-    for added in edit.added.iter().filter(|added| added.scope == Scope::Link) {
+    for added in edit
+        .added
+        .iter()
+        .filter(|added| added.scope == AttributeScope::Link)
+    {
         let name = &added.spec.name;
         let path = format!("0/link_attributes/{name}/");
         if !linked
@@ -225,7 +235,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         .verify(edit.state.level.next_round())
         .await?;
     let links = |count: u64| signed64("links", count);
-    Ok(Some(Plan {
+    Ok(Some(CommitPlan {
         arrays: arrays.into_values().collect(),
         objects,
         old,
@@ -303,7 +313,7 @@ fn vertex_cells(
                 let mut added = edit
                     .added
                     .iter()
-                    .filter(|added| added.scope == Scope::Vertex);
+                    .filter(|added| added.scope == AttributeScope::Vertex);
                 // New attributes follow those of the level.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
@@ -402,7 +412,10 @@ async fn group_docs(
     if level.group_attributes().is_empty() && of_objects.is_some_and(GroupTable::has_attributes) {
         add("0/group_attributes");
     }
-    let new = edit.added.iter().filter(|added| added.scope == Scope::Link);
+    let new = edit
+        .added
+        .iter()
+        .filter(|added| added.scope == AttributeScope::Link);
     let mut above: BTreeSet<String> = new
         .map(|added| format!("0/link_attributes/{}", added.spec.name))
         .collect();

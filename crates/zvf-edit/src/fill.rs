@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
 use super::Edit;
-use super::matching::{Given, Scope};
+use super::matching::{AttributeScope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documents};
 
 /// The member of a declared attribute that says it.
@@ -77,7 +77,7 @@ pub(super) fn everywhere(
     fill: &Values<'_>,
     rows: usize,
 ) -> Result<Values<'static>, WriteError> {
-    let given = Given::new(fill, one.channels)?;
+    let given = TableValues::new(fill, one.channels)?;
     given.take(std::iter::repeat_n(Some(0), rows), None)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn declared(root: &RootDoc) -> Fills {
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
         return fills;
     };
-    for scope in [Scope::Link, Scope::Vertex] {
+    for scope in [AttributeScope::Link, AttributeScope::Vertex] {
         let names = specs.get(scope.name()).and_then(Value::as_object);
         for (name, member) in names.into_iter().flatten() {
             match member.get(FILL) {
@@ -116,17 +116,17 @@ pub(super) fn declared(root: &RootDoc) -> Fills {
 
 /// A fill that this edit records.
 #[derive(Debug, Clone)]
-pub(super) struct Recorded {
-    scope: Scope,
+pub(super) struct RecordedFill {
+    scope: AttributeScope,
     spec: AttributeSpec,
     text: String,
 }
 
 impl Edit {
     /// Notes a fill, to be recorded by the commit; it is used from now on.
-    pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
+    pub(super) fn record_fill(&mut self, scope: AttributeScope, one: &AttributeSpec, text: &str) {
         self.fills.insert(one.name.clone(), text.to_owned());
-        self.recorded.push(Recorded {
+        self.recorded.push(RecordedFill {
             scope,
             spec: one.clone(),
             text: text.to_owned(),

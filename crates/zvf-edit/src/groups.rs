@@ -13,7 +13,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, KeyEncoding};
 use zvf_store::group_of;
 
 use super::documents::document;
-use super::tables::{Table, Tables};
+use super::tables::{AttributeTable, AttributeTables};
 use super::{Edit, ops};
 
 /// The array of the members, below the level.
@@ -26,7 +26,7 @@ pub(crate) struct GroupTable {
     doc: Option<ArrayDoc>,
     names: Vec<String>,
     members: Vec<Vec<i64>>,
-    tables: Tables,
+    tables: AttributeTables,
     /// New groups and groups with changed members or names; after a deletion also every later group.
     changed: BTreeSet<usize>,
     deleted: u64,
@@ -454,7 +454,7 @@ impl Edit {
                 let name = spec.name.clone();
                 table
                     .tables
-                    .insert(name, Table::new(spec, TableOf::Groups, 0));
+                    .insert(name, AttributeTable::new(spec, TableOf::Groups, 0));
             }
         }
         // The rows of the new groups, and their final rows.
@@ -513,7 +513,7 @@ impl Edit {
             table.doc = Some(ArrayDoc::parse(&bytes)?);
             let count = table.names.len();
             for array in self.state.level.group_attributes() {
-                let values = Table::read(array, TableOf::Groups, count).await?;
+                let values = AttributeTable::read(array, TableOf::Groups, count).await?;
                 table.tables.insert(array.name().to_owned(), values);
             }
         }

@@ -11,7 +11,7 @@ use zvf_store::{ObjectIndex, StoreError};
 
 use super::counts::recount;
 use super::grid::unwritten;
-use super::state::{Block, State};
+use super::state::{EditState, FragmentAt};
 use zvf_codec::Compression;
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
@@ -28,7 +28,7 @@ const MOST: u64 = 1 << 32;
 
 /// Ids and manifests.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct EditedIndex {
     stored: Arc<ObjectIndex>,
     /// By row.
     pub(crate) ids: Vec<i64>,
@@ -36,7 +36,7 @@ pub(crate) struct Index {
     /// Rows that are stored.
     pub(crate) before: usize,
     /// Manifests that were read or made, by row.
-    manifests: BTreeMap<usize, Vec<Block>>,
+    manifests: BTreeMap<usize, Vec<FragmentAt>>,
     /// Rows with a changed manifest.
     pub(crate) changed: BTreeSet<usize>,
     /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
@@ -47,7 +47,7 @@ pub(crate) struct Index {
     pub(crate) deleted: BTreeSet<i64>,
 }
 
-impl Index {
+impl EditedIndex {
     pub(crate) async fn read(stored: &Arc<ObjectIndex>) -> Result<Self, WriteError> {
         match stored.layout() {
             Some(ObjectLayout::V2) => {}
@@ -109,7 +109,7 @@ impl Index {
     /// Takes deleted objects back among the others; returns their rows.
     pub(crate) async fn revive(
         &mut self,
-        state: &mut State,
+        state: &mut EditState,
         ids: impl Iterator<Item = i64>,
     ) -> Result<BTreeSet<usize>, WriteError> {
         let again: Vec<i64> = ids.filter(|id| self.deleted.remove(id)).collect();
@@ -121,7 +121,7 @@ impl Index {
     }
 
     /// The fragments of an object that was read.
-    pub(crate) fn blocks(&self, row: usize) -> &[Block] {
+    pub(crate) fn blocks(&self, row: usize) -> &[FragmentAt] {
         self.manifests.get(&row).map_or(&[], Vec::as_slice)
     }
 
@@ -130,7 +130,7 @@ impl Index {
         id.or_bug(format_args!("no object in row {row}"))
     }
 
-    pub(crate) fn set(&mut self, row: usize, blocks: Vec<Block>) {
+    pub(crate) fn set(&mut self, row: usize, blocks: Vec<FragmentAt>) {
         let before = self.manifests.insert(row, blocks);
         let before = before.unwrap_or_default();
         self.left.extend(before.iter().map(|block| block.0));
@@ -152,8 +152,8 @@ impl Index {
     pub(crate) fn owners(
         &self,
         rows: &[usize],
-        left: &mut BTreeSet<Block>,
-        owners: &mut BTreeMap<usize, BTreeSet<Block>>,
+        left: &mut BTreeSet<FragmentAt>,
+        owners: &mut BTreeMap<usize, BTreeSet<FragmentAt>>,
     ) {
         for &row in rows {
             for block in self.blocks(row) {
@@ -167,7 +167,7 @@ impl Index {
     /// Reads manifests, and the chunks that they name.
     pub(crate) async fn load(
         &mut self,
-        state: &mut State,
+        state: &mut EditState,
         rows: &BTreeSet<usize>,
     ) -> Result<(), WriteError> {
         self.peek_apart(state, rows).await?;
@@ -187,7 +187,7 @@ impl Index {
     /// Reads manifests, of objects that share no fragment.
     pub(crate) async fn peek_apart(
         &mut self,
-        state: &mut State,
+        state: &mut EditState,
         rows: &BTreeSet<usize>,
     ) -> Result<(), WriteError> {
         self.peek(state, rows).await?;
@@ -213,7 +213,7 @@ impl Index {
     /// Reads manifests.
     pub(crate) async fn peek(
         &mut self,
-        state: &mut State,
+        state: &mut EditState,
         rows: &BTreeSet<usize>,
     ) -> Result<(), WriteError> {
         let missing: Vec<usize> = rows
@@ -293,7 +293,7 @@ impl Index {
     /// The objects of the manifests that changed, and of the document that counts them.
     pub(crate) async fn manifest_objects(
         &self,
-        state: &State,
+        state: &EditState,
         doc: &ArrayDoc,
     ) -> Result<Vec<Object>, WriteError> {
         let layout = manifest_layout(doc)?;
@@ -334,7 +334,7 @@ impl Index {
     }
 
     /// The manifest of an object: a fragment a block.
-    fn blob(&self, state: &State, row: usize) -> Result<Vec<u8>, WriteError> {
+    fn blob(&self, state: &EditState, row: usize) -> Result<Vec<u8>, WriteError> {
         let id = self.id(row)?;
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
         let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;

@@ -5,14 +5,14 @@ use serde_json::Value;
 use zvf_meta::space::Grid;
 
 use super::ops::{self, Spot};
-use super::state::State;
+use super::state::EditState;
 use super::{At, Edit};
 use zvf_encode::batches::{Corners, Unkeyed};
 use zvf_encode::error::OrBug;
 use zvf_encode::{Batch, Values, WriteError, documents};
 use zvf_format::int::wide;
 
-impl State {
+impl EditState {
     /// The name of the attribute.
     fn key(&self) -> Option<&str> {
         let one = self.spec.chunk_by.as_ref();

@@ -71,9 +71,9 @@ use zvf_store::Store;
 use zvf_store::owners::is_owner_column;
 
 use groups::GroupTable;
-use index::Index;
-use state::State;
-use tables::Tables;
+use index::EditedIndex;
+use state::EditState;
+use tables::AttributeTables;
 use zvf_encode::documents::STALE;
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
@@ -85,7 +85,7 @@ use zvf_encode::{
 pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};
 pub use fit::Fitted;
-pub use matching::{Matching, Scope};
+pub use matching::{AttributeScope, Matching};
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use tabular::axis_columns;
 pub use vacuum::{VacuumSummary, find_leftovers, vacuum};
@@ -146,7 +146,7 @@ struct Words {
 /// An attribute that is new.
 #[derive(Debug, Clone)]
 struct Added {
-    scope: Scope,
+    scope: AttributeScope,
     spec: AttributeSpec,
 }
 
@@ -171,9 +171,9 @@ pub struct Edit {
     journal: Transaction,
     target: Arc<Target>,
     root: RootDoc,
-    state: State,
-    index: Option<Index>,
-    tables: Tables,
+    state: EditState,
+    index: Option<EditedIndex>,
+    tables: AttributeTables,
     /// As they are after the operations so far, once one of them needed them.
     groups: Option<GroupTable>,
     words: Vec<Words>,
@@ -182,7 +182,7 @@ pub struct Edit {
     new_owners: bool,
     fills: fill::Fills,
     /// Fills that are recorded by the commit.
-    recorded: Vec<fill::Recorded>,
+    recorded: Vec<fill::RecordedFill>,
     broken: Option<String>,
 }
 
@@ -225,7 +225,7 @@ impl Edit {
                     root,
                     state,
                     index,
-                    tables: Tables::new(),
+                    tables: AttributeTables::new(),
                     groups: None,
                     words,
                     added: Vec::new(),
@@ -248,7 +248,7 @@ impl Edit {
         journal: &Transaction,
         address: &str,
         options: &WriteOptions,
-    ) -> Result<(RootDoc, State, Option<Index>, Vec<Words>), WriteError> {
+    ) -> Result<(RootDoc, EditState, Option<EditedIndex>, Vec<Words>), WriteError> {
         let root = journal.doc()?;
         let store = Store::open_with(address, options.open.clone()).await?;
         if *store.root() != root {
@@ -271,12 +271,12 @@ impl Edit {
             });
         }
         let index = match level.object_index() {
-            Some(stored) => Some(Index::read(stored).await?),
+            Some(stored) => Some(EditedIndex::read(stored).await?),
             None => None,
         };
         Ok((
             root,
-            State::new(level, spec, keys, options.memory_budget),
+            EditState::new(level, spec, keys, options.memory_budget),
             index,
             words,
         ))

@@ -7,17 +7,17 @@ use zvf_format::keys::format_key;
 use super::links::near;
 use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
-use super::{Added, At, Edit, Scope};
+use super::{Added, At, AttributeScope, Edit};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError};
 
 /// A link that is stored, and where.
-pub(super) type Found = (LinkAt, NewLink);
+pub(super) type FoundLink = (LinkAt, NewLink);
 
 /// Ends of links, as a table has them.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct LinkEndColumns {
     /// By link: the object in which places are counted; `None`: ends are numbers of vertices.
     pub(super) ids: Option<Vec<Option<i64>>>,
     /// One link after another; `None` is no number.
@@ -25,10 +25,10 @@ pub(super) struct Ends {
 }
 
 /// The ends of a link, in the order of the application; `None`: one of them is not in the store.
-type Names = Option<Vec<Vertex>>;
+type ResolvedEnds = Option<Vec<Vertex>>;
 
 /// Links between the same vertices: by the order in which they have them, those that were not taken yet.
-type Group<'l> = Vec<(&'l [Vertex], VecDeque<usize>)>;
+type ParallelLinks<'l> = Vec<(&'l [Vertex], VecDeque<usize>)>;
 
 impl Edit {
     /// Sets the values of an existing attribute.
@@ -46,7 +46,7 @@ impl Edit {
     pub(super) fn set_found_links(
         &mut self,
         name: &str,
-        found: Vec<Found>,
+        found: Vec<FoundLink>,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         let attributes = &self.state.spec.links.attributes;
@@ -106,7 +106,7 @@ impl Edit {
         }
         self.state.spec = checked;
         self.added.push(Added {
-            scope: Scope::Link,
+            scope: AttributeScope::Link,
             spec,
         });
         Ok(())
@@ -121,7 +121,7 @@ impl Edit {
     }
 
     /// The links that an address means.
-    async fn links_at(&mut self, at: &At<'_>) -> Result<Vec<Found>, WriteError> {
+    async fn links_at(&mut self, at: &At<'_>) -> Result<Vec<FoundLink>, WriteError> {
         if let At::All = at {
             return self.all_links().await;
         }
@@ -135,18 +135,18 @@ impl Edit {
             let expected = format!("{width} for each link");
             return Err(WriteError::input("ends of links", found, expected));
         }
-        let ends: Vec<Names> = ends
+        let ends: Vec<ResolvedEnds> = ends
             .chunks_exact(width)
             .map(|ends| Some(ends.to_vec()))
             .collect();
-        let mut known: Vec<Option<Found>> = self
+        let mut known: Vec<Option<FoundLink>> = self
             .links_near(&ends)
             .await?
             .into_iter()
             .map(Some)
             .collect();
         let places = {
-            let known: Vec<&Found> = known.iter().flatten().collect();
+            let known: Vec<&FoundLink> = known.iter().flatten().collect();
             self.places_among(&known, &ends)
         };
         let mut links = Vec::new();
@@ -161,7 +161,10 @@ impl Edit {
     }
 
     /// The vertices of ends; reads the chunks they are in.
-    pub(super) async fn end_names(&mut self, given: &Ends) -> Result<Vec<Names>, WriteError> {
+    pub(super) async fn end_names(
+        &mut self,
+        given: &LinkEndColumns,
+    ) -> Result<Vec<ResolvedEnds>, WriteError> {
         let width = self.state.spec.links.width.max(1);
         let spots: Vec<Option<Spot>> = match &given.ids {
             Some(ids) => {
@@ -198,7 +201,10 @@ impl Edit {
     }
 
     /// The stored links that touch the chunks of first ends, in the order of lists.
-    pub(super) async fn links_near(&mut self, ends: &[Names]) -> Result<Vec<Found>, WriteError> {
+    pub(super) async fn links_near(
+        &mut self,
+        ends: &[ResolvedEnds],
+    ) -> Result<Vec<FoundLink>, WriteError> {
         // Stored links name a vertex by the chunk in which it was stored.
         let slots: BTreeSet<u32> = ends
             .iter()
@@ -212,8 +218,12 @@ impl Edit {
 
     /// The place of each link among those that are `known`: the next one with its ends in this order. Ends of links without a direction may be in
     /// any order if all links between these vertices have one and the same.
-    pub(super) fn places_of_links(&self, known: &[Found], ends: &[Names]) -> Vec<Option<usize>> {
-        let known: Vec<&Found> = known.iter().collect();
+    pub(super) fn places_of_links(
+        &self,
+        known: &[FoundLink],
+        ends: &[ResolvedEnds],
+    ) -> Vec<Option<usize>> {
+        let known: Vec<&FoundLink> = known.iter().collect();
         self.places_among(&known, ends)
     }
 
@@ -226,9 +236,9 @@ impl Edit {
         key
     }
 
-    fn places_among(&self, known: &[&Found], ends: &[Names]) -> Vec<Option<usize>> {
+    fn places_among(&self, known: &[&FoundLink], ends: &[ResolvedEnds]) -> Vec<Option<usize>> {
         let key = |ends: &[Vertex]| self.joined(ends);
-        let mut groups: HashMap<Vec<Vertex>, Group<'_>> = HashMap::new();
+        let mut groups: HashMap<Vec<Vertex>, ParallelLinks<'_>> = HashMap::new();
         for (at, (_, link)) in known.iter().enumerate() {
             let group = groups.entry(key(&link.ends)).or_default();
             match group.iter_mut().find(|(order, _)| *order == link.ends) {
@@ -236,7 +246,7 @@ impl Edit {
                 None => group.push((&link.ends, [at].into())),
             }
         }
-        let place = |ends: &Names| {
+        let place = |ends: &ResolvedEnds| {
             let ends = ends.as_ref()?;
             let group = groups.get_mut(&key(ends))?;
             let same = group.iter().position(|(order, _)| order == ends);
@@ -247,7 +257,7 @@ impl Edit {
     }
 
     /// All links of the store, in the order of lists, without those that go with this edit.
-    pub(super) async fn all_links(&mut self) -> Result<Vec<Found>, WriteError> {
+    pub(super) async fn all_links(&mut self) -> Result<Vec<FoundLink>, WriteError> {
         let level = self.state.level.clone();
         let mut slots = BTreeSet::new();
         for chunk in level.vertices().presence().iter() {
@@ -263,7 +273,7 @@ impl Edit {
     }
 
     /// The links that touch chunks, in the order of lists: arrays, cells by the text of their key, records.
-    async fn stored_links(&mut self, slots: &BTreeSet<u32>) -> Result<Vec<Found>, WriteError> {
+    async fn stored_links(&mut self, slots: &BTreeSet<u32>) -> Result<Vec<FoundLink>, WriteError> {
         let mut cells = near(&mut self.state, slots).await?;
         cells.retain(|cell| !cell.copies);
         cells.sort_by_cached_key(|cell| (cell.array, format_key(&cell.chunk).to_string()));

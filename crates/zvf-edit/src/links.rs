@@ -9,7 +9,7 @@ use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, To
 
 use super::counts::recount;
 use super::grid::GridEdit;
-use super::state::State;
+use super::state::EditState;
 use super::vertex::{LinkAt, NewLink, Vertex, stored};
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::level::Cells;
@@ -37,7 +37,7 @@ impl Chunks for Set<'_> {
 
 /// One cell of links as it is stored.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredLinkCell {
     pub(super) array: usize,
     pub(super) chunk: ChunkCoord,
     /// Whether its records are copies of records in another cell.
@@ -47,9 +47,9 @@ pub(super) struct Stored {
 
 /// Reads the cells of all links that touch chunks, with the values that were set; copies keep theirs.
 pub(super) async fn near(
-    state: &mut State,
+    state: &mut EditState,
     slots: &BTreeSet<u32>,
-) -> Result<Vec<Stored>, WriteError> {
+) -> Result<Vec<StoredLinkCell>, WriteError> {
     let level = state.level.clone();
     let Some(family) = level.links(0) else {
         return Ok(Vec::new());
@@ -108,7 +108,7 @@ pub(super) async fn near(
         if !state.link_values.is_empty() {
             revalue(state, number, &chunk, &mut records)?;
         }
-        all.push(Stored {
+        all.push(StoredLinkCell {
             array: number,
             copies: array.is_copy(&ends),
             chunk,
@@ -128,7 +128,7 @@ pub(super) fn next_cell(
 
 /// Gives records of a cell the values that were set.
 fn revalue(
-    state: &State,
+    state: &EditState,
     array: usize,
     chunk: &ChunkCoord,
     records: &mut [NewLink],
@@ -147,7 +147,7 @@ fn revalue(
 }
 
 fn decode(
-    state: &mut State,
+    state: &mut EditState,
     array: &LinkArray,
     chunk: &ChunkCoord,
     ends: &[i64],
@@ -208,7 +208,7 @@ fn decode(
 
 /// The ends of all links that touch chunks, stored or new, each once.
 pub(super) async fn records_near(
-    state: &mut State,
+    state: &mut EditState,
     slots: &BTreeSet<u32>,
 ) -> Result<Vec<Vec<Vertex>>, WriteError> {
     let stored = near(state, slots).await?;
@@ -237,7 +237,7 @@ pub(super) struct LinkEdits {
 ///
 /// `family_docs` are the documents of `link_attributes/<name>/0` that are stored.
 pub(super) async fn place(
-    state: &mut State,
+    state: &mut EditState,
     touched: &BTreeSet<u32>,
     template: &Cells,
     family_docs: &BTreeMap<String, LinkAttributeFamilyDoc>,
@@ -391,7 +391,7 @@ pub(super) async fn place(
 
 /// The fragments of chunks after the edit, for chunks with rows.
 async fn fragments_of(
-    state: &mut State,
+    state: &mut EditState,
     touched: &BTreeSet<u32>,
 ) -> Result<ChunkFragments, WriteError> {
     state.measure(touched.iter().copied()).await?;

@@ -24,7 +24,7 @@ const LISTED: usize = 5;
 
 /// What an attribute belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum AttributeScope {
     /// Vertices.
     Vertex,
     /// Objects.
@@ -33,7 +33,7 @@ pub enum Scope {
     Link,
 }
 
-impl Scope {
+impl AttributeScope {
     /// The name, as the root declares attributes by it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -133,7 +133,7 @@ impl Matching {
 
 /// One value of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Element<'a> {
+pub(crate) enum TableElement<'a> {
     Missing,
     Whole(i128),
     Float(f64),
@@ -141,7 +141,7 @@ pub(crate) enum Element<'a> {
     Text(&'a str),
 }
 
-impl Element<'_> {
+impl TableElement<'_> {
     fn show(&self) -> String {
         match self {
             Self::Missing => "nothing".to_owned(),
@@ -160,13 +160,13 @@ impl Element<'_> {
 pub(crate) fn each(
     name: &str,
     column: &ArrayRef,
-    mut take: impl FnMut(usize, Element<'_>) -> Result<(), WriteError>,
+    mut take: impl FnMut(usize, TableElement<'_>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     if let Some(list) = texts(column) {
         let mut all = list.iter().enumerate();
         return all.try_for_each(|(at, text)| match text {
-            Some(text) => take(at, Element::Text(text)),
-            None => take(at, Element::Missing),
+            Some(text) => take(at, TableElement::Text(text)),
+            None => take(at, TableElement::Missing),
         });
     }
     let (items, width) = elements(column)?;
@@ -179,7 +179,7 @@ pub(crate) fn each(
         ($type:ty, $element:expr) => {
             for (at, one) in items.as_primitive::<$type>().values().iter().enumerate() {
                 match absent(at) {
-                    true => take(at, Element::Missing)?,
+                    true => take(at, TableElement::Missing)?,
                     false => take(at, $element(*one))?,
                 }
             }
@@ -187,7 +187,7 @@ pub(crate) fn each(
     }
     macro_rules! whole {
         ($type:ty) => {
-            numbers!($type, |one| Element::Whole(i128::from(one)))
+            numbers!($type, |one| TableElement::Whole(i128::from(one)))
         };
     }
     use arrow_array::types::ArrowPrimitiveType;
@@ -201,12 +201,12 @@ pub(crate) fn each(
         kind if *kind == UInt32Type::DATA_TYPE => whole!(UInt32Type),
         kind if *kind == UInt64Type::DATA_TYPE => whole!(UInt64Type),
         kind if *kind == Float16Type::DATA_TYPE => {
-            numbers!(Float16Type, |one| Element::Float(f64::from(one)));
+            numbers!(Float16Type, |one| TableElement::Float(f64::from(one)));
         }
         kind if *kind == Float32Type::DATA_TYPE => {
-            numbers!(Float32Type, |one| Element::Float(f64::from(one)));
+            numbers!(Float32Type, |one| TableElement::Float(f64::from(one)));
         }
-        kind if *kind == Float64Type::DATA_TYPE => numbers!(Float64Type, Element::Float),
+        kind if *kind == Float64Type::DATA_TYPE => numbers!(Float64Type, TableElement::Float),
         _ => {
             let Some(list) = items.as_boolean_opt() else {
                 let found = column.data_type().to_string();
@@ -215,8 +215,8 @@ pub(crate) fn each(
             };
             for (at, one) in list.values().iter().enumerate() {
                 match absent(at) {
-                    true => take(at, Element::Missing)?,
-                    false => take(at, Element::Truth(one))?,
+                    true => take(at, TableElement::Missing)?,
+                    false => take(at, TableElement::Truth(one))?,
                 }
             }
         }
@@ -251,59 +251,59 @@ impl Coding {
     }
 
     /// Writes a value in its stored form; `None`: it is of a type that cannot be compared.
-    pub(crate) fn put(&self, element: Element<'_>, out: &mut [u8]) -> Option<KeyState> {
+    pub(crate) fn put(&self, element: TableElement<'_>, out: &mut [u8]) -> Option<KeyState> {
         let number = self.number();
         let state = |done: bool| match done {
             true => Some(KeyState::Given),
             false => Some(KeyState::Unknown),
         };
-        if let Element::Missing = element {
+        if let TableElement::Missing = element {
             return Some(KeyState::Missing);
         }
         if let Self::Words(words, _) = self {
             let word = |text: &str| words.get(text).copied();
             let code = match element {
-                Element::Text(text) => word(text),
-                Element::Whole(whole) => word(&whole.to_string()),
-                Element::Truth(value) => word(&value.to_string()),
-                Element::Float(_) | Element::Missing => return None,
+                TableElement::Text(text) => word(text),
+                TableElement::Whole(whole) => word(&whole.to_string()),
+                TableElement::Truth(value) => word(&value.to_string()),
+                TableElement::Float(_) | TableElement::Missing => return None,
             };
             return state(code.is_some_and(|code| put_whole(number, i128::from(code), out)));
         }
         match (number, element) {
-            (NumberType::Bool, Element::Truth(value)) => {
+            (NumberType::Bool, TableElement::Truth(value)) => {
                 out.copy_from_slice(&[u8::from(value)]);
                 Some(KeyState::Given)
             }
-            (NumberType::Bool, Element::Text(text)) => {
+            (NumberType::Bool, TableElement::Text(text)) => {
                 let value: bool = text.trim().to_ascii_lowercase().parse().ok()?;
-                self.put(Element::Truth(value), out)
+                self.put(TableElement::Truth(value), out)
             }
-            (NumberType::Bool, Element::Whole(whole @ (0 | 1))) => {
-                self.put(Element::Truth(whole == 1), out)
+            (NumberType::Bool, TableElement::Whole(whole @ (0 | 1))) => {
+                self.put(TableElement::Truth(whole == 1), out)
             }
-            (NumberType::Bool, _) | (_, Element::Truth(_)) => None,
-            (_, Element::Text(text)) => {
+            (NumberType::Bool, _) | (_, TableElement::Truth(_)) => None,
+            (_, TableElement::Text(text)) => {
                 let text = text.trim();
                 match text.parse::<i128>() {
-                    Ok(whole) => self.put(Element::Whole(whole), out),
-                    Err(_) => self.put(Element::Float(text.parse().ok()?), out),
+                    Ok(whole) => self.put(TableElement::Whole(whole), out),
+                    Err(_) => self.put(TableElement::Float(text.parse().ok()?), out),
                 }
             }
-            (_, Element::Float(float)) if float.is_nan() => Some(KeyState::Missing),
-            (float, Element::Float(value)) if float.is_float() => {
+            (_, TableElement::Float(float)) if float.is_nan() => Some(KeyState::Missing),
+            (float, TableElement::Float(value)) if float.is_float() => {
                 put_float(float, value, out).then_some(KeyState::Given)
             }
-            (float, Element::Whole(whole)) if float.is_float() => {
+            (float, TableElement::Whole(whole)) if float.is_float() => {
                 let exact = whole.unsigned_abs() <= 1 << 53;
                 state(exact && put_float(float, float_of(whole), out))
             }
-            (_, Element::Float(value)) => {
+            (_, TableElement::Float(value)) => {
                 let whole = whole_of(value);
                 state(whole.is_some_and(|whole| put_whole(number, whole, out)))
             }
-            (_, Element::Whole(whole)) => state(put_whole(number, whole, out)),
-            (_, Element::Missing) => Some(KeyState::Missing),
+            (_, TableElement::Whole(whole)) => state(put_whole(number, whole, out)),
+            (_, TableElement::Missing) => Some(KeyState::Missing),
         }
     }
 }
@@ -443,7 +443,7 @@ pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
 
 /// The keys of a table, in the form in which the store has them.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct TableKeys {
     parts: Vec<KeyColumn>,
     width: usize,
     bytes: Vec<u8>,
@@ -478,7 +478,7 @@ pub(crate) fn lay(
     Ok(())
 }
 
-impl Keys {
+impl TableKeys {
     /// Brings the keys of a table to the form of the store.
     ///
     /// # Cost
@@ -623,7 +623,7 @@ pub(crate) fn listed(all: impl ExactSizeIterator<Item = String>) -> String {
 
 /// The values that rows of a table have, to be handed out in another order.
 #[derive(Debug)]
-pub(crate) enum Given<'v> {
+pub(crate) enum TableValues<'v> {
     Numbers {
         number: NumberType,
         bytes: std::borrow::Cow<'v, [u8]>,
@@ -633,7 +633,7 @@ pub(crate) enum Given<'v> {
     Texts(&'v [Option<String>]),
 }
 
-impl<'v> Given<'v> {
+impl<'v> TableValues<'v> {
     /// Values of so many a row.
     pub(crate) fn new(values: &'v Values<'_>, channels: usize) -> Result<Self, WriteError> {
         if let Values::Text(texts) = values {
@@ -673,7 +673,7 @@ impl<'v> Given<'v> {
     pub(crate) fn take(
         &self,
         rows: impl Iterator<Item = Option<usize>>,
-        other: Option<&Given<'_>>,
+        other: Option<&TableValues<'_>>,
     ) -> Result<Values<'static>, WriteError> {
         match self {
             Self::Numbers {
@@ -698,7 +698,7 @@ impl<'v> Given<'v> {
                 for row in rows {
                     let one = match (row, other) {
                         (Some(row), _) => texts.get(row),
-                        (None, Some(Given::Texts(other))) => other.first(),
+                        (None, Some(TableValues::Texts(other))) => other.first(),
                         (None, _) => None,
                     };
                     all.push(one.or_bug("a row without a value")?.clone());
@@ -717,14 +717,14 @@ mod tests {
 
     use super::*;
 
-    fn keys(column: ArrayRef, coding: Coding) -> Keys {
+    fn keys(column: ArrayRef, coding: Coding) -> TableKeys {
         let rows = column.len();
         let part = KeyColumn {
             name: "k".to_owned(),
             columns: vec![column],
             coding,
         };
-        Keys::new(vec![part], rows).unwrap()
+        TableKeys::new(vec![part], rows).unwrap()
     }
 
     #[test]
@@ -769,15 +769,15 @@ mod tests {
             columns: vec![text],
             coding: Coding::Number(NumberType::I32),
         };
-        assert!(Keys::new(vec![part], 1).is_err());
+        assert!(TableKeys::new(vec![part], 1).is_err());
     }
 
     #[test]
     fn values_are_handed_out_in_another_order() {
         let values = Values::from(vec![1_i16, 2, 3, 4]);
-        let given = Given::new(&values, 2).unwrap();
+        let given = TableValues::new(&values, 2).unwrap();
         let fill = Values::from(vec![9_i16, 9]);
-        let fill = Given::new(&fill, 2).unwrap();
+        let fill = TableValues::new(&fill, 2).unwrap();
         let taken = given.take([Some(1), None, Some(0)].into_iter(), Some(&fill));
         assert_eq!(taken.unwrap(), Values::from(vec![3_i16, 4, 9, 9, 1, 2]));
         assert!(given.take([None].into_iter(), None).is_err());

@@ -8,8 +8,8 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use super::append::{add_fragment, insert};
 use super::links::records_near;
 use super::ops::Spot;
-use super::rows::Rows;
-use super::state::{Block, State};
+use super::rows::VertexRows;
+use super::state::{EditState, FragmentAt};
 use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{At, Edit};
 use zvf_encode::error::{OrBug, narrow, to_index};
@@ -119,9 +119,9 @@ impl Edit {
     async fn owners(
         &mut self,
         spots: &[Spot],
-    ) -> Result<BTreeMap<usize, BTreeSet<Block>>, WriteError> {
-        let wanted: BTreeSet<Block> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
-        let mut owners: BTreeMap<usize, BTreeSet<Block>> = BTreeMap::new();
+    ) -> Result<BTreeMap<usize, BTreeSet<FragmentAt>>, WriteError> {
+        let wanted: BTreeSet<FragmentAt> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
+        let mut owners: BTreeMap<usize, BTreeSet<FragmentAt>> = BTreeMap::new();
         let Some(index) = &mut self.index else {
             return Ok(owners);
         };
@@ -163,7 +163,7 @@ impl Edit {
     ) -> Result<(), WriteError> {
         for (owner, touched) in self.owners(leaving).await? {
             let blocks = self.blocks(owner);
-            let mut chain = Chain::with_capacity(blocks.len());
+            let mut chain = RejoinedChain::with_capacity(blocks.len());
             for block in blocks {
                 if !touched.contains(&block) {
                     chain.push_block(&mut self.state, block).await?;
@@ -240,12 +240,12 @@ impl Edit {
     }
 
     /// The fragments of an object that was read.
-    fn blocks(&self, row: usize) -> Vec<Block> {
+    fn blocks(&self, row: usize) -> Vec<FragmentAt> {
         let index = self.index.as_ref();
         index.map_or(Vec::new(), |index| index.blocks(row).to_vec())
     }
 
-    fn set_blocks(&mut self, row: usize, blocks: Vec<Block>) {
+    fn set_blocks(&mut self, row: usize, blocks: Vec<FragmentAt>) {
         if let Some(index) = &mut self.index {
             index.set(row, blocks);
         }
@@ -262,7 +262,7 @@ impl Edit {
         let left = left.collect::<Result<BTreeSet<Vertex>, _>>()?;
         for (owner, from) in owners {
             let mut blocks = self.blocks(owner);
-            let mut gone = Rows::default();
+            let mut gone = VertexRows::default();
             for block in from {
                 let mut rows = self.state.take_fragment(block)?;
                 gone.append(rows.take_out(|name| !left.contains(&name))?)?;
@@ -274,7 +274,7 @@ impl Edit {
             for (name, bytes) in gone.iter() {
                 let to = moving.get(&name).copied();
                 let to = to.or_bug("a row that leaves for no chunk")?;
-                let row = Rows::of(name, bytes);
+                let row = VertexRows::of(name, bytes);
                 match blocks.iter().rev().find(|block| block.0 == to).copied() {
                     Some(block) => self.state.extend_fragment(block, row)?,
                     None => {
@@ -294,11 +294,11 @@ impl Edit {
         spots: &[Spot],
         moving: &HashMap<Vertex, u32>,
     ) -> Result<(), WriteError> {
-        let from: BTreeSet<Block> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
-        let mut gone: Vec<(Rows, Block)> = Vec::new();
+        let from: BTreeSet<FragmentAt> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
+        let mut gone: Vec<(VertexRows, FragmentAt)> = Vec::new();
         for block in from {
             let fragment = self.state.fragment(block)?.clone();
-            let mut stay = Rows::default();
+            let mut stay = VertexRows::default();
             for (name, bytes) in fragment.iter() {
                 let target = match moving.get(&name) {
                     Some(&to) => self.bin(bytes, to)?,
@@ -307,7 +307,7 @@ impl Edit {
                 if target == block {
                     stay.push(name, [bytes])?;
                 } else {
-                    gone.push((Rows::of(name, bytes), target));
+                    gone.push((VertexRows::of(name, bytes), target));
                 }
             }
             if stay.len() != fragment.len() {
@@ -320,7 +320,7 @@ impl Edit {
             chunk.moved = true;
             if chunk.fragments.is_empty() {
                 let count = to_index("bins", bins.iter().product::<u64>())?;
-                chunk.fragments.resize(count, Rows::default());
+                chunk.fragments.resize(count, VertexRows::default());
             }
             self.state.extend_fragment((slot, bin), row)?;
         }
@@ -334,7 +334,7 @@ impl Edit {
     }
 
     /// The fragment that a point belongs to in a chunk.
-    fn bin(&self, row: &[u8], slot: u32) -> Result<Block, WriteError> {
+    fn bin(&self, row: &[u8], slot: u32) -> Result<FragmentAt, WriteError> {
         let bins = self.bins()?;
         let count = self
             .state
@@ -361,24 +361,24 @@ impl Edit {
 
 /// The parts of a fragment of chunk `own` by where their rows go: chunk, and rows.
 fn runs(
-    rows: &Rows,
+    rows: &VertexRows,
     own: u32,
     moving: &HashMap<Vertex, u32>,
-) -> Result<Vec<(u32, Rows)>, WriteError> {
-    let mut runs: Vec<(u32, Rows)> = Vec::new();
+) -> Result<Vec<(u32, VertexRows)>, WriteError> {
+    let mut runs: Vec<(u32, VertexRows)> = Vec::new();
     for (name, bytes) in rows.iter() {
         let to = moving.get(&name).copied().unwrap_or(own);
         match runs.last_mut() {
             Some((last, run)) if *last == to => run.push(name, [bytes])?,
-            _ => runs.push((to, Rows::of(name, bytes))),
+            _ => runs.push((to, VertexRows::of(name, bytes))),
         }
     }
     Ok(runs)
 }
 
 /// The same rows under new names: no link is theirs any more.
-fn renamed(state: &mut State, rows: &Rows) -> Result<Rows, WriteError> {
-    let mut new = Rows::with_capacity(rows.len(), rows.width());
+fn renamed(state: &mut EditState, rows: &VertexRows) -> Result<VertexRows, WriteError> {
+    let mut new = VertexRows::with_capacity(rows.len(), rows.width());
     for (_, bytes) in rows.iter() {
         new.push(state.fresh()?, [bytes])?;
     }
@@ -387,13 +387,13 @@ fn renamed(state: &mut State, rows: &Rows) -> Result<Rows, WriteError> {
 
 /// A chain that is put together again.
 #[derive(Debug)]
-struct Chain {
-    blocks: Vec<Block>,
+struct RejoinedChain {
+    blocks: Vec<FragmentAt>,
     /// Whether the last vertex so far is one that left its chunk.
     left: bool,
 }
 
-impl Chain {
+impl RejoinedChain {
     fn with_capacity(blocks: usize) -> Self {
         Self {
             blocks: Vec::with_capacity(blocks),
@@ -402,7 +402,10 @@ impl Chain {
     }
 
     /// The last fragment with rows so far, and its last vertex.
-    async fn last(&self, state: &mut State) -> Result<Option<(Block, Vertex)>, WriteError> {
+    async fn last(
+        &self,
+        state: &mut EditState,
+    ) -> Result<Option<(FragmentAt, Vertex)>, WriteError> {
         for &block in self.blocks.iter().rev() {
             state.load([block.0]).await?;
             if let Some(&last) = state.fragment(block)?.names().last() {
@@ -413,7 +416,11 @@ impl Chain {
     }
 
     /// A fragment that keeps its rows, unless they join those before it.
-    async fn push_block(&mut self, state: &mut State, block: Block) -> Result<(), WriteError> {
+    async fn push_block(
+        &mut self,
+        state: &mut EditState,
+        block: FragmentAt,
+    ) -> Result<(), WriteError> {
         if !self.left {
             self.blocks.push(block);
             return Ok(());
@@ -439,10 +446,10 @@ impl Chain {
     /// Rows of a fragment that is cut: they go to chunk `to`, and into the fragment `home` if there is one.
     async fn push_rows(
         &mut self,
-        state: &mut State,
+        state: &mut EditState,
         (to, leaves): (u32, bool),
-        rows: Rows,
-        home: Option<Block>,
+        rows: VertexRows,
+        home: Option<FragmentAt>,
     ) -> Result<(), WriteError> {
         let before = if self.left || leaves {
             self.last(state).await?

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::state::{Block, Chunk, State};
+use super::state::{EditState, EditedChunk, FragmentAt};
 use super::{At, Edit};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, Values, WriteError};
@@ -20,14 +20,14 @@ pub(super) type Spot = (u32, u32, usize);
 
 /// Fragments one after another, to find rows by their position among all.
 #[derive(Debug, Default)]
-struct Sequence {
+struct FragmentSequence {
     /// Number of the first row, of fragments with rows.
-    blocks: Vec<(u64, Block)>,
+    blocks: Vec<(u64, FragmentAt)>,
     len: u64,
 }
 
-impl Sequence {
-    fn push(&mut self, block: Block, count: usize) {
+impl FragmentSequence {
+    fn push(&mut self, block: FragmentAt, count: usize) {
         if count > 0 {
             self.blocks.push((self.len, block));
             self.len += wide(count);
@@ -97,7 +97,7 @@ impl Edit {
         }
         self.state.load(gone.iter().map(|(slot, _)| *slot)).await?;
         for (slot, rows) in gone {
-            let before = self.state.chunk(slot).map_or(0, Chunk::count);
+            let before = self.state.chunk(slot).map_or(0, EditedChunk::count);
             if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
                 let place = format!("row {row} of chunk {:?}", self.state.coord(slot)?);
                 return Err(WriteError::input(
@@ -127,7 +127,7 @@ impl Edit {
             At::Rows(rows) => {
                 let slots = self.state.all_slots()?;
                 self.state.measure(slots.iter().copied()).await?;
-                let mut all = Sequence::default();
+                let mut all = FragmentSequence::default();
                 for slot in slots {
                     for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
                         all.push((slot, fragment), count);
@@ -174,7 +174,8 @@ impl Edit {
     ) -> Result<Vec<Option<Spot>>, WriteError> {
         let ids: BTreeSet<i64> = places.iter().flatten().map(|(id, _)| *id).collect();
         let ids = ids.into_iter().collect();
-        let objects: HashMap<i64, Sequence> = self.sequences(ids).await?.into_iter().collect();
+        let objects: HashMap<i64, FragmentSequence> =
+            self.sequences(ids).await?.into_iter().collect();
         let spot = |place: &Option<(i64, u64)>| {
             let (id, at) = (*place)?;
             objects.get(&id)?.spot(at)
@@ -209,7 +210,10 @@ impl Edit {
     }
 
     /// The fragments of objects, without reading chunks; nothing for those that do not exist.
-    async fn sequences(&mut self, ids: Vec<i64>) -> Result<Vec<(i64, Sequence)>, WriteError> {
+    async fn sequences(
+        &mut self,
+        ids: Vec<i64>,
+    ) -> Result<Vec<(i64, FragmentSequence)>, WriteError> {
         let index = self.index.as_mut().ok_or_else(no_objects)?;
         let live = ids.into_iter().filter(|id| !index.deleted.contains(id));
         let rows: Vec<(i64, usize)> = live.filter_map(|id| Some((id, index.row(id)?))).collect();
@@ -218,7 +222,7 @@ impl Edit {
         self.state.measure(index.slots(&all)).await?;
         let mut objects = Vec::with_capacity(rows.len());
         for (id, row) in rows {
-            let mut of_one = Sequence::default();
+            let mut of_one = FragmentSequence::default();
             for &block in index.blocks(row) {
                 of_one.push(block, self.state.fragment_len(block)?);
             }
@@ -310,7 +314,7 @@ pub(super) fn unfit(of: &str, spec: &AttributeSpec, found: String, rows: usize) 
     WriteError::input(format!("{of} {}", spec.name), found, expected)
 }
 
-impl State {
+impl EditState {
     /// Slots of chunks that change, by what changes.
     pub(super) fn touched(&self) -> (BTreeSet<u32>, BTreeSet<u32>) {
         let (mut moved, mut changed) = (BTreeSet::new(), BTreeSet::new());

@@ -10,9 +10,9 @@ use zvf_store::{CellWant, ChunkCoord, VertexAttribute};
 
 use super::Edit;
 use super::grid::GridEdit;
-use super::index::Index;
+use super::index::EditedIndex;
 use super::ops::no_objects;
-use super::state::State;
+use super::state::EditState;
 use zvf_encode::WriteError;
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::OrBug;
@@ -23,11 +23,11 @@ use zvf_encode::level::owners::{self, enter, is_distinct, payload};
 type ByChunk = BTreeMap<u32, Vec<i64>>;
 
 /// Whether the level has an owner column, true or not; not one of plain ids, which another writer stores by the same name.
-pub(super) fn is_there(state: &State) -> bool {
+pub(super) fn is_there(state: &EditState) -> bool {
     column_of(state).is_some()
 }
 
-fn column_of(state: &State) -> Option<&VertexAttribute> {
+fn column_of(state: &EditState) -> Option<&VertexAttribute> {
     let all = state.level.fragment_attributes();
     all.iter().find(|one| is_owner_column(one))
 }
@@ -99,7 +99,7 @@ pub(super) async fn place(
 }
 
 /// The owners of chunks with changes, from a column that agrees with the manifests. `None` if the column does not.
-async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, WriteError> {
+async fn kept(state: &mut EditState, index: &EditedIndex) -> Result<Option<ByChunk>, WriteError> {
     let changed: HashSet<i64> = index.ids_of_changed().collect();
     let mut named: HashMap<u32, Vec<(u32, i64)>> = HashMap::new();
     let mut slots: BTreeSet<u32> = index.left.clone();
@@ -168,7 +168,7 @@ async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, Write
 }
 
 /// The owners of all chunks, by the manifests.
-async fn made(state: &mut State, index: &mut Index) -> Result<ByChunk, WriteError> {
+async fn made(state: &mut EditState, index: &mut EditedIndex) -> Result<ByChunk, WriteError> {
     let all: BTreeSet<usize> = (0..index.ids.len()).collect();
     index.peek(state, &all).await?;
     let mut owners = ByChunk::new();

@@ -82,7 +82,7 @@ pub fn replace_documents<'a>(
     options: &'a WriteOptions,
 ) -> BoxFuture<'a, Result<(), WriteError>> {
     Box::pin(async move {
-        let places = Places::new(address, backup, options);
+        let places = StoreAndBackup::new(address, backup, options);
         blocking(move || {
             check_keys(&changes)?;
             let (target, kept) = (places.target()?, places.kept()?);
@@ -106,7 +106,7 @@ pub fn restore_documents<'a>(
     options: &'a WriteOptions,
 ) -> BoxFuture<'a, Result<usize, WriteError>> {
     Box::pin(async move {
-        let places = Places::new(address, backup, options);
+        let places = StoreAndBackup::new(address, backup, options);
         blocking(move || {
             let (target, kept) = (places.target()?, places.kept()?);
             let mut changes = Vec::new();
@@ -139,13 +139,13 @@ pub fn restore_documents<'a>(
 }
 
 /// Store and backup.
-struct Places {
+struct StoreAndBackup {
     address: String,
     backup: String,
     options: WriteOptions,
 }
 
-impl Places {
+impl StoreAndBackup {
     fn new(address: &str, backup: &str, options: &WriteOptions) -> Self {
         Self {
             address: address.to_owned(),
@@ -195,7 +195,11 @@ fn check_unchanged(
 }
 
 /// Keeps documents as they are and as they shall be.
-fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<(), WriteError> {
+fn keep(
+    kept: &Target,
+    changes: &[DocumentChange],
+    places: &StoreAndBackup,
+) -> Result<(), WriteError> {
     let keys: Vec<&str> = changes.iter().map(|one| one.key.as_str()).collect();
     let list = json!({
         "what": "documents of a Zarr Vectors store that were replaced; `zvf repair STORE --undo` puts them back",

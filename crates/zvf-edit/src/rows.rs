@@ -8,14 +8,14 @@ use zvf_encode::error::OrBug;
 
 /// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rows {
+pub(crate) struct VertexRows {
     names: Vec<Vertex>,
     bytes: Vec<u8>,
     /// Bytes of one row; 0 as long as there is none.
     width: usize,
 }
 
-impl Rows {
+impl VertexRows {
     /// Room for rows that are known to come, of a known width.
     pub(crate) fn with_capacity(rows: usize, width: usize) -> Self {
         Self {
@@ -167,11 +167,11 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::Rows;
+    use super::VertexRows;
     use zvf_encode::WriteError;
 
-    fn rows() -> Result<Rows, WriteError> {
-        let mut rows = Rows::with_capacity(2, 3);
+    fn rows() -> Result<VertexRows, WriteError> {
+        let mut rows = VertexRows::with_capacity(2, 3);
         rows.push(7, [&b"ab"[..], b"c"])?;
         rows.push(9, [&b"def"[..]])?;
         Ok(rows)
@@ -196,7 +196,7 @@ mod tests {
             assert!(matches!(done, Err(WriteError::Bug { .. })), "{done:?}");
         };
         fails(rows()?.push(1, [&b"ab"[..]]));
-        fails(rows()?.append(Rows::of(1, b"ab")));
+        fails(rows()?.append(VertexRows::of(1, b"ab")));
         fails(rows()?.set(2, &(0..1), b"x"));
         fails(rows()?.set(0, &(2..4), b"xy"));
         fails(rows()?.set(0, &(0..2), b"x"));

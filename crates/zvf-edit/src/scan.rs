@@ -8,7 +8,7 @@ use zvf_store::GridArray;
 
 use super::Edit;
 use super::matching::lay;
-use super::state::Block;
+use super::state::FragmentAt;
 use zvf_encode::batches::row_size;
 use zvf_encode::error::OrBug;
 use zvf_encode::{NumberType, WriteError};
@@ -19,7 +19,7 @@ const BATCH: usize = 32;
 
 /// Where the store has a part of a vertex's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum KeySource {
     Position,
     /// By its number in the specification.
     Attribute(usize),
@@ -31,12 +31,12 @@ pub(super) enum Stored {
 
 impl Edit {
     /// Number type and bytes of a part of a key.
-    fn part(&self, stored: Stored) -> Result<(NumberType, usize), WriteError> {
+    fn part(&self, stored: KeySource) -> Result<(NumberType, usize), WriteError> {
         let spec = &self.state.spec;
         Ok(match stored {
-            Stored::Position => (spec.positions, spec.positions.size() * spec.dims()),
-            Stored::Owner | Stored::Rank => (NumberType::I64, 8),
-            Stored::Attribute(at) => {
+            KeySource::Position => (spec.positions, spec.positions.size() * spec.dims()),
+            KeySource::Owner | KeySource::Rank => (NumberType::I64, 8),
+            KeySource::Attribute(at) => {
                 let one = spec.vertex_attributes.get(at).or_bug("no such attribute")?;
                 let number = one.values.number().or_bug("texts without codes")?;
                 (number, row_size(one))
@@ -58,7 +58,7 @@ impl Edit {
     }
 
     /// The object of each fragment.
-    async fn fragment_owners(&mut self) -> Result<HashMap<Block, i64>, WriteError> {
+    async fn fragment_owners(&mut self) -> Result<HashMap<FragmentAt, i64>, WriteError> {
         let Some(index) = &mut self.index else {
             return Ok(HashMap::new());
         };
@@ -75,18 +75,18 @@ impl Edit {
     /// chunks are not read. A vertex has no key if it lacks an object that is a part of the key, or if its key contains NaN.
     ///
     /// # Cost
-    /// Reads the cells of the parts, and the fragment indexes; memory for 32 chunks of them. With [`Stored::Owner`] also all manifests, which
+    /// Reads the cells of the parts, and the fragment indexes; memory for 32 chunks of them. With [`KeySource::Owner`] also all manifests, which
     /// are held.
     ///
     /// # Errors
     /// I/O; malformed cells. As `take`.
     pub(super) async fn scan(
         &mut self,
-        parts: &[Stored],
+        parts: &[KeySource],
         only: Option<&[u64]>,
         mut take: impl FnMut(u64, &[u8]) -> Result<(), WriteError> + Send,
     ) -> Result<(), WriteError> {
-        let owners = match parts.contains(&Stored::Owner) {
+        let owners = match parts.contains(&KeySource::Owner) {
             true => self.fragment_owners().await?,
             false => HashMap::new(),
         };
@@ -109,12 +109,12 @@ impl Edit {
         let mut arrays: Vec<&Arc<GridArray>> = Vec::new();
         for part in parts {
             match part {
-                Stored::Position => arrays.push(level.vertices()),
+                KeySource::Position => arrays.push(level.vertices()),
                 // This edit added attributes that the level does not know; it holds all chunks then.
-                Stored::Attribute(at) => {
+                KeySource::Attribute(at) => {
                     arrays.extend(level.vertex_attributes().get(*at).map(|one| &one.array));
                 }
-                Stored::Owner | Stored::Rank => {}
+                KeySource::Owner | KeySource::Rank => {}
             }
         }
         for some in slots.chunks(BATCH) {
@@ -139,10 +139,10 @@ impl Edit {
     /// The keys of one chunk, which is in memory unless it has `cells`.
     fn keys_of_chunk(
         &self,
-        parts: &[Stored],
+        parts: &[KeySource],
         (first, slot): (u64, u32),
         cells: Option<Vec<Option<Bytes>>>,
-        owners: &HashMap<Block, i64>,
+        owners: &HashMap<FragmentAt, i64>,
         take: &mut impl FnMut(u64, &[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         let sizes = self.state.sizes(slot);
@@ -153,7 +153,7 @@ impl Edit {
         for part in parts {
             let (number, width) = self.part(*part)?;
             let column = match part {
-                Stored::Owner => {
+                KeySource::Owner => {
                     let mut ids = Vec::with_capacity(count * 8);
                     for (fragment, size) in (0_u32..).zip(&sizes) {
                         let id = owners.get(&(slot, fragment));
@@ -164,18 +164,18 @@ impl Edit {
                     }
                     ids
                 }
-                Stored::Rank => {
+                KeySource::Rank => {
                     let rank = self.state.lead(slot)?.or_bug("a chunk without a value")?;
                     rank.to_le_bytes().repeat(count)
                 }
-                Stored::Position | Stored::Attribute(_) => match &mut cells {
+                KeySource::Position | KeySource::Attribute(_) => match &mut cells {
                     Some(cells) => {
                         let cell = cells.next().or_bug("fewer cells than arrays")?;
                         cell.unwrap_or_default().to_vec()
                     }
                     None => {
                         let at = match part {
-                            Stored::Attribute(at) => at + 1,
+                            KeySource::Attribute(at) => at + 1,
                             _ => 0,
                         };
                         let chunk = self.state.chunk(slot).or_bug("a chunk without cells")?;
@@ -185,7 +185,7 @@ impl Edit {
             };
             if column.len() != count * width {
                 let path = match part {
-                    Stored::Attribute(at) => {
+                    KeySource::Attribute(at) => {
                         let one = self.state.spec.vertex_attributes.get(*at);
                         let name = one.map(|one| one.name.as_str()).unwrap_or_default();
                         format!("0/vertex_attributes/{name}")

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
-use super::rows::Rows;
+use super::rows::VertexRows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
 use zvf_encode::batches::{Corners, Keys, Layout};
 use zvf_encode::error::{OrBug, narrow, to_index};
@@ -21,8 +21,8 @@ const SPARE: u128 = 16 << 20;
 /// One chunk: fragments of rows. Their numbers never change, so that manifests stay right: a fragment that loses its
 /// rows stays as an empty one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Chunk {
-    pub(crate) fragments: Vec<Rows>,
+pub(crate) struct EditedChunk {
+    pub(crate) fragments: Vec<VertexRows>,
     /// Rows that are stored.
     pub(crate) before: usize,
     /// Whether rows came, went or changed places.
@@ -31,32 +31,32 @@ pub(crate) struct Chunk {
     pub(crate) changed: BTreeSet<usize>,
 }
 
-impl Chunk {
+impl EditedChunk {
     /// The vertices, row for row.
     pub(crate) fn names(&self) -> impl Iterator<Item = Vertex> {
-        self.fragments.iter().flat_map(Rows::names).copied()
+        self.fragments.iter().flat_map(VertexRows::names).copied()
     }
 
     /// How many rows there are.
     pub(crate) fn count(&self) -> usize {
-        self.fragments.iter().map(Rows::len).sum()
+        self.fragments.iter().map(VertexRows::len).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.fragments.iter().all(Rows::is_empty)
+        self.fragments.iter().all(VertexRows::is_empty)
     }
 }
 
 /// The new rows of vertices in chunks with changed rows: 8 bytes a row.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct NewRows {
     /// By chunk: the places of the rows that are stored there.
     stored: HashMap<u32, Vec<u64>>,
     /// By number.
     fresh: Vec<u64>,
 }
 
-impl Places {
+impl NewRows {
     /// No place: the vertex is gone.
     const GONE: u64 = u64::MAX;
 
@@ -88,11 +88,11 @@ impl Places {
 }
 
 /// A place among fragments: chunk and fragment.
-pub(crate) type Block = (u32, u32);
+pub(crate) type FragmentAt = (u32, u32);
 
 /// What an edit knows and changes.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct EditState {
     pub(crate) level: Level,
     pub(crate) spec: StoreSpec,
     /// The values that split chunks, if an attribute does, including those that this edit adds.
@@ -100,7 +100,7 @@ pub(crate) struct State {
     /// The byte ranges of a row: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
-    pub(crate) chunks: Vec<(ChunkCoord, Option<Chunk>)>,
+    pub(crate) chunks: Vec<(ChunkCoord, Option<EditedChunk>)>,
     /// Rows of the fragments of chunks for which nothing else was read.
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
@@ -115,7 +115,7 @@ pub(crate) struct State {
     budget: usize,
 }
 
-impl State {
+impl EditState {
     pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>, budget: usize) -> Self {
         let layout = Layout::new(&spec);
         let start = layout.position.start;
@@ -189,12 +189,12 @@ impl State {
     }
 
     /// A chunk that was read.
-    pub(crate) fn chunk(&self, slot: u32) -> Option<&Chunk> {
+    pub(crate) fn chunk(&self, slot: u32) -> Option<&EditedChunk> {
         self.chunks.get(index(slot))?.1.as_ref()
     }
 
     /// A chunk that was read, to be changed.
-    pub(crate) fn chunk_mut(&mut self, slot: u32) -> Result<&mut Chunk, WriteError> {
+    pub(crate) fn chunk_mut(&mut self, slot: u32) -> Result<&mut EditedChunk, WriteError> {
         let chunk = self
             .chunks
             .get_mut(index(slot))
@@ -203,7 +203,7 @@ impl State {
     }
 
     /// The rows of a fragment of a chunk that was read.
-    pub(crate) fn fragment(&self, block: Block) -> Result<&Rows, WriteError> {
+    pub(crate) fn fragment(&self, block: FragmentAt) -> Result<&VertexRows, WriteError> {
         let found = self
             .chunk(block.0)
             .and_then(|chunk| chunk.fragments.get(index(block.1)));
@@ -211,7 +211,7 @@ impl State {
     }
 
     /// The number of rows of a fragment in a chunk that was [measured](Self::measure).
-    pub(crate) fn fragment_len(&self, block: Block) -> Result<usize, WriteError> {
+    pub(crate) fn fragment_len(&self, block: FragmentAt) -> Result<usize, WriteError> {
         if self.chunk(block.0).is_some() {
             return Ok(self.fragment(block)?.len());
         }
@@ -224,7 +224,7 @@ impl State {
     /// Rows of each fragment of a chunk that was measured.
     pub(crate) fn sizes(&self, slot: u32) -> Vec<usize> {
         match self.chunk(slot) {
-            Some(chunk) => chunk.fragments.iter().map(Rows::len).collect(),
+            Some(chunk) => chunk.fragments.iter().map(VertexRows::len).collect(),
             None => {
                 let sizes = self.sizes.get(&slot).into_iter().flatten();
                 sizes.map(|size| index(*size)).collect()
@@ -233,7 +233,7 @@ impl State {
     }
 
     #[cold]
-    fn no_fragment(&self, block: Block) -> WriteError {
+    fn no_fragment(&self, block: FragmentAt) -> WriteError {
         let path = self
             .level
             .vertex_fragments()
@@ -250,12 +250,15 @@ impl State {
     }
 
     /// Takes all rows out of a fragment; it stays, empty.
-    pub(crate) fn take_fragment(&mut self, block: Block) -> Result<Rows, WriteError> {
+    pub(crate) fn take_fragment(&mut self, block: FragmentAt) -> Result<VertexRows, WriteError> {
         Ok(std::mem::take(self.fragment_mut(block)?))
     }
 
     /// A fragment of a chunk that was read, to change its rows.
-    pub(crate) fn fragment_mut(&mut self, block: Block) -> Result<&mut Rows, WriteError> {
+    pub(crate) fn fragment_mut(
+        &mut self,
+        block: FragmentAt,
+    ) -> Result<&mut VertexRows, WriteError> {
         self.fragment(block)?;
         let chunk = self.chunk_mut(block.0)?;
         chunk.moved = true;
@@ -264,7 +267,11 @@ impl State {
     }
 
     /// Appends rows to a fragment.
-    pub(crate) fn extend_fragment(&mut self, block: Block, rows: Rows) -> Result<(), WriteError> {
+    pub(crate) fn extend_fragment(
+        &mut self,
+        block: FragmentAt,
+        rows: VertexRows,
+    ) -> Result<(), WriteError> {
         self.fragment_mut(block)?.append(rows)
     }
 
@@ -365,7 +372,7 @@ impl State {
         }
         for slot in slots {
             if self.chunk(slot).is_none() {
-                self.keep(slot, Chunk::default())?;
+                self.keep(slot, EditedChunk::default())?;
             }
         }
         Ok(())
@@ -393,14 +400,14 @@ impl State {
         Err(WriteError::input("memory budget", found, expected))
     }
 
-    fn keep(&mut self, slot: u32, chunk: Chunk) -> Result<(), WriteError> {
+    fn keep(&mut self, slot: u32, chunk: EditedChunk) -> Result<(), WriteError> {
         self.sizes.remove(&slot);
         let place = self.chunks.get_mut(index(slot));
         place.or_bug(format_args!("no chunk {slot}"))?.1 = Some(chunk);
         Ok(())
     }
 
-    fn parse(&self, slot: u32, read: &DecodedChunk) -> Result<Chunk, WriteError> {
+    fn parse(&self, slot: u32, read: &DecodedChunk) -> Result<EditedChunk, WriteError> {
         let sizes = self.fragment_sizes(read)?;
         let count = index(read.rows);
         let attributes = read.columns.iter().zip(self.level.vertex_attributes());
@@ -422,7 +429,7 @@ impl State {
         let mut row = 0_u32;
         let mut fragments = Vec::with_capacity(sizes.len());
         for size in sizes {
-            let mut rows = Rows::with_capacity(index(size), width);
+            let mut rows = VertexRows::with_capacity(index(size), width);
             for _ in 0..size {
                 let columns = read.columns.iter().map(|values| values.as_ref()?.row(row));
                 let parts = std::iter::once(read.positions.row(row)).chain(columns);
@@ -432,10 +439,10 @@ impl State {
             }
             fragments.push(rows);
         }
-        Ok(Chunk {
+        Ok(EditedChunk {
             fragments,
             before: count,
-            ..Chunk::default()
+            ..EditedChunk::default()
         })
     }
 
@@ -460,15 +467,15 @@ impl State {
     }
 
     /// The current rows of the vertices of all chunks with moved rows.
-    pub(crate) fn places(&self) -> Result<Places, WriteError> {
-        let mut places = Places {
+    pub(crate) fn places(&self) -> Result<NewRows, WriteError> {
+        let mut places = NewRows {
             stored: HashMap::new(),
-            fresh: vec![Places::GONE; to_index("new vertices of an edit", self.fresh)?],
+            fresh: vec![NewRows::GONE; to_index("new vertices of an edit", self.fresh)?],
         };
-        let moved = |chunk: &Chunk| chunk.moved.then_some(chunk.before);
+        let moved = |chunk: &EditedChunk| chunk.moved.then_some(chunk.before);
         for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {
             if let Some(before) = chunk.as_ref().and_then(moved) {
-                places.stored.insert(slot, vec![Places::GONE; before]);
+                places.stored.insert(slot, vec![NewRows::GONE; before]);
             }
         }
         for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {
@@ -483,7 +490,7 @@ impl State {
     }
 
     /// Where a vertex is now; `None`: it is gone.
-    pub(crate) fn place(&self, places: &Places, vertex: Vertex) -> Option<(u32, u32)> {
+    pub(crate) fn place(&self, places: &NewRows, vertex: Vertex) -> Option<(u32, u32)> {
         if let Some(place) = places.get(vertex) {
             return Some(place);
         }
@@ -493,11 +500,11 @@ impl State {
     }
 
     /// The payload of a column of a chunk.
-    pub(crate) fn column(&self, chunk: &Chunk, at: usize) -> Result<Vec<u8>, WriteError> {
+    pub(crate) fn column(&self, chunk: &EditedChunk, at: usize) -> Result<Vec<u8>, WriteError> {
         let missing = || WriteError::bug(format!("a row without column {at}"));
         let range = self.columns.get(at).ok_or_else(missing)?;
         let mut column = Vec::with_capacity(chunk.count() * range.len());
-        for (_, row) in chunk.fragments.iter().flat_map(Rows::iter) {
+        for (_, row) in chunk.fragments.iter().flat_map(VertexRows::iter) {
             column.extend_from_slice(row.get(range.clone()).ok_or_else(missing)?);
         }
         Ok(column)
@@ -505,7 +512,10 @@ impl State {
 }
 
 /// The fragment index of a chunk.
-pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
+pub(crate) fn index_cell(chunk: &EditedChunk) -> Result<Vec<u8>, WriteError> {
     narrow("rows of one chunk", chunk.count())?;
-    fragment_index("vertex_fragments", chunk.fragments.iter().map(Rows::len))
+    fragment_index(
+        "vertex_fragments",
+        chunk.fragments.iter().map(VertexRows::len),
+    )
 }

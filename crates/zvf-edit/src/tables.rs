@@ -17,7 +17,7 @@ use zvf_format::int::wide;
 
 /// A table of one attribute of objects or groups, with a row for each of them.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct AttributeTable {
     pub(crate) spec: AttributeSpec,
     of: TableOf,
     /// As it is stored; none: it is new.
@@ -30,7 +30,7 @@ pub(crate) struct Table {
     changed: BTreeSet<usize>,
 }
 
-impl Table {
+impl AttributeTable {
     /// Reads a table.
     pub(crate) async fn read(
         array: &TypedArray,
@@ -300,4 +300,4 @@ fn keeps(doc: &ArrayDoc, typed: &Typed) -> bool {
 }
 
 /// Tables by name.
-pub(crate) type Tables = BTreeMap<String, Table>;
+pub(crate) type AttributeTables = BTreeMap<String, AttributeTable>;

@@ -10,7 +10,7 @@ use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError};
 use zvf_meta::Axis;
 
-use super::matching::{Coding, Element, Given, KeyState, each};
+use super::matching::{Coding, KeyState, TableElement, TableValues, each};
 
 /// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute
 /// has that name, or by its number. If `loose`, also `x`, `y` and `z` if no axis has one of these names. Nothing if one is missing.
@@ -109,7 +109,7 @@ pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
 pub(crate) fn fitted(
     table: &RecordBatch,
     one: &AttributeSpec,
-    fill: Option<&Given<'_>>,
+    fill: Option<&TableValues<'_>>,
 ) -> Result<Values<'static>, WriteError> {
     let name = &one.name;
     let columns = attribute(table, name);
@@ -127,7 +127,7 @@ pub(crate) fn fitted(
     let Some(number) = one.values.number() else {
         let mut texts = Vec::with_capacity(table.num_rows());
         let none = match fill {
-            Some(Given::Texts(texts)) => texts.first().cloned().flatten(),
+            Some(TableValues::Texts(texts)) => texts.first().cloned().flatten(),
             _ => None,
         };
         for column in &columns {
@@ -140,7 +140,7 @@ pub(crate) fn fitted(
     };
     let (size, all) = (number.size(), width(&columns)?);
     let fill = match fill {
-        Some(Given::Numbers { bytes, .. }) => bytes.get(..size),
+        Some(TableValues::Numbers { bytes, .. }) => bytes.get(..size),
         _ => None,
     };
     let mut bytes = vec![0; table.num_rows() * all * size];
@@ -151,7 +151,7 @@ pub(crate) fn fitted(
             let row = at.checked_div(numbers).or_bug("a list of nothing")?;
             let start = (row * all + offset + at % numbers) * size;
             let out = bytes.get_mut(start..start + size).or_bug("a value")?;
-            let missing = matches!(element, Element::Missing);
+            let missing = matches!(element, TableElement::Missing);
             match (missing, fill, number.nan()) {
                 (true, Some(fill), _) => out.copy_from_slice(fill),
                 (true, None, Some(nan)) => out.copy_from_slice(&nan),
@@ -174,8 +174,8 @@ pub(crate) fn fitted(
 }
 
 /// Writes a float for floats as it is, NaN and both zeros too; `false`: it is another value.
-fn put_float(element: Element<'_>, number: NumberType, out: &mut [u8]) -> bool {
-    let Element::Float(value) = element else {
+fn put_float(element: TableElement<'_>, number: NumberType, out: &mut [u8]) -> bool {
+    let TableElement::Float(value) = element else {
         return false;
     };
     let value = Values::from(vec![value]);
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn values_that_the_type_does_not_hold_are_refused() {
         let seven = Values::from(vec![7_u8]);
-        let fill = Given::new(&seven, 1).unwrap();
+        let fill = TableValues::new(&seven, 1).unwrap();
         let one = AttributeSpec::number("n", NumberType::U8);
         let fits = table(&[("n", [None, Some(255)])]);
         let found = fitted(&fits, &one, Some(&fill)).unwrap();

@@ -10,10 +10,10 @@ use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
 use zvf_store::{GridArray, Need, ObjectIndex, Store};
 
-use super::commit::{Plan, make};
+use super::commit::{CommitPlan, make};
 use super::documents::{document_at, index_doc};
 use super::grid::{cells_of, document_of, packing};
-use super::index::{Index, manifest_layout, table_of_ids};
+use super::index::{EditedIndex, manifest_layout, table_of_ids};
 use super::{Edit, EditSummary};
 use zvf_codec::Compression;
 use zvf_encode::error::to_index;
@@ -238,7 +238,7 @@ fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
 }
 
 /// Works out the store without the rows of deleted objects; `None` if there are none.
-async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
+async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteError> {
     let Some(index) = &mut edit.index else {
         return Ok(None);
     };
@@ -328,7 +328,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         old.extend(keys);
     }
     store.verify(edit.state.level.next_round()).await?;
-    let plan = Plan {
+    let plan = CommitPlan {
         arrays: Vec::new(),
         objects,
         old,
@@ -343,7 +343,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
 
 /// All manifests except those of some rows, and their document.
 async fn all_manifests(
-    index: &Index,
+    index: &EditedIndex,
     doc: &ArrayDoc,
     gone: &BTreeSet<usize>,
     round: u32,

@@ -8,11 +8,11 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,
-    row_major,
+    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
+    not_a_key, row_major,
 };
-use crate::link_values::{Ends, Found};
-use crate::matching::{Coding, Keys, Matching, Scope, listed, normalize, show};
+use crate::link_values::{FoundLink, LinkEndColumns};
+use crate::matching::{AttributeScope, Coding, Matching, TableKeys, listed, normalize, show};
 use crate::{Edit, tabular};
 
 /// The number type of an attribute of links, and its bytes in a row of all of them.
@@ -40,8 +40,8 @@ impl Edit {
         table: &RecordBatch,
         how: &Matching,
         whole: bool,
-    ) -> Result<(Pairs, Vec<Found>), WriteError> {
-        exclusive(Scope::Link, how)?;
+    ) -> Result<(PairedRows, Vec<FoundLink>), WriteError> {
+        exclusive(AttributeScope::Link, how)?;
         let rows = table.num_rows();
         let ends = match how.key.is_empty() {
             true => self.ends(table).await?,
@@ -91,7 +91,8 @@ impl Edit {
                 let found = found.filter_map(|(row, at)| Some((wide((*at)?), row)));
                 let found: Vec<(u64, usize)> = found.collect();
                 let of = if whole { of } else { wide(found.len()) };
-                let mut pairs = Pairs::new(found, Scope::Link, (by, of), |_, _| false)?;
+                let mut pairs =
+                    PairedRows::new(found, AttributeScope::Link, (by, of), |_, _| false)?;
                 pairs.matched.ignored = ignored;
                 pairs
             }
@@ -113,12 +114,12 @@ impl Edit {
                         search.take(wide(at), &key)?;
                     }
                 }
-                search.finish(Scope::Link, false, of, how)?
+                search.finish(AttributeScope::Link, false, of, how)?
             }
-            None if how.by_order => in_order(Scope::Link, rows, of)?,
-            None => return Err(no_way(Scope::Link, rows)),
+            None if how.by_order => in_order(AttributeScope::Link, rows, of)?,
+            None => return Err(no_way(AttributeScope::Link, rows)),
         };
-        let mut all: Vec<Option<Found>> = all.into_iter().map(Some).collect();
+        let mut all: Vec<Option<FoundLink>> = all.into_iter().map(Some).collect();
         let mut found = Vec::with_capacity(pairs.rows.len());
         for row in &pairs.rows {
             let one = all.get_mut(to_index("links", *row)?).and_then(Option::take);
@@ -132,7 +133,7 @@ impl Edit {
         &self,
         table: &RecordBatch,
         how: &Matching,
-    ) -> Result<(Keys, Vec<StoredField>), WriteError> {
+    ) -> Result<(TableKeys, Vec<StoredField>), WriteError> {
         let attributes = &self.state.spec.links.attributes;
         let (mut columns, mut ranges) = (Vec::new(), Vec::new());
         for name in &how.key {
@@ -147,7 +148,7 @@ impl Edit {
             }
             let Some((one, range)) = part else {
                 let known: Vec<&str> = attributes.iter().map(|one| one.name.as_str()).collect();
-                return Err(not_a_key(Scope::Link, name, &known));
+                return Err(not_a_key(AttributeScope::Link, name, &known));
             };
             let number = one.values.number().or_bug("links with texts")?;
             columns.push(key_column(
@@ -158,12 +159,15 @@ impl Edit {
             )?);
             ranges.push((number, range));
         }
-        let keys = Keys::new(columns, table.num_rows())?.checked(|_, _| false)?;
+        let keys = TableKeys::new(columns, table.num_rows())?.checked(|_, _| false)?;
         Ok((keys, ranges))
     }
 
     /// The ends of links in a table, one link after another, with the name of their column; `None`: it has none.
-    async fn ends(&mut self, table: &RecordBatch) -> Result<Option<(String, Ends)>, WriteError> {
+    async fn ends(
+        &mut self,
+        table: &RecordBatch,
+    ) -> Result<Option<(String, LinkEndColumns)>, WriteError> {
         let width = self.state.spec.links.width;
         let count = table.num_rows();
         // As `zvf links` writes them.
@@ -177,7 +181,7 @@ impl Edit {
             let chunks = row_major("chunks", &chunks, count)?;
             let rows = row_major("rows", &rows, count)?;
             let ends = self.at_chunks(&chunks, &rows).await?;
-            let ends = Ends { ids: None, ends };
+            let ends = LinkEndColumns { ids: None, ends };
             return Ok(Some(("rows".to_owned(), ends)));
         }
         for by in ["vertices", "vertex"] {
@@ -204,7 +208,7 @@ impl Edit {
                 }
                 _ => None,
             };
-            let ends = Ends { ids, ends };
+            let ends = LinkEndColumns { ids, ends };
             return Ok(Some((by.to_owned(), ends)));
         }
         Ok(None)

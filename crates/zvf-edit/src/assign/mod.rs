@@ -7,7 +7,9 @@ mod vertices;
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
-use super::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed};
+use super::matching::{
+    AttributeScope, Coding, KeyColumn, KeyState, Matching, TableKeys, TableValues, listed,
+};
 use super::{Edit, tabular};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
@@ -22,7 +24,7 @@ const WAYS: &str = "a column with a different value for each vertex (--key COLUM
 #[non_exhaustive]
 pub struct SetAttribute {
     /// The owner of the attribute: vertices, objects or links.
-    pub scope: Scope,
+    pub scope: AttributeScope,
     /// Its name.
     pub name: String,
     /// How the rows of the table find theirs.
@@ -37,7 +39,7 @@ pub struct SetAttribute {
 impl SetAttribute {
     /// Values of an existing attribute, by columns of the table.
     #[must_use]
-    pub fn new(scope: Scope, name: impl Into<String>) -> Self {
+    pub fn new(scope: AttributeScope, name: impl Into<String>) -> Self {
         Self {
             scope,
             name: name.into(),
@@ -68,7 +70,7 @@ impl SetAttribute {
     pub fn with_type(self, type_: &str, channels: usize) -> Result<Self, WriteError> {
         let name = self.name.clone();
         let spec = match (type_, self.scope) {
-            ("text", Scope::Object) => AttributeSpec::text(name),
+            ("text", AttributeScope::Object) => AttributeSpec::text(name),
             ("text", _) => AttributeSpec::category(name),
             _ => {
                 let expected = "text or a number type such as float32";
@@ -132,7 +134,7 @@ impl Matched {
 
 /// Rows of the store with their rows of the table.
 #[derive(Debug)]
-struct Pairs {
+struct PairedRows {
     /// Rows of the store, ascending, each once.
     rows: Vec<u64>,
     /// The row of the table of each.
@@ -140,14 +142,14 @@ struct Pairs {
     matched: Matched,
 }
 
-impl Pairs {
+impl PairedRows {
     /// Sorts pairs; each row of the store gets one row of the table.
     ///
     /// # Errors
     /// Misuse: a row of the store that has several rows of the table, which are not the `same`.
     fn new(
         mut pairs: Vec<(u64, usize)>,
-        scope: Scope,
+        scope: AttributeScope,
         (by, of): (String, u64),
         same: impl Fn(usize, usize) -> bool,
     ) -> Result<Self, WriteError> {
@@ -220,7 +222,7 @@ fn rows(count: u64) -> String {
     format!("{count} {}", if count == 1 { "row" } else { "rows" })
 }
 
-impl Keys {
+impl TableKeys {
     /// Makes the keys findable, each once.
     ///
     /// # Errors
@@ -252,14 +254,14 @@ impl Keys {
 /// Rows of the table that were found in the store, while the store is read.
 #[derive(Debug)]
 struct Search<'k> {
-    keys: &'k Keys,
+    keys: &'k TableKeys,
     /// By row of the table: how often it was found.
     hits: Vec<u32>,
     pairs: Vec<(u64, usize)>,
 }
 
 impl<'k> Search<'k> {
-    fn new(keys: &'k Keys, rows: usize) -> Self {
+    fn new(keys: &'k TableKeys, rows: usize) -> Self {
         Self {
             keys,
             hits: vec![0; rows],
@@ -279,11 +281,11 @@ impl<'k> Search<'k> {
     /// The pairs; refuses keys that several rows of the store have, unless it may be `several`.
     fn finish(
         self,
-        scope: Scope,
+        scope: AttributeScope,
         several: bool,
         of: u64,
         matching: &Matching,
-    ) -> Result<Pairs, WriteError> {
+    ) -> Result<PairedRows, WriteError> {
         let Self { keys, hits, pairs } = self;
         let what = format!("column {}", keys.names());
         if !several {
@@ -314,7 +316,7 @@ impl<'k> Search<'k> {
         }
         unknown.sort_unstable();
         let ignored = unmatched(&what, &unknown, |row| keys.show(row), matching)?;
-        let mut pairs = Pairs::new(pairs, scope, (keys.names(), of), |_, _| true)?;
+        let mut pairs = PairedRows::new(pairs, scope, (keys.names(), of), |_, _| true)?;
         pairs.matched.ignored = ignored;
         Ok(pairs)
     }
@@ -352,11 +354,15 @@ impl Edit {
     }
 
     /// The specification of an existing attribute, for values that are given for it.
-    async fn known(&mut self, scope: Scope, name: &str) -> Result<AttributeSpec, WriteError> {
+    async fn known(
+        &mut self,
+        scope: AttributeScope,
+        name: &str,
+    ) -> Result<AttributeSpec, WriteError> {
         let known = match scope {
-            Scope::Vertex => self.vertex_attributes(),
-            Scope::Object => self.object_attributes().await?,
-            Scope::Link => self.state.spec.links.attributes.clone(),
+            AttributeScope::Vertex => self.vertex_attributes(),
+            AttributeScope::Object => self.object_attributes().await?,
+            AttributeScope::Link => self.state.spec.links.attributes.clone(),
         };
         let found = known.iter().find(|one| one.name == name).cloned();
         found.ok_or_else(|| {
@@ -389,7 +395,7 @@ impl Edit {
             None => self.known(scope, name).await?,
         };
         let fill = change.fill.as_deref();
-        if scope == Scope::Object && fill.is_some() {
+        if scope == AttributeScope::Object && fill.is_some() {
             let expected = "none: an object may have no value";
             return Err(WriteError::input(
                 format!("object attribute {name}"),
@@ -402,7 +408,7 @@ impl Edit {
             .transpose()?;
         let given = fill.as_ref();
         let given = given
-            .map(|(values, _)| Given::new(values, one.channels))
+            .map(|(values, _)| TableValues::new(values, one.channels))
             .transpose()?;
         let matched = match table {
             Some(table) => {
@@ -430,19 +436,19 @@ impl Edit {
         &mut self,
         change: &SetAttribute,
         one: &AttributeSpec,
-        fill: Option<&Given<'_>>,
+        fill: Option<&TableValues<'_>>,
     ) -> Result<Matched, WriteError> {
         let of = match change.scope {
-            Scope::Link => wide(self.all_links().await?.len()),
+            AttributeScope::Link => wide(self.all_links().await?.len()),
             _ => self.first_rows().await?.1,
         };
         if change.new.is_some() {
             let none = super::fill::none(one);
-            let none = Given::new(&none, one.channels)?;
+            let none = TableValues::new(&none, one.channels)?;
             let rows = std::iter::repeat_n(None, to_index("rows", of)?);
             let all = none.take(rows, fill)?;
             match change.scope {
-                Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
+                AttributeScope::Link => self.add_link_attribute(one.clone(), &all).await?,
                 _ => self.add_vertex_attribute(one.clone(), &all).await?,
             }
         }
@@ -457,10 +463,10 @@ impl Edit {
     async fn assign_values(
         &mut self,
         change: &SetAttribute,
-        (one, values, fill): (&AttributeSpec, &Values<'_>, Option<&Given<'_>>),
+        (one, values, fill): (&AttributeSpec, &Values<'_>, Option<&TableValues<'_>>),
         table: &RecordBatch,
     ) -> Result<Matched, WriteError> {
-        let given = Given::new(values, one.channels)?;
+        let given = TableValues::new(values, one.channels)?;
         if values.len() != table.num_rows() * one.channels {
             let found = format!("{} values in {} rows", values.len(), table.num_rows());
             let expected = format!("{} a row", one.channels);
@@ -471,7 +477,7 @@ impl Edit {
             ));
         }
         let (scope, how) = (change.scope, &change.matching);
-        if scope == Scope::Object {
+        if scope == AttributeScope::Object {
             if let Some(new) = &change.new {
                 self.add_object_attribute(new.clone()).await?;
             }
@@ -484,7 +490,7 @@ impl Edit {
             return Ok(matched);
         }
         let (pairs, found) = match scope {
-            Scope::Link => self.match_links(table, how, change.new.is_some()).await?,
+            AttributeScope::Link => self.match_links(table, how, change.new.is_some()).await?,
             _ => {
                 let same = |a: usize, b: usize| given.same(a, b);
                 (
@@ -496,7 +502,7 @@ impl Edit {
         if change.new.is_none() {
             let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
             match scope {
-                Scope::Link => self.set_found_links(&one.name, found, &taken)?,
+                AttributeScope::Link => self.set_found_links(&one.name, found, &taken)?,
                 _ => self.set_rows(&one.name, &pairs, &taken).await?,
             }
             return Ok(pairs.matched);
@@ -520,11 +526,11 @@ impl Edit {
         };
         let absent = absent.as_ref();
         let absent = absent
-            .map(|absent| Given::new(absent, one.channels))
+            .map(|absent| TableValues::new(absent, one.channels))
             .transpose()?;
         let all = given.take(pairs.all()?.into_iter(), fill.or(absent.as_ref()))?;
         match scope {
-            Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
+            AttributeScope::Link => self.add_link_attribute(one.clone(), &all).await?,
             _ => self.add_vertex_attribute(one.clone(), &all).await?,
         }
         Ok(pairs.matched)
@@ -555,16 +561,16 @@ fn row_major(
 }
 
 /// Values by the names of their attributes.
-type Columns<'v> = Vec<(&'v String, Given<'v>)>;
+type ValuesByName<'v> = Vec<(&'v String, TableValues<'v>)>;
 
 /// The values of several attributes by the rows of a table.
 fn by_rows<'v>(
     table: &RecordBatch,
     given: &'v [(String, Values<'v>)],
-) -> Result<Columns<'v>, WriteError> {
+) -> Result<ValuesByName<'v>, WriteError> {
     let one = |(name, values): &'v (String, Values<'v>)| {
         let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
-        Ok((name, Given::new(values, channels)?))
+        Ok((name, TableValues::new(values, channels)?))
     };
     given.iter().map(one).collect()
 }
@@ -614,7 +620,7 @@ fn key_column(
 }
 
 #[cold]
-fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
+fn not_a_key(scope: AttributeScope, name: &str, known: &[&str]) -> WriteError {
     let what = format!("key {name}");
     let found = format!("no {} attribute of this name", scope.name());
     let expected = match known.is_empty() {
@@ -625,7 +631,7 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
 }
 
 /// Refuses more than one way that a caller asks for, and a way that `scope` does not have.
-fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
+fn exclusive(scope: AttributeScope, how: &Matching) -> Result<(), WriteError> {
     let asked = [
         ("a key", !how.key.is_empty()),
         ("the order", how.by_order),
@@ -636,7 +642,7 @@ fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
         let found = asked.join(" and ");
         return Err(WriteError::input("matching", found, "one of them"));
     }
-    if how.by_object_order && scope != Scope::Vertex {
+    if how.by_object_order && scope != AttributeScope::Vertex {
         let found = format!("the order of objects, for {}", scope.plural());
         return Err(WriteError::input("matching", found, "the order, by_order"));
     }
@@ -645,24 +651,24 @@ fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
 
 /// The message for a table that says in no way what its rows are for.
 #[cold]
-fn no_way(scope: Scope, rows: usize) -> WriteError {
+fn no_way(scope: AttributeScope, rows: usize) -> WriteError {
     let found = format!(
         "{} that do not say which {} they are for",
         self::rows(wide(rows)),
         scope.plural()
     );
     let expected = match scope {
-        Scope::Vertex => WAYS.to_owned(),
-        Scope::Object => "a column object_id, or one with a different value for each object (--key COLUMN); \
+        AttributeScope::Vertex => WAYS.to_owned(),
+        AttributeScope::Object => "a column object_id, or one with a different value for each object (--key COLUMN); \
             --by-order takes the rows in the order of `zvf objects`"
             .to_owned(),
-        Scope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column with a different value for each link (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
+        AttributeScope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column with a different value for each link (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
             .to_owned(),
     };
     WriteError::input("the table", found, expected)
 }
 
-fn in_order(scope: Scope, rows: usize, of: u64) -> Result<Pairs, WriteError> {
+fn in_order(scope: AttributeScope, rows: usize, of: u64) -> Result<PairedRows, WriteError> {
     if wide(rows) != of {
         let expected = format!("{of}: one for each {}", scope.name());
         return Err(WriteError::input(
@@ -671,7 +677,7 @@ fn in_order(scope: Scope, rows: usize, of: u64) -> Result<Pairs, WriteError> {
             expected,
         ));
     }
-    Ok(Pairs {
+    Ok(PairedRows {
         rows: (0..of).collect(),
         from: (0..rows).collect(),
         matched: Matched {

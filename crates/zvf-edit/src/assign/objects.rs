@@ -9,10 +9,11 @@ use zvf_encode::{NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,
+    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
+    not_a_key,
 };
-use crate::matching::{Coding, Keys, Matching, Scope, normalize};
-use crate::tables::Table;
+use crate::matching::{AttributeScope, Coding, Matching, TableKeys, normalize};
+use crate::tables::AttributeTable;
 use crate::{Edit, ops, tabular};
 
 impl Edit {
@@ -42,7 +43,7 @@ impl Edit {
         how: &Matching,
         same: impl Fn(usize, usize) -> bool + Send,
     ) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
-        exclusive(Scope::Object, how)?;
+        exclusive(AttributeScope::Object, how)?;
         self.load_tables().await?;
         let rows = table.num_rows();
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
@@ -76,7 +77,12 @@ impl Edit {
                 let expected =
                     "objects of this store (--new makes them, --ignore-missing leaves them out)";
                 let ignored = ignored(("column object_id", "", expected), &unknown, show, how)?;
-                let mut pairs = Pairs::new(all, Scope::Object, ("object_id".to_owned(), of), same)?;
+                let mut pairs = PairedRows::new(
+                    all,
+                    AttributeScope::Object,
+                    ("object_id".to_owned(), of),
+                    same,
+                )?;
                 pairs.matched.ignored = ignored;
                 if how.by_order && (rows != live.len() || !pairs.from.is_sorted()) {
                     let expected = "the objects in the order of the store";
@@ -90,8 +96,8 @@ impl Edit {
                 return named(&ids, pairs);
             }
             None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
-            None if how.by_order => in_order(Scope::Object, rows, of)?,
-            None => return Err(no_way(Scope::Object, rows)),
+            None if how.by_order => in_order(AttributeScope::Object, rows, of)?,
+            None => return Err(no_way(AttributeScope::Object, rows)),
         };
         let ids: Vec<i64> = live.iter().map(|(_, id)| *id).collect();
         named(&ids, pairs)
@@ -103,7 +109,7 @@ impl Edit {
         table: &RecordBatch,
         how: &Matching,
         live: &[(usize, i64)],
-    ) -> Result<Pairs, WriteError> {
+    ) -> Result<PairedRows, WriteError> {
         let mut columns = Vec::new();
         let mut stored: Vec<Vec<Option<Vec<u8>>>> = Vec::new();
         for name in &how.key {
@@ -115,15 +121,15 @@ impl Edit {
             }
             let Some(of) = self.tables.get(name) else {
                 let known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
-                return Err(not_a_key(Scope::Object, name, &known));
+                return Err(not_a_key(AttributeScope::Object, name, &known));
             };
             let mut codes: HashMap<String, i64> = HashMap::new();
             let mut values = Vec::with_capacity(live.len());
             for (row, _) in live {
                 let value = of.value(*row);
                 values.push(match value {
-                    Some(Value::Number(bytes)) => Some(bytes.to_vec()),
-                    Some(Value::Text(text)) => {
+                    Some(ObjectValue::Number(bytes)) => Some(bytes.to_vec()),
+                    Some(ObjectValue::Text(text)) => {
                         let next = zvf_format::int::signed(codes.len());
                         let code = *codes.entry(text.to_owned()).or_insert(next);
                         Some(code.to_le_bytes().to_vec())
@@ -139,7 +145,7 @@ impl Edit {
             stored.push(values);
         }
         let numbers: Vec<NumberType> = columns.iter().map(|one| one.coding.number()).collect();
-        let keys = Keys::new(columns, table.num_rows())?.checked(|_, _| false)?;
+        let keys = TableKeys::new(columns, table.num_rows())?.checked(|_, _| false)?;
         let mut search = Search::new(&keys, table.num_rows());
         let mut key = Vec::new();
         for at in 0..live.len() {
@@ -158,35 +164,35 @@ impl Edit {
                 search.take(wide(at), &key)?;
             }
         }
-        search.finish(Scope::Object, false, wide(live.len()), how)
+        search.finish(AttributeScope::Object, false, wide(live.len()), how)
     }
 }
 
 /// A value of an object.
 #[derive(Debug, Clone, Copy)]
-enum Value<'t> {
+enum ObjectValue<'t> {
     Number(&'t [u8]),
     Text(&'t str),
 }
 
-impl Table {
+impl AttributeTable {
     /// The value of the object of a row.
-    fn value(&self, row: usize) -> Option<Value<'_>> {
+    fn value(&self, row: usize) -> Option<ObjectValue<'_>> {
         let place = self.place(row)?;
         match self.held() {
             Held::Numbers(number, bytes) => {
                 let width = number.size() * self.spec.channels;
                 bytes
                     .get(place * width..(place + 1) * width)
-                    .map(Value::Number)
+                    .map(ObjectValue::Number)
             }
-            Held::Texts(texts) => texts.get(place)?.as_deref().map(Value::Text),
+            Held::Texts(texts) => texts.get(place)?.as_deref().map(ObjectValue::Text),
         }
     }
 }
 
 /// Replaces numbers of objects in pairs by their ids, in the order of pairs.
-fn named(ids: &[i64], pairs: Pairs) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
+fn named(ids: &[i64], pairs: PairedRows) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
     let mut found = Vec::with_capacity(pairs.rows.len());
     for row in &pairs.rows {
         let id = ids.get(to_index("objects", *row)?);

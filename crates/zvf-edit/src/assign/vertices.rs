@@ -8,18 +8,20 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, Pairs, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key, row_major,
-    unmatched,
+    Matched, PairedRows, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key,
+    row_major, unmatched,
 };
-use crate::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed, show};
-use crate::scan::Stored;
+use crate::matching::{
+    AttributeScope, Coding, KeyColumn, KeyState, Matching, TableKeys, TableValues, listed, show,
+};
+use crate::scan::KeySource;
 use crate::{At, Edit, ops, tabular};
 
 impl Edit {
     pub(super) async fn set_rows(
         &mut self,
         name: &str,
-        pairs: &Pairs,
+        pairs: &PairedRows,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         let at = match pairs.is_whole() {
@@ -53,7 +55,7 @@ impl Edit {
         how: &Matching,
         positions: &Values<'_>,
     ) -> Result<Matched, WriteError> {
-        let given = Given::new(positions, self.state.spec.dims())?;
+        let given = TableValues::new(positions, self.state.spec.dims())?;
         let same = |a: usize, b: usize| given.same(a, b);
         let pairs = self.match_vertices(table, how, false, &same).await?;
         let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
@@ -66,7 +68,7 @@ impl Edit {
         &self,
         table: &RecordBatch,
         names: &[String],
-    ) -> Result<(Vec<Stored>, Vec<KeyColumn>), WriteError> {
+    ) -> Result<(Vec<KeySource>, Vec<KeyColumn>), WriteError> {
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         for name in names {
             let (stored, coding) = match self.state.attribute(name) {
@@ -79,7 +81,7 @@ impl Edit {
                         Some(texts) => Coding::Words(coded(texts), number),
                         None => Coding::Number(number),
                     };
-                    (Stored::Attribute(at), coding)
+                    (KeySource::Attribute(at), coding)
                 }
                 None if self.is_key(name) => {
                     let values = self.state.listed().unwrap_or_default().iter();
@@ -90,19 +92,22 @@ impl Edit {
                                 .map_or_else(|| value.to_string(), str::to_owned)
                         })
                         .collect();
-                    (Stored::Rank, Coding::Words(coded(&texts), NumberType::I64))
+                    (
+                        KeySource::Rank,
+                        Coding::Words(coded(&texts), NumberType::I64),
+                    )
                 }
                 None if name == "object_id" && self.index.is_some() => {
-                    (Stored::Owner, Coding::Number(NumberType::I64))
+                    (KeySource::Owner, Coding::Number(NumberType::I64))
                 }
                 None => {
                     let known = self.vertex_attributes();
                     let known: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
-                    return Err(not_a_key(Scope::Vertex, name, &known));
+                    return Err(not_a_key(AttributeScope::Vertex, name, &known));
                 }
             };
             let dims = match stored {
-                Stored::Attribute(at) => self.state.spec.vertex_attributes.get(at),
+                KeySource::Attribute(at) => self.state.spec.vertex_attributes.get(at),
                 _ => None,
             };
             let dims = dims.map_or(1, |one| one.channels);
@@ -119,12 +124,12 @@ impl Edit {
         how: &Matching,
         by_position: bool,
         same: &(dyn Fn(usize, usize) -> bool + Sync),
-    ) -> Result<Pairs, WriteError> {
+    ) -> Result<PairedRows, WriteError> {
         let rows = table.num_rows();
-        exclusive(Scope::Vertex, how)?;
+        exclusive(AttributeScope::Vertex, how)?;
         if !how.key.is_empty() {
             let (parts, columns) = self.vertex_key(table, &how.key)?;
-            let keys = Keys::new(columns, rows)?.checked(|_, _| false)?;
+            let keys = TableKeys::new(columns, rows)?.checked(|_, _| false)?;
             return self.search(&parts, &keys, rows, false, how).await;
         }
         let axes = match by_position {
@@ -138,15 +143,15 @@ impl Edit {
             Some((by, rows)) => Some((by, rows)),
             None if !axes.is_empty() => {
                 let (parts, columns) = self.place_key(table, &axes, owned)?;
-                let keys = Keys::new(columns, rows)?.checked(same)?;
+                let keys = TableKeys::new(columns, rows)?.checked(same)?;
                 return self.search(&parts, &keys, rows, true, how).await;
             }
-            None => return Err(no_way(Scope::Vertex, rows)),
+            None => return Err(no_way(AttributeScope::Vertex, rows)),
         };
         let (_, total) = self.first_rows().await?;
         let mut pairs = match primary {
             None if how.by_object_order => self.along_objects(rows, total, same).await?,
-            None => in_order(Scope::Vertex, rows, total)?,
+            None => in_order(AttributeScope::Vertex, rows, total)?,
             Some((by, found)) => {
                 let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
@@ -154,7 +159,8 @@ impl Edit {
                 let ignored = unmatched(&format!("columns {by}"), &lost, show, how)?;
                 let all = found.iter().enumerate();
                 let all = all.filter_map(|(row, at)| Some(((*at)?, row))).collect();
-                let mut pairs = Pairs::new(all, Scope::Vertex, (by.clone(), total), same)?;
+                let mut pairs =
+                    PairedRows::new(all, AttributeScope::Vertex, (by.clone(), total), same)?;
                 pairs.matched.ignored = ignored;
                 pairs
             }
@@ -176,17 +182,17 @@ impl Edit {
 
     async fn search(
         &mut self,
-        parts: &[Stored],
-        keys: &Keys,
+        parts: &[KeySource],
+        keys: &TableKeys,
         rows: usize,
         several: bool,
         how: &Matching,
-    ) -> Result<Pairs, WriteError> {
+    ) -> Result<PairedRows, WriteError> {
         let mut search = Search::new(keys, rows);
         self.scan(parts, None, |row, key| search.take(row, key))
             .await?;
         let (_, total) = self.first_rows().await?;
-        search.finish(Scope::Vertex, several, total, how)
+        search.finish(AttributeScope::Vertex, several, total, how)
     }
 
     /// Positions as a key, with the object if the table has it.
@@ -195,16 +201,16 @@ impl Edit {
         table: &RecordBatch,
         axes: &[ArrayRef],
         owned: bool,
-    ) -> Result<(Vec<Stored>, Vec<KeyColumn>), WriteError> {
+    ) -> Result<(Vec<KeySource>, Vec<KeyColumn>), WriteError> {
         let spec = &self.state.spec;
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         if owned {
-            parts.push(Stored::Owner);
+            parts.push(KeySource::Owner);
             let coding = Coding::Number(NumberType::I64);
             columns.push(key_column(table, "object_id", coding, 1)?);
         }
         if !axes.is_empty() {
-            parts.push(Stored::Position);
+            parts.push(KeySource::Position);
             let names: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
             columns.push(KeyColumn {
                 name: names.join(","),
@@ -221,10 +227,10 @@ impl Edit {
         table: &RecordBatch,
         axes: &[ArrayRef],
         owned: bool,
-        pairs: &mut Pairs,
+        pairs: &mut PairedRows,
     ) -> Result<(), WriteError> {
         let (parts, columns) = self.place_key(table, axes, owned)?;
-        let keys = Keys::new(columns, table.num_rows())?;
+        let keys = TableKeys::new(columns, table.num_rows())?;
         let (rows, from) = (&pairs.rows, &pairs.from);
         let (mut next, mut wrong) = (0, Vec::new());
         let check = |row: u64, key: &[u8]| {
@@ -373,7 +379,7 @@ impl Edit {
         rows: usize,
         total: u64,
         same: impl Fn(usize, usize) -> bool,
-    ) -> Result<Pairs, WriteError> {
+    ) -> Result<PairedRows, WriteError> {
         let spots = self.spots_along_objects().await?;
         if spots.len() != rows {
             let expected = format!("{}: one for each vertex of each object", spots.len());
@@ -389,7 +395,12 @@ impl Edit {
         };
         let all = found.into_iter().enumerate().map(pair);
         let all = all.collect::<Result<_, WriteError>>()?;
-        Pairs::new(all, Scope::Vertex, ("object order".to_owned(), total), same)
+        PairedRows::new(
+            all,
+            AttributeScope::Vertex,
+            ("object order".to_owned(), total),
+            same,
+        )
     }
 
     /// The numbers of vertices by their places in chunks.
