@@ -138,5 +138,5 @@ pub struct CopyReport {
     pub store: String,
     /// Levels, repairs, losses, and the result of the comparison.
     #[serde(flatten)]
-    pub report: zvf_migrate::Report,
+    pub report: zvf_migrate::MigrationReport,
 }

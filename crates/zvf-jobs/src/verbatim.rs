@@ -61,5 +61,5 @@ pub struct VerbatimReport {
     pub target: String,
     /// Files and bytes.
     #[serde(flatten)]
-    pub report: zvf_migrate::CopyReport,
+    pub report: zvf_migrate::CopiedFiles,
 }

@@ -7,10 +7,10 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::ArrayAttributes;
 use zvf_meta::space::chunk_at;
 
-use super::journal::Journal;
-use super::new_level::{Done, NO_ROWS, NewLevel};
+use super::journal::CopyJournal;
+use super::new_level::{CopiedChunk, NO_ROWS, NewLevel};
 use super::report::Notes;
-use super::source::{Chunk, Source, tiles};
+use super::source::{SourceChunk, SourceLevel, tiles};
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
@@ -26,8 +26,8 @@ pub(super) type ArrayPath = (String, usize);
 
 /// Writes the cells of one level.
 #[derive(Clone, Copy)]
-pub(super) struct Sink<'s> {
-    pub(super) source: &'s Source,
+pub(super) struct LevelSink<'s> {
+    pub(super) source: &'s SourceLevel,
     pub(super) cells: &'s Cells,
     pub(super) target: &'s Below<'s>,
     /// World size of a chunk of the new level.
@@ -36,7 +36,7 @@ pub(super) struct Sink<'s> {
     /// Whether ends of fragments are kept.
     pub(super) keep_ends: bool,
     /// Records completed chunks, so that a later run can resume.
-    pub(super) journal: Option<&'s Journal<'s>>,
+    pub(super) journal: Option<&'s CopyJournal<'s>>,
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
 
@@ -47,7 +47,7 @@ const ROWS: usize = 4096;
 const SAMPLE: u64 = 1 << 20;
 const SAMPLE_CHUNKS: usize = 8;
 
-impl Sink<'_> {
+impl LevelSink<'_> {
     /// Paths of the arrays in the order of payloads.
     pub(super) fn paths(&self) -> Vec<ArrayPath> {
         let names = |folder: &'static str, columns: &[ChunkColumn]| -> Vec<ArrayPath> {
@@ -69,8 +69,8 @@ impl Sink<'_> {
     pub(super) fn payloads(
         &self,
         coord: &[i64],
-        chunk: Chunk,
-    ) -> Result<(Vec<Vec<u8>>, Done), WriteError> {
+        chunk: SourceChunk,
+    ) -> Result<(Vec<Vec<u8>>, CopiedChunk), WriteError> {
         let mut fragments = FragmentIndexBuilder::new();
         for fragment in &chunk.fragments {
             fragment.push_to(&mut fragments)?;
@@ -99,7 +99,7 @@ impl Sink<'_> {
         let of_fragments = chunk.fragment_attributes.into_iter();
         payloads.extend(of_fragments.map(|cell| cell.map_or_else(Vec::new, Vec::from)));
         let present = payloads.iter().skip(2).map(|payload| !payload.is_empty());
-        let done = Done {
+        let done = CopiedChunk {
             slot: chunk.slot,
             rows: chunk.rows,
             fragments: chunk.fragments.len(),
@@ -113,7 +113,11 @@ impl Sink<'_> {
     }
 
     /// Corners of the finite positions, and the number of positions outside their chunk.
-    fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
+    fn look(
+        &self,
+        coord: &[i64],
+        chunk: &SourceChunk,
+    ) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
         let number = self.source.position;
         let lead = coord.len().checked_sub(dims);
@@ -184,7 +188,11 @@ impl Sink<'_> {
     }
 
     /// Writes the documents of the arrays of vertices; `done` states which chunks each column has.
-    pub(super) fn docs(&self, new_level: &mut NewLevel, done: &[Done]) -> Result<(), WriteError> {
+    pub(super) fn docs(
+        &self,
+        new_level: &mut NewLevel,
+        done: &[CopiedChunk],
+    ) -> Result<(), WriteError> {
         let source = self.source;
         let chunks = new_level
             .chunks
@@ -237,7 +245,7 @@ impl Sink<'_> {
 
     /// Lists the lengths of the shards of an earlier run, so that the documents are the same as without an interruption.
     fn list_earlier(&self, chunks: &[ChunkCoord]) -> Result<(), WriteError> {
-        if self.cells.shards.is_none() || !self.journal.is_some_and(Journal::goes_on) {
+        if self.cells.shards.is_none() || !self.journal.is_some_and(CopyJournal::goes_on) {
             return Ok(());
         }
         let indexes = chunks.iter().map(|chunk| self.cells.object_index(chunk));
@@ -271,7 +279,7 @@ impl Sink<'_> {
             return Ok(());
         }
         let notes = Notes::default();
-        let sink = Sink {
+        let sink = LevelSink {
             notes: &notes,
             ..*self
         };
@@ -311,7 +319,11 @@ impl Sink<'_> {
 /// # Cost
 /// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
 /// chunk beside.
-pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewLevel, WriteError> {
+pub(super) fn copy(
+    sink: LevelSink<'_>,
+    threads: usize,
+    budget: usize,
+) -> Result<NewLevel, WriteError> {
     let source = sink.source;
     let mut items = Vec::new();
     let about = source.chunk_bytes();
@@ -320,42 +332,43 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
     }
     let paths = sink.paths();
     let number = source.level.number();
-    if sink.journal.is_some_and(Journal::goes_on) {
+    if sink.journal.is_some_and(CopyJournal::goes_on) {
         // A resumed copy may skip the chunks that determine the widths.
         source.read_widths()?;
     }
     // Chunks, and notes about those that were just written.
     sink.choose_by_sample(&paths)?;
-    let work = |job: Vec<u32>, _: Turn<'_>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
-        let kept = sink.journal.and_then(|one| one.written(number, &job));
-        if let Some(kept) = kept {
-            kept.iter()
-                .for_each(|one| (sink.progress)(u64::from(one.rows)));
-            return Ok((kept.into_iter().cloned().collect(), None));
-        }
-        let notes = Notes::default();
-        let sink = Sink {
-            notes: &notes,
-            ..sink
-        };
-        let mut done = Vec::new();
-        let mut columns: Vec<(&ArrayPath, Payloads<'_>)> =
-            paths.iter().map(|path| (path, Vec::new())).collect();
-        for part in job.chunks(super::source::BATCH) {
-            for chunk in source.read(part)? {
-                let coord = source.chunk(chunk.slot)?;
-                (sink.progress)(u64::from(chunk.rows));
-                let (payloads, one) = sink.payloads(coord, chunk)?;
-                let into = columns.iter_mut().zip(payloads);
-                into.for_each(|((_, column), payload)| column.push((coord, payload)));
-                done.push(one);
+    let work =
+        |job: Vec<u32>, _: Turn<'_>| -> Result<(Vec<CopiedChunk>, Option<Notes>), WriteError> {
+            let kept = sink.journal.and_then(|one| one.written(number, &job));
+            if let Some(kept) = kept {
+                kept.iter()
+                    .for_each(|one| (sink.progress)(u64::from(one.rows)));
+                return Ok((kept.into_iter().cloned().collect(), None));
             }
-        }
-        sink.put(columns)?;
-        Ok((done, Some(notes)))
-    };
-    let mut all: Vec<Done> = Vec::new();
-    let take = |(mut done, notes): (Vec<Done>, Option<Notes>)| {
+            let notes = Notes::default();
+            let sink = LevelSink {
+                notes: &notes,
+                ..sink
+            };
+            let mut done = Vec::new();
+            let mut columns: Vec<(&ArrayPath, Payloads<'_>)> =
+                paths.iter().map(|path| (path, Vec::new())).collect();
+            for part in job.chunks(super::source::BATCH) {
+                for chunk in source.read(part)? {
+                    let coord = source.chunk(chunk.slot)?;
+                    (sink.progress)(u64::from(chunk.rows));
+                    let (payloads, one) = sink.payloads(coord, chunk)?;
+                    let into = columns.iter_mut().zip(payloads);
+                    into.for_each(|((_, column), payload)| column.push((coord, payload)));
+                    done.push(one);
+                }
+            }
+            sink.put(columns)?;
+            Ok((done, Some(notes)))
+        };
+    let mut all: Vec<CopiedChunk> = Vec::new();
+    let take = |(mut done, notes): (Vec<CopiedChunk>, Option<Notes>)| {
         if let Some(notes) = notes {
             if let Some(journal) = sink.journal {
                 journal.keep(number, done.iter(), &notes)?;

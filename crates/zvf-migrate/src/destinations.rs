@@ -7,7 +7,7 @@ use zvf_format::int::index;
 
 /// A part of an old fragment: consecutive rows that moved to one new fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct MovedRows {
     /// Number of the old fragment among all.
     pub(crate) fragment: u64,
     /// Position of the first row in it.
@@ -29,7 +29,7 @@ pub(crate) struct Destinations {
     pub(crate) fragments: Vec<u64>,
     pub(crate) places: Places,
     /// Sorted.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<MovedRows>,
 }
 
 /// The start and end of the entries of a chunk.

@@ -9,24 +9,24 @@ use zvf_store::{LinkAttribute, LinkFamily, LinkReader};
 
 use super::new_level::NewLevel;
 use super::reading;
-use super::rechunk::Cut;
+use super::rechunk::CutEdges;
 use super::report::Notes;
-use super::source::Source;
-use super::{Job, Stage};
+use super::source::SourceLevel;
+use super::{LevelCopy, MigrationRun};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::links::{End, LinkColumn, LinkPlacer, Policy};
 use zvf_format::int::{index, wide};
 
-impl Job {
+impl MigrationRun {
     /// A placer for links that are made from the manifests.
-    pub(super) fn chains(&self, stage: &Stage) -> Option<LinkPlacer> {
+    pub(super) fn chains(&self, stage: &LevelCopy) -> Option<LinkPlacer> {
         self.makes_chains(stage)
             .then(|| self.pairs(&stage.source, false))
     }
 
     /// A placer of pairs without attributes.
-    pub(super) fn pairs(&self, source: &Source, inner: bool) -> LinkPlacer {
+    pub(super) fn pairs(&self, source: &SourceLevel, inner: bool) -> LinkPlacer {
         let policy = Policy::pairs(source.level.key_rank(), inner, self.rules().links);
         self.placer_of(policy, Vec::new())
     }
@@ -44,11 +44,11 @@ impl Job {
     /// Places the links of one family.
     pub(super) fn family(
         &self,
-        stages: &[Stage],
+        stages: &[LevelCopy],
         new_level: &mut [NewLevel],
         at: usize,
         links: &LinkFamily,
-        cut: &mut Option<Cut>,
+        cut: &mut Option<CutEdges>,
     ) -> Result<Option<LinkPlacer>, WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
@@ -168,10 +168,10 @@ impl Job {
     }
 
     /// The index in `stages` of the level that a family of links refers to.
-    fn other_level(&self, stages: &[Stage], at: usize, delta: i32) -> Option<usize> {
+    fn other_level(&self, stages: &[LevelCopy], at: usize, delta: i32) -> Option<usize> {
         let stage = stages.get(at)?;
         let number = i64::from(stage.source.level.number()).checked_add(i64::from(delta))?;
-        let found = |one: &Stage| {
+        let found = |one: &LevelCopy| {
             i64::from(one.source.level.number()) == number
                 && one.source.level.key_rank() == stage.source.level.key_rank()
         };
@@ -180,8 +180,8 @@ impl Job {
 
     fn placer(
         &self,
-        stage: &Stage,
-        there: Option<&Stage>,
+        stage: &LevelCopy,
+        there: Option<&LevelCopy>,
         links: &LinkFamily,
         reader: &LinkReader<'_>,
     ) -> Result<LinkPlacer, WriteError> {
@@ -225,11 +225,11 @@ impl Job {
     /// Ratios of the chunk shapes of two levels to the chunk shape of the root, padded with ones to K (0.9 §13.6).
     fn factors(
         &self,
-        here: &Stage,
-        there: Option<&Stage>,
+        here: &LevelCopy,
+        there: Option<&LevelCopy>,
     ) -> Result<(Vec<i64>, Vec<i64>), WriteError> {
         let base = self.base_shape();
-        let of = |stage: &Stage| -> Result<Vec<i64>, WriteError> {
+        let of = |stage: &LevelCopy| -> Result<Vec<i64>, WriteError> {
             let lead = stage.source.level.key_rank().checked_sub(base.len());
             let lead = lead.or_bug("keys of chunks with fewer components than axes")?;
             #[expect(
@@ -309,7 +309,7 @@ fn note_child(
 
 /// Stores edges that were implied by the old order of rows and are not implied by the new one, except for children with a stored parent.
 pub(super) fn push_cut(
-    cut: Cut,
+    cut: CutEdges,
     new_level: &mut NewLevel,
     children: &[u64],
     placer: &mut LinkPlacer,

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Job;
-use super::new_level::Done;
-use super::report::{Loss, Notes, Repair, Report};
+use super::MigrationRun;
+use super::new_level::CopiedChunk;
+use super::report::{Loss, MigrationReport, Notes, Repair};
 use zvf_encode::target::Target;
 use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
 use zvf_encode::transaction::{MARKER, ROOT, new_mark, new_store};
@@ -38,20 +38,20 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// The journal of a copy.
 #[derive(Debug)]
-pub(super) struct Journal<'t> {
+pub(super) struct CopyJournal<'t> {
     target: &'t Target,
     identity: Value,
     /// The chunks that earlier runs wrote, by level and number.
-    chunks: HashMap<(u32, u32), Done>,
+    chunks: HashMap<(u32, u32), CopiedChunk>,
     /// The notes of earlier runs about them.
     told: Notes,
     mark: Option<Vec<u8>>,
-    end: Option<(String, Report)>,
-    inner: Mutex<Inner>,
+    end: Option<(String, MigrationReport)>,
+    inner: Mutex<JournalInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct JournalInner {
     file: RecordLog,
     /// Records of chunks that may not be durable yet.
     waiting: Vec<Vec<u8>>,
@@ -68,19 +68,19 @@ pub(super) enum Begin {
     /// At the end: everything except the root is written; the root, too, if `there`.
     Commit {
         root: String,
-        report: Report,
+        report: MigrationReport,
         there: bool,
     },
 }
 
-impl<'t> Journal<'t> {
+impl<'t> CopyJournal<'t> {
     /// Opens a journal, or makes one.
     ///
     /// # Errors
     /// Misuse: the journal belongs to another copy or to a store that was changed since, or another copy has it open. I/O, damage.
     pub(super) fn open(
         path: &Path,
-        job: &Job,
+        job: &MigrationRun,
         target: &'t Target,
         durable: bool,
     ) -> Result<Self, WriteError> {
@@ -99,8 +99,12 @@ impl<'t> Journal<'t> {
                     mark = Some(begun.into_bytes());
                 }
                 JOB if mark.is_some() => {
-                    let (level, done, repairs, losses): (u32, Vec<Done>, Vec<Repair>, Vec<Loss>) =
-                        from_bytes(payload).ok_or_else(bad)?;
+                    let (level, done, repairs, losses): (
+                        u32,
+                        Vec<CopiedChunk>,
+                        Vec<Repair>,
+                        Vec<Loss>,
+                    ) = from_bytes(payload).ok_or_else(bad)?;
                     chunks.extend(done.into_iter().map(|done| ((level, done.slot), done)));
                     told.add(repairs, losses);
                 }
@@ -116,7 +120,7 @@ impl<'t> Journal<'t> {
             told,
             mark,
             end,
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(JournalInner {
                 file,
                 waiting: Vec::new(),
                 last: None,
@@ -125,7 +129,7 @@ impl<'t> Journal<'t> {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, JournalInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,7 +194,7 @@ impl<'t> Journal<'t> {
     }
 
     /// The summaries of some chunks, if all of them are written.
-    pub(super) fn written(&self, level: u32, slots: &[u32]) -> Option<Vec<&Done>> {
+    pub(super) fn written(&self, level: u32, slots: &[u32]) -> Option<Vec<&CopiedChunk>> {
         slots
             .iter()
             .map(|slot| self.chunks.get(&(level, *slot)))
@@ -201,7 +205,7 @@ impl<'t> Journal<'t> {
     pub(super) fn keep<'d>(
         &self,
         level: u32,
-        done: impl Iterator<Item = &'d Done>,
+        done: impl Iterator<Item = &'d CopiedChunk>,
         notes: &Notes,
     ) -> Result<(), WriteError> {
         let (repairs, losses) = notes.so_far();
@@ -215,7 +219,7 @@ impl<'t> Journal<'t> {
         self.flush(&mut inner)
     }
 
-    fn flush(&self, inner: &mut Inner) -> Result<(), WriteError> {
+    fn flush(&self, inner: &mut JournalInner) -> Result<(), WriteError> {
         // Only durable chunks are recorded.
         self.target.barrier()?;
         let waiting = std::mem::take(&mut inner.waiting);
@@ -225,7 +229,7 @@ impl<'t> Journal<'t> {
     }
 
     /// Records that everything is written.
-    pub(super) fn end(&self, root: &str, report: &Report) -> Result<(), WriteError> {
+    pub(super) fn end(&self, root: &str, report: &MigrationReport) -> Result<(), WriteError> {
         let mut inner = self.lock();
         self.flush(&mut inner)?;
         inner.file.append(END, &to_bytes(&(root, report))?)
@@ -239,7 +243,7 @@ impl<'t> Journal<'t> {
 }
 
 /// Identifies the copy: the documents of the source with their states, and the options.
-fn identity(job: &Job) -> Value {
+fn identity(job: &MigrationRun) -> Value {
     // Only these documents; others may be read later, or by other users of this handle.
     let mut keys = vec![ROOT.to_owned()];
     let mut digest = Sha256::new();

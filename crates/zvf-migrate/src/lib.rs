@@ -1,6 +1,6 @@
 //! Copies of stores: into another version, and into other chunks, bins and shards.
 //!
-//! [`migrate`] copies, [`MigrateOptions`] describe the new store, and a [`Report`] lists lost content and the result of the comparison.
+//! [`migrate`] copies, [`MigrateOptions`] describe the new store, and a [`MigrationReport`] lists lost content and the result of the comparison.
 //!
 //! [`copy`] copies every object byte for byte instead, to any other place.
 //!
@@ -69,17 +69,17 @@ use zvf_meta::{Kind, LevelDoc, RootDoc};
 use zvf_store::{Class, Level, Need, Store, Warning};
 
 pub use options::{MigrateOptions, MigrateProgress};
-pub use report::{LevelCounts, Loss, Repair, Report, Verified};
-pub use verbatim::{CopyOptions, CopyProgress, CopyReport, copy};
+pub use report::{LevelCounts, Loss, MigrationReport, Repair, Verified};
+pub use verbatim::{CopiedFiles, CopyOptions, CopyProgress, copy};
 pub use zvf_encode::ShardShape;
 
-use cells::Sink;
+use cells::LevelSink;
 use family::push_cut;
-use journal::{Begin, Journal};
+use journal::{Begin, CopyJournal};
 use new_level::NewLevel;
-use rechunk::Cut;
+use rechunk::CutEdges;
 use report::Notes;
-use source::Source;
+use source::SourceLevel;
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
@@ -118,7 +118,7 @@ pub fn migrate<'a>(
     store: &'a Store,
     address: &'a str,
     options: MigrateOptions,
-) -> BoxFuture<'a, Result<Report, WriteError>> {
+) -> BoxFuture<'a, Result<MigrationReport, WriteError>> {
     Box::pin(async move {
         let mut levels = Vec::new();
         for &number in store.levels() {
@@ -128,7 +128,7 @@ pub fn migrate<'a>(
         }
         let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
         blocking(move || {
-            let job = Job {
+            let job = MigrationRun {
                 store,
                 levels,
                 address,
@@ -161,12 +161,12 @@ pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verif
 }
 
 /// Removes a journal after a failure that makes it useless. Its own errors are ignored in favour of that failure.
-fn forget(journal: Option<Journal<'_>>) {
-    let _ = journal.map(Journal::done);
+fn forget(journal: Option<CopyJournal<'_>>) {
+    let _ = journal.map(CopyJournal::done);
 }
 
 /// One copy.
-struct Job {
+struct MigrationRun {
     store: Store,
     levels: Vec<Level>,
     address: String,
@@ -176,8 +176,8 @@ struct Job {
 }
 
 /// A level while it is copied.
-struct Stage {
-    source: Source,
+struct LevelCopy {
+    source: SourceLevel,
     cells: Cells,
     chunk_shape: Vec<f64>,
     /// Whether rows move to other chunks or fragments.
@@ -186,7 +186,7 @@ struct Stage {
     bins: Option<Vec<f64>>,
 }
 
-impl Job {
+impl MigrationRun {
     /// Replaces an error about damage or a difference by the error about the source, if the source changed meanwhile.
     fn or_changed<T>(&self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
         match outcome {
@@ -207,12 +207,12 @@ impl Job {
         Ok(self.handle.block_on(verified)?)
     }
 
-    fn run(&self) -> Result<Report, WriteError> {
+    fn run(&self) -> Result<MigrationReport, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
         new_store::check_address(&self.address, &write.open)?;
         let mut journal = match &write.journal {
-            Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
+            Some(path) => Some(CopyJournal::open(path, self, &target, write.durable)?),
             None => None,
         };
         let (address, stale_files) = (&self.address, write.stale_files);
@@ -220,7 +220,7 @@ impl Job {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
                 // A new journal is removed if nothing was written. After an I/O error there may be a marker, which needs it.
-                let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
+                let new = |one: &CopyJournal<'_>| one.is_new() && error.class() != Class::Io;
                 forget(journal.filter(new));
                 return Err(error);
             }
@@ -271,7 +271,7 @@ impl Job {
                 }
             }
         }
-        journal.map_or(Ok(()), Journal::done)?;
+        journal.map_or(Ok(()), CopyJournal::done)?;
         Ok(report)
     }
 
@@ -287,8 +287,8 @@ impl Job {
     fn fill_unchanged(
         &self,
         target: &Target,
-        journal: Option<&Journal<'_>>,
-    ) -> Result<(String, Report), WriteError> {
+        journal: Option<&CopyJournal<'_>>,
+    ) -> Result<(String, MigrationReport), WriteError> {
         let filled = self.fill(target, journal)?;
         self.unchanged()?;
         Ok(filled)
@@ -298,8 +298,8 @@ impl Job {
     fn fill(
         &self,
         target: &Target,
-        journal: Option<&Journal<'_>>,
-    ) -> Result<(String, Report), WriteError> {
+        journal: Option<&CopyJournal<'_>>,
+    ) -> Result<(String, MigrationReport), WriteError> {
         self.check_shapes()?;
         if let Some(journal) = journal {
             journal.tell(&self.notes);
@@ -332,10 +332,10 @@ impl Job {
             extent.widen(one.extent.as_ref());
             new_level.push(one);
         }
-        let mut report = Report {
+        let mut report = MigrationReport {
             from: self.store.root().zarr_vectors.zv_version.clone(),
             to: self.options.target.version().to_owned(),
-            ..Report::default()
+            ..MigrationReport::default()
         };
         let mut link_groups = false;
         for (at, cut) in cuts.into_iter().enumerate() {
@@ -362,7 +362,7 @@ impl Job {
 
     fn root(
         &self,
-        stages: &[Stage],
+        stages: &[LevelCopy],
         extent: Option<Corners>,
         gone: &[String],
     ) -> Result<RootDoc, WriteError> {
@@ -391,7 +391,7 @@ impl Job {
     }
 
     /// Prepares a level: its chunks, grid and storage.
-    fn stage(&self, level: Level) -> Result<Stage, WriteError> {
+    fn stage(&self, level: Level) -> Result<LevelCopy, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
         // An unknown way of storage is replaced by the default.
         let (stored, shards) = stored_as(&level).unwrap_or_default();
@@ -400,7 +400,7 @@ impl Job {
             None => stored_link_shards(&level).unwrap_or_default(),
         };
         let rank = level.key_rank();
-        let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
+        let source = SourceLevel::new(level, self.handle.clone(), self.rules(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);
         let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
@@ -425,7 +425,7 @@ impl Job {
         let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
         let cells = self.rules().cells(grid, shards, compression, chunks)?;
         let cells = cells.with_link_shards(link_shards);
-        Ok(Stage {
+        Ok(LevelCopy {
             source,
             cells,
             chunk_shape,
@@ -441,11 +441,11 @@ impl Job {
 
     fn sink<'s>(
         &'s self,
-        stage: &'s Stage,
+        stage: &'s LevelCopy,
         below: &'s zvf_encode::target::Below<'s>,
-        journal: Option<&'s Journal<'s>>,
-    ) -> Sink<'s> {
-        Sink {
+        journal: Option<&'s CopyJournal<'s>>,
+    ) -> LevelSink<'s> {
+        LevelSink {
             source: &stage.source,
             cells: &stage.cells,
             target: below,
@@ -462,7 +462,7 @@ impl Job {
 
     /// Whether the links between the parts of chains are made from the manifests, because the rows of stored links are not reliable or the
     /// parts change.
-    fn makes_chains(&self, stage: &Stage) -> bool {
+    fn makes_chains(&self, stage: &LevelCopy) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
         let chain = self.store.implies_chains();
@@ -495,10 +495,10 @@ impl Job {
     /// Writes the other arrays of a level, and its documents. Also returns whether the level declares that links are grouped by fragments.
     fn finish_level(
         &self,
-        stages: &[Stage],
+        stages: &[LevelCopy],
         new_level: &mut [NewLevel],
         at: usize,
-        cut: Option<Cut>,
+        cut: Option<CutEdges>,
         target: &Target,
     ) -> Result<(LevelCounts, bool), WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
@@ -521,7 +521,7 @@ impl Job {
         let mut chains = self.chains(stage);
         let here = &*here;
         let (rules, folder) = (self.rules(), self.folder());
-        let out = objects::Out {
+        let out = objects::ObjectsTarget {
             ids: rules.ids,
             compression,
             target: &below,

@@ -16,7 +16,7 @@ pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// The summary of a written chunk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct CopiedChunk {
     pub(super) slot: u32,
     pub(super) rows: u32,
     pub(super) fragments: usize,
@@ -51,7 +51,7 @@ pub(crate) struct NewLevel {
 
 impl NewLevel {
     /// Collects the summaries of all chunks; sorts `done` by chunk.
-    pub(super) fn of(chunks: &[ChunkCoord], done: &mut [Done]) -> Self {
+    pub(super) fn of(chunks: &[ChunkCoord], done: &mut [CopiedChunk]) -> Self {
         done.sort_unstable_by_key(|done| done.slot);
         let mut new_level = Self {
             chunks: chunks.to_vec(),

@@ -9,8 +9,8 @@ use zvf_store::owners::index_document;
 
 use super::new_level::NewLevel;
 use super::report::Notes;
-use super::rows::{Parts, Rows};
-use super::source::Source;
+use super::rows::{ManifestReader, RowMapping};
+use super::source::SourceLevel;
 use zvf_codec::Compression;
 use zvf_encode::WriteError;
 use zvf_encode::documents::Nodes;
@@ -23,7 +23,7 @@ use zvf_format::int::index;
 
 /// The target and the storage of the parts of a level other than cells.
 #[derive(Clone, Copy)]
-pub(super) struct Out<'o> {
+pub(super) struct ObjectsTarget<'o> {
     /// The id of an object.
     pub(super) ids: IdsIn,
     pub(super) compression: &'o Compression,
@@ -37,8 +37,8 @@ pub(super) struct Out<'o> {
 
 /// The objects of a level that was written.
 #[derive(Debug)]
-pub(super) struct Objects {
-    pub(super) rows: Rows,
+pub(super) struct CopiedObjects {
+    pub(super) rows: RowMapping,
     pub(super) nodes: Nodes,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Objects {
 /// For every two consecutive parts of an object in different chunks, `chain` receives the last vertex of the first part and the first vertex
 /// of the second one.
 pub(super) fn write(
-    source: &Source,
+    source: &SourceLevel,
     new_level: &NewLevel,
-    out: Out<'_>,
+    out: ObjectsTarget<'_>,
     mut chain: impl FnMut((u32, u32), (u32, u32)) -> Result<(), WriteError>,
-) -> Result<Option<Objects>, WriteError> {
+) -> Result<Option<CopiedObjects>, WriteError> {
     let (level, notes) = (&source.level, out.notes);
     let Some(index_) = level.object_index() else {
         return Ok(None);
@@ -79,15 +79,15 @@ pub(super) fn write(
         notes.lost(format!("{number}/object_index/object_ids"), what);
     }
     let rows = match out.ids {
-        IdsIn::Table => Rows::same(count),
-        IdsIn::Rows => Rows::by_id(&table, &format!("{number}/object_index"), notes)?,
+        IdsIn::Table => RowMapping::same(count),
+        IdsIn::Rows => RowMapping::by_id(&table, &format!("{number}/object_index"), notes)?,
     };
     let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
     let sharded = out.cells.shards.is_some() && out.ids == IdsIn::Table;
     let mut array = ManifestArray::new(out.compression, sharded, out.target);
     let owners = || Owners::new(out.budget / 8, out.folder);
     let mut owners = source.owners.then(owners);
-    let mut read = Parts::new(source, index_);
+    let mut read = ManifestReader::new(source, index_);
     let mut present = 0_u64;
     let blobs = matches!(
         index_.layout(),
@@ -176,7 +176,7 @@ pub(super) fn write(
     };
     nodes.arrays.extend(arrays);
     nodes.groups.insert("object_index".to_owned(), document);
-    Ok(Some(Objects { rows, nodes }))
+    Ok(Some(CopiedObjects { rows, nodes }))
 }
 
 /// The number of fragments of a chunk of the old level.

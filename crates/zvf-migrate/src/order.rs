@@ -1,6 +1,6 @@
 //! The order of fragments by their occurrence in manifests.
 
-use super::source::Source;
+use super::source::SourceLevel;
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_format::int::{index, wide};
@@ -12,12 +12,12 @@ pub(super) const UNNAMED: u64 = 1 << 62;
 
 /// The order of fragments, and which of them belong to one object alone.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct FragmentOrder {
     order: Vec<u64>,
     alone: Vec<bool>,
 }
 
-impl Order {
+impl FragmentOrder {
     pub(super) fn of(&self, fragment: u64) -> Result<u64, WriteError> {
         let order = self.order.get(to_index("fragments", fragment)?);
         order
@@ -34,7 +34,7 @@ impl Order {
 }
 
 /// Number of the first fragment of each chunk, and the end.
-pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
+pub(super) fn fragment_starts(source: &SourceLevel) -> Result<Vec<u64>, WriteError> {
     let (mut starts, mut end) = (vec![0_u64], 0_u64);
     for part in source.batches() {
         for chunk in source.read(&part)? {
@@ -47,10 +47,14 @@ pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
 
 /// Fragments in the order in which manifests name them; with `by_number` in the order of their numbers, for kinds in which the lowest
 /// fragment of a row has a meaning.
-pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
+pub(super) fn order(
+    source: &SourceLevel,
+    starts: &[u64],
+    by_number: bool,
+) -> Result<FragmentOrder, WriteError> {
     let count = *starts.last().or_bug("no end of the fragments")?;
     let count = to_index("fragments", count)?;
-    let mut found = Order {
+    let mut found = FragmentOrder {
         order: vec![NONE; count],
         alone: vec![false; count],
     };
@@ -94,12 +98,12 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::Order;
+    use super::FragmentOrder;
     use zvf_encode::WriteError;
 
     #[test]
     fn a_fragment_that_there_is_not_has_no_place() {
-        let order = Order {
+        let order = FragmentOrder {
             order: vec![3],
             alone: vec![true],
         };

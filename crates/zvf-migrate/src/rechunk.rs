@@ -16,12 +16,12 @@ use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::{ChunkColumn, ChunkCoord};
 
-use super::cells::{ArrayPath, Sink};
-use super::destinations::{Destinations, Part, span};
-use super::new_level::{Done, NewLevel};
-use super::order::{Order, UNNAMED, fragment_starts, order};
+use super::cells::{ArrayPath, LevelSink};
+use super::destinations::{Destinations, MovedRows, span};
+use super::new_level::{CopiedChunk, NewLevel};
+use super::order::{FragmentOrder, UNNAMED, fragment_starts, order};
 use super::report::Notes;
-use super::source::{Chunk, Rows, Source};
+use super::source::{RowsOfFragment, SourceChunk, SourceLevel};
 use zvf_encode::error::{OrBug, internal, narrow, signed64};
 use zvf_encode::level::bin_of;
 use zvf_encode::parallel::{Turn, pack};
@@ -36,27 +36,27 @@ use zvf_format::int::{index, wide};
 const NONE: u64 = u64::MAX;
 
 /// Collects rows and memberships by new chunk.
-pub(super) struct Gathered {
+pub(super) struct RowCollector {
     rows: Buckets<ChunkCoord>,
     members: Buckets<ChunkCoord>,
-    layout: Layout,
+    layout: RechunkRecordLayout,
     vertices: Vec<u64>,
     fragments: Vec<u64>,
-    order: Order,
+    order: FragmentOrder,
     /// Bins of a new chunk along each axis, where fragments are bins.
     bins: Option<(Vec<f64>, Vec<u64>)>,
 }
 
 /// The offsets of the parts of records.
 #[derive(Debug, Clone)]
-struct Layout {
+struct RechunkRecordLayout {
     position: usize,
     /// Bytes of a row of each column, without the flag before it.
     columns: Vec<usize>,
     fragment_columns: Vec<usize>,
 }
 
-impl Layout {
+impl RechunkRecordLayout {
     fn row(&self) -> usize {
         8 + self.position + self.columns.iter().map(|size| size + 1).sum::<usize>()
     }
@@ -73,7 +73,7 @@ const MEMBER: usize = 8 + 8 + 4 + 4 + 8 + 8 + 1;
 
 /// Consecutive rows of a fragment that move to one chunk: vertices from `vertex` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Member {
+struct FragmentPiece {
     order: u64,
     fragment: u64,
     position: u32,
@@ -83,7 +83,7 @@ struct Member {
     last: bool,
 }
 
-impl Member {
+impl FragmentPiece {
     /// Whether a row continues this run.
     fn goes_on(&self, position: u32, vertex: u64) -> bool {
         self.position.checked_add(self.rows) == Some(position)
@@ -106,22 +106,22 @@ impl Member {
 
 /// Sorts the rows of all chunks into new ones of `shape`.
 pub(super) fn gather(
-    source: &Source,
+    source: &SourceLevel,
     shape: &[f64],
     bins: Option<Vec<f64>>,
     budget: usize,
     folder: &Path,
     notes: &Notes,
-) -> Result<Gathered, WriteError> {
+) -> Result<RowCollector, WriteError> {
     source.read_widths()?;
     let starts = fragment_starts(source)?;
     let order = order(source, &starts, source.level.store().implies_edges())?;
     let sizes = |columns: &[ChunkColumn]| columns.iter().map(ChunkColumn::row_bytes).collect();
     let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
-    let mut gathered = Gathered {
+    let mut gathered = RowCollector {
         rows: Buckets::new(budget / 4, folder),
         members: Buckets::new(budget / 8, folder),
-        layout: Layout {
+        layout: RechunkRecordLayout {
             position: source.position_bytes(),
             columns: sizes(source.columns()),
             fragment_columns: if bins.is_some() {
@@ -156,8 +156,13 @@ fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
     put_flagged(out, cell.and_then(|cell| row_of(cell, at, size)), size);
 }
 
-impl Gathered {
-    fn take(&mut self, source: &Source, shape: &[f64], chunk: &Chunk) -> Result<(), WriteError> {
+impl RowCollector {
+    fn take(
+        &mut self,
+        source: &SourceLevel,
+        shape: &[f64],
+        chunk: &SourceChunk,
+    ) -> Result<(), WriteError> {
         let dims = source.level.dims();
         let old = source.chunk(chunk.slot)?;
         let prefix = old.len().checked_sub(dims).and_then(|lead| old.get(..lead));
@@ -210,7 +215,7 @@ impl Gathered {
         );
         for (number, (at, fragment)) in (first..).zip(chunk.fragments.iter().enumerate()) {
             let order = self.order.of(number)?;
-            let mut run: Option<(usize, Member)> = None;
+            let mut run: Option<(usize, FragmentPiece)> = None;
             let mut before = NONE;
             let len = fragment.len();
             for (position, row) in (0_u32..).zip(fragment.iter()) {
@@ -224,7 +229,7 @@ impl Gathered {
                         member.last = last;
                     }
                     _ => {
-                        let member = Member {
+                        let member = FragmentPiece {
                             order,
                             fragment: number,
                             position,
@@ -251,8 +256,8 @@ impl Gathered {
     fn push_member(
         &mut self,
         bucket: usize,
-        member: &Member,
-        chunk: &Chunk,
+        member: &FragmentPiece,
+        chunk: &SourceChunk,
         fragment: usize,
     ) -> Result<(), WriteError> {
         let cells = chunk.fragment_attributes.iter();
@@ -269,7 +274,7 @@ impl Gathered {
     ///
     /// # Errors
     /// Bug: chunks with rows and without memberships, or the other way round.
-    pub(super) fn finish(self) -> Result<Sorted, WriteError> {
+    pub(super) fn finish(self) -> Result<SortedChunks, WriteError> {
         let (mut rows, row_file) = self.rows.finish();
         let (mut members, member_file) = self.members.finish();
         rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -284,7 +289,7 @@ impl Gathered {
         );
         let buckets =
             std::iter::zip(rows, members).map(|((_, rows), (_, members))| (rows, members));
-        Ok(Sorted {
+        Ok(SortedChunks {
             chunks,
             buckets: buckets.collect(),
             row_file,
@@ -299,40 +304,40 @@ impl Gathered {
 }
 
 /// New chunks with their rows and memberships.
-pub(super) struct Sorted {
+pub(super) struct SortedChunks {
     /// In lex order.
     pub(super) chunks: Vec<ChunkCoord>,
     buckets: Vec<(Bucket, Bucket)>,
     row_file: SpillFile,
     member_file: SpillFile,
-    layout: Layout,
+    layout: RechunkRecordLayout,
     vertices: Vec<u64>,
     fragments: Vec<u64>,
-    order: Order,
+    order: FragmentOrder,
     bins: Option<(Vec<f64>, Vec<u64>)>,
 }
 
 /// The summary of a new chunk.
-struct Kept {
-    done: Done,
+struct ChunkSummary {
+    done: CopiedChunk,
     /// The old vertex of each row.
     vertices: Vec<u64>,
-    parts: Vec<Part>,
+    parts: Vec<MovedRows>,
     /// Edges of trees that the new order of rows does not imply: child and parent.
     cut: Vec<(u64, u64)>,
 }
 
 /// Edges of trees, as the old vertices of child and parent; sorted, so that copies do not depend on the order in which chunks are completed.
-pub(super) type Cut = Sorter<[u64; 2]>;
+pub(super) type CutEdges = Sorter<[u64; 2]>;
 
 /// Writes the new chunks. Also returns the edges of trees that were implied and are not any more.
 pub(super) fn write(
-    sink: Sink<'_>,
-    mut sorted: Sorted,
+    sink: LevelSink<'_>,
+    mut sorted: SortedChunks,
     threads: usize,
     budget: usize,
     folder: &Path,
-) -> Result<(NewLevel, Cut), WriteError> {
+) -> Result<(NewLevel, CutEdges), WriteError> {
     let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
     let mut places = Places::new(count, budget / 4, folder)?;
     let mut items = Vec::new();
@@ -349,7 +354,7 @@ pub(super) fn write(
     // Chunks, and whether they were written just now.
     let work = |job: Vec<(u32, Bucket, Bucket)>,
                 turn: Turn<'_>|
-     -> Result<(Vec<Kept>, bool), WriteError> {
+     -> Result<(Vec<ChunkSummary>, bool), WriteError> {
         let slots: Vec<u32> = job.iter().map(|(slot, ..)| *slot).collect();
         let written = sink.journal.and_then(|one| one.written(number, &slots));
         let mut kept = Vec::new();
@@ -366,7 +371,7 @@ pub(super) fn write(
             let (payloads, done) = sink.payloads(coord, chunk)?;
             let into = columns.iter_mut().zip(payloads);
             into.for_each(|((_, column), payload)| column.push((coord, payload)));
-            kept.push(Kept {
+            kept.push(ChunkSummary {
                 done,
                 vertices,
                 parts,
@@ -382,8 +387,8 @@ pub(super) fn write(
     };
     let (mut all, mut parts) = (Vec::new(), Vec::new());
     // Chunks are completed in any order.
-    let mut cut = Cut::new(budget / 16, folder);
-    let take = |(kept, new): (Vec<Kept>, bool)| {
+    let mut cut = CutEdges::new(budget / 16, folder);
+    let take = |(kept, new): (Vec<ChunkSummary>, bool)| {
         if let Some(journal) = sink.journal.filter(|_| new) {
             // Included in the report of every run, because all chunks are rebuilt.
             let done = kept.iter().map(|one| &one.done);
@@ -435,9 +440,9 @@ pub(super) fn write(
 }
 
 /// A chunk, the old vertex of each row, the destinations of fragments, and edges that are not implied any more.
-type Built = (Chunk, Vec<u64>, Vec<Part>, Vec<(u64, u64)>);
+type BuiltChunk = (SourceChunk, Vec<u64>, Vec<MovedRows>, Vec<(u64, u64)>);
 
-impl Sorted {
+impl SortedChunks {
     fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
         chunk.or_bug(format_args!("no chunk {slot}"))
@@ -445,13 +450,13 @@ impl Sorted {
 
     fn build(
         &self,
-        sink: &Sink<'_>,
+        sink: &LevelSink<'_>,
         slot: u32,
         rows: &[u8],
         members: &[u8],
         tree: bool,
-    ) -> Result<Built, WriteError> {
-        let records = Records::new(rows, self.layout.row())?;
+    ) -> Result<BuiltChunk, WriteError> {
+        let records = ChunkRecords::new(rows, self.layout.row())?;
         // The row of each record.
         let mut row_of = vec![u32::MAX; records.len()];
         let mut order: Vec<u32> = Vec::with_capacity(records.len());
@@ -465,7 +470,7 @@ impl Sorted {
                 .map(read_member)
                 .collect::<Result<Vec<_>, _>>()?;
             list.sort_unstable_by_key(|(member, _)| *member);
-            let mut before: Option<Member> = None;
+            let mut before: Option<FragmentPiece> = None;
             for (member, values) in list {
                 let first = records.find(member.vertex);
                 let first = first.or_bug(format_args!("vertex {} has no record", member.vertex))?;
@@ -487,7 +492,7 @@ impl Sorted {
                     None => false,
                 };
                 if !follows && !joins {
-                    fragments.push(Rows::Range(0, 0));
+                    fragments.push(RowsOfFragment::Range(0, 0));
                     fragment_values.push(values);
                 }
                 for step in 0..member.rows {
@@ -502,7 +507,7 @@ impl Sorted {
                     }
                     let row = *row;
                     if step == 0 && !follows {
-                        parts.push(Part {
+                        parts.push(MovedRows {
                             fragment: member.fragment,
                             position: member.position,
                             chunk: slot,
@@ -561,7 +566,7 @@ impl Sorted {
             Some(cell) => joined(column, cell.into_iter().map(Ok), sink.notes),
             None => Ok(None),
         });
-        let chunk = Chunk {
+        let chunk = SourceChunk {
             slot,
             rows: count,
             positions: positions.into(),
@@ -575,13 +580,13 @@ impl Sorted {
     /// Sorts rows by bin, with one fragment for each bin, also for empty ones (0.9 §10.2).
     fn binned(
         &self,
-        sink: &Sink<'_>,
+        sink: &LevelSink<'_>,
         slot: u32,
-        records: &Records<'_>,
+        records: &ChunkRecords<'_>,
         bins: &[f64],
         counts: &[u64],
         order: &mut Vec<u32>,
-    ) -> Result<Vec<Rows>, WriteError> {
+    ) -> Result<Vec<RowsOfFragment>, WriteError> {
         let chunk = self.chunk(slot)?;
         let number = sink.source.position;
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
@@ -603,16 +608,19 @@ impl Sorted {
         for bin in 0..signed64("bins of a chunk", all)? {
             let rest = keys.get(start..).or_bug("bins beyond the rows")?;
             let rows = rest.partition_point(|(one, _)| *one <= bin);
-            fragments.push(Rows::Range(narrow("rows", start)?, narrow("rows", rows)?));
+            fragments.push(RowsOfFragment::Range(
+                narrow("rows", start)?,
+                narrow("rows", rows)?,
+            ));
             start += rows;
         }
         Ok(fragments)
     }
 }
 
-fn read_member(mut record: &[u8]) -> Result<(Member, &[u8]), WriteError> {
+fn read_member(mut record: &[u8]) -> Result<(FragmentPiece, &[u8]), WriteError> {
     let rest = &mut record;
-    let member = Member {
+    let member = FragmentPiece {
         order: u64::from_le_bytes(take_array(rest)?),
         fragment: u64::from_le_bytes(take_array(rest)?),
         position: u32::from_le_bytes(take_array(rest)?),
@@ -625,12 +633,12 @@ fn read_member(mut record: &[u8]) -> Result<(Member, &[u8]), WriteError> {
 }
 
 /// The rows of a new chunk, in the order of their old vertices.
-struct Records<'r> {
+struct ChunkRecords<'r> {
     bytes: &'r [u8],
     size: usize,
 }
 
-impl<'r> Records<'r> {
+impl<'r> ChunkRecords<'r> {
     fn new(bytes: &'r [u8], size: usize) -> Result<Self, WriteError> {
         records::check_records(bytes, size)?;
         Ok(Self { bytes, size })
@@ -709,12 +717,12 @@ fn no_absence(path: &str, dtype: DType) -> WriteError {
 
 #[cfg(test)]
 mod tests {
-    use super::{MEMBER, Member, Records, read_member};
+    use super::{ChunkRecords, FragmentPiece, MEMBER, read_member};
     use zvf_encode::WriteError;
 
     #[test]
     fn a_membership_is_read_as_it_was_written() {
-        let member = Member {
+        let member = FragmentPiece {
             order: 1 << 40,
             fragment: 2,
             position: 3,
@@ -734,11 +742,11 @@ mod tests {
 
     #[test]
     fn records_are_whole() {
-        let records = Records::new(&[0; 24], 12).unwrap();
+        let records = ChunkRecords::new(&[0; 24], 12).unwrap();
         assert!(records.get(1).is_ok());
         assert!(matches!(records.get(2), Err(WriteError::Bug { .. })));
         assert!(matches!(
-            Records::new(&[0; 25], 12).map(|all| all.len()),
+            ChunkRecords::new(&[0; 25], 12).map(|all| all.len()),
             Err(WriteError::Bug { .. })
         ));
     }

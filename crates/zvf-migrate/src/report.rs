@@ -66,7 +66,7 @@ pub struct Verified {
 /// The result of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Report {
+pub struct MigrationReport {
     /// Version of the old store, as stated by its root.
     pub from: String,
     /// Version of the new one.
@@ -83,7 +83,7 @@ pub struct Report {
     pub verified: Option<Verified>,
 }
 
-impl Report {
+impl MigrationReport {
     /// The report of a copy from `source` to `target` as JSON, in the form of `zvf migrate --json`.
     #[must_use]
     pub fn to_json(&self, source: &str, target: &str) -> Value {
@@ -108,11 +108,11 @@ const MOST: usize = 100;
 /// Collects repairs, losses and notes of several threads.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    inner: Mutex<Inner>,
+    inner: Mutex<NotesInner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct NotesInner {
     repairs: BTreeMap<(String, Cow<'static, str>), u64>,
     losses: Vec<Loss>,
     more: u64,
@@ -120,7 +120,7 @@ struct Inner {
 }
 
 impl Notes {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, NotesInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,7 +195,7 @@ impl Notes {
     }
 
     /// Moves everything into a report.
-    pub(crate) fn finish(&self, report: &mut Report) {
+    pub(crate) fn finish(&self, report: &mut MigrationReport) {
         let mut inner = self.lock();
         let repairs = std::mem::take(&mut inner.repairs).into_iter();
         report

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
 use super::report::Notes;
-use super::source::Source;
+use super::source::SourceLevel;
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::spec::{ID_END, ID_IS_ROW};
@@ -14,14 +14,14 @@ use zvf_format::int::wide;
 
 /// The mapping between the rows of a new table and the rows of the old one.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct RowMapping {
     /// Rows of the old table.
     pub(super) from: u64,
     /// The old row of each new row, `None` for a row without an object. The list is `None` if no row moved.
     order: Option<Vec<Option<u64>>>,
 }
 
-impl Rows {
+impl RowMapping {
     /// No row moves.
     pub(super) fn same(count: u64) -> Self {
         Self {
@@ -90,8 +90,8 @@ impl Rows {
 }
 
 /// Reads manifests of an index by row, in any order; caches a few chunks.
-pub(super) struct Parts<'p> {
-    source: &'p Source,
+pub(super) struct ManifestReader<'p> {
+    source: &'p SourceLevel,
     index: &'p ObjectIndex,
     kept: Vec<(u64, Arc<ManifestChunk>)>,
 }
@@ -99,8 +99,8 @@ pub(super) struct Parts<'p> {
 /// Cached chunks of manifests: rows that were appended later are mostly few and close together.
 const KEPT: usize = 4;
 
-impl<'p> Parts<'p> {
-    pub(super) fn new(source: &'p Source, index: &'p ObjectIndex) -> Self {
+impl<'p> ManifestReader<'p> {
+    pub(super) fn new(source: &'p SourceLevel, index: &'p ObjectIndex) -> Self {
         Self {
             source,
             index,

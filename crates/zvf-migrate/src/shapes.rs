@@ -4,18 +4,18 @@ use zvf_meta::Kind;
 use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
-use super::source::Source;
-use super::{Job, Stage, new_level};
+use super::source::SourceLevel;
+use super::{LevelCopy, MigrationRun, new_level};
 use zvf_codec::Compression;
 use zvf_encode::level::Cells;
 use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
 
-impl Job {
+impl MigrationRun {
     /// The grid of a level over the bounds of the store, extended to contain its chunks.
     pub(super) fn grid(
         &self,
-        source: &Source,
+        source: &SourceLevel,
         chunk_shape: &[f64],
         chunks: &[ChunkCoord],
     ) -> Result<Grid, WriteError> {
@@ -31,7 +31,7 @@ impl Job {
     /// The storage of the cells of a level whose chunks changed after staging.
     pub(super) fn cells(
         &self,
-        stage: &Stage,
+        stage: &LevelCopy,
         grid: Grid,
         chunks: &[ChunkCoord],
     ) -> Result<Cells, WriteError> {
@@ -71,7 +71,7 @@ impl Job {
         &self,
         grid: &Grid,
         dims: usize,
-        source: &Source,
+        source: &SourceLevel,
         chunks: &[ChunkCoord],
     ) -> Option<Vec<u64>> {
         let all = source
@@ -84,7 +84,11 @@ impl Job {
     }
 
     /// The shards of a level: as requested, or as in the old level if the version of the new store allows them.
-    pub(super) fn shards(&self, source: &Source, shards: Option<Vec<u64>>) -> Option<Vec<u64>> {
+    pub(super) fn shards(
+        &self,
+        source: &SourceLevel,
+        shards: Option<Vec<u64>>,
+    ) -> Option<Vec<u64>> {
         let mut chunks = source.chunks.iter().map(ChunkCoord::as_slice);
         if self.options.shard_shape.is_some() || self.rules().takes_shards(&mut chunks) {
             return shards;
@@ -247,7 +251,7 @@ impl Job {
     }
 
     /// Whether the fragments of a level are bins of another shape than before.
-    pub(super) fn cuts_bins(&self, source: &Source) -> bool {
+    pub(super) fn cuts_bins(&self, source: &SourceLevel) -> bool {
         let new = self.base_bins().unwrap_or_else(|| self.base_shape());
         is_binned(&source.level) && new != self.store.root().base_bin_shape()
     }

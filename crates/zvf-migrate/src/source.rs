@@ -21,12 +21,12 @@ use zvf_format::int::{index, wide};
 
 /// The rows of one fragment, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rows {
+pub(crate) enum RowsOfFragment {
     Range(u32, u32),
     List(Vec<u32>),
 }
 
-impl From<CheckedFragment<'_>> for Rows {
+impl From<CheckedFragment<'_>> for RowsOfFragment {
     fn from(fragment: CheckedFragment<'_>) -> Self {
         match fragment {
             CheckedFragment::Range { start, count } => Self::Range(start, count),
@@ -35,7 +35,7 @@ impl From<CheckedFragment<'_>> for Rows {
     }
 }
 
-impl Rows {
+impl RowsOfFragment {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Range(_, count) => index(*count),
@@ -86,10 +86,10 @@ impl Rows {
 }
 
 /// Whether ranges follow each other from row 0 to the last one.
-pub(crate) fn tiles(fragments: &[Rows], rows: u32) -> bool {
+pub(crate) fn tiles(fragments: &[RowsOfFragment], rows: u32) -> bool {
     let mut next = 0;
     fragments.iter().all(|fragment| match fragment {
-        Rows::Range(start, count) if *start == next => {
+        RowsOfFragment::Range(start, count) if *start == next => {
             let end = next.checked_add(*count);
             end.is_some_and(|end| {
                 next = end;
@@ -102,12 +102,12 @@ pub(crate) fn tiles(fragments: &[Rows], rows: u32) -> bool {
 
 /// The cells of one chunk.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct SourceChunk {
     /// Number of the chunk in the level.
     pub(crate) slot: u32,
     pub(crate) rows: u32,
     pub(crate) positions: Bytes,
-    pub(crate) fragments: Vec<Rows>,
+    pub(crate) fragments: Vec<RowsOfFragment>,
     /// One cell for each column; it has fewer rows than the chunk if vertices were appended without values.
     pub(crate) attributes: Vec<Option<Bytes>>,
     pub(crate) fragment_attributes: Vec<Option<Bytes>>,
@@ -125,7 +125,7 @@ fn takes_owners(level: &Level, rules: VersionRules) -> bool {
 
 /// One level of an old store.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceLevel {
     pub(crate) level: Level,
     pub(crate) handle: Handle,
     /// The chunks with vertices, in lex order.
@@ -142,7 +142,7 @@ pub(crate) const BATCH: usize = 32;
 /// Approximate bytes of chunks that are read together.
 const BATCH_BYTES: u64 = 4 << 20;
 
-impl Source {
+impl SourceLevel {
     /// Prepares a level: determines its chunks, and the attributes that can be copied.
     pub(crate) fn new(
         level: Level,
@@ -271,7 +271,7 @@ impl Source {
     ///
     /// # Errors
     /// I/O; invalid cells, by array and chunk.
-    pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
+    pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<SourceChunk>, WriteError> {
         let chunks = slots.iter().map(|&slot| self.chunk(slot));
         let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
         let read = self.handle.block_on(self.reader.read(&chunks))?;
@@ -279,18 +279,18 @@ impl Source {
         Ok(chunks.map(|(&slot, read)| self.take(slot, read)).collect())
     }
 
-    fn take(&self, slot: u32, read: DecodedChunk) -> Chunk {
+    fn take(&self, slot: u32, read: DecodedChunk) -> SourceChunk {
         let bytes = |values: Vec<Option<RowValues>>| {
             let values = values.into_iter();
             values.map(|one| one.map(RowValues::into_bytes)).collect()
         };
         let fragments = match self.level.vertex_fragments() {
-            None => vec![Rows::Range(0, read.rows)],
+            None => vec![RowsOfFragment::Range(0, read.rows)],
             // Without stored vertices there are no rows, even if the cell has fragments.
             Some(_) if read.rows == 0 => Vec::new(),
-            Some(_) => read.fragments.iter().map(Rows::from).collect(),
+            Some(_) => read.fragments.iter().map(RowsOfFragment::from).collect(),
         };
-        Chunk {
+        SourceChunk {
             slot,
             rows: read.rows,
             positions: read.positions.into_bytes(),

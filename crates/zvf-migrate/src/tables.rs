@@ -4,9 +4,9 @@ use zvf_format::dtype::DTypeKind;
 use zvf_meta::ArrayDoc;
 use zvf_store::TypedArray;
 
-use super::objects::Out;
-use super::rows::Rows;
-use super::source::Source;
+use super::objects::ObjectsTarget;
+use super::rows::RowMapping;
+use super::source::SourceLevel;
 use zvf_encode::documents::Docs;
 use zvf_encode::error::to_index;
 use zvf_encode::spec::IdsIn;
@@ -35,11 +35,11 @@ fn element(table: &TypedArray) -> Option<Element> {
 
 /// Writes a table with these rows.
 fn write_table(
-    source: &Source,
+    source: &SourceLevel,
     table: &TypedArray,
-    rows: &Rows,
+    rows: &RowMapping,
     of: TableOf,
-    out: Out<'_>,
+    out: ObjectsTarget<'_>,
 ) -> Result<Option<(String, ArrayDoc)>, WriteError> {
     let (path, notes, count) = (table.path(), out.notes, rows.from);
     let Some(element) = element(table) else {
@@ -113,9 +113,9 @@ fn write_table(
 
 /// Writes the attributes of objects, with a row for each row of the index.
 pub(super) fn object_attributes(
-    source: &Source,
-    objects: Option<&Rows>,
-    out: Out<'_>,
+    source: &SourceLevel,
+    objects: Option<&RowMapping>,
+    out: ObjectsTarget<'_>,
 ) -> Result<Docs, WriteError> {
     let mut docs = Vec::new();
     for table in source.level.object_attributes() {
@@ -132,7 +132,10 @@ pub(super) fn object_attributes(
 }
 
 /// Writes groups and their attributes; returns the number of groups.
-pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), WriteError> {
+pub(super) fn groups(
+    source: &SourceLevel,
+    out: ObjectsTarget<'_>,
+) -> Result<(Docs, u64), WriteError> {
     let mut docs = Vec::new();
     let groups = source.level.groups();
     let count = groups.map_or(0, zvf_store::Groups::len);
@@ -158,7 +161,7 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
             );
             continue;
         }
-        let rows = Rows::same(count);
+        let rows = RowMapping::same(count);
         docs.extend(write_table(source, table, &rows, TableOf::Groups, out)?);
     }
     Ok((docs, count))

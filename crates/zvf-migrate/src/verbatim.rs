@@ -100,7 +100,7 @@ impl CopyOptions {
 /// The result of a verbatim copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct CopyReport {
+pub struct CopiedFiles {
     /// Objects of the store.
     pub files: u64,
     /// Bytes of the store.
@@ -138,7 +138,7 @@ pub fn copy<'a>(
     source: &'a str,
     address: &'a str,
     options: CopyOptions,
-) -> BoxFuture<'a, Result<CopyReport, WriteError>> {
+) -> BoxFuture<'a, Result<CopiedFiles, WriteError>> {
     Box::pin(async move {
         let from = RawStore::open(source, &options.source_open().io)?;
         let (root, listed) = of_source(&from, source).await?;
@@ -150,7 +150,7 @@ pub fn copy<'a>(
             let (target, address, root) = (target.clone(), address.to_owned(), root.clone());
             blocking(move || begin(&target, &address, &write, &root)).await?
         };
-        let job = Job::new((from, source), to, target.clone(), listed, options);
+        let job = VerbatimCopy::new((from, source), to, target.clone(), listed, options);
         let done = if there {
             Ok(job.whole())
         } else {
@@ -277,7 +277,7 @@ fn begin(
 
 /// An object that was copied.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+struct CopiedObject {
     key: String,
     size: u64,
     /// The validator at the source.
@@ -287,25 +287,25 @@ struct Record {
 
 /// The records of copied objects, written to objects of their own once the copies are durable.
 #[derive(Debug, Default)]
-struct Records {
+struct CopyRecords {
     /// By key: valid records of earlier runs, and of this one.
-    all: std::sync::Mutex<HashMap<String, Record>>,
-    waiting: std::sync::Mutex<Vec<Record>>,
+    all: std::sync::Mutex<HashMap<String, CopiedObject>>,
+    waiting: std::sync::Mutex<Vec<CopiedObject>>,
 }
 
-impl Records {
+impl CopyRecords {
     /// Records of earlier runs. A record that cannot be read is ignored, and its objects are copied again.
-    fn read(target: &Target) -> Result<Vec<Record>, WriteError> {
+    fn read(target: &Target) -> Result<Vec<CopiedObject>, WriteError> {
         let mut found = Vec::new();
         for key in target.keys_below(COPIED)? {
             let bytes = target.read(&key)?.unwrap_or_default();
-            let records: Vec<Record> = serde_json::from_slice(&bytes).unwrap_or_default();
+            let records: Vec<CopiedObject> = serde_json::from_slice(&bytes).unwrap_or_default();
             found.extend(records);
         }
         Ok(found)
     }
 
-    fn add(&self, record: Record, new: bool) {
+    fn add(&self, record: CopiedObject, new: bool) {
         if new {
             lock(&self.waiting).push(record.clone());
         }
@@ -333,7 +333,7 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// One copy.
-struct Job {
+struct VerbatimCopy {
     from: RawStore,
     source: String,
     to: RawStore,
@@ -342,7 +342,7 @@ struct Job {
     listed: ObjectStates,
     /// Bytes of them.
     total: u64,
-    records: Arc<Records>,
+    records: Arc<CopyRecords>,
     room: Semaphore,
     /// Number of all permits.
     permits: u64,
@@ -352,7 +352,7 @@ struct Job {
     options: CopyOptions,
 }
 
-impl Job {
+impl VerbatimCopy {
     fn new(
         (from, source): (RawStore, &str),
         to: RawStore,
@@ -384,8 +384,8 @@ impl Job {
     }
 
     /// The report of a complete copy.
-    fn whole(&self) -> CopyReport {
-        CopyReport {
+    fn whole(&self) -> CopiedFiles {
+        CopiedFiles {
             files: wide(self.listed.len()),
             bytes: self.total,
             skipped_files: wide(self.listed.len()),
@@ -399,20 +399,20 @@ impl Job {
     }
 
     /// Copies and checks everything but the root.
-    async fn run(&self) -> Result<CopyReport, WriteError> {
-        let mut report = CopyReport {
+    async fn run(&self) -> Result<CopiedFiles, WriteError> {
+        let mut report = CopiedFiles {
             files: wide(self.listed.len()),
             bytes: self.total,
-            ..CopyReport::default()
+            ..CopiedFiles::default()
         };
         let target = self.target.clone();
-        let recorded = blocking(move || Records::read(&target)).await?;
+        let recorded = blocking(move || CopyRecords::read(&target)).await?;
         let mut stored = HashMap::new();
         if !recorded.is_empty() {
             let found = list(&self.to, "copy").await?;
             stored.extend(found.into_iter().map(|(key, state)| (key, state.size)));
         }
-        let mut recorded: HashMap<String, Record> = recorded
+        let mut recorded: HashMap<String, CopiedObject> = recorded
             .into_iter()
             .map(|record| (record.key.clone(), record))
             .collect();
@@ -477,14 +477,14 @@ impl Job {
     }
 
     /// Copies one object; does nothing after a failure.
-    async fn one(&self, at: usize) -> Result<Option<Record>, WriteError> {
+    async fn one(&self, at: usize) -> Result<Option<CopiedObject>, WriteError> {
         let (key, state) = self.listed.get(at).or_bug("an object that is not listed")?;
         if self.failed.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let done = self.transfer(key, state).await;
         self.failed.fetch_or(done.is_err(), Ordering::Relaxed);
-        Ok(Some(Record {
+        Ok(Some(CopiedObject {
             key: key.to_owned(),
             size: state.size,
             etag: state.etag.clone(),

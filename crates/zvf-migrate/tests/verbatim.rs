@@ -10,7 +10,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_encode::{StaleFiles, WriteError, WriteOptions};
-use zvf_migrate::{CopyOptions, CopyReport, copy};
+use zvf_migrate::{CopiedFiles, CopyOptions, copy};
 use zvf_store::blocking::Runtime;
 use zvf_store::{Class, Limits, OpenOptions, Retry, Store, StoreError};
 use zvf_testkit::faults::{Ask, Bucket, Dying, Fault, Faulty, Rule, Sort, Swap, Trouble, Unsteady};
@@ -79,7 +79,7 @@ fn source(files: &Files) -> OpenOptions {
 async fn from_bucket(
     from: OpenOptions,
     to: Arc<dyn ObjectStore>,
-) -> Result<CopyReport, WriteError> {
+) -> Result<CopiedFiles, WriteError> {
     copy(FROM, TO, into(at(to)).with_source(from)).await
 }
 

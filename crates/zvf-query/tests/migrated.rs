@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_meta::rules::Severity;
-use zvf_migrate::{MigrateOptions, Report, migrate};
+use zvf_migrate::{MigrateOptions, MigrationReport, migrate};
 use zvf_store::{Need, OpenOptions, Store};
 use zvf_write::{TargetVersion, WriteError};
 
@@ -24,7 +24,7 @@ const ADDRESS: &str = "memory:///new/copy.zarrvectors";
 pub(crate) async fn copy(
     store: &Store,
     options: MigrateOptions,
-) -> Result<(Store, Report, BTreeMap<String, Vec<u8>>), WriteError> {
+) -> Result<(Store, MigrationReport, BTreeMap<String, Vec<u8>>), WriteError> {
     let memory = Arc::new(InMemory::new());
     let open = OpenOptions::new().with_object_store(Arc::clone(&memory) as Arc<dyn ObjectStore>);
     let mut write = options.write.clone();
@@ -228,7 +228,7 @@ async fn what_is_not_read_is_told_and_the_rest_is_carried() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn known_defects_are_repaired_and_counted() {
-    let repaired = |report: &Report, place: &str, words: &str| {
+    let repaired = |report: &MigrationReport, place: &str, words: &str| {
         let found = report
             .repairs
             .iter()

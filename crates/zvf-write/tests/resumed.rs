@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_encode::transaction::record_log::RecordLog;
-use zvf_migrate::{MigrateOptions, Report, migrate};
+use zvf_migrate::{MigrateOptions, MigrationReport, migrate};
 use zvf_store::{IoTrace, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::sample::Sample;
@@ -67,7 +67,7 @@ fn shaped(options: MigrateOptions, moved: bool) -> MigrateOptions {
     }
 }
 
-async fn undisturbed(store: &Store, moved: bool) -> (Memory, Report) {
+async fn undisturbed(store: &Store, moved: bool) -> (Memory, MigrationReport) {
     let memory = Memory::default();
     let options = shaped(options(memory.0.clone(), None), moved);
     let report = migrate(store, ADDRESS, options).await.unwrap();

@@ -1,11 +1,11 @@
 //! The report of `zvf migrate` and `zvf rechunk` for people.
 
-use zvf_migrate::Report;
+use zvf_migrate::MigrationReport;
 
 use crate::output::table::{count, counted};
 
 /// The report of a copy.
-pub(super) fn text(from: &str, to: &str, report: &Report) -> String {
+pub(super) fn text(from: &str, to: &str, report: &MigrationReport) -> String {
     let mut out = format!(
         "{to}: version {}, from {from}, version {}\n",
         report.to, report.from

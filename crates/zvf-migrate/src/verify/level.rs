@@ -15,7 +15,7 @@ use zvf_store::{
 };
 
 use super::super::reading::{each_link, each_manifest};
-use super::Sums;
+use super::HashesByName;
 
 /// Approximate bytes of chunks that are read together.
 const TOGETHER: u64 = 4 << 20;
@@ -37,12 +37,12 @@ pub(super) fn join(a: u64, b: u64) -> u64 {
 
 /// A multiset, by the number of its elements and the sum of their hashes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct HashMultiset {
     pub(super) count: u64,
     pub(super) hashes: u64,
 }
 
-impl Sum {
+impl HashMultiset {
     pub(super) fn add(&mut self, count: u32, hash: u64) {
         self.count += u64::from(count);
         self.hashes = self.hashes.wrapping_add(hash);
@@ -54,13 +54,13 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A sequence of hashes as one number, with the hashes as digits. The numbers of two parts can be joined to the number of the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sequence {
+pub(super) struct HashSequence {
     hash: u64,
     /// The base to the power of the length.
     power: u64,
 }
 
-impl Sequence {
+impl HashSequence {
     const EMPTY: Self = Self { hash: 0, power: 1 };
 
     fn of(element: u64) -> Self {
@@ -78,7 +78,7 @@ impl Sequence {
 
 /// One level of a store.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct ComparedLevel {
     pub(super) level: Level,
     pub(super) handle: Handle,
     reader: ChunkReader,
@@ -87,14 +87,14 @@ pub(super) struct Side {
     /// The number of rows and fragments of each chunk.
     counts: Vec<(u32, u32)>,
     /// The vertices of the fragments of each chunk; empty if fragments are identified by their places.
-    sequences: Vec<Vec<Sequence>>,
+    sequences: Vec<Vec<HashSequence>>,
     /// First and last row of fragments, by chunk and fragment, if links follow from them.
     ends: HashMap<(u32, u32), (u32, u32)>,
     /// The edges of trees that the order of rows implies, by the hashes of their nodes.
-    pub(super) edges: Sum,
+    pub(super) edges: HashMultiset,
 }
 
-impl Side {
+impl ComparedLevel {
     pub(super) fn new(level: Level, handle: &Handle) -> Result<Self, WriteError> {
         let vertices = level.vertices();
         vertices.check_presence()?;
@@ -127,7 +127,7 @@ impl Side {
             counts: Vec::new(),
             sequences: Vec::new(),
             ends: HashMap::new(),
-            edges: Sum::default(),
+            edges: HashMultiset::default(),
             level,
         })
     }
@@ -155,7 +155,7 @@ impl Side {
         let chunk = self.chunks.get(index(slot)).or_bug("no such chunk")?;
         let read = self.handle.block_on(self.reader.read(&[chunk]))?;
         let chunk = read.first().or_bug("a chunk that was not read")?;
-        let mut sums = vec![Sum::default(); chunk.columns.len() + 1];
+        let mut sums = vec![HashMultiset::default(); chunk.columns.len() + 1];
         self.hash_rows(chunk, &mut sums)
     }
 
@@ -166,7 +166,7 @@ impl Side {
         by_place: bool,
         placed: bool,
         ends: bool,
-    ) -> Result<Sums, WriteError> {
+    ) -> Result<HashesByName, WriteError> {
         let trees = !by_place && self.level.store().implies_edges();
         let children = if trees {
             self.children()?
@@ -175,7 +175,7 @@ impl Side {
         };
         let (reader, chunks) = (self.reader.clone(), std::mem::take(&mut self.chunks));
         let columns = reader.columns().len() + reader.fragment_columns().len();
-        let mut sums = vec![Sum::default(); columns + 2];
+        let mut sums = vec![HashMultiset::default(); columns + 2];
         for batch in reader.batches(&chunks, TOGETHER) {
             let batch: Vec<&[i64]> = batch.iter().map(ChunkCoord::as_slice).collect();
             for mut chunk in self.handle.block_on(reader.read(&batch))? {
@@ -229,7 +229,7 @@ impl Side {
     }
 
     /// Adds the positions, columns, fragments and columns of fragments of a chunk to their sums.
-    fn add_chunk(&self, chunk: &DecodedChunk, sums: &mut [Sum]) {
+    fn add_chunk(&self, chunk: &DecodedChunk, sums: &mut [HashMultiset]) {
         let coord = chunk.coord.as_slice();
         let vertices = self.reader.columns().iter().zip(&chunk.columns);
         let vertices = vertices.map(|(column, values)| (Some(column), values.as_ref(), chunk.rows));
@@ -259,7 +259,11 @@ impl Side {
 
     /// The hash of each row of a chunk: of its position and all values. Also adds to the sums for positions, and for positions with each
     /// attribute.
-    fn hash_rows(&self, chunk: &DecodedChunk, sums: &mut [Sum]) -> Result<Vec<u64>, WriteError> {
+    fn hash_rows(
+        &self,
+        chunk: &DecodedChunk,
+        sums: &mut [HashMultiset],
+    ) -> Result<Vec<u64>, WriteError> {
         let (of_positions, of_values) = sums.split_first_mut().or_bug("no sum of positions")?;
         let position = |row| hash(&chunk.positions.row(row));
         let positions: Vec<u64> = (0..chunk.rows).map(position).collect();
@@ -285,14 +289,14 @@ impl Side {
         hashes: &[u64],
         fragments: &CheckedFragments,
         stored: Option<impl Fn(u32) -> bool>,
-    ) -> Result<Vec<Sequence>, WriteError> {
+    ) -> Result<Vec<HashSequence>, WriteError> {
         let mut seen = vec![false; stored.as_ref().map_or(0, |_| hashes.len())];
         let mut found = Vec::with_capacity(index(fragments.len()));
         for fragment in fragments.iter() {
-            let (mut sequence, mut before) = (Sequence::EMPTY, None);
+            let (mut sequence, mut before) = (HashSequence::EMPTY, None);
             for row in fragment.rows() {
                 let vertex = *hashes.get(index(row)).or_bug("a fragment of no row")?;
-                sequence.append(Sequence::of(vertex));
+                sequence.append(HashSequence::of(vertex));
                 let Some((stored, seen)) = stored.as_ref().zip(seen.get_mut(index(row))) else {
                     continue;
                 };
@@ -360,9 +364,9 @@ impl Side {
     pub(super) fn object(
         &self,
         entries: &mut dyn Iterator<Item = (ChunkCoord, i64)>,
-        chains: &mut Sum,
-    ) -> (Sequence, u64) {
-        let (mut sequence, mut missing) = (Sequence::EMPTY, 0);
+        chains: &mut HashMultiset,
+    ) -> (HashSequence, u64) {
+        let (mut sequence, mut missing) = (HashSequence::EMPTY, 0);
         let mut before: Option<(ChunkCoord, u32)> = None;
         for (chunk, fragment) in entries {
             let Some((key, one)) = self.fragment(&chunk, fragment) else {
@@ -381,12 +385,12 @@ impl Side {
     }
 
     /// The chunk and number of a fragment, and the sequence of its vertices or of its place.
-    fn fragment(&self, chunk: &[i64], number: i64) -> Option<((u32, u32), Sequence)> {
+    fn fragment(&self, chunk: &[i64], number: i64) -> Option<((u32, u32), HashSequence)> {
         let number = u32::try_from(number).ok()?;
         let slot = self.slot(chunk)?;
         let sequence = match self.sequences.get(index(slot)) {
             Some(all) => *all.get(index(number))?,
-            None => Sequence::of(place(chunk, number)),
+            None => HashSequence::of(place(chunk, number)),
         };
         let (_, count) = *self.counts.get(index(slot))?;
         (number < count).then_some(((slot, number), sequence))
@@ -400,16 +404,16 @@ pub(super) fn place(chunk: &[i64], number: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sequence, hash};
+    use super::{HashSequence, hash};
 
     #[test]
     fn hashes_of_parts_join() {
         let whole = |parts: &[&[u64]]| {
-            let mut all = Sequence::EMPTY;
+            let mut all = HashSequence::EMPTY;
             for part in parts {
-                let mut one = Sequence::EMPTY;
+                let mut one = HashSequence::EMPTY;
                 part.iter()
-                    .for_each(|vertex| one.append(Sequence::of(hash(vertex))));
+                    .for_each(|vertex| one.append(HashSequence::of(hash(vertex))));
                 all.append(one);
             }
             all

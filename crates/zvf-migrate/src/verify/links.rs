@@ -8,8 +8,8 @@ use zvf_store::{LinkFamily, StoredLink};
 
 use super::super::reading::each_link;
 use super::super::report::Verified;
-use super::level::{Side, Sum, hash, join, place};
-use super::{Pair, Sums};
+use super::level::{ComparedLevel, HashMultiset, hash, join, place};
+use super::{HashesByName, LevelPair};
 
 /// Most rows with cached hashes in addition to one chunk: 16 MiB.
 const MOST_ROWS: usize = 1 << 21;
@@ -18,10 +18,10 @@ const MOST_ROWS: usize = 1 << 21;
 const MOST_CHUNKS: usize = 512;
 
 /// The identity of the ends of links: their places, or the hashes of their vertices.
-struct Ends<'s> {
-    side: &'s Side,
+struct EndIdentities<'s> {
+    side: &'s ComparedLevel,
     /// The level of the far ends.
-    other: &'s Side,
+    other: &'s ComparedLevel,
     by_place: bool,
     /// Whether these are links of the source; its links without an end were reported and left out of the copy.
     of_source: bool,
@@ -30,7 +30,7 @@ struct Ends<'s> {
     rows: usize,
 }
 
-impl Ends<'_> {
+impl EndIdentities<'_> {
     /// The hash of the ends of a link; `None` if the copy leaves it out.
     fn hash(&mut self, link: &StoredLink<'_>, delta: i32) -> Result<Option<u64>, WriteError> {
         let rank = self.side.level.key_rank().max(1);
@@ -72,8 +72,11 @@ impl Ends<'_> {
     }
 
     /// The sums of all links of a family, and of their values.
-    fn sums(mut self, family: Option<&LinkFamily>) -> Result<(Sum, Sums), WriteError> {
-        let (mut links, mut values) = (Sum::default(), Sums::default());
+    fn sums(
+        mut self,
+        family: Option<&LinkFamily>,
+    ) -> Result<(HashMultiset, HashesByName), WriteError> {
+        let (mut links, mut values) = (HashMultiset::default(), HashesByName::default());
         let side = self.side;
         let Some(family) = family else {
             return Ok((links, values));
@@ -82,7 +85,7 @@ impl Ends<'_> {
         let columns = reader
             .attributes()
             .iter()
-            .map(|one| (one.absent_row(), Sum::default()));
+            .map(|one| (one.absent_row(), HashMultiset::default()));
         let mut columns: Vec<_> = columns.collect();
         each_link(&reader, &side.handle, |_, link| {
             let Some(mut one) = self.hash(link, family.delta())? else {
@@ -110,9 +113,9 @@ impl Ends<'_> {
 
 /// Compares the links of a level, for all deltas. `chains` are the links that the manifests of the copy imply.
 pub(super) fn compare(
-    pair: &Pair,
-    all: &[Pair],
-    (by_place, chains): (bool, Sum),
+    pair: &LevelPair,
+    all: &[LevelPair],
+    (by_place, chains): (bool, HashMultiset),
     verified: &mut Verified,
 ) -> Result<(), WriteError> {
     let (old, new) = (&pair.old.level, &pair.new.level);
@@ -127,7 +130,7 @@ pub(super) fn compare(
             continue;
         };
         let chained = delta == 0 && pair.is_chained();
-        let ends = |side, other, of_source| Ends {
+        let ends = |side, other, of_source| EndIdentities {
             side,
             other,
             by_place: by_place || chained,
@@ -136,7 +139,7 @@ pub(super) fn compare(
             rows: 0,
         };
         let (mut found, mut values) = ends(&pair.new, &other.new, false).sums(new.links(delta))?;
-        let (mut wanted, mut expected) = (chains, Sums::new());
+        let (mut wanted, mut expected) = (chains, HashesByName::new());
         if chained {
             values.clear();
         } else if old.links(delta).is_none_or(LinkFamily::rows_trusted) {
@@ -154,7 +157,7 @@ pub(super) fn compare(
             expected.clear();
         }
         let name = format!("links/{delta}");
-        let sums = |links| Sums::from([(name.clone(), links)]);
+        let sums = |links| HashesByName::from([(name.clone(), links)]);
         pair.same("links", &sums(wanted), &sums(found))?;
         if wanted.count > 0 {
             pair.same("links with values", &expected, &values)?;

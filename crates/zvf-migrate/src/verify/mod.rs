@@ -21,27 +21,27 @@ use zvf_store::{Groups, IdTable, Need, Store, TypedArray};
 
 use super::reading::each_manifest;
 use super::report::Verified;
-use level::{Side, Sum};
+use level::{ComparedLevel, HashMultiset};
 
 /// Sums of hashes by name.
-type Sums = BTreeMap<String, Sum>;
+type HashesByName = BTreeMap<String, HashMultiset>;
 
 /// One level of both stores.
-struct Pair {
-    old: Side,
-    new: Side,
+struct LevelPair {
+    old: ComparedLevel,
+    new: ComparedLevel,
     /// Whether chunks, and fragments that are bins, have the same shapes.
     same_shapes: bool,
 }
 
 /// The ids of all objects, which have the same rows unless the copy has rows for ids that the source lacks.
-struct Ids {
+struct ComparedIds {
     old: Arc<IdTable>,
     new: Arc<IdTable>,
     same: bool,
 }
 
-impl Ids {
+impl ComparedIds {
     /// The row of an object in the copy. Of two old rows with one id the first is copied.
     fn row(&self, row: u64) -> Option<u64> {
         if self.same {
@@ -64,12 +64,12 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
     for &number in old.levels() {
         let side = |store: &Store| {
             let level = handle.block_on(store.level(number, &Need::all()));
-            Side::new(level?, handle)
+            ComparedLevel::new(level?, handle)
         };
         let (before, after) = (side(old)?, side(new)?);
         let points = old.kind() == Kind::PointCloud && before.level.object_index().is_none();
         let same_shapes = before.level.chunk_shape() == after.level.chunk_shape();
-        pairs.push(Pair {
+        pairs.push(LevelPair {
             same_shapes: same_shapes && (same_bins || !points || number > 0),
             old: before,
             new: after,
@@ -101,7 +101,7 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
     Ok(verified)
 }
 
-impl Pair {
+impl LevelPair {
     /// An error that names the level.
     fn differs(&self, place: impl std::fmt::Display, what: impl Into<String>) -> WriteError {
         let level = self.old.level.number();
@@ -109,7 +109,12 @@ impl Pair {
     }
 
     /// Compares sums.
-    fn same(&self, of: &str, wanted: &Sums, found: &Sums) -> Result<(), WriteError> {
+    fn same(
+        &self,
+        of: &str,
+        wanted: &HashesByName,
+        found: &HashesByName,
+    ) -> Result<(), WriteError> {
         for (name, sum) in wanted {
             let what = match found.get(name) {
                 Some(other) if other == sum => continue,
@@ -138,7 +143,7 @@ impl Pair {
     }
 
     /// Compares ids; `None` without objects.
-    fn ids(&self) -> Result<Option<Ids>, WriteError> {
+    fn ids(&self) -> Result<Option<ComparedIds>, WriteError> {
         let (level, handle) = (&self.new.level, &self.new.handle);
         let Some(index) = self.old.level.object_index() else {
             return Ok(None);
@@ -161,12 +166,16 @@ impl Pair {
                 }
             }
         }
-        Ok(Some(Ids { old, new, same }))
+        Ok(Some(ComparedIds { old, new, same }))
     }
 
     /// Compares the sequences of vertices of all objects. Returns the links that the manifests of the copy imply between fragments.
-    fn objects(&self, ids: Option<&Ids>, verified: &mut Verified) -> Result<Sum, WriteError> {
-        let mut chains = Sum::default();
+    fn objects(
+        &self,
+        ids: Option<&ComparedIds>,
+        verified: &mut Verified,
+    ) -> Result<HashMultiset, WriteError> {
+        let mut chains = HashMultiset::default();
         let indexes = [&self.old, &self.new].map(|side| side.level.object_index());
         let ([Some(index), Some(copy)], Some(ids)) = (indexes, ids) else {
             return Ok(chains);
@@ -176,7 +185,7 @@ impl Pair {
                 return Ok(());
             };
             // Entries of the source for missing fragments were reported and left out.
-            let (wanted, _) = self.old.object(entries, &mut Sum::default());
+            let (wanted, _) = self.old.object(entries, &mut HashMultiset::default());
             let part = copy.manifest_chunk(copy.chunk_of(there));
             let part = self.new.handle.block_on(part)?;
             let mut entries = copy.entries(there, part.blob(there))?;
@@ -193,7 +202,7 @@ impl Pair {
     }
 
     /// Compares the values of objects and groups.
-    fn tables(&self, ids: Option<&Ids>, verified: &mut Verified) -> Result<(), WriteError> {
+    fn tables(&self, ids: Option<&ComparedIds>, verified: &mut Verified) -> Result<(), WriteError> {
         let (old, new, handle) = (&self.old.level, &self.new.level, &self.old.handle);
         let groups = old.groups().map_or(0, Groups::len);
         let (from, count) = ids.map_or((0, 0), |ids| (ids.old.len(), ids.new.len()));
@@ -237,16 +246,17 @@ impl Pair {
 
     /// Compares names and members of groups.
     fn groups(&self, verified: &mut Verified) -> Result<(), WriteError> {
-        let groups = |side: &Side| side.level.groups().map_or(0, Groups::len);
+        let groups = |side: &ComparedLevel| side.level.groups().map_or(0, Groups::len);
         let handle = &self.old.handle;
         for number in 0..groups(&self.old).max(groups(&self.new)) {
-            let group = |side: &Side| match side.level.groups().filter(|all| number < all.len()) {
-                Some(all) => Ok(Some((
-                    all.name(number),
-                    handle.block_on(all.members(number))?,
-                ))),
-                None => Ok::<_, WriteError>(None),
-            };
+            let group =
+                |side: &ComparedLevel| match side.level.groups().filter(|all| number < all.len()) {
+                    Some(all) => Ok(Some((
+                        all.name(number),
+                        handle.block_on(all.members(number))?,
+                    ))),
+                    None => Ok::<_, WriteError>(None),
+                };
             if group(&self.old)? != group(&self.new)? {
                 return Err(self.differs(format!("group {number}"), "its members or name differ"));
             }

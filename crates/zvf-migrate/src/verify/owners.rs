@@ -8,7 +8,7 @@ use zvf_store::owners::{NOBODY, SEVERAL};
 use zvf_store::{CellWant, IdTable};
 
 use super::super::reading::each_manifest;
-use super::level::{Side, Sum, hash, join};
+use super::level::{ComparedLevel, HashMultiset, hash, join};
 
 /// Cells that are read together.
 const BATCH: usize = 64;
@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 ///
 /// # Errors
 /// I/O; malformed manifests; a cell that is not made of whole rows.
-pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
+pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteError> {
     let (level, handle) = (&side.level, &side.handle);
     let (Some(objects), Some(column)) = (level.object_index(), level.owner_column().current())
     else {
@@ -29,7 +29,7 @@ pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
     };
     let element =
         |chunk: &[i64], fragment: u64, owner: i64| join(hash(&(chunk, fragment)), hash(&owner));
-    let mut wanted = Sum::default();
+    let mut wanted = HashMultiset::default();
     each_manifest(objects, handle, |row, entries| {
         let named: BTreeSet<_> = entries.collect();
         for (chunk, fragment) in named {
@@ -42,7 +42,7 @@ pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
         }
         Ok(())
     })?;
-    let (mut found, array) = (Sum::default(), &column.array);
+    let (mut found, array) = (HashMultiset::default(), &column.array);
     let listed: Vec<&[i64]> = array.presence().iter().collect();
     for chunks in listed.chunks(BATCH) {
         let wants = chunks.iter().map(|chunk| CellWant::new(array, *chunk));
