@@ -116,6 +116,7 @@ pub mod keys;
 pub mod layout;
 pub mod links;
 pub mod manifest;
+mod number_iter;
 pub mod ragged;
 pub mod shard;
 #[cfg(feature = "alloc")]

@@ -7,6 +7,7 @@ use zerocopy::byteorder::little_endian::{I64, U32, U64};
 use super::layout::RangeEntry;
 use super::parse::{Fragment, FragmentIndex};
 use crate::int::index;
+use crate::number_iter::NumberIter;
 
 impl<'a> FragmentIndex<'a> {
     /// The rows of fragment `f`, whichever kind it is. Same cost as [`get`](Self::get).
@@ -54,8 +55,8 @@ impl<'a> Fragment<'a> {
     #[inline]
     pub fn rows(&self) -> RowIter<'a> {
         match *self {
-            Fragment::Range { start, count } => RowIter::range(start, count),
-            Fragment::List(rows) => RowIter::list(rows),
+            Fragment::Range { start, count } => RowIter(NumberIter::range(start, count)),
+            Fragment::List(rows) => RowIter(NumberIter::list(rows)),
         }
     }
 }
@@ -143,72 +144,25 @@ impl FusedIterator for FragmentIter<'_> {}
 
 /// The rows of one fragment, in order: what [`Fragment::rows`] returns.
 #[derive(Debug, Clone)]
-pub struct RowIter<'a>(Rows<'a>);
-
-#[derive(Debug, Clone)]
-enum Rows<'a> {
-    Range { next: i64, end: i64 },
-    List(core::slice::Iter<'a, I64>),
-}
-
-impl<'a> RowIter<'a> {
-    #[inline]
-    fn range(start: i64, count: i64) -> Self {
-        // A range that runs past the largest number ends there; `verify` refuses it.
-        Self(Rows::Range {
-            next: start,
-            end: start.saturating_add(count.max(0)),
-        })
-    }
-
-    #[inline]
-    fn list(rows: &'a [I64]) -> Self {
-        Self(Rows::List(rows.iter()))
-    }
-}
+pub struct RowIter<'a>(NumberIter<'a>);
 
 impl Iterator for RowIter<'_> {
     type Item = i64;
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        match &mut self.0 {
-            Rows::Range { next, end } => {
-                if *next >= *end {
-                    return None;
-                }
-                let row = *next;
-                *next += 1;
-                Some(row)
-            }
-            Rows::List(rows) => rows.next().map(|row| row.get()),
-        }
+        self.0.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match &self.0 {
-            Rows::Range { next, end } => {
-                let left = usize::try_from(end.saturating_sub(*next).max(0));
-                (left.unwrap_or(usize::MAX), left.ok())
-            }
-            Rows::List(rows) => rows.size_hint(),
-        }
+        self.0.size_hint()
     }
 }
 
 impl DoubleEndedIterator for RowIter<'_> {
     #[inline]
     fn next_back(&mut self) -> Option<i64> {
-        match &mut self.0 {
-            Rows::Range { next, end } => {
-                if *next >= *end {
-                    return None;
-                }
-                *end -= 1;
-                Some(*end)
-            }
-            Rows::List(rows) => rows.next_back().map(|row| row.get()),
-        }
+        self.0.next_back()
     }
 }
 

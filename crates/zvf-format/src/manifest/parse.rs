@@ -11,6 +11,7 @@ use super::layout::{
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{index, signed, wide};
+use crate::number_iter::NumberIter;
 
 /// The manifest of one object, borrowed and fully validated.
 ///
@@ -353,15 +354,9 @@ impl<'a> FragmentRefs<'a> {
     #[inline]
     pub fn iter(&self) -> FragmentNumbers<'a> {
         FragmentNumbers(match *self {
-            Self::One(fragment) => Numbers::Range {
-                next: fragment,
-                end: fragment.saturating_add(1),
-            },
-            Self::Range { start, count } => Numbers::Range {
-                next: start,
-                end: start.saturating_add(count.max(0)),
-            },
-            Self::List(list) => Numbers::List(list.iter()),
+            Self::One(fragment) => NumberIter::range(fragment, 1),
+            Self::Range { start, count } => NumberIter::range(start, count),
+            Self::List(list) => NumberIter::list(list),
         })
     }
 }
@@ -377,40 +372,18 @@ impl<'a> IntoIterator for FragmentRefs<'a> {
 
 /// Fragment numbers of one block: what [`FragmentRefs::iter`] returns.
 #[derive(Debug, Clone)]
-pub struct FragmentNumbers<'a>(Numbers<'a>);
-
-#[derive(Debug, Clone)]
-enum Numbers<'a> {
-    Range { next: i64, end: i64 },
-    List(core::slice::Iter<'a, I64>),
-}
+pub struct FragmentNumbers<'a>(NumberIter<'a>);
 
 impl Iterator for FragmentNumbers<'_> {
     type Item = i64;
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        match &mut self.0 {
-            Numbers::Range { next, end } => {
-                if *next >= *end {
-                    return None;
-                }
-                let fragment = *next;
-                *next += 1;
-                Some(fragment)
-            }
-            Numbers::List(list) => list.next().map(|fragment| fragment.get()),
-        }
+        self.0.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match &self.0 {
-            Numbers::Range { next, end } => {
-                let left = usize::try_from(end.saturating_sub(*next).max(0));
-                (left.unwrap_or(usize::MAX), left.ok())
-            }
-            Numbers::List(list) => list.size_hint(),
-        }
+        self.0.size_hint()
     }
 }
 
