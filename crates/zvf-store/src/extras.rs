@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::{NodeKind, is_known_family};
 
-use crate::snapshot::{Tree, document_at};
+use crate::snapshot::{SnapshotTree, document_at};
 use crate::{Store, StoreError};
 use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
@@ -231,13 +231,13 @@ fn second_round(headers: &[String], kinds: &[(u32, String)]) -> Vec<Question> {
 }
 
 /// A node as far as it is looked at here: its kind, attributes and shape.
-struct Node {
+struct ExtraNode {
     kind: NodeKind,
     attributes: Map<String, Value>,
     shape: Vec<u64>,
 }
 
-impl Node {
+impl ExtraNode {
     fn number(&self, name: &str) -> Option<u64> {
         self.attributes.get(name)?.as_u64()
     }
@@ -250,12 +250,12 @@ impl Node {
 
 /// Assembles the groups from documents and listings.
 struct Finder<'t> {
-    tree: &'t Tree,
+    tree: &'t SnapshotTree,
     side: SideGroups,
 }
 
 impl<'t> Finder<'t> {
-    fn new(tree: &'t Tree) -> Self {
+    fn new(tree: &'t SnapshotTree) -> Self {
         Self {
             tree,
             side: SideGroups::default(),
@@ -286,7 +286,7 @@ impl<'t> Finder<'t> {
     }
 
     /// The node at a path, when it has one that can be understood.
-    fn node(&mut self, path: &str) -> Option<Node> {
+    fn node(&mut self, path: &str) -> Option<ExtraNode> {
         let key = format!("{path}/zarr.json");
         let bytes = self.tree.document(&key)?;
         let kind = match zvf_meta::node_kind(&bytes) {
@@ -305,7 +305,7 @@ impl<'t> Finder<'t> {
             Some(Value::Array(shape)) => shape.iter().filter_map(Value::as_u64).collect(),
             _ => Vec::new(),
         };
-        Some(Node {
+        Some(ExtraNode {
             kind,
             attributes,
             shape,
@@ -337,7 +337,8 @@ impl<'t> Finder<'t> {
             .collect();
         // Numbers in numeric order, whatever their order in the document.
         types.sort_by_key(|kind| (kind.id.parse::<u64>().unwrap_or(u64::MAX), kind.id.clone()));
-        let columns = |node: &Node| node.number("max_row_length").or(node.shape.get(1).copied());
+        let columns =
+            |node: &ExtraNode| node.number("max_row_length").or(node.shape.get(1).copied());
         let groups = self.node("parametric/groups");
         self.side.parametric = Some(Parametric {
             types,
@@ -477,7 +478,7 @@ impl<'t> Finder<'t> {
 }
 
 /// Chunks of a chunk-grid array: its presence list, else the only cell it can have.
-fn cells(node: &Node) -> Option<u64> {
+fn cells(node: &ExtraNode) -> Option<u64> {
     match node.attributes.get("nonempty_chunks") {
         Some(Value::Array(keys)) => Some(wide(keys.len())),
         _ if node.shape.iter().all(|cells| *cells <= 1) => Some(1),

@@ -22,12 +22,12 @@ use zvf_io::{Cap, Kv};
 pub struct Groups {
     kv: Kv,
     attributes: ArrayAttributes,
-    members: Members,
+    members: MemberLists,
 }
 
 /// The storage of the lists.
 #[derive(Debug)]
-pub(crate) enum Members {
+pub(crate) enum MemberLists {
     /// An element for each group.
     Ragged(Arc<RaggedArray>),
     /// Ids of all groups, and where each group starts.
@@ -39,7 +39,7 @@ pub(crate) enum Members {
     Padded(Box<TypedArray>),
 }
 
-impl Members {
+impl MemberLists {
     fn path(&self) -> &str {
         match self {
             Self::Ragged(array) => array.path(),
@@ -57,9 +57,9 @@ impl Groups {
     pub(crate) fn new(
         kv: &Kv,
         attributes: ArrayAttributes,
-        members: Members,
+        members: MemberLists,
     ) -> Result<Self, StoreError> {
-        if let Members::Split { offsets, .. } = &members {
+        if let MemberLists::Split { offsets, .. } = &members {
             let found = offsets.length();
             Cap::rows(kv.limits()).check(offsets.path(), found / 8)?;
             let stated = attributes.num_groups.unwrap_or(found / 8);
@@ -87,12 +87,12 @@ impl Groups {
     /// Number of groups.
     pub fn len(&self) -> u64 {
         match &self.members {
-            Members::Ragged(array) => array.rows(),
-            Members::Split { offsets, .. } => {
+            MemberLists::Ragged(array) => array.rows(),
+            MemberLists::Split { offsets, .. } => {
                 let stated = self.attributes.num_groups;
                 stated.unwrap_or_else(|| offsets.length() / 8)
             }
-            Members::Padded(table) => table.rows(),
+            MemberLists::Padded(table) => table.rows(),
         }
     }
 
@@ -167,12 +167,12 @@ impl Groups {
                 StoreError::malformed(format!("{} group {g}", self.members.path()), what)
             };
             let blob = match &self.members {
-                Members::Ragged(array) => array.element(kv, g).await?,
-                Members::Split { data, offsets } => {
+                MemberLists::Ragged(array) => array.element(kv, g).await?,
+                MemberLists::Split { data, offsets } => {
                     let (data, offsets) = futures::try_join!(data.load(kv), offsets.load(kv))?;
                     cut(&data, &offsets, g).map_err(wrong)?
                 }
-                Members::Padded(table) => {
+                MemberLists::Padded(table) => {
                     let row = table
                         .read_rows_in(round, g..g.saturating_add(1))
                         .await?

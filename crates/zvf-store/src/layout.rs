@@ -14,7 +14,7 @@ use zvf_codec::Chain;
 
 /// How cells are found and decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct CellLayout {
     /// Cells of the array on each axis.
     pub(crate) shape: Vec<u64>,
     /// Cells of a stored object on each axis.
@@ -24,18 +24,18 @@ pub(crate) struct Layout {
     /// Elements of a chunk.
     pub(crate) elements: u64,
     pub(crate) chain: Chain,
-    pub(crate) shard: Option<Shard>,
+    pub(crate) shard: Option<ShardLayout>,
 }
 
 /// The index of a sharded object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shard {
+pub(crate) struct ShardLayout {
     pub(crate) entries: u64,
     pub(crate) at_end: bool,
     pub(crate) checksum: bool,
 }
 
-impl Shard {
+impl ShardLayout {
     /// Bytes of the index.
     pub(crate) fn index_bytes(self) -> u64 {
         let tail = if self.checksum {
@@ -84,18 +84,23 @@ impl ElementPlace {
 
 /// Why an array cannot be read by the own path: the name of what is missing.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum UnsupportedLayout {
     /// Legal, but not read here; the generic reader may.
     Foreign(String),
     /// Not legal, or beyond a limit.
     Error(StoreError),
 }
 
-impl Layout {
+impl CellLayout {
     /// Reads the layout of a variable-length array out of its document.
-    pub(crate) fn new(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Self, Refused> {
-        let malformed =
-            |what: String| Refused::Error(StoreError::malformed(format!("{path}/zarr.json"), what));
+    pub(crate) fn new(
+        path: &str,
+        doc: &ArrayDoc,
+        limits: &Limits,
+    ) -> Result<Self, UnsupportedLayout> {
+        let malformed = |what: String| {
+            UnsupportedLayout::Error(StoreError::malformed(format!("{path}/zarr.json"), what))
+        };
         if doc.chunk_shape.len() != doc.shape.len() {
             return Err(malformed(format!(
                 "chunk_shape has {} components, expected {}",
@@ -109,13 +114,16 @@ impl Layout {
         let Some((first, rest)) = doc.codecs.split_first() else {
             return Err(malformed("the codec list is empty".to_owned()));
         };
-        let sharding = doc
-            .sharding()
-            .map_err(|e| Refused::Error(StoreError::document(format!("{path}/zarr.json"), e)))?;
+        let sharding = doc.sharding().map_err(|e| {
+            UnsupportedLayout::Error(StoreError::document(format!("{path}/zarr.json"), e))
+        })?;
         let layout = match sharding {
             Some(sharding) => {
                 if let Some(outer) = rest.first() {
-                    return Err(Refused::Foreign(format!("{} around shards", outer.name)));
+                    return Err(UnsupportedLayout::Foreign(format!(
+                        "{} around shards",
+                        outer.name
+                    )));
                 }
                 Self::sharded(doc, sharding, &malformed)?
             }
@@ -124,10 +132,10 @@ impl Layout {
                 object: doc.chunk_shape.clone(),
                 chunk: doc.chunk_shape.clone(),
                 elements: 0,
-                chain: Chain::new(rest).map_err(Refused::Foreign)?,
+                chain: Chain::new(rest).map_err(UnsupportedLayout::Foreign)?,
                 shard: None,
             },
-            None => return Err(Refused::Foreign(first.name.clone())),
+            None => return Err(UnsupportedLayout::Foreign(first.name.clone())),
         };
         let elements = product(&layout.chunk)
             .filter(|n| u32::try_from(*n).is_ok())
@@ -140,7 +148,7 @@ impl Layout {
         if let Some(shard) = layout.shard
             && shard.entries > limits.shard_entries
         {
-            return Err(Refused::Error(StoreError::limit(
+            return Err(UnsupportedLayout::Error(StoreError::limit(
                 format!("{path}/zarr.json"),
                 "shard_entries",
                 shard.entries,
@@ -153,8 +161,8 @@ impl Layout {
     fn sharded(
         doc: &ArrayDoc,
         sharding: Sharding,
-        malformed: &dyn Fn(String) -> Refused,
-    ) -> Result<Self, Refused> {
+        malformed: &dyn Fn(String) -> UnsupportedLayout,
+    ) -> Result<Self, UnsupportedLayout> {
         let chunk = sharding.chunk_shape;
         if chunk.len() != doc.chunk_shape.len()
             || chunk
@@ -173,12 +181,18 @@ impl Layout {
             ));
         };
         if !is_vlen(first) {
-            return Err(Refused::Foreign(format!("{} inside shards", first.name)));
+            return Err(UnsupportedLayout::Foreign(format!(
+                "{} inside shards",
+                first.name
+            )));
         }
-        let checksum = index_checksum(&sharding.index_codecs)
-            .map_err(|names| Refused::Foreign(format!("shard index with codecs {names:?}")))?;
+        let checksum = index_checksum(&sharding.index_codecs).map_err(|names| {
+            UnsupportedLayout::Foreign(format!("shard index with codecs {names:?}"))
+        })?;
         if sharding.index_codecs.first().and_then(byte_order) == Some(ByteOrder::Big) {
-            return Err(Refused::Foreign("big-endian shard index".to_owned()));
+            return Err(UnsupportedLayout::Foreign(
+                "big-endian shard index".to_owned(),
+            ));
         }
         let entries = doc
             .chunk_shape
@@ -199,8 +213,8 @@ impl Layout {
             chunk,
             elements: 0,
             chain: Chain::new(rest)
-                .map_err(|name| Refused::Foreign(format!("{name} inside shards")))?,
-            shard: Some(Shard {
+                .map_err(|name| UnsupportedLayout::Foreign(format!("{name} inside shards")))?,
+            shard: Some(ShardLayout {
                 entries,
                 at_end: sharding.index_at_end,
                 checksum,
@@ -220,7 +234,7 @@ fn is_vlen(codec: &Codec) -> bool {
 
 /// Who reads the chunks of an array.
 #[derive(Debug, Clone)]
-pub(crate) enum Reader<L> {
+pub(crate) enum ChunkDecoding<L> {
     /// This crate: how chunks are stored.
     Own(L),
     /// The generic Zarr reader.
@@ -229,7 +243,7 @@ pub(crate) enum Reader<L> {
     Unsupported(String),
 }
 
-impl<L> Reader<L> {
+impl<L> ChunkDecoding<L> {
     /// The reader of what this crate does not read itself: the generic one, where this build has it.
     pub(crate) fn foreign(what: String) -> Self {
         if cfg!(feature = "zarrs") {
@@ -275,7 +289,7 @@ pub(crate) fn reader(
     path: &str,
     doc: &ArrayDoc,
     limits: &Limits,
-) -> Result<Reader<Layout>, StoreError> {
+) -> Result<ChunkDecoding<CellLayout>, StoreError> {
     if !doc.data_type.is_vlen_bytes() {
         return Err(StoreError::malformed(
             format!("{path}/zarr.json"),
@@ -289,19 +303,19 @@ pub(crate) fn reader(
         serde_json::Value::String(text) if text.is_empty() => {}
         serde_json::Value::Array(list) if list.is_empty() => {}
         serde_json::Value::Null => {}
-        other => return Ok(Reader::Unsupported(format!("fill_value {other}"))),
+        other => return Ok(ChunkDecoding::Unsupported(format!("fill_value {other}"))),
     }
     if let Some(transformer) = doc.storage_transformers.first() {
-        return Ok(Reader::Unsupported(format!(
+        return Ok(ChunkDecoding::Unsupported(format!(
             "storage transformer {transformer}"
         )));
     }
-    match Layout::new(path, doc, limits) {
-        Ok(layout) => Ok(Reader::Own(layout)),
-        Err(Refused::Error(error)) => Err(error),
-        Err(Refused::Foreign(name)) if name.contains("blosc inside shards") => {
-            Ok(Reader::Unsupported(name))
+    match CellLayout::new(path, doc, limits) {
+        Ok(layout) => Ok(ChunkDecoding::Own(layout)),
+        Err(UnsupportedLayout::Error(error)) => Err(error),
+        Err(UnsupportedLayout::Foreign(name)) if name.contains("blosc inside shards") => {
+            Ok(ChunkDecoding::Unsupported(name))
         }
-        Err(Refused::Foreign(name)) => Ok(Reader::foreign(name)),
+        Err(UnsupportedLayout::Foreign(name)) => Ok(ChunkDecoding::foreign(name)),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::StoreError;
-use crate::snapshot::Tree;
+use crate::snapshot::SnapshotTree;
 use crate::writing::MARKER;
 use zvf_io::{Ask, Backend, Cap};
 
@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 
 /// The error for an address without a root document.
 #[cold]
-pub(crate) async fn no_store(tree: &Tree) -> StoreError {
+pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
     let error = tree.missing("zarr.json");
     if !error.is_not_found() {
         return error;

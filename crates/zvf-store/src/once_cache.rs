@@ -13,13 +13,13 @@ use zvf_io::driven;
 /// A cache with a limit on the weight of its items.
 #[derive(Debug)]
 pub(crate) struct OnceCache<K, V> {
-    state: Mutex<State<K, V>>,
+    state: Mutex<OnceCacheState<K, V>>,
     weight: fn(&V) -> u64,
     limit: u64,
 }
 
 #[derive(Debug)]
-struct State<K, V> {
+struct OnceCacheState<K, V> {
     cells: HashMap<K, Arc<Once<V, StoreError>>>,
     order: VecDeque<(K, u64)>,
     weight: u64,
@@ -28,7 +28,7 @@ struct State<K, V> {
 impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
     /// An empty cache that keeps items of `limit` bytes, and at least the last one. `weight` returns the bytes of an item.
     pub(crate) fn new(limit: u64, weight: fn(&V) -> u64) -> Self {
-        let state = State {
+        let state = OnceCacheState {
             cells: HashMap::new(),
             order: VecDeque::new(),
             weight: 0,
@@ -40,7 +40,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<K, V>> {
+    fn state(&self) -> MutexGuard<'_, OnceCacheState<K, V>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

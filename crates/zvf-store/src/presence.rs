@@ -55,7 +55,7 @@ impl Presence {
         inside: impl Fn(&[i64]) -> bool,
     ) -> Self {
         let mut flat = Vec::with_capacity(keys.size_hint().0.saturating_mul(rank));
-        let mut problems = Problems::default();
+        let mut problems = PresenceProblems::default();
         let mut one = vec![0i64; rank];
         for key in keys {
             match parse_key(key, &mut one) {
@@ -77,12 +77,12 @@ impl Presence {
 
     /// Builds the sorted form from coordinates that a listing found.
     pub(crate) fn from_listing(rank: usize, flat: Vec<i64>) -> Self {
-        Self::from_flat(rank, flat, Problems::default(), true)
+        Self::from_flat(rank, flat, PresenceProblems::default(), true)
     }
 
     /// Builds the sorted form from coordinates that are known to have content.
     pub(crate) fn from_known(rank: usize, flat: Vec<i64>) -> Self {
-        Self::from_flat(rank, flat, Problems::default(), false)
+        Self::from_flat(rank, flat, PresenceProblems::default(), false)
     }
 
     /// Adds the problems of the keys that the coordinates come from.
@@ -91,7 +91,12 @@ impl Presence {
         self
     }
 
-    fn from_flat(rank: usize, flat: Vec<i64>, mut problems: Problems, listed: bool) -> Self {
+    fn from_flat(
+        rank: usize,
+        flat: Vec<i64>,
+        mut problems: PresenceProblems,
+        listed: bool,
+    ) -> Self {
         let flat = match rank {
             0 => Vec::new(),
             1 => sorted::<1>(flat, &mut problems),
@@ -278,12 +283,12 @@ pub(crate) fn in_grid(coord: &[i64], origin: &[i64], shape: &[u64]) -> bool {
 }
 
 #[derive(Default)]
-struct Problems {
+struct PresenceProblems {
     list: Vec<String>,
     more: usize,
 }
 
-impl Problems {
+impl PresenceProblems {
     #[cold]
     fn add(&mut self, what: impl FnOnce() -> String) {
         if self.list.len() < DESCRIBED {
@@ -301,13 +306,13 @@ impl Problems {
     }
 }
 
-fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
+fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut PresenceProblems) -> Vec<i64> {
     let (rows, _) = flat.as_chunks::<N>();
     if rows.is_sorted_by(|a, b| a.cmp(b) == Ordering::Less) {
         return flat;
     }
     let before = rows.len();
-    let rows = match Packing::of(rows) {
+    let rows = match PackedCoords::of(rows) {
         Some(packing) => {
             let mut packed: Vec<u64> = rows.iter().map(|row| packing.pack(row)).collect();
             // A stable sort uses the long runs that the ASCII order of keys leaves.
@@ -329,13 +334,13 @@ fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
 }
 
 /// Coordinates as single numbers in the same order: cells of the box that holds all of them, counted in C order.
-struct Packing<const N: usize> {
+struct PackedCoords<const N: usize> {
     low: [i64; N],
     /// Cells of the box along each axis.
     extent: [u64; N],
 }
 
-impl<const N: usize> Packing<N> {
+impl<const N: usize> PackedCoords<N> {
     /// `None` if 64 bits cannot count the cells of the box, or if there are no rows.
     fn of(rows: &[[i64; N]]) -> Option<Self> {
         let (mut low, mut high) = (*rows.first()?, *rows.first()?);
@@ -374,7 +379,7 @@ impl<const N: usize> Packing<N> {
     }
 }
 
-fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
+fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut PresenceProblems) -> Vec<i64> {
     let mut rows: Vec<&[i64]> = flat.chunks_exact(rank).collect();
     rows.sort();
     let before = rows.len();

@@ -9,7 +9,7 @@ use zvf_meta::ArrayDoc;
 
 use crate::cells::{self, ChunkWant, ShardCache, TableObjects};
 use crate::elements::Elements;
-use crate::layout::{self, Reader};
+use crate::layout::{self, ChunkDecoding};
 use crate::once_cache::OnceCache;
 use crate::ordered::all_in_order;
 use crate::warnings::Warnings;
@@ -21,7 +21,7 @@ use zvf_io::{Cap, Kv, driven};
 pub(crate) struct RaggedArray {
     path: String,
     doc: ArrayDoc,
-    reader: Reader<Arc<TableObjects>>,
+    reader: ChunkDecoding<Arc<TableObjects>>,
     rows: u64,
     /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
@@ -79,17 +79,17 @@ impl RaggedArray {
         }
         let (per_object, mut inner) = (per_chunk, per_chunk);
         let reader = match layout::reader(&path, &doc, limits)? {
-            Reader::Own(layout) => {
+            ChunkDecoding::Own(layout) => {
                 // In shards the chunks inside of them are read one by one.
                 inner = layout.chunk.first().copied().unwrap_or(per_chunk).max(1);
-                Reader::Own(Arc::new(TableObjects {
+                ChunkDecoding::Own(Arc::new(TableObjects {
                     layout,
                     lengths: doc.attributes.shard_lengths.clone(),
                     path: path.clone(),
                 }))
             }
-            Reader::Generic => Reader::Generic,
-            Reader::Unsupported(what) => Reader::Unsupported(what),
+            ChunkDecoding::Generic => ChunkDecoding::Generic,
+            ChunkDecoding::Unsupported(what) => ChunkDecoding::Unsupported(what),
         };
         Ok(Self {
             path,
@@ -264,11 +264,11 @@ impl RaggedArray {
 
     async fn load(&self, kv: &Kv, numbers: &[u64]) -> Result<Vec<Arc<Elements>>, StoreError> {
         let table = match &self.reader {
-            Reader::Own(table) => table,
-            Reader::Unsupported(what) => {
+            ChunkDecoding::Own(table) => table,
+            ChunkDecoding::Unsupported(what) => {
                 return Err(StoreError::unsupported(self.path.clone(), what.clone()));
             }
-            Reader::Generic => {
+            ChunkDecoding::Generic => {
                 let mut all = Vec::with_capacity(numbers.len());
                 for number in numbers {
                     all.push(self.load_generic(kv, *number).await?);

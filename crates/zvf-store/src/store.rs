@@ -15,7 +15,7 @@ use crate::cells::later::FetchedCell;
 use crate::cells::{self, CellWant, Mode, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
-use crate::snapshot::Tree;
+use crate::snapshot::SnapshotTree;
 use crate::snapshot::levels::{finished, levels};
 use crate::warnings::Warning;
 use crate::writing::{MARKER, Redo};
@@ -37,7 +37,7 @@ pub struct Store {
 #[derive(Debug)]
 struct StoreInner {
     url: String,
-    tree: Tree,
+    tree: SnapshotTree,
     root: Arc<RootDoc>,
     kind: Kind,
     levels: Vec<u32>,
@@ -107,7 +107,7 @@ impl Store {
     ) -> Result<(Self, Option<Option<Redo>>), StoreError> {
         let under = kv.overlay().map(str::to_owned);
         let shards = Arc::new(ShardCache::new(options.io.limits.cache_bytes));
-        let tree = Tree::new(kv, url.to_owned(), options);
+        let tree = SnapshotTree::new(kv, url.to_owned(), options);
         let mut questions = tree.plan(options.prefetch_level, &options.prefetch_need)?;
         questions.push(Question::Document("zarr.json".to_owned()));
         if tree.kv.can_list() {
@@ -236,7 +236,7 @@ impl Store {
         self.inner.tree.warnings.list()
     }
 
-    pub(crate) fn tree(&self) -> &Tree {
+    pub(crate) fn tree(&self) -> &SnapshotTree {
         &self.inner.tree
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_meta::ArrayDoc;
 
-use super::decoder::{Cells, Decoder};
-use super::request::{Get, Part};
+use super::decoder::{BatchCells, Decoder};
+use super::request::{Get, RequestBytes};
 use super::shard::cut_of;
 use crate::StoreError;
 use crate::container::blob::{Blob, CHUNK};
@@ -67,8 +67,8 @@ impl Decoder for BlobWant {
     fn take(
         &mut self,
         _: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         match (&self.blob, part) {
             (Some(blob), part) => {
@@ -90,7 +90,7 @@ impl Decoder for BlobWant {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, cells: &mut BatchCells) -> Result<(), StoreError> {
         let bytes = self.bytes.filter(|bytes| !bytes.is_empty());
         cells.spend(&self.path, bytes.as_ref().map_or(0, Bytes::len))?;
         for want in self.wants {
@@ -168,8 +168,8 @@ impl Decoder for PackWant {
     fn take(
         &mut self,
         _: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         let Pack { path, blob } = self.pack()?;
         let key = format!("{path}/{CHUNK}");
@@ -193,7 +193,7 @@ impl Decoder for PackWant {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, cells: &mut BatchCells) -> Result<(), StoreError> {
         let Pack { path, blob } = self.pack()?;
         let cap = cells.cap;
         for part in &self.parts {

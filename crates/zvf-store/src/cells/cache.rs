@@ -16,12 +16,12 @@ const OVERHEAD: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct CellCache {
     limit: u64,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    arrays: HashMap<Arc<str>, HashMap<ChunkCoord, Entry>>,
+struct CacheState {
+    arrays: HashMap<Arc<str>, HashMap<ChunkCoord, CachedCell>>,
     /// The entries by the time of their last use.
     order: BTreeMap<u64, (Arc<str>, ChunkCoord)>,
     clock: u64,
@@ -29,12 +29,12 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedCell {
     cell: Option<Bytes>,
     used: u64,
 }
 
-impl Entry {
+impl CachedCell {
     fn weight(&self) -> u64 {
         let bytes = self.cell.as_ref().map_or(0, Bytes::len);
         wide(bytes).saturating_add(OVERHEAD)
@@ -43,7 +43,7 @@ impl Entry {
 
 /// A batch, split into what is there and what has to be read.
 #[derive(Debug)]
-pub(crate) struct Split {
+pub(crate) struct CachedBatch {
     cells: Vec<Option<Bytes>>,
     /// Where the rest belongs.
     places: Vec<usize>,
@@ -62,8 +62,8 @@ impl CellCache {
     }
 
     /// Takes out of a batch what is there.
-    pub(crate) fn split(&self, wants: Vec<CellWant>) -> Split {
-        let mut split = Split {
+    pub(crate) fn split(&self, wants: Vec<CellWant>) -> CachedBatch {
+        let mut split = CachedBatch {
             cells: Vec::with_capacity(wants.len()),
             places: Vec::new(),
             rest: Vec::new(),
@@ -102,14 +102,14 @@ impl CellCache {
     }
 }
 
-impl Split {
+impl CachedBatch {
     /// The cached cells, the places of the others, and the others.
     pub(crate) fn into_parts(self) -> (Vec<Option<Bytes>>, Vec<usize>, Vec<CellWant>) {
         (self.cells, self.places, self.rest)
     }
 }
 
-impl State {
+impl CacheState {
     fn get(&mut self, path: &str, chunk: &ChunkCoord) -> Option<Option<Bytes>> {
         let entry = self.arrays.get_mut(path)?.get_mut(chunk)?;
         self.clock = self.clock.saturating_add(1);
@@ -122,7 +122,7 @@ impl State {
 
     fn put(&mut self, path: &str, chunk: ChunkCoord, cell: Option<&Bytes>, limit: u64) {
         self.clock = self.clock.saturating_add(1);
-        let entry = Entry {
+        let entry = CachedCell {
             // A copy: the cell may be a small part of a large buffer, which it would keep.
             cell: cell.map(|bytes| Bytes::copy_from_slice(bytes)),
             used: self.clock,
@@ -159,7 +159,7 @@ mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
 
-    use super::{OVERHEAD, State};
+    use super::{CacheState, OVERHEAD};
     use crate::ChunkCoord;
 
     fn chunk(x: i64) -> ChunkCoord {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_goes_first() {
-        let mut state = State::default();
+        let mut state = CacheState::default();
         let limit = 3 * (OVERHEAD + 10);
         let cell = Bytes::from(vec![1; 10]);
         for x in 0..3 {
@@ -192,7 +192,7 @@ mod tests {
             steps in proptest::collection::vec((0i64..20, 0usize..3000, any::<bool>()), 0..200),
             limit in 0u64..8000,
         ) {
-            let mut state = State::default();
+            let mut state = CacheState::default();
             for (x, length, put) in steps {
                 let path = if x % 2 == 0 { "even" } else { "odd" };
                 if put {
@@ -202,7 +202,7 @@ mod tests {
                     prop_assert!(cell.iter().all(|b| *b == x as u8));
                 }
                 let entries = state.arrays.values().flat_map(|cells| cells.values());
-                let weight: u64 = entries.clone().map(super::Entry::weight).sum();
+                let weight: u64 = entries.clone().map(super::CachedCell::weight).sum();
                 prop_assert_eq!(weight, state.weight);
                 prop_assert!(weight <= limit);
                 prop_assert_eq!(entries.count(), state.order.len());

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use zvf_format::vlen::VlenChunk;
 
-use super::decoder::{Cells, Decoder, State};
+use super::decoder::{BatchCells, Decoder, SizeAndTag};
 use super::later::StoredCell;
-use super::request::{Get, Part};
-use super::shard::{Cell, Guess, Head, ShardRead};
+use super::request::{Get, RequestBytes};
+use super::shard::{Guess, ShardRead, StoredShardHead, WantedCell};
 use crate::container::GridArray;
 use crate::coord::Dotted;
-use crate::layout::{Layout, Shard};
+use crate::layout::{CellLayout, ShardLayout};
 use crate::{ChunkCoord, StoreError, codec};
 use zvf_codec::{Data, StoredBytes};
 use zvf_io::{Ask, Cap, Kv, Object};
@@ -23,7 +23,7 @@ pub(super) struct ObjectWant {
     array: Arc<GridArray>,
     key: String,
     /// For each cell: place in the batch, entry of the shard, element of the chunk.
-    cells: Vec<Cell>,
+    cells: Vec<WantedCell>,
     /// The chunk of each cell.
     chunks: Vec<ChunkCoord>,
     /// Whether cells in a presence list must exist.
@@ -57,13 +57,13 @@ impl ObjectWant {
         }
     }
 
-    pub(super) fn add(&mut self, cell: Cell, chunk: ChunkCoord) {
+    pub(super) fn add(&mut self, cell: WantedCell, chunk: ChunkCoord) {
         self.cells.push(cell);
         self.chunks.push(chunk);
     }
 
     /// The only cell of a chunk that is decoded when it is used.
-    fn later_cell<'c>(&self, cells: &'c [Cell]) -> Option<&'c Cell> {
+    fn later_cell<'c>(&self, cells: &'c [WantedCell]) -> Option<&'c WantedCell> {
         let layout = self.array.layout()?;
         match cells {
             [cell] if self.later && layout.elements == 1 && layout.chain.decodes_ranges() => {
@@ -74,7 +74,7 @@ impl ObjectWant {
     }
 
     /// A chunk that is decoded when it is used.
-    fn stored(&self, name: String, stored: StoredBytes, cells: &Cells) -> StoredCell {
+    fn stored(&self, name: String, stored: StoredBytes, cells: &BatchCells) -> StoredCell {
         StoredCell {
             name,
             array: Arc::clone(&self.array),
@@ -105,7 +105,7 @@ impl ObjectWant {
 }
 
 impl Decoder for ObjectWant {
-    fn shard(&self) -> Option<(&str, Shard)> {
+    fn shard(&self) -> Option<(&str, ShardLayout)> {
         Some((&self.key, self.array.layout()?.shard?))
     }
 
@@ -119,7 +119,12 @@ impl Decoder for ObjectWant {
         Guess::of(text, &layout.object, &self.cells, fits)
     }
 
-    fn take_head(&mut self, head: Head, beside: Vec<Object>, cap: Cap) -> Result<(), StoreError> {
+    fn take_head(
+        &mut self,
+        head: StoredShardHead,
+        beside: Vec<Object>,
+        cap: Cap,
+    ) -> Result<(), StoreError> {
         let Some(head) = head else {
             return self.absent(&HashSet::new());
         };
@@ -165,8 +170,8 @@ impl Decoder for ObjectWant {
     fn take(
         &mut self,
         _: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         match (&mut self.shard, part, self.array.layout()) {
             (Some(read), part, _) => read.take(&self.key, part),
@@ -185,8 +190,8 @@ impl Decoder for ObjectWant {
     fn take_source(
         &mut self,
         request: usize,
-        (stored, state): (StoredBytes, State),
-        cells: &mut Cells,
+        (stored, state): (StoredBytes, SizeAndTag),
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         let chunk = match &self.shard {
             Some(read) => {
@@ -210,7 +215,7 @@ impl Decoder for ObjectWant {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, cells: &mut BatchCells) -> Result<(), StoreError> {
         let (Some(read), Some(layout)) = (&self.shard, self.array.layout()) else {
             return Ok(());
         };
@@ -235,10 +240,10 @@ impl Decoder for ObjectWant {
 /// Decodes a chunk and hands its elements to the cells that want them.
 fn decode(
     key: &str,
-    layout: &Layout,
+    layout: &CellLayout,
     data: Data<'_>,
-    wants: &[Cell],
-    cells: &mut Cells,
+    wants: &[WantedCell],
+    cells: &mut BatchCells,
 ) -> Result<(), StoreError> {
     let data = codec::decode(&layout.chain, key, data, cells.cap)?;
     cells.spend(key, data.as_slice().len())?;

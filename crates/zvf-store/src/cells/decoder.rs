@@ -8,16 +8,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_codec::StoredBytes;
 
-use super::Plan;
+use super::ReadPlan;
 use super::later::{FetchedCell, Spent, StoredCell};
-use super::request::{Get, Part};
-use super::shard::{Guess, Head};
+use super::request::{Get, RequestBytes};
+use super::shard::{Guess, StoredShardHead};
 use crate::StoreError;
-use crate::layout::Shard;
+use crate::layout::ShardLayout;
 use zvf_io::{Cap, Kv, Object};
 
 /// Bytes of an object and its ETag, if they were checked.
-pub(super) type State = Option<(u64, Option<String>)>;
+pub(super) type SizeAndTag = Option<(u64, Option<String>)>;
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///
@@ -25,7 +25,7 @@ pub(super) type State = Option<(u64, Option<String>)>;
 /// if they are still needed; the end.
 pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// The shard whose index determines the requests.
-    fn shard(&self) -> Option<(&str, Shard)> {
+    fn shard(&self) -> Option<(&str, ShardLayout)> {
         None
     }
 
@@ -40,7 +40,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Malformed: an index that cannot be right, or that lacks cells which a presence list names.
     fn take_head(
         &mut self,
-        _head: Head,
+        _head: StoredShardHead,
         _beside: Vec<Object>,
         _cap: Cap,
     ) -> Result<(), StoreError> {
@@ -65,8 +65,8 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     fn take(
         &mut self,
         request: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError>;
 
     /// Takes a reader of the bytes of a request with ranges that may be read later ([`Get::in_ranges`]).
@@ -76,8 +76,8 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     fn take_source(
         &mut self,
         _request: usize,
-        (_stored, _state): (StoredBytes, State),
-        _cells: &mut Cells,
+        (_stored, _state): (StoredBytes, SizeAndTag),
+        _cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         Err(StoreError::bug("ranges that were not asked for"))
     }
@@ -86,14 +86,14 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Malformed; unsupported; limit.
-    fn finish(self: Box<Self>, _cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, _cells: &mut BatchCells) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
 /// The cells of one batch, and the limits on what is decoded for them.
 #[derive(Debug)]
-pub(super) struct Cells {
+pub(super) struct BatchCells {
     cells: Vec<Option<Bytes>>,
     /// Cells that are decoded when they are used, with their places.
     later: Vec<(usize, StoredCell)>,
@@ -101,9 +101,9 @@ pub(super) struct Cells {
     pub(super) spent: Arc<Spent>,
 }
 
-impl Cells {
+impl BatchCells {
     /// The cells of a plan, with those filled in that need no request.
-    pub(super) fn new(plan: &Plan, kv: &Kv) -> Result<Self, StoreError> {
+    pub(super) fn new(plan: &ReadPlan, kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
             cells: vec![None; plan.cells],
             later: Vec::new(),

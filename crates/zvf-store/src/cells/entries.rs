@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::try_join_all;
 
-use super::shard::{self, Cell, ShardHead, ShardRead};
+use super::shard::{self, ShardHead, ShardRead, WantedCell};
 use crate::StoreError;
-use crate::layout::Shard;
+use crate::layout::ShardLayout;
 use zvf_io::{Ask, Cap, Kv};
 
 /// The stored bytes of some inner chunks of the shard at `key`, by their numbers in its index; `None` for those that
@@ -21,7 +21,7 @@ use zvf_io::{Ask, Cap, Kv};
 pub(crate) async fn fetch_entries(
     kv: &Kv,
     key: &str,
-    shard: Shard,
+    shard: ShardLayout,
     entries: &[u64],
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     const BESIDE: u64 = 64 << 10;
@@ -32,7 +32,7 @@ pub(crate) async fn fetch_entries(
         return Ok(found);
     };
     let head = Arc::new(ShardHead::parse(key, shard, object)?);
-    let cells = entries.iter().enumerate().map(|(want, entry)| Cell {
+    let cells = entries.iter().enumerate().map(|(want, entry)| WantedCell {
         want,
         entry: *entry,
         element: 0,

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::decoder::{Cells, Decoder};
-use super::request::{Get, Part};
-use super::shard::{self, Head, ShardCache, ShardHead};
+use super::decoder::{BatchCells, Decoder};
+use super::request::{Get, RequestBytes};
+use super::shard::{self, ShardCache, ShardHead, StoredShardHead};
 use crate::StoreError;
-use crate::layout::Shard;
+use crate::layout::ShardLayout;
 use zvf_codec::{CodecError, Data, StoredBytes};
 use zvf_format::int::wide;
 use zvf_io::{Ask, Folder, IoError, Kv, Method, Object, local};
@@ -27,14 +27,14 @@ pub(super) struct Disk<'a> {
 const WHOLE: u64 = 32 << 10;
 
 /// An open file, and its size and state if they were looked at.
-type Opened = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
+type OpenedFile = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
 
 impl Disk<'_> {
     /// Reads and decodes the objects that a decoder requests.
     pub(super) fn read(
         &self,
         mut decoder: Box<dyn Decoder>,
-        cells: &mut Cells,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         let (mut next, mut opened) = (None, None);
         if let Some((key, shard)) = decoder.shard() {
@@ -87,13 +87,13 @@ impl Disk<'_> {
     fn whole<R>(
         &self,
         get: &Get,
-        use_bytes: impl FnOnce(Part<'_>) -> Result<R, StoreError>,
+        use_bytes: impl FnOnce(RequestBytes<'_>) -> Result<R, StoreError>,
     ) -> Result<Option<R>, StoreError> {
         let start = self.kv.trace().start();
         let mut size = None;
         let result = local::with_file(self.root, &get.key, get.cap, |contents| {
             size = Some(wide(contents.len()));
-            use_bytes(Part {
+            use_bytes(RequestBytes {
                 data: match contents {
                     Cow::Borrowed(bytes) => Data::Borrowed(bytes),
                     Cow::Owned(bytes) => Data::Shared(bytes.into()),
@@ -132,7 +132,7 @@ impl Disk<'_> {
     }
 
     /// Opens a file for ranges; `None` when it does not exist.
-    fn open(&self, key: &str, keep: bool) -> Result<Option<Opened>, StoreError> {
+    fn open(&self, key: &str, keep: bool) -> Result<Option<OpenedFile>, StoreError> {
         let start = self.kv.trace().start();
         let Some(file) = local::OpenFile::open(self.root, key)? else {
             self.kv.record(start, Method::Read, key, (None, None), None);
@@ -147,7 +147,7 @@ impl Disk<'_> {
     }
 
     /// Reads the index of a shard, with the bytes beside it.
-    fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
+    fn read_head(&self, key: &str, shard: ShardLayout) -> Result<StoredShardHead, StoreError> {
         let start = self.kv.trace().start();
         let Some((file, state)) = self.open(key, true)? else {
             self.shards.heads.insert(key.to_owned(), None);
@@ -191,8 +191,8 @@ fn range_of<'b>(
     kv: &Kv,
     key: &str,
     range: &Range<u64>,
-    opened: Option<&mut Opened>,
-) -> Result<Option<Part<'b>>, StoreError> {
+    opened: Option<&mut OpenedFile>,
+) -> Result<Option<RequestBytes<'b>>, StoreError> {
     let Some((file, state)) = opened else {
         return Ok(None);
     };
@@ -200,7 +200,7 @@ fn range_of<'b>(
     let bytes: Bytes = file.at(key, range.start, length)?.into();
     let (asked, read) = ((Some(range.start), Some(length)), Some(wide(bytes.len())));
     kv.record(start, Method::Read, key, asked, read);
-    Ok(Some(Part {
+    Ok(Some(RequestBytes {
         data: Data::Shared(bytes),
         start: range.start,
         state: state.take(),

@@ -25,22 +25,22 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::container::blobs::{Blobs, Slot};
+use crate::container::blobs::{BlobSlot, Blobs};
 use crate::container::padded::Padded;
 use crate::container::{Container, GridArray};
-use crate::layout::{Reader, object_key};
+use crate::layout::{ChunkDecoding, object_key};
 use crate::{ChunkCoord, StoreError};
 use zvf_io::{Backend, Cap, Folder, Handover, Kv, blocking, driven};
 
 use blobs::{BlobWant, PackPart, PackWant};
 use chunk::ObjectWant;
-use decoder::{Cells, Decoder};
+use decoder::{BatchCells, Decoder};
 pub(crate) use entries::fetch_entries;
 use later::FetchedCell;
 use local_disk::Disk;
 use padded::{BlockWant, Trim};
-use shard::Cell;
 pub(crate) use shard::ShardCache;
+use shard::WantedCell;
 use table::TableWant;
 pub(crate) use table::{ChunkWant, TableObjects};
 use zvf_format::int::wide;
@@ -66,7 +66,7 @@ impl CellWant {
 
 /// The reads of a batch.
 #[derive(Debug, Default)]
-struct Plan {
+struct ReadPlan {
     decoders: Vec<Box<dyn Decoder>>,
     trims: Vec<Trim>,
     /// Cells of arrays that only the generic reader understands.
@@ -78,13 +78,13 @@ struct Plan {
     asked: usize,
 }
 
-impl Plan {
+impl ReadPlan {
     /// Groups requested cells by the objects that contain them. Equal requests share their bytes.
     fn new(wants: Vec<CellWant>, mode: Mode, kv: &Kv) -> Result<Self, StoreError> {
         let asked = wants.len();
-        let mut sorter = Sorter {
+        let mut sorter = ReadPlanner {
             verify: kv.versions().is_on(),
-            ..Sorter::default()
+            ..ReadPlanner::default()
         };
         // Cells that are wanted because padded ones are may want others in turn.
         let mut more = wants;
@@ -112,7 +112,7 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl ReadPlan {
     /// Groups wanted chunks of a table by the objects that contain them.
     fn of_table(table: &Arc<TableObjects>, wants: &[ChunkWant]) -> Result<Self, StoreError> {
         let mut objects: ByKey<TableWant> = ByKey::default();
@@ -120,7 +120,7 @@ impl Plan {
             let object = objects.get(chunk.key.clone(), |key| {
                 TableWant::new(Arc::clone(table), key)
             })?;
-            object.cells.push(Cell {
+            object.cells.push(WantedCell {
                 want,
                 entry: chunk.entry,
                 element: 0,
@@ -137,8 +137,8 @@ impl Plan {
 
 /// A plan in the making.
 #[derive(Default)]
-struct Sorter {
-    plan: Plan,
+struct ReadPlanner {
+    plan: ReadPlan,
     objects: ByKey<ObjectWant>,
     blobs: ByKey<BlobWant>,
     packs: ByKey<PackWant>,
@@ -150,7 +150,7 @@ struct Sorter {
     verify: bool,
 }
 
-impl Sorter {
+impl ReadPlanner {
     fn add(&mut self, want: usize, cell: CellWant) -> Result<(), StoreError> {
         let array = Arc::clone(&cell.array);
         let reader = match array.contents() {
@@ -185,8 +185,8 @@ impl Sorter {
             }
         };
         let (layout, doc) = match (reader, array.doc()) {
-            (Reader::Own(layout), Some(doc)) => (layout, doc),
-            (Reader::Unsupported(what), _) => {
+            (ChunkDecoding::Own(layout), Some(doc)) => (layout, doc),
+            (ChunkDecoding::Unsupported(what), _) => {
                 return Err(StoreError::unsupported(array.path(), what.clone()));
             }
             _ => {
@@ -197,7 +197,7 @@ impl Sorter {
         let place = layout.place(&self.index);
         let key = object_key(array.path(), doc, &place.object);
         let new = |key: &str| ObjectWant::new(cell.array, key, self.verify);
-        let place = Cell {
+        let place = WantedCell {
             want,
             entry: place.entry,
             element: place.element,
@@ -211,12 +211,12 @@ impl Sorter {
         let CellWant { array, chunk } = cell;
         match array.presence().position(&chunk).map(|at| group.slot(at)) {
             None => {}
-            Some(Slot::Plain) => {
+            Some(BlobSlot::Plain) => {
                 let path = format!("{}/{chunk}", array.path());
                 let new = |path: &str| BlobWant::new(path, group.listed);
                 self.blobs.get(path, new)?.wants.push(want);
             }
-            Some(Slot::Packed(pack, offset, length)) => {
+            Some(BlobSlot::Packed(pack, offset, length)) => {
                 let key = format!("{}/{pack}", array.path());
                 let pack = self.packs.get(key, |_| PackWant::new(array, pack))?;
                 pack.parts.push(PackPart {
@@ -252,12 +252,12 @@ impl Sorter {
             return Ok(());
         };
         match &padded.reader {
-            Reader::Own(_) => {}
-            Reader::Generic => {
+            ChunkDecoding::Own(_) => {}
+            ChunkDecoding::Generic => {
                 self.plan.generic.push((want, cell));
                 return Ok(());
             }
-            Reader::Unsupported(what) => {
+            ChunkDecoding::Unsupported(what) => {
                 return Err(StoreError::unsupported(cell.array.path(), what.clone()));
             }
         }
@@ -329,7 +329,7 @@ pub(crate) async fn fetch(
     then: Then,
 ) -> Result<(), StoreError> {
     Cap::cells(kv.limits()).check("cells of one call", wide(wants.len()))?;
-    let plan = Plan::new(wants, mode, &kv)?;
+    let plan = ReadPlan::new(wants, mode, &kv)?;
     fetch_plan(kv, shards, plan, mode, then).await
 }
 
@@ -341,7 +341,7 @@ pub(crate) async fn fetch_table(
     wants: &[ChunkWant],
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     Cap::cells(kv.limits()).check(&table.path, wide(wants.len()))?;
-    let plan = Plan::of_table(table, wants)?;
+    let plan = ReadPlan::of_table(table, wants)?;
     let (to, result) = Handover::pair();
     let then = Box::new(move |cells| to.put(decoded(cells)));
     fetch_plan(kv, shards, plan, Mode::default(), then).await?;
@@ -351,11 +351,11 @@ pub(crate) async fn fetch_table(
 async fn fetch_plan(
     kv: Kv,
     shards: Arc<ShardCache>,
-    plan: Plan,
+    plan: ReadPlan,
     mode: Mode,
     then: Then,
 ) -> Result<(), StoreError> {
-    let cells = Cells::new(&plan, &kv)?;
+    let cells = BatchCells::new(&plan, &kv)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
     if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()
@@ -396,7 +396,7 @@ async fn read_files(
     kv: &Kv,
     root: &Arc<Folder>,
     shards: Arc<ShardCache>,
-    plan: (Plan, Cells),
+    plan: (ReadPlan, BatchCells),
     permit: OwnedSemaphorePermit,
     then: Then,
 ) -> Result<(), StoreError> {
@@ -409,7 +409,7 @@ fn read_here(
     kv: &Kv,
     root: &Arc<Folder>,
     shards: &ShardCache,
-    (plan, mut cells): (Plan, Cells),
+    (plan, mut cells): (ReadPlan, BatchCells),
     permit: OwnedSemaphorePermit,
     then: Then,
 ) -> Result<(), StoreError> {
@@ -431,7 +431,7 @@ fn read_here(
 async fn fetch_all(
     kv: Kv,
     shards: Arc<ShardCache>,
-    (mut plan, mut cells): (Plan, Cells),
+    (mut plan, mut cells): (ReadPlan, BatchCells),
     then: Then,
 ) -> Result<(), StoreError> {
     for (want, cell) in &plan.generic {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::CellWant;
-use super::decoder::{Cells, Decoder};
-use super::request::{Get, Part};
+use super::decoder::{BatchCells, Decoder};
+use super::request::{Get, RequestBytes};
 use crate::StoreError;
 use crate::container::padded::{Count, Padded};
 use crate::container::{Container, GridArray};
@@ -64,8 +64,8 @@ impl Decoder for BlockWant {
     fn take(
         &mut self,
         request: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         let key = self.keys.get(request).map_or("", String::as_str);
         let piece = part.map(|part| padded(&self.array)?.decode(key, part.data, cells.cap));
@@ -73,7 +73,7 @@ impl Decoder for BlockWant {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, cells: &mut BatchCells) -> Result<(), StoreError> {
         let block = padded(&self.array)?.join(self.pieces);
         let key = self.keys.first().map_or("", String::as_str);
         cells.spend(key, block.as_ref().map_or(0, Bytes::len))?;
@@ -85,7 +85,7 @@ impl Decoder for BlockWant {
 }
 
 /// Cuts the padding off, now that the companions are there; those that count by another padded array come last.
-pub(super) fn trim(trims: &[Trim], cells: &mut Cells) -> Result<(), StoreError> {
+pub(super) fn trim(trims: &[Trim], cells: &mut BatchCells) -> Result<(), StoreError> {
     for late in [false, true] {
         for trim in trims {
             let container = padded(&trim.cell.array)?;

@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::{join, join_all, try_join_all};
 
-use super::decoder::{Cells, Decoder};
+use super::decoder::{BatchCells, Decoder};
 use super::shard::{FirstAsks, ShardCache, ShardHead};
 use crate::StoreError;
 use zvf_io::{Ask, Cap, IoError, Kv, Object};
 
 /// A decoder, and the answers to its requests.
 #[derive(Debug)]
-pub(super) struct Fetched {
+pub(super) struct AnsweredDecoder {
     decoder: Box<dyn Decoder>,
     objects: Vec<Option<Object>>,
 }
@@ -22,7 +22,7 @@ pub(super) async fn fetch(
     kv: &Kv,
     shards: &ShardCache,
     mut decoder: Box<dyn Decoder>,
-) -> Result<Fetched, StoreError> {
+) -> Result<AnsweredDecoder, StoreError> {
     let mut round = kv.round();
     if let Some((key, shard)) = decoder.shard() {
         let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
@@ -82,12 +82,12 @@ pub(super) async fn fetch(
             answer => answer?,
         });
     }
-    Ok(Fetched { decoder, objects })
+    Ok(AnsweredDecoder { decoder, objects })
 }
 
-impl Fetched {
+impl AnsweredDecoder {
     /// Decodes the fetched bytes.
-    pub(super) fn decode(self, cells: &mut Cells) -> Result<(), StoreError> {
+    pub(super) fn decode(self, cells: &mut BatchCells) -> Result<(), StoreError> {
         let mut decoder = self.decoder;
         for (request, object) in self.objects.into_iter().enumerate() {
             if decoder.needs(request) {

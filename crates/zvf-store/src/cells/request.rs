@@ -33,7 +33,7 @@ impl Get {
 
 /// The bytes of a request.
 #[derive(Debug)]
-pub(super) struct Part<'b> {
+pub(super) struct RequestBytes<'b> {
     pub(super) data: Data<'b>,
     /// Where they start in the object.
     pub(super) start: u64,
@@ -41,7 +41,7 @@ pub(super) struct Part<'b> {
     pub(super) state: Option<(u64, Option<String>)>,
 }
 
-impl From<Object> for Part<'_> {
+impl From<Object> for RequestBytes<'_> {
     fn from(object: Object) -> Self {
         Self {
             data: Data::Shared(object.bytes),

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::request::{Get, Part};
-use crate::layout::Shard;
+use super::request::{Get, RequestBytes};
+use crate::layout::ShardLayout;
 use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
 use zvf_format::int::wide;
@@ -20,7 +20,7 @@ use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Kv, Object};
 
 /// `None` = the shard does not exist: none of its cells has content.
-pub(super) type Head = Option<Arc<ShardHead>>;
+pub(super) type StoredShardHead = Option<Arc<ShardHead>>;
 
 /// The index of one shard, and the part of the shard that came with it.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct ShardHead {
 
 impl ShardHead {
     /// Reads the index out of the first or last bytes of a shard.
-    pub(super) fn parse(key: &str, shard: Shard, object: Object) -> Result<Self, StoreError> {
+    pub(super) fn parse(key: &str, shard: ShardLayout, object: Object) -> Result<Self, StoreError> {
         let index = usize::try_from(shard.index_bytes())
             .map_err(|_| StoreError::limit(key, "shard_entries", shard.entries, u64::MAX))?;
         let cut = |found: usize| {
@@ -145,7 +145,7 @@ impl ShardHead {
 }
 
 /// The first request for a shard.
-pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
+pub(super) fn first_ask(shard: ShardLayout, gap: u64) -> Ask {
     let bytes = shard.index_bytes().saturating_add(gap);
     if shard.at_end {
         Ask::Suffix(bytes)
@@ -167,7 +167,7 @@ impl Guess {
     pub(super) fn of(
         text: &str,
         shape: &[u64],
-        cells: &[Cell],
+        cells: &[WantedCell],
         fits: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let all = shard_lengths::ranges(text, shape)?;
@@ -196,7 +196,7 @@ pub(super) struct FirstAsks {
 }
 
 impl FirstAsks {
-    pub(super) fn of(shard: Shard, guess: Option<Guess>, kv: &Kv, cap: Cap) -> Self {
+    pub(super) fn of(shard: ShardLayout, guess: Option<Guess>, kv: &Kv, cap: Cap) -> Self {
         let merge = kv.merge();
         let Some(guess) = guess.filter(|guess| guess.end > merge.gap) else {
             return Self {
@@ -223,7 +223,7 @@ impl FirstAsks {
 
 /// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cell {
+pub(super) struct WantedCell {
     pub(super) want: usize,
     pub(super) entry: u64,
     pub(super) element: u64,
@@ -235,7 +235,7 @@ pub(super) struct ShardChunk {
     pub(super) range: Range<u64>,
     /// Its bytes, when they came with the index.
     bytes: Option<Bytes>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<WantedCell>,
 }
 
 impl ShardChunk {
@@ -262,7 +262,7 @@ impl ShardRead {
     pub(super) fn new(
         key: &str,
         head: Arc<ShardHead>,
-        cells: &[Cell],
+        cells: &[WantedCell],
         cap: Cap,
     ) -> Result<Self, StoreError> {
         let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
@@ -356,7 +356,11 @@ impl ShardRead {
     ///
     /// # Errors
     /// I/O: the shard changed since its index was read; malformed: it is gone.
-    pub(super) fn take(&mut self, key: &str, part: Option<Part<'_>>) -> Result<(), StoreError> {
+    pub(super) fn take(
+        &mut self,
+        key: &str,
+        part: Option<RequestBytes<'_>>,
+    ) -> Result<(), StoreError> {
         let part =
             part.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
         self.check_state(key, part.state)?;
@@ -404,7 +408,7 @@ fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
 /// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
-    pub(super) heads: OnceCache<String, Head>,
+    pub(super) heads: OnceCache<String, StoredShardHead>,
     /// Files of a local disk, the one used last at the end.
     files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
@@ -414,7 +418,7 @@ const OPEN_FILES: usize = 32;
 
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
-        let weight = |head: &Head| head.as_ref().map_or(256, |head| head.weight());
+        let weight = |head: &StoredShardHead| head.as_ref().map_or(256, |head| head.weight());
         Self {
             heads: OnceCache::new(limit, weight),
             files: Mutex::default(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use zvf_codec::Data;
 use zvf_io::{Ask, Cap, Kv, Object};
 
-use super::decoder::{Cells, Decoder};
-use super::request::{Get, Part};
-use super::shard::{Cell, Guess, Head, ShardRead};
-use crate::layout::{Layout, Shard};
+use super::decoder::{BatchCells, Decoder};
+use super::request::{Get, RequestBytes};
+use super::shard::{Guess, ShardRead, StoredShardHead, WantedCell};
+use crate::layout::{CellLayout, ShardLayout};
 use crate::{StoreError, codec};
 
 /// One chunk that is wanted whole, decoded.
@@ -23,7 +23,7 @@ pub(crate) struct ChunkWant {
 /// How the objects of a table are stored.
 #[derive(Debug)]
 pub(crate) struct TableObjects {
-    pub(crate) layout: Layout,
+    pub(crate) layout: CellLayout,
     /// The lengths of the chunks of large shards, by the key of the shard below the array.
     pub(crate) lengths: Option<zvf_meta::JsonObject>,
     pub(crate) path: String,
@@ -34,7 +34,7 @@ pub(crate) struct TableObjects {
 pub(super) struct TableWant {
     table: Arc<TableObjects>,
     key: String,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<WantedCell>,
     read: Option<ShardRead>,
 }
 
@@ -53,8 +53,8 @@ impl TableWant {
         &self,
         name: &str,
         data: Data<'_>,
-        wants: &[Cell],
-        cells: &mut Cells,
+        wants: &[WantedCell],
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         let data = codec::decode(&self.table.layout.chain, name, data, cells.cap)?;
         cells.spend(name, data.as_slice().len())?;
@@ -67,7 +67,7 @@ impl TableWant {
 }
 
 impl Decoder for TableWant {
-    fn shard(&self) -> Option<(&str, Shard)> {
+    fn shard(&self) -> Option<(&str, ShardLayout)> {
         Some((&self.key, self.table.layout.shard?))
     }
 
@@ -85,7 +85,12 @@ impl Decoder for TableWant {
         })
     }
 
-    fn take_head(&mut self, head: Head, beside: Vec<Object>, cap: Cap) -> Result<(), StoreError> {
+    fn take_head(
+        &mut self,
+        head: StoredShardHead,
+        beside: Vec<Object>,
+        cap: Cap,
+    ) -> Result<(), StoreError> {
         if let Some(head) = head {
             let mut read = ShardRead::new(&self.key, head, &self.cells, cap)?;
             read.take_beside(&self.key, beside);
@@ -105,8 +110,8 @@ impl Decoder for TableWant {
     fn take(
         &mut self,
         _: usize,
-        part: Option<Part<'_>>,
-        cells: &mut Cells,
+        part: Option<RequestBytes<'_>>,
+        cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
         match (&mut self.read, part) {
             (Some(read), part) => read.take(&self.key, part),
@@ -115,7 +120,7 @@ impl Decoder for TableWant {
         }
     }
 
-    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+    fn finish(self: Box<Self>, cells: &mut BatchCells) -> Result<(), StoreError> {
         let chunks = self
             .read
             .iter()

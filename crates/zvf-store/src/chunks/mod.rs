@@ -111,10 +111,10 @@ impl<'l> ChunkParts<'l> {
 
 /// Reads chunks of one level. Cheap to clone; clones share the widths of columns found so far.
 #[derive(Debug, Clone)]
-pub struct ChunkReader(Arc<Inner>);
+pub struct ChunkReader(Arc<ChunkReaderInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ChunkReaderInner {
     level: Level,
     positions: bool,
     fragments: bool,
@@ -164,7 +164,7 @@ impl Level {
         };
         // Cannot overflow: at most 16 axes, and numbers of a few bytes.
         let position_bytes = vertices.dtype().size().saturating_mul(self.dims());
-        Ok(ChunkReader(Arc::new(Inner {
+        Ok(ChunkReader(Arc::new(ChunkReaderInner {
             level: self.clone(),
             positions: parts.positions,
             fragments: parts.fragments,
@@ -271,7 +271,7 @@ impl ChunkReader {
     }
 }
 
-impl Inner {
+impl ChunkReaderInner {
     /// The arrays of the cells of a chunk, in the order in which they are decoded.
     fn arrays(&self) -> impl Iterator<Item = &Arc<GridArray>> {
         let columns = self.columns.iter().chain(&self.fragment_columns);

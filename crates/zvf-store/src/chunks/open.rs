@@ -9,7 +9,7 @@ use zvf_io::Handover;
 use super::column::ChunkColumn;
 use super::fragments::CheckedFragments;
 use super::values::{RowValues, little_endian};
-use super::{ChunkReader, Inner};
+use super::{ChunkReader, ChunkReaderInner};
 use crate::cells::Mode;
 use crate::cells::later::{FetchedCell, OpenCell};
 use crate::{CellWant, ChunkCoord, GridArray, RowSet, StoreError};
@@ -32,7 +32,7 @@ pub struct WantedCells {
 /// All methods: malformed, with array and chunk, for a cell that is damaged or has incomplete rows; I/O and limits, if cells are read in parts.
 #[derive(Debug)]
 pub struct OpenChunk {
-    inner: Arc<Inner>,
+    inner: Arc<ChunkReaderInner>,
     coord: ChunkCoord,
     requested: u64,
     /// Positions that are not opened yet.
@@ -95,7 +95,7 @@ impl ChunkReader {
     }
 }
 
-impl Inner {
+impl ChunkReaderInner {
     /// The arrays of the requested cells of a chunk: vertices, fragments, and columns; `None` if the cell is not requested.
     fn wanted<'a>(
         &'a self,
@@ -123,7 +123,7 @@ impl Inner {
 impl OpenChunk {
     /// A chunk; its requested cells are the next ones.
     fn new(
-        inner: &Arc<Inner>,
+        inner: &Arc<ChunkReaderInner>,
         coord: ChunkCoord,
         wanted: &WantedCells,
         cells: &mut impl Iterator<Item = Option<FetchedCell>>,
@@ -180,13 +180,16 @@ impl OpenChunk {
         if row == 0 || !length.is_multiple_of(row) {
             let what = format!("found {length} bytes, expected a multiple of {row}");
             return Err(StoreError::malformed(
-                Inner::place(vertices, &self.coord),
+                ChunkReaderInner::place(vertices, &self.coord),
                 what,
             ));
         }
         let count = length / row;
         u32::try_from(count).map_err(|_| {
-            let (place, most) = (Inner::place(vertices, &self.coord), u64::from(u32::MAX));
+            let (place, most) = (
+                ChunkReaderInner::place(vertices, &self.coord),
+                u64::from(u32::MAX),
+            );
             StoreError::limit(place, "rows of a chunk", wide(count), most)
         })
     }
@@ -201,8 +204,9 @@ impl OpenChunk {
         };
         let blob = self.fragments.take().map(FetchedCell::whole).transpose()?;
         let decode = |blob: bytes::Bytes| {
-            CheckedFragments::decode(&blob, Some(rows).filter(|rows| *rows > 0))
-                .map_err(|source| StoreError::decode(Inner::place(array, &self.coord), source))
+            CheckedFragments::decode(&blob, Some(rows).filter(|rows| *rows > 0)).map_err(|source| {
+                StoreError::decode(ChunkReaderInner::place(array, &self.coord), source)
+            })
         };
         blob.flatten().map(decode).transpose()
     }
@@ -242,7 +246,8 @@ impl OpenChunk {
             return Ok(None);
         };
         let array = &spec.attribute().array;
-        let malformed = |what| StoreError::malformed(Inner::place(array, &self.coord), what);
+        let malformed =
+            |what| StoreError::malformed(ChunkReaderInner::place(array, &self.coord), what);
         let Some(row) = spec.row_bytes_of(cell.len(), of).map_err(malformed)? else {
             return Ok(None);
         };

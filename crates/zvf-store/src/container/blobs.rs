@@ -30,7 +30,7 @@ pub(crate) struct Blobs {
     pub(crate) listed: bool,
     packs: Vec<Pack>,
     /// For each chunk, in the order of the array's presence; empty when no chunk is packed.
-    slots: Vec<Slot>,
+    slots: Vec<BlobSlot>,
 }
 
 /// Blobs of several chunks in one.
@@ -43,7 +43,7 @@ pub(crate) struct Pack {
 
 /// The place of the blob of one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub(crate) enum BlobSlot {
     /// In a child of its own.
     Plain,
     /// In a pack: its number, then offset and length in the decoded bytes.
@@ -94,9 +94,9 @@ impl Blobs {
         if packs.is_empty() {
             return Ok((Self::plain(true), plain));
         }
-        let mut cells: Vec<(ChunkCoord, Slot)> = plain
+        let mut cells: Vec<(ChunkCoord, BlobSlot)> = plain
             .iter()
-            .map(|coord| (ChunkCoord::new(coord), Slot::Plain))
+            .map(|coord| (ChunkCoord::new(coord), BlobSlot::Plain))
             .collect();
         let mut found = Vec::with_capacity(packs.len());
         for (name, doc) in packs {
@@ -108,11 +108,11 @@ impl Blobs {
         }
         // Stable: of one chunk, the child of its own comes first.
         cells.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut kept: Vec<(ChunkCoord, Slot)> = Vec::with_capacity(cells.len());
+        let mut kept: Vec<(ChunkCoord, BlobSlot)> = Vec::with_capacity(cells.len());
         for (coord, slot) in cells {
             match kept.last() {
-                Some((last, Slot::Plain)) if *last == coord => {}
-                Some((last, Slot::Packed(..))) if *last == coord => {
+                Some((last, BlobSlot::Plain)) if *last == coord => {}
+                Some((last, BlobSlot::Packed(..))) if *last == coord => {
                     return Err(StoreError::malformed(
                         path,
                         format!("chunk {coord} lies in more than one pack"),
@@ -137,8 +137,8 @@ impl Blobs {
     }
 
     /// The place of the blob of the `at`-th chunk of the presence.
-    pub(crate) fn slot(&self, at: usize) -> Slot {
-        self.slots.get(at).copied().unwrap_or(Slot::Plain)
+    pub(crate) fn slot(&self, at: usize) -> BlobSlot {
+        self.slots.get(at).copied().unwrap_or(BlobSlot::Plain)
     }
 
     pub(crate) fn pack(&self, number: usize) -> Option<&Pack> {
@@ -159,7 +159,7 @@ fn index(
     blob: &Blob,
     number: usize,
     rank: usize,
-    cells: &mut Vec<(ChunkCoord, Slot)>,
+    cells: &mut Vec<(ChunkCoord, BlobSlot)>,
 ) -> Result<(), StoreError> {
     let wrong = |what: String| StoreError::malformed(format!("{path}/zarr.json"), what);
     let Some(Value::Object(entries)) = doc.attributes.extra.get("shard_index") else {
@@ -202,7 +202,7 @@ fn index(
         ranges.push((offset, length, key));
         cells.push((
             ChunkCoord::new(&coord),
-            Slot::Packed(number, offset, length),
+            BlobSlot::Packed(number, offset, length),
         ));
     }
     // Blobs follow each other without gaps (section 2.6): bytes without a key mean that a key is lost.
@@ -238,7 +238,7 @@ fn index(
 mod tests {
     use zvf_meta::ArrayDoc;
 
-    use super::{Blobs, Slot, is_pack};
+    use super::{BlobSlot, Blobs, is_pack};
 
     fn pack(length: u64, index: &str) -> ArrayDoc {
         let text = format!(
@@ -282,14 +282,14 @@ mod tests {
         .unwrap();
         let order: Vec<&[i64]> = presence.iter().collect();
         assert_eq!(order, [[-1, 3], [0, 0], [2, 0], [10, 0]]);
-        let slots: Vec<Slot> = (0..4).map(|at| blobs.slot(at)).collect();
+        let slots: Vec<BlobSlot> = (0..4).map(|at| blobs.slot(at)).collect();
         assert_eq!(
             slots,
             [
-                Slot::Packed(1, 0, 10),
-                Slot::Plain,
-                Slot::Plain,
-                Slot::Packed(0, 36, 24)
+                BlobSlot::Packed(1, 0, 10),
+                BlobSlot::Plain,
+                BlobSlot::Plain,
+                BlobSlot::Packed(0, 36, 24)
             ]
         );
         assert_eq!(blobs.pack(1).unwrap().path, "0/x/__shard_1000000");

@@ -15,16 +15,16 @@ use zvf_format::dtype::DType;
 use zvf_meta::{ArrayAttributes, ArrayDoc};
 
 use crate::coord::Dotted;
-use crate::layout::Layout;
+use crate::layout::CellLayout;
 use crate::presence::Presence;
 use crate::{ChunkCoord, Limits, StoreError};
 
-use crate::layout::{self, Reader};
+use crate::layout::{self, ChunkDecoding};
 use blobs::Blobs;
 use bytes::Bytes;
-use packed::Packed;
+use packed::PackedCells;
 use padded::{Count, Padded};
-use records::Records;
+use records::CellRecords;
 
 /// In which form the cells of an array are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ impl std::fmt::Display for ContainerKind {
 
 /// The node that an array is read from.
 #[derive(Debug, Clone)]
-enum Node {
+enum ArrayNode {
     Array(Box<ArrayDoc>),
     Group(Box<ArrayAttributes>),
 }
@@ -64,11 +64,11 @@ enum Node {
 /// A container, with its metadata for finding cells.
 #[derive(Debug, Clone)]
 pub(crate) enum Container {
-    Grid(Reader<Layout>),
+    Grid(ChunkDecoding<CellLayout>),
     Blobs(Blobs),
     Padded(Padded),
-    Packed(Packed),
-    Records(Records),
+    Packed(PackedCells),
+    Records(CellRecords),
 }
 
 /// One array of a level with a cell for each chunk: `vertices`, `vertex_fragments`, an attribute, a link array.
@@ -81,20 +81,20 @@ pub(crate) enum Container {
 #[derive(Debug, Clone)]
 pub struct GridArray {
     path: String,
-    node: Node,
+    node: ArrayNode,
     dtype: DType,
     rank: usize,
     origin: Vec<i64>,
     container: Container,
     presence: OnceLock<Arc<Presence>>,
     /// An array of the same level, which may list the same cells.
-    beside: Option<Shared>,
+    beside: Option<SharedArray>,
     /// Elements of a row, if they were detected from a cell.
     columns: OnceLock<u64>,
 }
 
 /// A grid array that many cells and tables share.
-pub(crate) type Shared = Arc<GridArray>;
+pub(crate) type SharedArray = Arc<GridArray>;
 
 impl GridArray {
     /// Reads an array with one variable-length element for each chunk out of its document.
@@ -120,7 +120,7 @@ impl GridArray {
         let origin = origin_of(&path, &doc.attributes, rank)?;
         Ok(Self {
             path,
-            node: Node::Array(Box::new(doc)),
+            node: ArrayNode::Array(Box::new(doc)),
             dtype,
             rank,
             origin,
@@ -134,7 +134,7 @@ impl GridArray {
     /// An array with cells that are looked up by key.
     fn by_key(
         path: String,
-        node: Node,
+        node: ArrayNode,
         dtype: DType,
         container: Container,
         presence: Arc<Presence>,
@@ -165,7 +165,7 @@ impl GridArray {
         presence: Arc<Presence>,
     ) -> Result<Self, StoreError> {
         let dtype = stated_dtype(&path, &attributes)?.unwrap_or(missing_dtype);
-        let node = Node::Group(Box::new(attributes));
+        let node = ArrayNode::Group(Box::new(attributes));
         Ok(Self::by_key(
             path,
             node,
@@ -188,8 +188,8 @@ impl GridArray {
         rank: usize,
         cells: Vec<(ChunkCoord, Bytes)>,
     ) -> Result<Self, StoreError> {
-        let (records, presence) = Records::new(&path, rank, cells)?;
-        let node = Node::Group(Box::new(attributes));
+        let (records, presence) = CellRecords::new(&path, rank, cells)?;
+        let node = ArrayNode::Group(Box::new(attributes));
         let container = Container::Records(records);
         Ok(Self::by_key(
             path,
@@ -225,7 +225,7 @@ impl GridArray {
     /// A list of cells with a list of their keys, which have `rank` components.
     ///
     /// # Errors
-    /// As [`Packed::new`]; an invalid `dtype`.
+    /// As [`PackedCells::new`]; an invalid `dtype`.
     pub(crate) fn from_packed(
         path: String,
         doc: ArrayDoc,
@@ -233,9 +233,9 @@ impl GridArray {
         rank: usize,
         limits: &Limits,
     ) -> Result<Self, StoreError> {
-        let (packed, presence) = Packed::new(&path, &doc, rank, limits)?;
+        let (packed, presence) = PackedCells::new(&path, &doc, rank, limits)?;
         let dtype = stated_dtype(&path, &doc.attributes)?.unwrap_or(missing_dtype);
-        let (node, container) = (Node::Array(Box::new(doc)), Container::Packed(packed));
+        let (node, container) = (ArrayNode::Array(Box::new(doc)), Container::Packed(packed));
         Ok(Self::by_key(
             path,
             node,
@@ -280,7 +280,7 @@ impl GridArray {
     }
 
     /// Names an array of the same level. Where both list the same cells, the list is sorted once, and held once.
-    pub(crate) fn beside(mut self, other: Option<Shared>) -> Self {
+    pub(crate) fn beside(mut self, other: Option<SharedArray>) -> Self {
         self.beside = other;
         self
     }
@@ -304,16 +304,16 @@ impl GridArray {
     /// The array's attributes, from its document or from the group that represents it.
     pub fn attributes(&self) -> &ArrayAttributes {
         match &self.node {
-            Node::Array(doc) => &doc.attributes,
-            Node::Group(attributes) => attributes,
+            ArrayNode::Array(doc) => &doc.attributes,
+            ArrayNode::Group(attributes) => attributes,
         }
     }
 
     /// The document, if one Zarr array stores all cells.
     pub fn doc(&self) -> Option<&ArrayDoc> {
         match &self.node {
-            Node::Array(doc) => Some(doc),
-            Node::Group(_) => None,
+            ArrayNode::Array(doc) => Some(doc),
+            ArrayNode::Group(_) => None,
         }
     }
 
@@ -376,7 +376,7 @@ impl GridArray {
     /// Whether several cells share one stored object.
     pub fn is_sharded(&self) -> bool {
         match &self.container {
-            Container::Grid(Reader::Own(layout)) => layout.shard.is_some(),
+            Container::Grid(ChunkDecoding::Own(layout)) => layout.shard.is_some(),
             Container::Packed(_) => true,
             Container::Grid(_) | Container::Padded(_) => self
                 .doc()
@@ -442,11 +442,11 @@ impl GridArray {
     }
 
     /// The layout of cells in stored objects, if this crate reads the array itself.
-    pub(crate) fn layout(&self) -> Option<&Layout> {
+    pub(crate) fn layout(&self) -> Option<&CellLayout> {
         match &self.container {
-            Container::Grid(Reader::Own(layout))
-            | Container::Packed(Packed {
-                reader: Reader::Own(layout),
+            Container::Grid(ChunkDecoding::Own(layout))
+            | Container::Packed(PackedCells {
+                reader: ChunkDecoding::Own(layout),
                 ..
             }) => Some(layout),
             _ => None,

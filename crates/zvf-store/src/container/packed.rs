@@ -10,7 +10,7 @@
 use serde_json::Value;
 use zvf_meta::ArrayDoc;
 
-use crate::layout::{self, Layout, Reader};
+use crate::layout::{self, CellLayout, ChunkDecoding};
 use crate::presence::Presence;
 use crate::{Limits, StoreError};
 use zvf_format::int::wide;
@@ -21,8 +21,8 @@ const LAYOUT: &str = "packed_sharded";
 
 /// A list of cells.
 #[derive(Debug, Clone)]
-pub(crate) struct Packed {
-    pub(crate) reader: Reader<Layout>,
+pub(crate) struct PackedCells {
+    pub(crate) reader: ChunkDecoding<CellLayout>,
     /// The element of each cell, in the order of the array's presence.
     elements: Vec<u64>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
         .is_some_and(|word| word == LAYOUT)
 }
 
-impl Packed {
+impl PackedCells {
     /// Reads the document of a list of cells with keys of `rank` components.
     ///
     /// # Errors

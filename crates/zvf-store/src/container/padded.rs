@@ -20,7 +20,7 @@ use super::GridArray;
 use crate::chunks::{CheckedFragments, IndexSizes};
 use crate::codec::decode;
 use crate::coord::product;
-use crate::layout::Reader;
+use crate::layout::ChunkDecoding;
 use crate::typed::{dtype_of, fill};
 use crate::{Limits, StoreError};
 use zvf_codec::{Chain, Data};
@@ -40,13 +40,13 @@ pub(crate) struct Padded {
     row_bytes: usize,
     /// One element of padding, as it is stored.
     fill: Vec<u8>,
-    pub(crate) reader: Reader<Blocks>,
+    pub(crate) reader: ChunkDecoding<PaddedBlocks>,
     pub(crate) count: Count,
 }
 
 /// How blocks are stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Blocks {
+pub(crate) struct PaddedBlocks {
     chain: Chain,
     /// Rows of a stored object.
     piece_rows: u64,
@@ -158,7 +158,7 @@ impl Padded {
 
     /// The indices of the stored objects that have the block of a chunk.
     pub(crate) fn pieces(&self, doc: &ArrayDoc, index: &[u64]) -> Vec<Vec<u64>> {
-        let Reader::Own(Blocks { piece_rows, .. }) = &self.reader else {
+        let ChunkDecoding::Own(PaddedBlocks { piece_rows, .. }) = &self.reader else {
             return Vec::new();
         };
         let behind = doc.shape.len().saturating_sub(index.len() + 1);
@@ -174,7 +174,7 @@ impl Padded {
 
     /// Undoes the codecs of one stored object.
     pub(crate) fn decode(&self, key: &str, data: Data<'_>, cap: Cap) -> Result<Bytes, StoreError> {
-        let Reader::Own(Blocks { chain, piece_rows }) = &self.reader else {
+        let ChunkDecoding::Own(PaddedBlocks { chain, piece_rows }) = &self.reader else {
             return Ok(Bytes::new());
         };
         let data = decode(chain, key, data, cap)?;
@@ -197,7 +197,7 @@ impl Padded {
     /// The block of a chunk, out of its decoded objects in order; `None` = none of them is stored.
     pub(crate) fn join(&self, pieces: Vec<Option<Bytes>>) -> Option<Bytes> {
         let length = self.bytes(self.rows);
-        let Reader::Own(Blocks { piece_rows, .. }) = &self.reader else {
+        let ChunkDecoding::Own(PaddedBlocks { piece_rows, .. }) = &self.reader else {
             return None;
         };
         match pieces.as_slice() {
@@ -314,9 +314,9 @@ impl Padded {
 }
 
 /// Who reads the blocks of an array, and their byte order.
-fn reader(doc: &ArrayDoc, rank: usize, rows: u64) -> (Reader<Blocks>, ByteOrder) {
-    let foreign = |what| (Reader::foreign(what), ByteOrder::Little);
-    let (order, chain) = match Reader::of_numbers(doc) {
+fn reader(doc: &ArrayDoc, rank: usize, rows: u64) -> (ChunkDecoding<PaddedBlocks>, ByteOrder) {
+    let foreign = |what| (ChunkDecoding::foreign(what), ByteOrder::Little);
+    let (order, chain) = match ChunkDecoding::of_numbers(doc) {
         Ok(own) => own,
         Err(other) => return (other, ByteOrder::Little),
     };
@@ -326,5 +326,8 @@ fn reader(doc: &ArrayDoc, rank: usize, rows: u64) -> (Reader<Blocks>, ByteOrder)
     if rows.div_ceil(piece_rows.max(1)) > MOST_PIECES {
         return foreign(format!("padded rows in chunks of {:?}", doc.chunk_shape));
     }
-    (Reader::Own(Blocks { chain, piece_rows }), order)
+    (
+        ChunkDecoding::Own(PaddedBlocks { chain, piece_rows }),
+        order,
+    )
 }

@@ -9,9 +9,9 @@ use crate::{ChunkCoord, StoreError};
 
 /// Cells in the lex order of their coordinates, which the array's [`Presence`] holds.
 #[derive(Debug, Clone)]
-pub(crate) struct Records(Vec<Bytes>);
+pub(crate) struct CellRecords(Vec<Bytes>);
 
-impl Records {
+impl CellRecords {
     /// Sorts cells by coordinate.
     ///
     /// # Errors

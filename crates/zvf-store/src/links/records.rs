@@ -23,7 +23,7 @@ pub(crate) const ROWS: DType = DType::little(DTypeKind::I64);
 
 /// The records of a family, sorted into cells.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct RecordsByCell {
     path: String,
     rank: usize,
     /// For each cell the numbers of its records, rising.
@@ -39,7 +39,7 @@ fn expected(count: u64, width: usize, key_rank: usize) -> Option<u64> {
     count.checked_mul(record)?.checked_mul(8)
 }
 
-impl Cut {
+impl RecordsByCell {
     /// Sorts the records of a blob into cells.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ mod tests {
     use zvf_format::dtype::DType;
     use zvf_meta::ArrayAttributes;
 
-    use super::Cut;
+    use super::RecordsByCell;
     use crate::container::Container;
 
     fn blob(numbers: &[i64]) -> Vec<u8> {
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn records_of_one_tuple_of_chunks_are_one_cell() {
         let bytes = blob(&GRAPH);
-        let cut = Cut::new("p", &bytes, Some(3), 2, 3).unwrap();
+        let cut = RecordsByCell::new("p", &bytes, Some(3), 2, 3).unwrap();
         let array = cut.links(&bytes, ArrayAttributes::default(), 2, 3).unwrap();
         let cells: Vec<&[i64]> = array.presence().iter().collect();
         assert_eq!(cells, [[0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0]]);
@@ -216,11 +216,16 @@ mod tests {
     fn lengths_that_disagree_with_num_links_are_refused() {
         let bytes = blob(&GRAPH);
         for stated in [0, 2, 4, u64::MAX, u64::MAX / 64] {
-            let error = Cut::new("p", &bytes, Some(stated), 2, 3).unwrap_err();
+            let error = RecordsByCell::new("p", &bytes, Some(stated), 2, 3).unwrap_err();
             assert!(error.to_string().contains("192 bytes found"), "{error}");
         }
-        assert!(Cut::new("p", &bytes[..191], None, 2, 3).is_err());
-        assert!(Cut::new("p", &bytes, None, 0, 3).is_err());
-        assert_eq!(Cut::new("p", &[], Some(0), 3, 3).unwrap().records(), 0);
+        assert!(RecordsByCell::new("p", &bytes[..191], None, 2, 3).is_err());
+        assert!(RecordsByCell::new("p", &bytes, None, 0, 3).is_err());
+        assert_eq!(
+            RecordsByCell::new("p", &[], Some(0), 3, 3)
+                .unwrap()
+                .records(),
+            0
+        );
     }
 }

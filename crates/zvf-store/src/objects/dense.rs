@@ -32,8 +32,8 @@ use zvf_io::{Cap, blocking};
 /// The two arrays.
 #[derive(Debug)]
 pub(crate) struct Dense {
-    spans: Pieces,
-    blocks: Pieces,
+    spans: TablePieces,
+    blocks: TablePieces,
     key_rank: usize,
     /// Most bytes of manifests made at once.
     most: Cap,
@@ -43,12 +43,12 @@ pub(crate) struct Dense {
 
 /// First block and number of blocks of one object.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct BlockSpan {
     start: u64,
     count: u64,
 }
 
-impl Span {
+impl BlockSpan {
     fn rows(self) -> Range<u64> {
         self.start..self.start.saturating_add(self.count)
     }
@@ -75,8 +75,8 @@ impl Dense {
             }
         }
         Ok(Self {
-            spans: Pieces::new(spans, limits.cache_bytes),
-            blocks: Pieces::new(blocks, limits.cache_bytes),
+            spans: TablePieces::new(spans, limits.cache_bytes),
+            blocks: TablePieces::new(blocks, limits.cache_bytes),
             key_rank,
             most: Cap::cell(limits),
             most_pieces: Cap::cells(limits),
@@ -152,7 +152,7 @@ impl Dense {
         blocking(move || dense.encode(&spans, &blocks, most)).await?
     }
 
-    fn span(&self, slot: u64, rows: &Loaded) -> Result<Span, StoreError> {
+    fn span(&self, slot: u64, rows: &LoadedPieces) -> Result<BlockSpan, StoreError> {
         let blocks = self.blocks.table.rows();
         let row = rows.row(slot).unwrap_or(&[0, 0]);
         let legal = match row {
@@ -160,9 +160,9 @@ impl Dense {
             _ => None,
         };
         match legal {
-            Some((_, 0)) => Ok(Span { start: 0, count: 0 }),
+            Some((_, 0)) => Ok(BlockSpan { start: 0, count: 0 }),
             Some((start, count)) if start.checked_add(count).is_some_and(|end| end <= blocks) => {
-                Ok(Span { start, count })
+                Ok(BlockSpan { start, count })
             }
             _ => Err(StoreError::malformed(
                 format!("{} row {slot}", self.path()),
@@ -172,7 +172,7 @@ impl Dense {
     }
 
     /// Bytes of the manifests of all spans.
-    fn total(&self, spans: &[Span]) -> Result<usize, StoreError> {
+    fn total(&self, spans: &[BlockSpan]) -> Result<usize, StoreError> {
         let block = wide(self.key_rank).saturating_mul(8).saturating_add(9);
         let total = spans.iter().fold(0u64, |sum, span| {
             sum.saturating_add(4)
@@ -187,8 +187,8 @@ impl Dense {
     /// Writes the manifests: for each the number of blocks, and for each block the chunk, mode 0 and the fragment.
     fn encode(
         &self,
-        spans: &[Span],
-        blocks: &Loaded,
+        spans: &[BlockSpan],
+        blocks: &LoadedPieces,
         most: usize,
     ) -> Result<Arc<Elements>, StoreError> {
         let mut bytes = Vec::with_capacity(most);
@@ -220,7 +220,7 @@ impl Dense {
 
 /// A table of integers that is read in the pieces in which it is stored; pieces are kept.
 #[derive(Debug)]
-struct Pieces {
+struct TablePieces {
     table: Arc<TypedArray>,
     /// Rows of a piece.
     per: u64,
@@ -229,13 +229,13 @@ struct Pieces {
 
 /// Some pieces of a table, by number.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedPieces {
     per: u64,
     width: usize,
     pieces: Vec<(u64, Arc<Vec<i64>>)>,
 }
 
-impl Loaded {
+impl LoadedPieces {
     fn row(&self, row: u64) -> Option<&[i64]> {
         let number = row.checked_div(self.per)?;
         let at = self
@@ -250,7 +250,7 @@ impl Loaded {
     }
 }
 
-impl Pieces {
+impl TablePieces {
     fn new(table: TypedArray, limit: u64) -> Self {
         let weight =
             |values: &Arc<Vec<i64>>| wide(values.len().saturating_mul(8).saturating_add(64));
@@ -267,7 +267,7 @@ impl Pieces {
         round: u32,
         ranges: &[Range<u64>],
         most: Cap,
-    ) -> Result<Loaded, StoreError> {
+    ) -> Result<LoadedPieces, StoreError> {
         let mut numbers = Vec::new();
         for range in ranges.iter().filter(|range| range.start < range.end) {
             let last = range.end.saturating_sub(1) / self.per;
@@ -287,7 +287,7 @@ impl Pieces {
         let loads = numbers.iter();
         let loads = loads.map(|number| self.piece(round, *number).boxed());
         let pieces = all_in_order(loads.collect()).await?;
-        Ok(Loaded {
+        Ok(LoadedPieces {
             per: self.per,
             width: usize::try_from(self.table.width()).unwrap_or(usize::MAX),
             pieces: numbers.into_iter().zip(pieces).collect(),

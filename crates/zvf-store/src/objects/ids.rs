@@ -117,14 +117,14 @@ impl IdSource {
 /// Rows of deleted objects have an id, but no id leads to them: these objects do not exist.
 #[derive(Debug, Clone)]
 pub struct IdTable {
-    form: Form,
+    form: StoredIds,
     repeated: usize,
     /// Rows of deleted objects, ascending.
     deleted: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum StoredIds {
     /// The row number is the id.
     Rows(u64),
     /// Rising ids.
@@ -137,7 +137,7 @@ impl IdTable {
     /// The table of an index with row numbers as ids.
     fn rows(count: u64) -> Self {
         Self {
-            form: Form::Rows(count),
+            form: StoredIds::Rows(count),
             repeated: 0,
             deleted: Vec::new(),
         }
@@ -147,7 +147,7 @@ impl IdTable {
     fn new(ids: Vec<i64>) -> Self {
         if ids.is_sorted_by(|a, b| a < b) {
             return Self {
-                form: Form::Sorted(ids),
+                form: StoredIds::Sorted(ids),
                 repeated: 0,
                 deleted: Vec::new(),
             };
@@ -155,7 +155,7 @@ impl IdTable {
         let map = invert(&ids);
         let repeated = ids.len() - map.len();
         Self {
-            form: Form::Any(ids, OnceLock::from(map)),
+            form: StoredIds::Any(ids, OnceLock::from(map)),
             repeated,
             deleted: Vec::new(),
         }
@@ -172,8 +172,8 @@ impl IdTable {
     /// Number of rows, including those of deleted objects.
     pub fn len(&self) -> u64 {
         match &self.form {
-            Form::Rows(count) => *count,
-            Form::Sorted(ids) | Form::Any(ids, _) => wide(ids.len()),
+            StoredIds::Rows(count) => *count,
+            StoredIds::Sorted(ids) | StoredIds::Any(ids, _) => wide(ids.len()),
         }
     }
 
@@ -185,8 +185,10 @@ impl IdTable {
     /// The id of a row; `None` past the end.
     pub fn get(&self, slot: u64) -> Option<i64> {
         match &self.form {
-            Form::Rows(count) => (slot < *count).then(|| i64::try_from(slot).ok()).flatten(),
-            Form::Sorted(ids) | Form::Any(ids, _) => ids.get(usize::try_from(slot).ok()?).copied(),
+            StoredIds::Rows(count) => (slot < *count).then(|| i64::try_from(slot).ok()).flatten(),
+            StoredIds::Sorted(ids) | StoredIds::Any(ids, _) => {
+                ids.get(usize::try_from(slot).ok()?).copied()
+            }
         }
     }
 
@@ -222,12 +224,12 @@ impl IdTable {
     /// The row of an id, whether its object exists or is deleted.
     fn row(&self, id: i64) -> Option<u64> {
         match &self.form {
-            Form::Rows(count) => u64::try_from(id).ok().filter(|slot| slot < count),
-            Form::Sorted(ids) => ids
+            StoredIds::Rows(count) => u64::try_from(id).ok().filter(|slot| slot < count),
+            StoredIds::Sorted(ids) => ids
                 .binary_search(&id)
                 .ok()
                 .and_then(|i| u64::try_from(i).ok()),
-            Form::Any(ids, map) => map.get_or_init(|| invert(ids)).get(&id).copied(),
+            StoredIds::Any(ids, map) => map.get_or_init(|| invert(ids)).get(&id).copied(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::dense::Dense;
-use super::split::Split;
+use super::split::SplitManifests;
 use crate::StoreError;
 use crate::elements::Elements;
 use crate::ragged::RaggedArray;
@@ -17,7 +17,7 @@ pub(crate) enum Manifests {
     /// One element of a variable-length array for each object (0.9, section 11.2).
     Vlen(Arc<RaggedArray>),
     /// One blob of all manifests and one of byte offsets (0.7, section 10.2).
-    Split(Arc<Split>),
+    Split(Arc<SplitManifests>),
     /// Arrays of integers (0.9.4, dense manifests).
     Dense(Arc<Dense>),
 }

@@ -28,7 +28,7 @@ use ids::IdSource;
 pub use ids::{IdTable, state_ids};
 pub use manifests::ManifestChunk;
 pub(crate) use manifests::Manifests;
-pub(crate) use split::Split;
+pub(crate) use split::SplitManifests;
 
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
@@ -56,7 +56,7 @@ pub(crate) struct IndexDocument<'d> {
 
 /// What an index is made of.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct IndexParts {
     /// The layout that was found, which may not be the one that is stated; `None` for two blobs.
     pub(crate) layout: Option<ObjectLayout>,
     pub(crate) manifests: Option<Manifests>,
@@ -73,10 +73,10 @@ impl ObjectIndex {
         kv: &Kv,
         IndexDocument { key, bytes, doc }: IndexDocument<'_>,
         key_rank: usize,
-        parts: Parts,
+        parts: IndexParts,
         warnings: Arc<Warnings>,
     ) -> Result<Self, StoreError> {
-        let Parts {
+        let IndexParts {
             layout,
             manifests,
             table,

@@ -19,14 +19,14 @@ use zvf_io::{Kv, blocking};
 
 /// The two blobs, and the manifests once they are loaded.
 #[derive(Debug)]
-pub(crate) struct Split {
+pub(crate) struct SplitManifests {
     data: Arc<BlobArray>,
     offsets: Arc<BlobArray>,
     rows: u64,
     cut: OnceCell<Arc<Elements>>,
 }
 
-impl Split {
+impl SplitManifests {
     /// Compares the lengths with the number of objects.
     ///
     /// # Errors

@@ -11,9 +11,9 @@ use zvf_format::dtype::DType;
 use zvf_meta::space::chunk_of_cell;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
 
-use super::{Node, State, Tree, document_at};
+use super::{ArrayOrGroup, SnapshotState, SnapshotTree, document_at};
 use crate::container::blobs::{Blobs, is_pack};
-use crate::container::{Container, ContainerKind, GridArray, Shared};
+use crate::container::{Container, ContainerKind, GridArray, SharedArray};
 use crate::coord::product;
 use crate::presence::Presence;
 use crate::{IoError, StoreError};
@@ -21,7 +21,7 @@ use zvf_io::{Cap, Question};
 
 /// Facts that the arrays of a level share.
 #[derive(Debug, Clone)]
-pub(crate) struct LevelFacts {
+pub(crate) struct LevelArrayFacts {
     /// Components of a chunk coordinate.
     pub(crate) key_rank: usize,
     /// World size of a chunk on each spatial axis.
@@ -31,7 +31,7 @@ pub(crate) struct LevelFacts {
 }
 
 /// Where the chunks of a group come from.
-enum Chunks {
+enum ChunkOrigin {
     /// A question has to be answered first.
     Ask(Vec<Question>),
     /// The names of its children.
@@ -44,7 +44,7 @@ enum Chunks {
     Unknown,
 }
 
-impl Tree {
+impl SnapshotTree {
     /// The array that the group node at `path` represents. Built once.
     pub(super) fn blob_group(
         &self,
@@ -53,7 +53,7 @@ impl Tree {
         missing: DType,
         rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         let attributes = ArrayAttributes::from_group(group)
             .map_err(|e| StoreError::document(format!("{path}/zarr.json"), e))?;
         let incomplete = |attributes| {
@@ -63,13 +63,13 @@ impl Tree {
                 .map(|array| Some(Arc::new(array)))
         };
         let (blobs, presence) = match self.chunks_of(path, rank) {
-            Chunks::Ask(questions) => {
+            ChunkOrigin::Ask(questions) => {
                 more.extend(questions);
                 return incomplete(attributes);
             }
-            Chunks::Later => return incomplete(attributes),
-            Chunks::Shared(presence) => (Blobs::plain(false), presence),
-            Chunks::Listed(names) => {
+            ChunkOrigin::Later => return incomplete(attributes),
+            ChunkOrigin::Shared(presence) => (Blobs::plain(false), presence),
+            ChunkOrigin::Listed(names) => {
                 let mut packs = Vec::new();
                 let mut asked = false;
                 for name in names.iter().filter(|name| is_pack(name)) {
@@ -88,17 +88,17 @@ impl Tree {
                 let (blobs, presence) = Blobs::from_listing(path, rank, &names, packs, cap)?;
                 (blobs, Arc::new(presence))
             }
-            Chunks::Unknown => (Blobs::plain(false), Arc::new(self.guessed(path, rank)?)),
+            ChunkOrigin::Unknown => (Blobs::plain(false), Arc::new(self.guessed(path, rank)?)),
         };
         let array = GridArray::from_blobs(path.to_owned(), attributes, missing, blobs, presence)?;
         Ok(Some(self.keep(path, array)))
     }
 
     /// Where the chunks of a group come from.
-    fn chunks_of(&self, path: &str, rank: usize) -> Chunks {
+    fn chunks_of(&self, path: &str, rank: usize) -> ChunkOrigin {
         let listed = self.state().folders(path);
         if let Some(Some(names)) = listed {
-            return Chunks::Listed(names);
+            return ChunkOrigin::Listed(names);
         }
         let main = level_of(path).map(|level| format!("{level}/vertices"));
         let own = main.as_deref() == Some(path) || main.is_none();
@@ -113,16 +113,16 @@ impl Tree {
             && matches!(kind, Some(ContainerKind::Grid | ContainerKind::Blobs));
         if shares && let Some(main) = &vertices {
             match self.built(main) {
-                None => return Chunks::Later,
+                None => return ChunkOrigin::Later,
                 // Packed without saying so in the root: this array may be, too.
                 Some(array) if matches!(array.contents(), Container::Blobs(b) if b.is_packed()) => {
                 }
-                Some(array) => return Chunks::Shared(Arc::clone(array.shared_presence())),
+                Some(array) => return ChunkOrigin::Shared(Arc::clone(array.shared_presence())),
             }
         }
         match listed {
-            None if self.kv.can_list() => Chunks::Ask(vec![Question::Cells(path.to_owned())]),
-            _ => Chunks::Unknown,
+            None if self.kv.can_list() => ChunkOrigin::Ask(vec![Question::Cells(path.to_owned())]),
+            _ => ChunkOrigin::Unknown,
         }
     }
 
@@ -132,9 +132,9 @@ impl Tree {
             return Some(array.container());
         }
         Some(match self.node(path).ok()?? {
-            Node::Group(_) => ContainerKind::Blobs,
-            Node::Array(doc) if doc.data_type.is_vlen_bytes() => ContainerKind::Grid,
-            Node::Array(_) => ContainerKind::Padded,
+            ArrayOrGroup::Group(_) => ContainerKind::Blobs,
+            ArrayOrGroup::Array(doc) if doc.data_type.is_vlen_bytes() => ContainerKind::Grid,
+            ArrayOrGroup::Array(_) => ContainerKind::Padded,
         })
     }
 
@@ -180,7 +180,7 @@ impl Tree {
     }
 }
 
-impl State {
+impl SnapshotState {
     /// The listing that an array of blobs always needs, so that it is requested together with documents.
     pub(super) fn early_listings(&self, level: u32) -> Vec<Question> {
         // A group's document is small; the document of an array with a long presence list is not read twice.
@@ -210,7 +210,7 @@ pub(super) fn level_of(path: &str) -> Option<u32> {
 }
 
 /// The first chunk, and the number of chunks on each axis, that `bounds` spans.
-fn spanned(root: &RootDoc, facts: &LevelFacts) -> Option<(Vec<i64>, Vec<u64>)> {
+fn spanned(root: &RootDoc, facts: &LevelArrayFacts) -> Option<(Vec<i64>, Vec<u64>)> {
     let (min, max) = &root.zarr_vectors.bounds;
     let (mut lo, mut counts) = (Vec::new(), Vec::new());
     if let Some(prefixes) = facts.prefixes {

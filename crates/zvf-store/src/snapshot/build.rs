@@ -5,11 +5,11 @@ use std::sync::Arc;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{LevelDoc, RootDoc, odd_value};
 
-use super::blobs::{LevelFacts, level_of};
-use super::plan::Family;
-use super::{Node, Tree, links};
+use super::blobs::{LevelArrayFacts, level_of};
+use super::plan::NameFamily;
+use super::{ArrayOrGroup, SnapshotTree, links};
 use crate::container::packed::is_packed;
-use crate::container::{GridArray, Shared};
+use crate::container::{GridArray, SharedArray};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::{Need, StoreError};
 use zvf_format::int::wide;
@@ -18,14 +18,14 @@ use zvf_io::Question;
 /// The type of a grid array if its document states none.
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
-impl Tree {
+impl SnapshotTree {
     /// Builds an array of cells from its document; `None` if there is none.
     pub(crate) fn named_grid(
         &self,
         path: &str,
         key_rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         self.grid(path, MISSING, key_rank, more)
     }
 
@@ -69,7 +69,7 @@ impl Tree {
         let bin_shape = bin_shape(root, level, &doc);
         self.state().facts.insert(
             level,
-            LevelFacts {
+            LevelArrayFacts {
                 key_rank,
                 chunk_shape: chunk_shape.clone(),
                 prefixes: (key_rank > dims).then(|| {
@@ -97,8 +97,8 @@ impl Tree {
         )?;
         let mut attributes =
             |family| self.attributes(level, family, need, key_rank, &mut refused, more);
-        let vertex_attributes = attributes(Family::Vertex)?;
-        let fragment_attributes = attributes(Family::Fragment)?;
+        let vertex_attributes = attributes(NameFamily::Vertex)?;
+        let fragment_attributes = attributes(NameFamily::Fragment)?;
         if level == 0 && doc.bin_shape.is_some() && !vertex_attributes.is_empty() {
             self.rebinned();
         }
@@ -107,14 +107,14 @@ impl Tree {
         } else {
             None
         };
-        let object_attributes = self.tables(level, Family::Object, need, &mut refused)?;
-        let group_attributes = self.tables(level, Family::Group, need, &mut refused)?;
+        let object_attributes = self.tables(level, NameFamily::Object, need, &mut refused)?;
+        let group_attributes = self.tables(level, NameFamily::Group, need, &mut refused)?;
         let groups = if need.groups {
             self.groups(level)?
         } else {
             None
         };
-        let place = links::Place {
+        let place = links::LinksLevel {
             root,
             level,
             key_rank,
@@ -182,7 +182,7 @@ impl Tree {
         path: &str,
         key_rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Shared, StoreError> {
+    ) -> Result<SharedArray, StoreError> {
         let key = format!("{path}/zarr.json");
         self.grid(path, MISSING, key_rank, more)?
             .ok_or_else(|| self.missing(&key))
@@ -195,13 +195,13 @@ impl Tree {
         missing: DType,
         key_rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         if let Some(array) = self.built(path) {
             return Ok(Some(array));
         }
         let doc = match self.node(path)? {
-            Some(Node::Array(doc)) => *doc,
-            Some(Node::Group(group)) => {
+            Some(ArrayOrGroup::Array(doc)) => *doc,
+            Some(ArrayOrGroup::Group(group)) => {
                 return self.blob_group(path, &group, missing, key_rank, more);
             }
             None => return Ok(None),
@@ -249,7 +249,7 @@ impl Tree {
     fn attributes(
         &self,
         level: u32,
-        family: Family,
+        family: NameFamily,
         need: &Need,
         key_rank: usize,
         refused: &mut Vec<Refused>,

@@ -9,19 +9,19 @@ use zvf_format::keys::format_delta;
 use zvf_format::links::CellForm;
 use zvf_meta::{ArrayDoc, LinkFamilyDoc, LinkStore};
 
-use super::Tree;
-use super::links::{LinkNode, MISSING_LINK, Place, check_rank, check_width, empty};
+use super::SnapshotTree;
+use super::links::{LinkNode, LinksLevel, MISSING_LINK, check_rank, check_width, empty};
 use crate::StoreError;
 use crate::container::blob::{self, decode_child};
 use crate::level::Refused;
-use crate::links::records::Cut;
+use crate::links::records::RecordsByCell;
 use crate::links::{LinkArray, LinkFamily};
 use zvf_codec::Data;
 use zvf_io::{Cap, Question};
 
 /// The form of a node `cross_chunk_links/<delta>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum CrossLinksNode {
     /// Created and never written.
     Empty,
     /// One blob of records for all chunks (0.7, section 9.4).
@@ -39,7 +39,7 @@ pub(super) fn identify(
     children: Option<&[String]>,
     has_data: bool,
     key_rank: usize,
-) -> Form {
+) -> CrossLinksNode {
     let cells = policy
         .link_width
         .and_then(|width| usize::try_from(width).ok())
@@ -47,7 +47,7 @@ pub(super) fn identify(
     if let Some(LinkNode::Array(doc)) = node {
         return identify_array(doc, policy, cells);
     }
-    let refuse = |why: String| Form::Refused(why);
+    let refuse = |why: String| CrossLinksNode::Refused(why);
     let k =
         "it is the dialect of one array for each number of chunks (k1, k2, ...), which is not read";
     let leaf = "it is the dialect of nested leaves (partitioned_v1), which is not read";
@@ -59,8 +59,8 @@ pub(super) fn identify(
     }
     let Some(children) = children else {
         return match (has_data, policy.sid_ndim, policy.num_links) {
-            (true, _, _) => Form::Records,
-            (false, None, _) | (false, _, Some(0)) => Form::Empty,
+            (true, _, _) => CrossLinksNode::Records,
+            (false, None, _) | (false, _, Some(0)) => CrossLinksNode::Empty,
             _ => refuse("the backend cannot list, so that its cells cannot be found".to_owned()),
         };
     };
@@ -81,11 +81,11 @@ pub(super) fn identify(
     let is_cell =
         |name: &&str| arity(name).is_some() && arity(name) == cells || name.starts_with("__shard_");
     if children.is_empty() {
-        Form::Empty
+        CrossLinksNode::Empty
     } else if children == ["data"] {
-        Form::Records
+        CrossLinksNode::Records
     } else if children.iter().all(is_cell) {
-        Form::Cells
+        CrossLinksNode::Cells
     } else if children.iter().all(|name| is_k(name)) {
         refuse(k.to_owned())
     } else if children.iter().all(|name| arity(name) == Some(key_rank)) {
@@ -100,31 +100,31 @@ pub(super) fn identify(
     }
 }
 
-fn identify_array(doc: &ArrayDoc, policy: &LinkFamilyDoc, cells: Option<usize>) -> Form {
+fn identify_array(doc: &ArrayDoc, policy: &LinkFamilyDoc, cells: Option<usize>) -> CrossLinksNode {
     let packed = policy.layout.as_deref() == Some("packed_sharded") && doc.shape.len() == 1;
     if doc.data_type.is_vlen_bytes()
         && (packed || cells.is_some_and(|rank| doc.shape.len() == rank))
     {
-        return Form::Cells;
+        return CrossLinksNode::Cells;
     }
     if !doc.data_type.is_vlen_bytes() {
-        return Form::Refused(format!(
+        return CrossLinksNode::Refused(format!(
             "an array of {} with shape {:?}: a table of global vertex numbers, whose encoding is not published",
             doc.data_type.name, doc.shape
         ));
     }
-    Form::Refused(format!(
+    CrossLinksNode::Refused(format!(
         "an array with {} axes and layout {:?}, expected one axis for each number of a cell's key",
         doc.shape.len(),
         policy.layout.as_deref().unwrap_or_default()
     ))
 }
 
-impl Tree {
+impl SnapshotTree {
     /// Adds the links between chunks of one delta to a family, which is created if it does not exist yet.
     pub(super) fn cross_chunk(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         delta: i32,
         family: &mut Option<LinkFamily>,
         refused: &mut Vec<Refused>,
@@ -144,7 +144,7 @@ impl Tree {
             && let Some(LinkNode::Array(doc)) = self.link_node(&top)?
         {
             let form = identify_array(&doc, &LinkFamilyDoc::default(), None);
-            if let Form::Refused(why) = form {
+            if let CrossLinksNode::Refused(why) = form {
                 refuse(&top, why);
             }
             return Ok(());
@@ -162,12 +162,12 @@ impl Tree {
         };
         let children = listed.as_ref().map(|names| names.as_slice());
         let form = identify(node.as_ref(), &policy, children, has_data, place.key_rank);
-        if let Form::Refused(why) = form {
+        if let CrossLinksNode::Refused(why) = form {
             refuse(&path, why);
             return Ok(());
         }
         let own = family.get_or_insert_with(|| empty(delta, policy.clone()));
-        if form == Form::Empty {
+        if form == CrossLinksNode::Empty {
             // The width of a family that was never written is 2 whatever the geometry (0.7, section 9.4).
             return Ok(());
         }
@@ -199,7 +199,7 @@ impl Tree {
             check_rank(&key, rank, place.key_rank)?;
         }
         let array = match form {
-            Form::Records => self.records(place, &path, delta, &policy, width)?,
+            CrossLinksNode::Records => self.records(place, &path, delta, &policy, width)?,
             _ => self.cells(place, &path, delta, &policy, width, more)?,
         };
         own.width = width;
@@ -211,7 +211,7 @@ impl Tree {
     /// Cells of 0.8: one group for each record, each row a permutation code and the rows of the endpoints.
     fn cells(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         path: &str,
         delta: i32,
         policy: &LinkFamilyDoc,
@@ -241,7 +241,7 @@ impl Tree {
     /// Records of 0.7: one blob, cut into cells.
     fn records(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         path: &str,
         delta: i32,
         policy: &LinkFamilyDoc,
@@ -254,7 +254,8 @@ impl Tree {
                 let Some((_, bytes)) = self.blob_at(&data)? else {
                     return Ok(None);
                 };
-                let cut = Cut::new(&data, &bytes, policy.num_links, width, place.key_rank)?;
+                let cut =
+                    RecordsByCell::new(&data, &bytes, policy.num_links, width, place.key_rank)?;
                 let attributes = self.group_attributes(path)?;
                 let array = cut.links(&bytes, attributes, width, place.key_rank)?;
                 self.state().cuts.insert(path.to_owned(), Arc::new(cut));

@@ -4,18 +4,18 @@ use zvf_format::keys::parse_delta;
 use zvf_meta::version::{Gate, RULED};
 use zvf_meta::{RootDoc, is_known_family};
 
-use super::plan::Family;
-use super::{Document, Tree};
+use super::plan::NameFamily;
+use super::{SeenDocument, SnapshotTree};
 use crate::level::{LevelInner, Refused};
 use crate::writing::MARKER;
 use crate::{Class, Names, Need, StoreError};
 
-impl Tree {
+impl SnapshotTree {
     /// Decides about an attribute or table that cannot be read. One that is named, or damaged, is an error; one of a kind
     /// that is not supported, or that may not be read, is left out with a warning.
     pub(super) fn skip(
         &self,
-        family: Family,
+        family: NameFamily,
         need: &Need,
         path: &str,
         error: StoreError,
@@ -71,7 +71,7 @@ impl Tree {
         let state = self.state();
         let absent = matches!(
             state.documents.get(&format!("{path}/zarr.json")),
-            Some(Document::Absent)
+            Some(SeenDocument::Absent)
         );
         let named = path
             .rsplit_once('/')
@@ -82,7 +82,7 @@ impl Tree {
         let writing = between
             && matches!(
                 state.documents.get(MARKER),
-                Some(Document::Bytes(_) | Document::Used)
+                Some(SeenDocument::Bytes(_) | SeenDocument::Used)
             );
         if absent && named && !writing {
             return Err(StoreError::malformed(
@@ -94,7 +94,7 @@ impl Tree {
     }
 }
 
-impl Tree {
+impl SnapshotTree {
     /// Leaves out nodes that the documents of a level and of the root name and that do not exist, as far as folders were listed:
     /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
@@ -117,10 +117,10 @@ impl Tree {
         }
         let objects = level.object_index.as_ref().map_or(0, |index| index.len());
         let families = [
-            (Family::Vertex, !level.vertices.presence().is_empty()),
-            (Family::Object, objects > 0),
+            (NameFamily::Vertex, !level.vertices.presence().is_empty()),
+            (NameFamily::Object, objects > 0),
             (
-                Family::Link,
+                NameFamily::Link,
                 level.links.iter().any(|family| family.delta() == 0),
             ),
         ];

@@ -4,11 +4,11 @@ use serde_json::Value;
 use zvf_format::dtype::DType;
 use zvf_meta::{ArrayDoc, KeyScheme};
 
-use super::Tree;
+use super::SnapshotTree;
 use super::blobs::level_of;
 use super::build::MISSING;
-use super::plan::Family;
-use crate::container::{ContainerKind, GridArray, Shared};
+use super::plan::NameFamily;
+use crate::container::{ContainerKind, GridArray, SharedArray};
 use crate::level::LevelInner;
 use crate::{StoreError, TypedArray};
 use zvf_io::Question;
@@ -21,9 +21,9 @@ enum Declared {
     Text,
 }
 
-impl Tree {
+impl SnapshotTree {
     /// The root's declaration of an attribute. Coarse levels may hold means of integers, so number types are compared at level 0 only.
-    fn spec_of(&self, path: &str, family: Family, name: &str) -> Option<Declared> {
+    fn spec_of(&self, path: &str, family: NameFamily, name: &str) -> Option<Declared> {
         let root = self.state().root.clone()?;
         let scopes = root.zarr_vectors.attribute_specs.as_ref()?;
         let spec = scopes.get(family.scope()?)?.get(name)?;
@@ -44,11 +44,11 @@ impl Tree {
     pub(super) fn typed_grid(
         &self,
         path: &str,
-        family: Family,
+        family: NameFamily,
         name: &str,
         key_rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         let declared = self.spec_of(path, family, name);
         let missing = match &declared {
             Some(Declared::Number(dtype)) => *dtype,
@@ -139,7 +139,7 @@ impl Tree {
     }
 
     /// The array of a level's vertices, when it is built.
-    fn vertices_of(&self, level: u32) -> Option<Shared> {
+    fn vertices_of(&self, level: u32) -> Option<SharedArray> {
         self.built(&format!("{level}/vertices"))
     }
 

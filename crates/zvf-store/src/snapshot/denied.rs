@@ -3,21 +3,21 @@
 //! Buckets that cannot be listed answer "denied" also for missing objects, so a denied document alone shows
 //! nothing. If a listing names the node, it exists: without it an answer would silently be incomplete.
 
-use super::plan::Family;
-use super::{Document, State, Tree};
+use super::plan::NameFamily;
+use super::{SeenDocument, SnapshotState, SnapshotTree};
 use crate::level::Refused;
 use crate::{Names, Need, StoreError};
 
-const FAMILIES: [Family; 6] = [
-    Family::Vertex,
-    Family::Fragment,
-    Family::Object,
-    Family::Group,
-    Family::Link,
-    Family::CrossLink,
+const FAMILIES: [NameFamily; 6] = [
+    NameFamily::Vertex,
+    NameFamily::Fragment,
+    NameFamily::Object,
+    NameFamily::Group,
+    NameFamily::Link,
+    NameFamily::CrossLink,
 ];
 
-impl Tree {
+impl SnapshotTree {
     /// Refuses a level that lacks a document which is needed and denied. An attribute that was not named is left out
     /// with a warning.
     ///
@@ -33,7 +33,7 @@ impl Tree {
         let mut denied: Vec<String> = {
             let state = self.state();
             let found = state.documents.iter().filter(|(key, document)| {
-                matches!(document, Document::Denied(_))
+                matches!(document, SeenDocument::Denied(_))
                     && key.starts_with(&prefix)
                     && state.is_listed(node_of(key))
             });
@@ -46,7 +46,8 @@ impl Tree {
                 .and_then(|key| key.split_once('/'));
             let folder = folder.map_or("", |(folder, _)| folder);
             let family = FAMILIES.into_iter().find(|family| {
-                folder == family.folder() || (*family == Family::Vertex && folder == "attributes")
+                folder == family.folder()
+                    || (*family == NameFamily::Vertex && folder == "attributes")
             });
             match (family, folder) {
                 (Some(family), _) if *family.wanted(need) == Names::None => {}
@@ -63,7 +64,7 @@ impl Tree {
     }
 }
 
-impl State {
+impl SnapshotState {
     /// Whether listings say that a node exists, or do not reach so far down while the nodes above it exist.
     fn is_listed(&self, path: &str) -> bool {
         let mut path = path;

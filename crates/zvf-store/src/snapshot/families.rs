@@ -3,10 +3,10 @@
 use zvf_meta::version::{Gate, NEWEST, OLDER};
 use zvf_meta::{RootDoc, is_known_family};
 
-use super::Tree;
+use super::SnapshotTree;
 use crate::{Class, StoreError};
 
-impl Tree {
+impl SnapshotTree {
     /// Refuses a level of an unsupported generation: one from before 0.6, whatever version it states, and one of a
     /// later version with an unknown family, since that may change the meaning of the others.
     ///

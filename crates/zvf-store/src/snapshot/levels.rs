@@ -4,12 +4,12 @@ use zvf_format::keys::parse_level;
 use zvf_io::Question;
 use zvf_meta::RootDoc;
 
-use super::Tree;
+use super::SnapshotTree;
 use crate::StoreError;
 use crate::writing::MARKER;
 
 /// The levels: folders of the root that are numbers, else the data sets of `multiscales`.
-pub(crate) fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
+pub(crate) fn levels(tree: &SnapshotTree, root: &RootDoc) -> Vec<u32> {
     let listed = tree.state().folders("").flatten();
     let mut levels: Vec<u32> = match (listed, &tree.names) {
         (Some(names), _) => names.iter().filter_map(|name| parse_level(name)).collect(),
@@ -36,7 +36,7 @@ pub(crate) fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
 /// # Cost
 /// None if the root names all levels; else one request.
 pub(crate) async fn finished(
-    tree: &Tree,
+    tree: &SnapshotTree,
     root: &RootDoc,
     levels: Vec<u32>,
 ) -> Result<Vec<u32>, StoreError> {

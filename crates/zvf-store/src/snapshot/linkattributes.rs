@@ -3,28 +3,28 @@
 use zvf_format::keys::{format_delta, parse_delta};
 
 use super::build::MISSING;
-use super::links::Place;
-use super::plan::Family;
-use super::{Document, Tree};
-use crate::container::{ContainerKind, GridArray, Shared, stated_dtype};
+use super::links::LinksLevel;
+use super::plan::NameFamily;
+use super::{SeenDocument, SnapshotTree};
+use crate::container::{ContainerKind, GridArray, SharedArray, stated_dtype};
 use crate::coord::product;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
 use crate::{Class, Names, Need, StoreError};
 use zvf_io::Question;
 
-impl Tree {
+impl SnapshotTree {
     /// Adds the attributes of a family that are wanted and exist.
     pub(super) fn link_attributes(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         need: &Need,
         family: &mut LinkFamily,
         refused: &mut Vec<Refused>,
         more: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
         let mut names = Vec::new();
-        for kind in [Family::Link, Family::CrossLink] {
+        for kind in [NameFamily::Link, NameFamily::CrossLink] {
             let found = self.names_of(&self.state(), place.level, kind, need)?;
             names.extend(found.unwrap_or_default());
         }
@@ -43,7 +43,7 @@ impl Tree {
                     if doubt && need.link_attributes == Names::All {
                         refused.push(self.left_out(&path, None, &error, false));
                     } else {
-                        self.skip(Family::Link, need, &path, error, refused)?;
+                        self.skip(NameFamily::Link, need, &path, error, refused)?;
                     }
                 }
             }
@@ -53,7 +53,7 @@ impl Tree {
 
     fn link_attribute(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         family: &LinkFamily,
         name: &str,
         more: &mut Vec<Question>,
@@ -118,17 +118,17 @@ impl Tree {
 
     /// Warns of an attribute that has a folder, and nothing in it beside the links of the only family that may have values there.
     /// Writers that give values to links inside chunks alone make no folder for links between chunks (0.8, doubt 6).
-    fn compare_names(&self, level: u32, kind: Family, name: &str, delta: &str) {
+    fn compare_names(&self, level: u32, kind: NameFamily, name: &str, delta: &str) {
         let state = self.state();
         let folder = format!("{level}/{}", kind.folder());
         let path = format!("{folder}/{name}/{delta}");
         let absent = matches!(
             state.documents.get(&format!("{path}/zarr.json")),
-            Some(Document::Absent)
+            Some(SeenDocument::Absent)
         );
         let named = state.lists(&folder, name);
         let links = match kind {
-            Family::CrossLink => "cross_chunk_links",
+            NameFamily::CrossLink => "cross_chunk_links",
             _ => "links",
         };
         let families = state.folders(&format!("{level}/{links}")).flatten();
@@ -147,23 +147,23 @@ impl Tree {
     /// The array with the values of one attribute beside one array of links.
     fn values_of(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         family: &LinkFamily,
         link: &LinkArray,
         name: &str,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         let (level, delta) = (place.level, format_delta(family.delta));
         match link.placement() {
             Placement::Offsets { .. } => {
                 let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
-                self.typed_grid(&path, Family::Link, name, place.key_rank, more)
+                self.typed_grid(&path, NameFamily::Link, name, place.key_rank, more)
             }
             Placement::SameKey => {
                 let path = format!("{level}/link_attributes/{name}/{delta}");
-                let array = self.typed_grid(&path, Family::Link, name, place.key_rank, more)?;
+                let array = self.typed_grid(&path, NameFamily::Link, name, place.key_rank, more)?;
                 if array.is_none() && !link.array.presence().is_empty() {
-                    self.compare_names(level, Family::Link, name, &delta.to_string());
+                    self.compare_names(level, NameFamily::Link, name, &delta.to_string());
                 }
                 Ok(array)
             }
@@ -178,9 +178,15 @@ impl Tree {
                     Some(array) => Ok(Some(array)),
                     None => {
                         let rank = link.array.key_rank();
-                        let array = self.typed_grid(&path, Family::CrossLink, name, rank, more)?;
+                        let array =
+                            self.typed_grid(&path, NameFamily::CrossLink, name, rank, more)?;
                         if array.is_none() && !link.array.presence().is_empty() {
-                            self.compare_names(level, Family::CrossLink, name, &delta.to_string());
+                            self.compare_names(
+                                level,
+                                NameFamily::CrossLink,
+                                name,
+                                &delta.to_string(),
+                            );
                         }
                         Ok(array)
                     }
@@ -193,8 +199,8 @@ impl Tree {
     fn cut_values(
         &self,
         path: &str,
-        cut: &crate::links::records::Cut,
-    ) -> Result<Option<Shared>, StoreError> {
+        cut: &crate::links::records::RecordsByCell,
+    ) -> Result<Option<SharedArray>, StoreError> {
         let data = format!("{path}/data");
         if let Some(array) = self.built(&data) {
             return Ok(Some(array));

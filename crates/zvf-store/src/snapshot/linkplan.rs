@@ -6,15 +6,20 @@ use zvf_format::keys::{format_delta, format_offsets, parse_delta};
 use zvf_meta::{Kind, LinkFamilyDoc, LinkStore, LinksConvention, NodeKind, RootDoc, node_kind};
 
 use super::links::is_same_key;
-use super::plan::Family;
-use super::{State, Tree, document_at};
+use super::plan::NameFamily;
+use super::{SnapshotState, SnapshotTree, document_at};
 use crate::container::blob::CHUNK;
 use crate::{Deltas, Need, StoreError};
 use zvf_io::{Question, is_segment};
 
-impl Tree {
+impl SnapshotTree {
     /// The deltas of the link families that are wanted and may exist; `None` when a listing comes first.
-    pub(crate) fn deltas_of(&self, state: &State, level: u32, need: &Need) -> Option<Vec<i32>> {
+    pub(crate) fn deltas_of(
+        &self,
+        state: &SnapshotState,
+        level: u32,
+        need: &Need,
+    ) -> Option<Vec<i32>> {
         let mut deltas = match &need.link_deltas {
             Deltas::None => Vec::new(),
             Deltas::List(deltas) => deltas.clone(),
@@ -44,7 +49,12 @@ impl Tree {
     }
 
     /// The segments of a link family, in ASCII order; `None` when a listing comes first.
-    pub(crate) fn segments_of(&self, state: &State, level: u32, delta: i32) -> Option<Vec<String>> {
+    pub(crate) fn segments_of(
+        &self,
+        state: &SnapshotState,
+        level: u32,
+        delta: i32,
+    ) -> Option<Vec<String>> {
         let prefix = format!("{level}/links/{}", format_delta(delta));
         let mut segments: Vec<String> = match state.folders(&prefix) {
             Some(Some(names)) => names.iter().filter(|n| is_segment(n)).cloned().collect(),
@@ -67,7 +77,7 @@ impl Tree {
     }
 
     /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
-    fn neighbours(&self, state: &State, prefix: &str, delta: i32) -> Vec<String> {
+    fn neighbours(&self, state: &SnapshotState, prefix: &str, delta: i32) -> Vec<String> {
         const MOST: usize = 512;
         let family = state
             .bytes(&format!("{prefix}/zarr.json"))
@@ -122,7 +132,7 @@ impl Tree {
     /// The documents and listings of link families that can be requested now.
     pub(super) fn plan_links(
         &self,
-        state: &State,
+        state: &SnapshotState,
         level: u32,
         need: &Need,
         questions: &mut Vec<Question>,
@@ -141,11 +151,11 @@ impl Tree {
         if self.may_cross(state, level) {
             self.plan_cross(state, level, need, &deltas, questions)?;
         }
-        let names = self.names_of(state, level, Family::Link, need)?;
+        let names = self.names_of(state, level, NameFamily::Link, need)?;
         if names.is_none() {
             questions.push(Question::Names(format!(
                 "{level}/{}",
-                Family::Link.folder()
+                NameFamily::Link.folder()
             )));
         }
         for delta in deltas {
@@ -189,7 +199,7 @@ impl Tree {
     /// these names.
     pub(super) fn skips_implied(
         &self,
-        state: &State,
+        state: &SnapshotState,
         level: u32,
         names: Option<&[String]>,
         need: &Need,
@@ -206,7 +216,7 @@ impl Tree {
     }
 
     /// Whether links between chunks may be a family of nodes of their own, as before 0.9.
-    fn may_cross(&self, state: &State, level: u32) -> bool {
+    fn may_cross(&self, state: &SnapshotState, level: u32) -> bool {
         match state.folders(&level.to_string()) {
             Some(Some(names)) => names.iter().any(|name| name == "cross_chunk_links"),
             None if self.kv.can_list() => false,
@@ -224,7 +234,7 @@ impl Tree {
     /// The documents and listings of links between chunks.
     fn plan_cross(
         &self,
-        state: &State,
+        state: &SnapshotState,
         level: u32,
         need: &Need,
         deltas: &[i32],
@@ -235,8 +245,8 @@ impl Tree {
         if need.link_deltas == Deltas::All && self.kv.can_list() {
             questions.push(Question::Names(top.clone()));
         }
-        let names = self.names_of(state, level, Family::CrossLink, need)?;
-        let values = Family::CrossLink.folder();
+        let names = self.names_of(state, level, NameFamily::CrossLink, need)?;
+        let values = NameFamily::CrossLink.folder();
         if names.is_none() {
             questions.push(Question::Names(format!("{level}/{values}")));
         }

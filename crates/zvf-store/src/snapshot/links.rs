@@ -6,8 +6,8 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
-use super::plan::Family;
-use super::{Node, Tree, document_at};
+use super::plan::NameFamily;
+use super::{ArrayOrGroup, SnapshotTree, document_at};
 use crate::container::{ContainerKind, GridArray};
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkFamily};
@@ -20,7 +20,7 @@ pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
 
 /// The level of the links.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct LinksLevel<'a> {
     pub(super) root: &'a RootDoc,
     pub(super) level: u32,
     pub(super) key_rank: usize,
@@ -45,11 +45,11 @@ impl LinkNode {
     }
 }
 
-impl Tree {
+impl SnapshotTree {
     /// The link families of a level that are wanted and exist.
     pub(super) fn links(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         need: &Need,
         refused: &mut Vec<Refused>,
         more: &mut Vec<Question>,
@@ -90,7 +90,7 @@ impl Tree {
 
     /// Requests the names of a level's link families if a document that stores of this kind have is missing, and the names are
     /// not known. Returns whether it did.
-    fn ask_for_links(&self, place: Place<'_>, more: &mut Vec<Question>) -> bool {
+    fn ask_for_links(&self, place: LinksLevel<'_>, more: &mut Vec<Question>) -> bool {
         if !matches!(
             place.root.kind(),
             Ok(Kind::Graph | Kind::Skeleton | Kind::Mesh)
@@ -106,9 +106,9 @@ impl Tree {
     pub(super) fn link_node(&self, path: &str) -> Result<Option<LinkNode>, StoreError> {
         let key = format!("{path}/zarr.json");
         let policy = match (self.document(&key), self.built(path)) {
-            (Some(bytes), _) => match Node::parse(&bytes) {
-                Ok(Node::Array(doc)) => return Ok(Some(LinkNode::Array(doc))),
-                Ok(Node::Group(_)) => LinkFamilyDoc::parse(&bytes),
+            (Some(bytes), _) => match ArrayOrGroup::parse(&bytes) {
+                Ok(ArrayOrGroup::Array(doc)) => return Ok(Some(LinkNode::Array(doc))),
+                Ok(ArrayOrGroup::Group(_)) => LinkFamilyDoc::parse(&bytes),
                 Err(error) => Err(error),
             },
             // The document of an array that is built is kept in parsed form only.
@@ -125,7 +125,7 @@ impl Tree {
     /// A family of 0.9: one array for each set of offsets.
     fn at_offsets(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         folder: &str,
         delta: i32,
         doc: LinkFamilyDoc,
@@ -146,7 +146,7 @@ impl Tree {
         };
         let segments = {
             let state = self.state();
-            let names = self.names_of(&state, place.level, Family::Link, need)?;
+            let names = self.names_of(&state, place.level, NameFamily::Link, need)?;
             if delta == 0 && self.skips_implied(&state, place.level, names.as_deref(), need) {
                 return Ok(family);
             }
@@ -177,7 +177,7 @@ impl Tree {
     /// Refuses a family without policy that holds links: without policy a family reads as empty (13.2).
     fn check_empty(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         folder: &str,
         delta: i32,
         doc: &LinkFamilyDoc,
@@ -209,7 +209,7 @@ impl Tree {
     /// sections 9.1 and 9.3), one array (0.8, section 3.4), or one padded array.
     fn same_key(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         path: &str,
         delta: i32,
         node: &LinkNode,
@@ -256,7 +256,7 @@ impl Tree {
     /// are requested if links are stored for fewer chunks than vertices.
     fn compare_groups(
         &self,
-        place: Place<'_>,
+        place: LinksLevel<'_>,
         links: &GridArray,
         more: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
@@ -281,7 +281,11 @@ impl Tree {
     }
 
     /// Chunk shapes of this level and the target level as multiples of the root's, with leading ones up to K (13.6).
-    fn factors(&self, place: Place<'_>, delta: i32) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
+    fn factors(
+        &self,
+        place: LinksLevel<'_>,
+        delta: i32,
+    ) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
         let base = &place.root.zarr_vectors.chunk_shape;
         let factors = |shape: &[f64]| chunk_factors(shape, base, place.key_rank);
         let source = factors(place.chunk_shape);

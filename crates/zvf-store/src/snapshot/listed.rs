@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use zvf_meta::space::chunk_of_cell;
 use zvf_meta::{ArrayDoc, KeyScheme, LevelDoc};
 
-use super::Tree;
+use super::SnapshotTree;
 use crate::StoreError;
 use crate::container::{ContainerKind, GridArray};
 use crate::coord::product;
@@ -13,7 +13,7 @@ use crate::presence::Presence;
 use zvf_format::int::wide;
 use zvf_io::Cap;
 
-impl Tree {
+impl SnapshotTree {
     /// Whether the level of an array states that its lists follow when its writers are done: cells are listed until then.
     fn is_deferred(&self, path: &str) -> bool {
         let level = path.split('/').next().unwrap_or_default();

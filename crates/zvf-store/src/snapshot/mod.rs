@@ -29,10 +29,10 @@ use bytes::Bytes;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, MetaError, NodeKind, RootDoc, node_kind};
 
 use crate::container::blob::CHUNK;
-use crate::container::{GridArray, Shared};
+use crate::container::{GridArray, SharedArray};
 use crate::groups::Groups;
 use crate::level::Refused;
-use crate::links::records::Cut;
+use crate::links::records::RecordsByCell;
 use crate::objects::ObjectIndex;
 use crate::warnings::Warnings;
 use crate::{IoError, KnownNames, OpenOptions, StoreError};
@@ -41,42 +41,42 @@ use zvf_io::{Kv, Object, Question, Reply};
 
 /// The answers to all requests so far.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct SnapshotTree {
     pub(crate) kv: Kv,
     pub(crate) address: String,
     pub(crate) names: Option<KnownNames>,
     pub(crate) warnings: Arc<Warnings>,
     /// Whether damaged nodes are left out, see [`OpenOptions::leave_out_damaged`].
     leave_out_damaged: bool,
-    state: Mutex<State>,
+    state: Mutex<SnapshotState>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    documents: HashMap<String, Document>,
+pub(crate) struct SnapshotState {
+    documents: HashMap<String, SeenDocument>,
     /// `None`: the backend cannot list.
     folders: HashMap<String, Option<Arc<Vec<String>>>>,
     objects: HashMap<String, Option<Arc<Vec<String>>>>,
     pub(crate) root: Option<Arc<RootDoc>>,
     pub(crate) levels: Vec<u32>,
-    pub(crate) grids: HashMap<String, Shared>,
+    pub(crate) grids: HashMap<String, SharedArray>,
     pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
     pub(crate) groups: HashMap<u32, Arc<Groups>>,
     /// What turned out to be damaged when cells were looked at.
     pub(crate) left_out: Vec<Refused>,
     /// How the flat records of a family were cut into cells, by path.
-    pub(crate) cuts: HashMap<String, Arc<Cut>>,
+    pub(crate) cuts: HashMap<String, Arc<RecordsByCell>>,
     pub(crate) rounds: u32,
     /// Levels for which the stated type of vertices was compared with a chunk.
-    probed: HashMap<u32, Arc<Once<probe::Finding, StoreError>>>,
+    probed: HashMap<u32, Arc<Once<probe::ProbeResult, StoreError>>>,
     /// Facts that the arrays of each level share.
-    pub(crate) facts: HashMap<u32, blobs::LevelFacts>,
+    pub(crate) facts: HashMap<u32, blobs::LevelArrayFacts>,
     etags: BTreeMap<String, Option<String>>,
 }
 
 /// One document, as first seen. Never read again.
 #[derive(Debug, Clone)]
-enum Document {
+enum SeenDocument {
     Absent,
     Denied(IoError),
     Bytes(Bytes),
@@ -84,7 +84,7 @@ enum Document {
     Used,
 }
 
-impl Tree {
+impl SnapshotTree {
     pub(crate) fn new(kv: Kv, address: String, options: &OpenOptions) -> Self {
         Self {
             kv,
@@ -96,7 +96,7 @@ impl Tree {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SnapshotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,7 +132,7 @@ impl Tree {
     #[cold]
     pub(crate) fn missing(&self, key: &str) -> StoreError {
         match self.state().documents.get(key) {
-            Some(Document::Denied(error)) => error.clone().into(),
+            Some(SeenDocument::Denied(error)) => error.clone().into(),
             _ => StoreError::NotFound {
                 key: key.to_owned(),
                 store: self.address.clone(),
@@ -157,12 +157,12 @@ impl Tree {
     }
 
     /// The node at a path, parsed, when there is one.
-    fn node(&self, path: &str) -> Result<Option<Node>, StoreError> {
+    fn node(&self, path: &str) -> Result<Option<ArrayOrGroup>, StoreError> {
         let key = format!("{path}/zarr.json");
         let Some(bytes) = self.document(&key) else {
             return self.check_there(path).map(|()| None);
         };
-        let node = Node::parse(&bytes).map(Some);
+        let node = ArrayOrGroup::parse(&bytes).map(Some);
         node.map_err(|e| StoreError::document(key, e))
     }
 
@@ -176,12 +176,12 @@ impl Tree {
     }
 
     /// An array that was built before.
-    fn built(&self, path: &str) -> Option<Shared> {
+    fn built(&self, path: &str) -> Option<SharedArray> {
         self.state().grids.get(path).cloned()
     }
 
     /// Keeps an array that is complete, in the place of its document.
-    fn keep(&self, path: &str, array: GridArray) -> Shared {
+    fn keep(&self, path: &str, array: GridArray) -> SharedArray {
         // Most arrays of a level have cells in the same chunks as its vertices.
         let level = path.split('/').next().unwrap_or_default();
         let vertices = self.built(&format!("{level}/vertices"));
@@ -193,7 +193,7 @@ impl Tree {
     }
 
     /// Keeps an array that is made of the blob at `path`, in the place of the blob's bytes.
-    fn keep_blob(&self, path: &str, array: GridArray) -> Shared {
+    fn keep_blob(&self, path: &str, array: GridArray) -> SharedArray {
         let array = Arc::new(array);
         let mut state = self.state();
         state.forget(&format!("{path}/{CHUNK}"));
@@ -215,11 +215,11 @@ impl Tree {
     }
 }
 
-impl State {
+impl SnapshotState {
     /// Forgets the bytes of a document that is kept in parsed form.
     fn forget(&mut self, key: &str) {
         if let Some(document) = self.documents.get_mut(key) {
-            *document = Document::Used;
+            *document = SeenDocument::Used;
         }
     }
 
@@ -256,7 +256,7 @@ impl State {
 
     fn bytes(&self, key: &str) -> Option<Bytes> {
         match self.documents.get(key) {
-            Some(Document::Bytes(bytes)) => Some(bytes.clone()),
+            Some(SeenDocument::Bytes(bytes)) => Some(bytes.clone()),
             _ => None,
         }
     }
@@ -265,7 +265,7 @@ impl State {
     pub(crate) fn exists(&self, key: &str) -> bool {
         matches!(
             self.documents.get(key),
-            Some(Document::Bytes(_) | Document::Used)
+            Some(SeenDocument::Bytes(_) | SeenDocument::Used)
         )
     }
 
@@ -280,16 +280,16 @@ impl State {
                 let document = match object {
                     Some(Object { bytes, etag, .. }) => {
                         self.etags.insert(key.clone(), etag);
-                        Document::Bytes(bytes)
+                        SeenDocument::Bytes(bytes)
                     }
-                    None => Document::Absent,
+                    None => SeenDocument::Absent,
                 };
                 self.documents.insert(key, document);
             }
             // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
             // known only when the document turns out to be needed.
             (Question::Document(key), Err(error @ IoError::Denied { .. })) => {
-                self.documents.insert(key, Document::Denied(error));
+                self.documents.insert(key, SeenDocument::Denied(error));
             }
             (Question::Document(_), Err(error)) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), Ok(Reply::Names(names))) => {
@@ -314,7 +314,7 @@ impl State {
                 self.objects.insert(prefix, None);
             }
             (Question::Document(key), Ok(Reply::Names(_))) => {
-                self.documents.insert(key, Document::Absent);
+                self.documents.insert(key, SeenDocument::Absent);
             }
         }
         Ok(())
@@ -328,12 +328,12 @@ pub(crate) fn document_at(path: impl std::fmt::Display) -> Question {
 
 /// A node that may be an array, or a group that represents one.
 #[derive(Debug)]
-enum Node {
+enum ArrayOrGroup {
     Array(Box<ArrayDoc>),
     Group(Box<GroupDoc>),
 }
 
-impl Node {
+impl ArrayOrGroup {
     fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         // Documents of arrays can be long, and are read once.
         if let Ok(array) = ArrayDoc::parse(bytes) {

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use zvf_meta::{ArrayAttributes, NodeKind, ObjectIndexDoc, ObjectLayout, node_kind};
 
-use super::plan::Family;
-use super::{Node, State, Tree, attributes_of_group, document_at};
+use super::plan::NameFamily;
+use super::{ArrayOrGroup, SnapshotState, SnapshotTree, attributes_of_group, document_at};
 use crate::blob_array::BlobArray;
-use crate::groups::{Groups, Members};
+use crate::groups::{Groups, MemberLists};
 use crate::level::Refused;
-use crate::objects::{Dense, IndexDocument, Manifests, ObjectIndex, Parts, Split};
+use crate::objects::{Dense, IndexDocument, IndexParts, Manifests, ObjectIndex, SplitManifests};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
 use crate::{Need, StoreError};
 use zvf_io::{Cap, Question};
 
-impl Tree {
+impl SnapshotTree {
     /// The documents of objects, groups and their tables that can be requested now.
     pub(super) fn plan_objects(
         &self,
-        state: &State,
+        state: &SnapshotState,
         level: u32,
         need: &Need,
         questions: &mut Vec<Question>,
@@ -46,7 +46,7 @@ impl Tree {
                 document(format!("{level}/groupings"));
             }
         }
-        for family in [Family::Object, Family::Group] {
+        for family in [NameFamily::Object, NameFamily::Group] {
             let folder = format!("{level}/{}", family.folder());
             let Some(names) = self.names_of(state, level, family, need)? else {
                 questions.push(Question::Names(folder));
@@ -70,7 +70,7 @@ impl Tree {
     pub(super) fn tables(
         &self,
         level: u32,
-        family: Family,
+        family: NameFamily,
         need: &Need,
         refused: &mut Vec<Refused>,
     ) -> Result<Vec<TypedArray>, StoreError> {
@@ -95,17 +95,17 @@ impl Tree {
     /// One table: an array, or a group of blobs. A group without blobs is a slot that was reserved (0.8, section 10.2).
     fn table(
         &self,
-        family: Family,
+        family: NameFamily,
         path: String,
         name: String,
     ) -> Result<Option<TypedArray>, StoreError> {
         let kv = self.next_kv();
         match self.node(&path)? {
             None => Ok(None),
-            Some(Node::Array(doc)) => {
+            Some(ArrayOrGroup::Array(doc)) => {
                 TypedArray::new(&kv, path, name, *doc, Cap::rows(kv.limits())).map(Some)
             }
-            Some(Node::Group(_)) => {
+            Some(ArrayOrGroup::Group(_)) => {
                 let attributes = self.group_attributes(&path)?;
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
                     if attributes.shape.is_none() && attributes.dtype.is_none() {
@@ -114,7 +114,7 @@ impl Tree {
                     return Err(self.missing(&format!("{path}/data/zarr.json")));
                 };
                 // Tables of groups have none (0.7, section 10.5).
-                if family == Family::Object && attributes.has_present_mask.is_none() {
+                if family == NameFamily::Object && attributes.has_present_mask.is_none() {
                     return Err(StoreError::malformed(
                         format!("{path}/zarr.json"),
                         "has_present_mask is missing: it is not known which objects have a value",
@@ -217,13 +217,13 @@ impl Tree {
         folder: &str,
         doc: &ObjectIndexDoc,
         key_rank: usize,
-    ) -> Result<Parts, StoreError> {
+    ) -> Result<IndexParts, StoreError> {
         let limits = self.kv.limits();
         let child = |name: &str| format!("{folder}/{name}");
         let path = child("manifests");
         let manifests = self.array_doc(&path)?;
         let table = |most| self.index_table(child("object_ids"), most);
-        let mut parts = Parts {
+        let mut parts = IndexParts {
             layout: None,
             manifests: None,
             table: None,
@@ -274,7 +274,7 @@ impl Tree {
             )
         {
             Cap::rows(limits).check(&format!("{folder}/zarr.json"), objects)?;
-            parts.manifests = Some(Manifests::Split(Arc::new(Split::new(
+            parts.manifests = Some(Manifests::Split(Arc::new(SplitManifests::new(
                 data, offsets, objects,
             )?)));
             return Ok(parts);
@@ -313,13 +313,13 @@ impl Tree {
         }
         let path = format!("{level}/groups");
         let (attributes, members) = match self.node(&path)? {
-            Some(Node::Array(doc)) => {
+            Some(ArrayOrGroup::Array(doc)) => {
                 let attributes = doc.attributes.clone();
                 self.compare_keys(&level.to_string(), &path, &doc);
                 let array = RaggedArray::new(path, *doc, self.kv.limits())?;
-                (attributes, Members::Ragged(Arc::new(array)))
+                (attributes, MemberLists::Ragged(Arc::new(array)))
             }
-            Some(Node::Group(_)) => {
+            Some(ArrayOrGroup::Group(_)) => {
                 let attributes = self.group_attributes(&path)?;
                 let data = self.blob_array(format!("{path}/data"))?;
                 let offsets = self.blob_array(format!("{path}/offsets"))?;
@@ -328,7 +328,7 @@ impl Tree {
                     return Ok(None);
                 };
                 let (data, offsets) = (Arc::new(data), Arc::new(offsets));
-                (attributes, Members::Split { data, offsets })
+                (attributes, MemberLists::Split { data, offsets })
             }
             None => {
                 let path = format!("{level}/groupings");
@@ -338,7 +338,10 @@ impl Tree {
                 if let Some(doc) = table.doc() {
                     self.compare_keys(&level.to_string(), table.path(), doc);
                 }
-                (table.attributes().clone(), Members::Padded(Box::new(table)))
+                (
+                    table.attributes().clone(),
+                    MemberLists::Padded(Box::new(table)),
+                )
             }
         };
         let groups = Arc::new(Groups::new(&self.next_kv(), attributes, members)?);
@@ -348,7 +351,7 @@ impl Tree {
 }
 
 /// The children of an object index that are requested if its document may refer to them.
-fn other_children(state: &State, index: &str) -> &'static [&'static str] {
+fn other_children(state: &SnapshotState, index: &str) -> &'static [&'static str] {
     let bytes = state.bytes(&format!("{index}/zarr.json"));
     let Some(doc) = bytes.and_then(|bytes| ObjectIndexDoc::parse(&bytes).ok()) else {
         return &[];
@@ -365,7 +368,7 @@ fn other_children(state: &State, index: &str) -> &'static [&'static str] {
     }
 }
 
-impl State {
+impl SnapshotState {
     /// Whether the node at a path is known to be a group.
     fn is_group(&self, path: &str) -> bool {
         self.bytes(&format!("{path}/zarr.json"))

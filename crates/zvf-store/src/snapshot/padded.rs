@@ -6,10 +6,10 @@ use zvf_meta::ArrayDoc;
 
 use super::blobs::level_of;
 use super::build::MISSING;
-use super::{Tree, document_at};
+use super::{SnapshotTree, document_at};
 use crate::StoreError;
 use crate::container::padded::Count;
-use crate::container::{ContainerKind, GridArray, Shared};
+use crate::container::{ContainerKind, GridArray, SharedArray};
 use zvf_io::Question;
 
 /// How the rows of an array of a level are counted.
@@ -44,7 +44,7 @@ fn by(path: &str) -> By {
     }
 }
 
-impl Tree {
+impl SnapshotTree {
     /// A padded array. Built once.
     pub(super) fn padded_array(
         &self,
@@ -52,7 +52,7 @@ impl Tree {
         doc: ArrayDoc,
         rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         let listed = !GridArray::lacks_presence(&doc);
         let array = GridArray::from_padded(path.to_owned(), doc, rank, self.kv.limits())?;
         let level = level_of(path);
@@ -130,7 +130,7 @@ impl Tree {
         path: &str,
         rank: usize,
         more: &mut Vec<Question>,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         if self.asks(document_at(path), more) {
             return Ok(None);
         }

@@ -1,12 +1,12 @@
 //! Which documents and listings a level needs next. No I/O.
 
-use super::{State, Tree, document_at};
+use super::{SnapshotState, SnapshotTree, document_at};
 use crate::{KnownNames, Names, Need, StoreError};
 use zvf_io::{Question, is_segment};
 
 /// A family of names below one folder of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum NameFamily {
     Vertex,
     Fragment,
     Object,
@@ -16,7 +16,7 @@ pub(crate) enum Family {
     CrossLink,
 }
 
-impl Family {
+impl NameFamily {
     /// The folder's name.
     pub(crate) fn folder(self) -> &'static str {
         match self {
@@ -60,25 +60,25 @@ impl Family {
     }
 }
 
-impl State {
+impl SnapshotState {
     /// The folders that hold the arrays of a family: padded stores keep vertex attributes in `attributes`.
-    pub(super) fn folders_of(&self, level: u32, family: Family) -> Vec<&'static str> {
+    pub(super) fn folders_of(&self, level: u32, family: NameFamily) -> Vec<&'static str> {
         const PADDED: &str = "attributes";
         let mut folders = vec![family.folder()];
-        if family == Family::Vertex && self.lists(&level.to_string(), PADDED) {
+        if family == NameFamily::Vertex && self.lists(&level.to_string(), PADDED) {
             folders.push(PADDED);
         }
         folders
     }
 }
 
-impl Tree {
+impl SnapshotTree {
     /// The names of a family that are wanted and may exist; `None` if a listing must be requested first.
     pub(crate) fn names_of(
         &self,
-        state: &State,
+        state: &SnapshotState,
         level: u32,
-        family: Family,
+        family: NameFamily,
         need: &Need,
     ) -> Result<Option<Vec<String>>, StoreError> {
         let prefix = format!("{level}/{}", family.folder());
@@ -113,7 +113,7 @@ impl Tree {
     }
 
     /// The names that the caller or `attribute_specs` gives.
-    fn declared(&self, state: &State, family: Family) -> Vec<String> {
+    fn declared(&self, state: &SnapshotState, family: NameFamily) -> Vec<String> {
         let given = self
             .names
             .as_ref()
@@ -155,7 +155,7 @@ impl Tree {
             questions.push(Question::Names(level.to_string()));
             questions.extend(state.early_listings(level));
         }
-        for family in [Family::Vertex, Family::Fragment] {
+        for family in [NameFamily::Vertex, NameFamily::Fragment] {
             match self.names_of(&state, level, family, need)? {
                 Some(names) => {
                     for folder in state.folders_of(level, family) {

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
 
-use super::Tree;
+use super::SnapshotTree;
 use crate::StoreError;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::chunks::CheckedFragments;
-use crate::container::{ContainerKind, GridArray, Shared};
+use crate::container::{ContainerKind, GridArray, SharedArray};
 use crate::level::LevelInner;
 use zvf_format::int::wide;
 use zvf_io::{Kv, driven};
@@ -26,14 +26,14 @@ const MOST: usize = 4;
 
 /// The result of probing chunks of a level.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Finding {
+pub(super) struct ProbeResult {
     /// The cells are twice as long as the claim implies.
     doubled: bool,
     /// The last round of requests that it took.
     round: u32,
 }
 
-impl Tree {
+impl SnapshotTree {
     /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether something was
     /// found, so that the level has to be built again.
     ///
@@ -109,9 +109,9 @@ impl Tree {
 async fn look(
     (kv, shards): (Kv, Arc<ShardCache>),
     base: u32,
-    (vertices, fragments): (Shared, Shared),
+    (vertices, fragments): (SharedArray, SharedArray),
     dims: usize,
-) -> Result<Finding, StoreError> {
+) -> Result<ProbeResult, StoreError> {
     let claimed = vertices.dtype();
     let chunks: Vec<_> = vertices.presence().iter().take(MOST).collect();
     let mut last = base;
@@ -136,9 +136,9 @@ async fn look(
         };
         let stored = wide(rows.len());
         let doubled = stored == implied.saturating_mul(2);
-        return Ok(Finding { doubled, round });
+        return Ok(ProbeResult { doubled, round });
     }
-    Ok(Finding {
+    Ok(ProbeResult {
         doubled: false,
         round: last,
     })

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType};
 use zvf_meta::ArrayAttributes;
 
-use super::{Source, TypedArray, TypedValues, row_width};
+use super::{RowSource, TypedArray, TypedValues, row_width};
 use crate::StoreError;
 use crate::blob_array::BlobArray;
 use crate::container::stated_dtype;
@@ -87,7 +87,7 @@ impl TypedArray {
             kv: kv.clone(),
             path,
             name,
-            source: Source::Blobs(masked),
+            source: RowSource::Blobs(masked),
             dtype: DType::little(stated.kind),
             rows,
             width,

@@ -19,7 +19,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 use crate::StoreError;
 use crate::codec::{byte_order, index_checksum};
 use crate::coord::product;
-use crate::layout::{Reader, Shard};
+use crate::layout::{ChunkDecoding, ShardLayout};
 use zvf_codec::Chain;
 use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
@@ -35,7 +35,7 @@ pub struct TypedArray {
     kv: Kv,
     path: String,
     name: String,
-    source: Source,
+    source: RowSource,
     dtype: DType,
     rows: u64,
     width: u64,
@@ -44,16 +44,16 @@ pub struct TypedArray {
 
 /// Where the rows come from.
 #[derive(Debug, Clone)]
-enum Source {
+enum RowSource {
     /// One numeric array.
-    Array(Arc<ArrayDoc>, Reader<Chunks>),
+    Array(Arc<ArrayDoc>, ChunkDecoding<TableChunks>),
     /// Two blobs.
     Blobs(Masked),
 }
 
 /// How the chunks of a table are stored.
 #[derive(Debug, Clone)]
-struct Chunks {
+struct TableChunks {
     /// Byte order of the numbers.
     order: ByteOrder,
     chain: Chain,
@@ -62,7 +62,7 @@ struct Chunks {
     /// Elements of a row inside a chunk.
     width: u64,
     /// Rows of a shard, where chunks are inside of shards, and its index.
-    shard: Option<(u64, Shard)>,
+    shard: Option<(u64, ShardLayout)>,
 }
 
 /// Values of a table, little-endian, row after row.
@@ -205,7 +205,7 @@ impl TypedArray {
             kv: kv.clone(),
             path,
             name,
-            source: Source::Array(Arc::new(doc), reader),
+            source: RowSource::Array(Arc::new(doc), reader),
             dtype: DType::little(dtype.kind),
             rows,
             width,
@@ -246,31 +246,31 @@ impl TypedArray {
     /// The array's attributes: unit, description, channel names.
     pub fn attributes(&self) -> &ArrayAttributes {
         match &self.source {
-            Source::Array(doc, _) => &doc.attributes,
-            Source::Blobs(masked) => &masked.attributes,
+            RowSource::Array(doc, _) => &doc.attributes,
+            RowSource::Blobs(masked) => &masked.attributes,
         }
     }
 
     /// The document, if the table is one Zarr array.
     pub fn doc(&self) -> Option<&ArrayDoc> {
         match &self.source {
-            Source::Array(doc, _) => Some(doc),
-            Source::Blobs(_) => None,
+            RowSource::Array(doc, _) => Some(doc),
+            RowSource::Blobs(_) => None,
         }
     }
 
     /// Rows, and elements of a row if a row has more than one number: `[n]`, `[n, c]`.
     pub fn shape(&self) -> Vec<u64> {
         match (&self.source, self.width) {
-            (Source::Array(doc, _), _) => doc.shape.clone(),
-            (Source::Blobs(_), 1) => vec![self.rows],
-            (Source::Blobs(_), width) => vec![self.rows, width],
+            (RowSource::Array(doc, _), _) => doc.shape.clone(),
+            (RowSource::Blobs(_), 1) => vec![self.rows],
+            (RowSource::Blobs(_), width) => vec![self.rows, width],
         }
     }
 
     /// Rows of one stored chunk, or of one part of it that can be read alone.
     pub(crate) fn chunk_rows(&self) -> u64 {
-        let Source::Array(doc, _) = &self.source else {
+        let RowSource::Array(doc, _) = &self.source else {
             return self.rows.max(1);
         };
         let inner = doc.sharding().ok().flatten();
@@ -317,8 +317,8 @@ impl TypedArray {
             let rows = rows.start..rows.end.max(rows.start);
             let first = rows.start;
             let values = match &self.source {
-                Source::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await?,
-                Source::Blobs(masked) => masked.rows(self, &kv, rows).await?,
+                RowSource::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await?,
+                RowSource::Blobs(masked) => masked.rows(self, &kv, rows).await?,
             };
             // Readers would fail, or replace the character: no text is changed in silence, in copies and edits either.
             if let Some((at, code)) = values.dtype.first_odd_text(&values.bytes) {
@@ -342,7 +342,7 @@ fn row_width(path: &str, rest: &[u64]) -> Result<u64, StoreError> {
 }
 
 /// Chunks inside shards, where both hold whole rows; `None` for any other sharding.
-fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Chunks> {
+fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<TableChunks> {
     let sharding = doc.sharding().ok()??;
     let checksum = index_checksum(&sharding.index_codecs).ok()?;
     let (first, rest) = sharding.codecs.split_first()?;
@@ -360,12 +360,12 @@ fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Chunks> {
     {
         return None;
     }
-    let shard = Shard {
+    let shard = ShardLayout {
         entries,
         at_end: sharding.index_at_end,
         checksum,
     };
-    Some(Chunks {
+    Some(TableChunks {
         order: byte_order(first)?,
         chain: Chain::new(rest).ok()?,
         rows: *chunk_rows,
@@ -374,13 +374,13 @@ fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Chunks> {
     })
 }
 
-fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader<Chunks> {
+fn reader(doc: &ArrayDoc, most_entries: u64) -> ChunkDecoding<TableChunks> {
     if doc.storage_transformers.is_empty()
         && let Some(chunks) = sharded(doc, most_entries)
     {
-        return Reader::Own(chunks);
+        return ChunkDecoding::Own(chunks);
     }
-    let (order, chain) = match Reader::of_numbers(doc) {
+    let (order, chain) = match ChunkDecoding::of_numbers(doc) {
         Ok(own) => own,
         Err(other) => return other,
     };
@@ -389,18 +389,18 @@ fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader<Chunks> {
         ([_, shape @ ..], [rows, chunk @ ..]) if shape == chunk => (*rows, product(chunk)),
         _ => {
             let what = "chunks that cut a row in more than one way";
-            return Reader::foreign(what.to_owned());
+            return ChunkDecoding::foreign(what.to_owned());
         }
     };
     match width {
-        Some(width) => Reader::Own(Chunks {
+        Some(width) => ChunkDecoding::Own(TableChunks {
             order,
             chain,
             rows,
             width,
             shard: None,
         }),
-        None => Reader::Unsupported("a chunk of that size".to_owned()),
+        None => ChunkDecoding::Unsupported("a chunk of that size".to_owned()),
     }
 }
 

@@ -7,18 +7,18 @@ use futures::FutureExt;
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
-use super::{Chunks, TypedArray, TypedValues};
+use super::{TableChunks, TypedArray, TypedValues};
 use crate::StoreError;
 use crate::cells::fetch_entries;
 use crate::codec::decode_first;
-use crate::layout::{Reader, Shard, lost, object_key};
+use crate::layout::{ChunkDecoding, ShardLayout, lost, object_key};
 use crate::ordered::all_in_order;
 use zvf_codec::Data;
 use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv, blocking};
 
 /// One stored chunk, with its position in rows and columns.
-struct Piece {
+struct StoredPiece {
     key: String,
     /// Number of the chunk in the array, in C order; `None` for chunks inside shards.
     number: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) async fn rows(
     array: &TypedArray,
     kv: &Kv,
     doc: &ArrayDoc,
-    reader: &Reader<Chunks>,
+    reader: &ChunkDecoding<TableChunks>,
     rows: Range<u64>,
 ) -> Result<TypedValues, StoreError> {
     let size = wide(array.dtype.size());
@@ -45,18 +45,20 @@ pub(super) async fn rows(
     let cap = Cap::cell(kv.limits());
     cap.check(&array.path, total)?;
     let over = |n: u64| cap.exceeded(&array.path, n);
-    let shape = Shape {
+    let shape = ElementShape {
         count: usize::try_from(count).map_err(|_| over(count))?,
         width: usize::try_from(array.width).map_err(|_| over(array.width))?,
         size: array.dtype.size(),
     };
     let bytes = match reader {
-        Reader::Unsupported(what) => {
+        ChunkDecoding::Unsupported(what) => {
             return Err(StoreError::unsupported(array.path.clone(), what.clone()));
         }
         _ if total == 0 => Bytes::new(),
-        Reader::Generic => crate::generic::read_rows(kv, &array.path, doc, rows, total).await?,
-        Reader::Own(chunks) => {
+        ChunkDecoding::Generic => {
+            crate::generic::read_rows(kv, &array.path, doc, rows, total).await?
+        }
+        ChunkDecoding::Own(chunks) => {
             let pieces = match chunks.shard {
                 Some((shard_rows, shard)) => {
                     let sizes = (chunks.rows, shard_rows);
@@ -88,7 +90,7 @@ pub(super) async fn rows(
 
 /// What is wanted: rows, columns, bytes of an element.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct ElementShape {
     count: usize,
     width: usize,
     size: usize,
@@ -99,8 +101,8 @@ async fn fetch(
     kv: &Kv,
     doc: &ArrayDoc,
     rows: &Range<u64>,
-    form: &Chunks,
-) -> Result<Vec<Piece>, StoreError> {
+    form: &TableChunks,
+) -> Result<Vec<StoredPiece>, StoreError> {
     let (chunk_rows, chunk_width) = (form.rows, form.width);
     let cap = Cap::cell(kv.limits());
     let row_bytes = chunk_width.saturating_mul(wide(array.dtype.size()));
@@ -139,7 +141,7 @@ async fn fetch(
         };
         async move {
             let found = kv.get(&key, ask, cap).await?;
-            Ok(Piece {
+            Ok(StoredPiece {
                 key,
                 part,
                 number: Some(number),
@@ -160,8 +162,8 @@ async fn fetch_inner(
     doc: &ArrayDoc,
     rows: &Range<u64>,
     sizes: (u64, u64),
-    shard: Shard,
-) -> Result<Vec<Piece>, StoreError> {
+    shard: ShardLayout,
+) -> Result<Vec<StoredPiece>, StoreError> {
     let (chunk_rows, shard_rows) = (sizes.0.max(1), sizes.1.max(1));
     let (first, last) = (
         rows.start / chunk_rows,
@@ -181,7 +183,7 @@ async fn fetch_inner(
         async move {
             let entries: Vec<u64> = chunks.clone().map(|chunk| chunk - start).collect();
             let found = fetch_entries(kv, &key, shard, &entries).await?;
-            let pieces = chunks.zip(found).map(|(chunk, bytes)| Piece {
+            let pieces = chunks.zip(found).map(|(chunk, bytes)| StoredPiece {
                 key: format!("{key}, chunk {}", chunk - start),
                 number: None,
                 part: false,
@@ -199,15 +201,15 @@ async fn fetch_inner(
 
 /// The wanted rows out of chunks: `first` is the first of them, `number` the bytes of a number of an element.
 fn assemble(
-    pieces: Vec<Piece>,
-    chunks: &Chunks,
+    pieces: Vec<StoredPiece>,
+    chunks: &TableChunks,
     number: usize,
     fill: &[u8],
-    shape: Shape,
+    shape: ElementShape,
     first: u64,
     cap: Cap,
 ) -> Result<Bytes, StoreError> {
-    let Shape { count, width, size } = shape;
+    let ElementShape { count, width, size } = shape;
     let row_bytes = width.saturating_mul(size);
     let total = count.saturating_mul(row_bytes);
     let mut decoded = Vec::with_capacity(pieces.len());

@@ -13,11 +13,11 @@ use zvf_format::keys::format_key;
 use zvf_meta::{ArrayAttributes, LinkStore};
 
 use crate::cells::{self, CellWant, ShardCache};
-use crate::container::{ContainerKind, GridArray, Shared, stated_dtype};
+use crate::container::{ContainerKind, GridArray, SharedArray, stated_dtype};
 use crate::coord::product;
 use crate::level::LevelInner;
 use crate::links::{LinkArray, LinkFamily, Placement};
-use crate::snapshot::Tree;
+use crate::snapshot::SnapshotTree;
 use crate::snapshot::build::MISSING;
 use crate::snapshot::linkattributes::width_of;
 use crate::{ChunkCoord, Class, StoreError};
@@ -29,10 +29,10 @@ const MOST: u32 = 4;
 /// Values that are stored in one array beside cells, before they are assigned to records.
 struct Loose<'l> {
     link: &'l LinkArray,
-    values: &'l Shared,
+    values: &'l SharedArray,
 }
 
-impl Tree {
+impl SnapshotTree {
     /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether something
     /// was found that the level was built without.
     ///
@@ -52,7 +52,7 @@ impl Tree {
         let mut loose = Vec::new();
         for family in &level.links {
             for attribute in &family.attributes {
-                let pairs: Vec<(&LinkArray, &Shared)> = family
+                let pairs: Vec<(&LinkArray, &SharedArray)> = family
                     .arrays
                     .iter()
                     .zip(&attribute.arrays)
@@ -79,7 +79,7 @@ impl Tree {
         Ok(found)
     }
 
-    fn is_loose(&self, (link, values): &(&LinkArray, &Shared)) -> bool {
+    fn is_loose(&self, (link, values): &(&LinkArray, &SharedArray)) -> bool {
         *link.placement() == Placement::Tuple
             && link.array.container() != ContainerKind::Records
             && values.container() == ContainerKind::Records
@@ -89,7 +89,7 @@ impl Tree {
     /// Finds the columns of one attribute: bytes of its cell by the records of the link cell beside it.
     async fn tell_width(
         &self,
-        pairs: Vec<(&LinkArray, &Shared)>,
+        pairs: Vec<(&LinkArray, &SharedArray)>,
         shards: &Arc<ShardCache>,
         base: u32,
     ) -> bool {
@@ -145,7 +145,7 @@ impl Tree {
         path: &str,
         family: &LinkFamily,
         link: &LinkArray,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<SharedArray>, StoreError> {
         let data = format!("{path}/data");
         if let Some(array) = self.built(&data) {
             return Ok(Some(array));
