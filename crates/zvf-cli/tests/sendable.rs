@@ -7,7 +7,7 @@ use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, export};
 use zvf_query::{list_links, list_objects};
 use zvf_store::{OpenOptions, Store};
-use zvf_validate::repair::{Plan, RepairOptions, apply, plan, undo};
+use zvf_validate::repair::{RepairOptions, RepairPlan, apply, plan, undo};
 use zvf_validate::{ValidateOptions, validate};
 use zvf_volume::{Selection, Volume};
 
@@ -19,7 +19,7 @@ fn reading(store: &Store, format: Format, options: &ExportOptions) {
     sendable(export(store, format, Path::new("file"), options));
 }
 
-fn checking(options: &ValidateOptions, repair: &RepairOptions, found: &Plan) {
+fn checking(options: &ValidateOptions, repair: &RepairOptions, found: &RepairPlan) {
     sendable(validate("store", options));
     sendable(plan("store", repair));
     sendable(apply(found, None, repair));
@@ -36,6 +36,6 @@ fn volumes(volume: &Volume, options: &OpenOptions, selection: &Selection) {
 #[test]
 fn futures_can_go_to_other_threads() {
     let _: fn(&Store, Format, &ExportOptions) = reading;
-    let _: fn(&ValidateOptions, &RepairOptions, &Plan) = checking;
+    let _: fn(&ValidateOptions, &RepairOptions, &RepairPlan) = checking;
     let _: fn(&Volume, &OpenOptions, &Selection) = volumes;
 }

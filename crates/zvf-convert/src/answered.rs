@@ -8,7 +8,7 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::tables::Held;
+use zvf_encode::tables::HeldColumn;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{Groups, Kind, StoreSpec, Values};
@@ -215,7 +215,7 @@ pub fn groups_of<'a>(
                 ));
             };
             let stored = attribute.read().await?;
-            let Some(held) = Held::stored(&stored) else {
+            let Some(held) = HeldColumn::stored(&stored) else {
                 left("it holds neither numbers nor texts");
                 continue;
             };

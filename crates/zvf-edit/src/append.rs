@@ -10,11 +10,11 @@ use super::index::EditedIndex;
 use super::rows::VertexRows;
 use super::state::{EditState, FragmentAt};
 use super::vertex::{NewLink, Vertex};
-use zvf_encode::batches::{Layout, Owners, Router, include};
+use zvf_encode::batches::{Owners, Router, VertexLayout, include};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::{Encoder, check_chain};
+use zvf_encode::level::{ChunkEncoder, check_chain};
 use zvf_encode::links::{queued_size, split};
-use zvf_encode::records::{Placed, records, row_of};
+use zvf_encode::records::{PlacedRows, records, row_of};
 use zvf_encode::{Batch, WriteError};
 use zvf_format::int::index;
 
@@ -24,7 +24,7 @@ struct AppendedChunk {
     chunk: ChunkCoord,
     fragments: Vec<VertexRows>,
     /// The owner and order of each fragment, if the store has objects.
-    placed: Vec<Placed>,
+    placed: Vec<PlacedRows>,
 }
 
 /// A batch, cut.
@@ -55,7 +55,7 @@ fn cut(
     }
     let layout = router.layout.clone();
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
-    let encoder = Encoder::new(&spec, router.layout, dictionaries)?;
+    let encoder = ChunkEncoder::new(&spec, router.layout, dictionaries)?;
     let (mut buckets, file) = router.rows.finish();
     buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     let mut cut = CutBatch::default();
@@ -121,8 +121,8 @@ fn cut(
 /// Some rows of the cells of a new chunk, with names.
 fn new_rows(
     state: &mut EditState,
-    layout: &Layout,
-    encoded: &zvf_encode::level::Encoded,
+    layout: &VertexLayout,
+    encoded: &zvf_encode::level::EncodedChunk,
     range: std::ops::Range<usize>,
 ) -> Result<VertexRows, WriteError> {
     // The position, then the attributes; other members of a router's row are not needed.
@@ -262,8 +262,8 @@ fn named_ids(state: &EditState, batch: &Batch<'_>) -> BTreeSet<i64> {
 }
 
 /// The pieces of each object, in its order.
-fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, Placed)>> {
-    let mut pieces: BTreeMap<i64, Vec<(usize, Placed)>> = BTreeMap::new();
+fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, PlacedRows)>> {
+    let mut pieces: BTreeMap<i64, Vec<(usize, PlacedRows)>> = BTreeMap::new();
     for (at, part) in cut.parts.iter().enumerate() {
         for placed in &part.placed {
             pieces.entry(placed.object).or_default().push((at, *placed));
@@ -282,7 +282,7 @@ fn check_chains(state: &EditState, cut: &CutBatch) -> Result<(), WriteError> {
         return Ok(());
     }
     pieces(cut).into_iter().try_for_each(|(id, pieces)| {
-        let placed: Vec<Placed> = pieces.into_iter().map(|(_, placed)| placed).collect();
+        let placed: Vec<PlacedRows> = pieces.into_iter().map(|(_, placed)| placed).collect();
         check_chain(kind, id, &placed)
     })
 }

@@ -14,9 +14,9 @@ use super::{Added, AttributeScope, Edit, EditSummary, mark_stale, ops};
 use zvf_codec::Compression;
 use zvf_encode::documents::{grid_doc, presence};
 use zvf_encode::error::OrBug;
-use zvf_encode::level::Cells;
+use zvf_encode::level::LevelCells;
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{Object, node};
+use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions, documents};
 use zvf_format::int::wide;
 
@@ -55,7 +55,7 @@ pub struct ColumnEdit {
     edit: Edit,
     spec: AttributeSpec,
     path: String,
-    cells: Cells,
+    cells: LevelCells,
     /// All chunks with vertices, in the order of the objects that hold them.
     chunks: Vec<ChunkCoord>,
     /// How many were handed out, and how many got values.
@@ -302,7 +302,7 @@ impl ColumnEdit {
     }
 
     /// Lays objects into the folder of the edit.
-    async fn stage(&mut self, objects: Vec<Object>) -> Result<(), WriteError> {
+    async fn stage(&mut self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         self.put.extend(objects.iter().map(|(key, _)| key.clone()));
         let target = Arc::clone(&self.edit.target);
         let folder = Redo::folder_of(self.edit.journal.id());
@@ -311,7 +311,7 @@ impl ColumnEdit {
     }
 }
 
-type Planned = (Cells, Vec<ChunkCoord>, BTreeSet<String>, String);
+type Planned = (LevelCells, Vec<ChunkCoord>, BTreeSet<String>, String);
 
 /// Where the new cells go, the chunks in the order of their objects, and the keys that an attribute of that name has now.
 fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, WriteError> {

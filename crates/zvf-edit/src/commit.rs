@@ -16,9 +16,9 @@ use super::state::index_cell;
 use super::{AttributeScope, Edit, EditSummary, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::signed64;
-use zvf_encode::level::{Cells, stored_link_shards};
+use zvf_encode::level::{LevelCells, stored_link_shards};
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{Object, node};
+use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::transaction::Transaction;
 use zvf_encode::{WriteError, batches, documents};
 use zvf_format::int::wide;
@@ -27,7 +27,7 @@ use zvf_format::int::wide;
 #[derive(Debug)]
 pub(super) struct CommitPlan {
     pub(super) arrays: Vec<GridEdit>,
-    pub(super) objects: Vec<Object>,
+    pub(super) objects: Vec<ObjectPut>,
     /// Keys that go, unless they are put.
     pub(super) old: BTreeSet<String>,
     pub(super) root: RootDoc,
@@ -144,7 +144,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
         .into_iter()
         .map(|array| (array.path().to_owned(), array))
         .collect();
-    let mut objects: Vec<Object> = linked
+    let mut objects: Vec<ObjectPut> = linked
         .groups
         .into_iter()
         .map(|(path, doc)| node(path, doc))
@@ -266,7 +266,7 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
 
 /// How new arrays of the level are packed: as the vertices are. Arrays of links get larger shards, as in an import, if the stored links have them or if
 /// the level has no stored links yet.
-fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
+fn template(edit: &Edit, grid: Option<&Grid>) -> Result<LevelCells, WriteError> {
     let level = &edit.state.level;
     let array = level.vertices();
     let cells = packing(array.path(), document_of(array)?)?;
@@ -297,7 +297,7 @@ async fn attribute_families(
 /// The cells of vertices, fragments and attributes. Returns how many vertices chunks that changed had, and how many they have.
 fn vertex_cells(
     edit: &Edit,
-    template: &Cells,
+    template: &LevelCells,
     arrays: &mut BTreeMap<String, GridEdit>,
 ) -> Result<(u64, u64), WriteError> {
     let state = &edit.state;
@@ -387,7 +387,7 @@ fn vertex_cells(
 async fn group_docs(
     edit: &Edit,
     arrays: &BTreeMap<String, GridEdit>,
-) -> Result<Vec<Object>, WriteError> {
+) -> Result<Vec<ObjectPut>, WriteError> {
     let level = &edit.state.level;
     let mut groups = Vec::new();
     let mut add = |path: &str| groups.push(node(path, documents::plain_group()));
@@ -432,8 +432,8 @@ async fn group_docs(
 
 fn finish_tables(
     edit: &mut Edit,
-    template: &Cells,
-    objects: &mut Vec<Object>,
+    template: &LevelCells,
+    objects: &mut Vec<ObjectPut>,
     old: &mut BTreeSet<String>,
     families: &mut BTreeSet<String>,
 ) -> Result<(), WriteError> {
@@ -457,8 +457,8 @@ fn finish_tables(
 /// The objects of the groups, where any of them changed.
 fn finish_groups(
     edit: &mut Edit,
-    template: &Cells,
-    objects: &mut Vec<Object>,
+    template: &LevelCells,
+    objects: &mut Vec<ObjectPut>,
     old: &mut BTreeSet<String>,
     families: &mut BTreeSet<String>,
 ) -> Result<(), WriteError> {

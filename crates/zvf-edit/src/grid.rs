@@ -11,8 +11,8 @@ use zvf_codec::{Compression, names};
 use zvf_encode::WriteError;
 use zvf_encode::documents::presence;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{Cells, Container, EncodedCells, is_written, object_key};
-use zvf_encode::target::{Object, Target, node};
+use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, object_key};
+use zvf_encode::target::{ObjectPut, Target, node};
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
 }
 
 /// How the cells of an array are packed; fails if the edit cannot keep that.
-pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
+pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<LevelCells, WriteError> {
     let refused =
         |found: String, expected: &str| Err(WriteError::unsupported(path, found, expected));
     if doc.key_encoding != KeyEncoding::default() {
@@ -90,7 +90,12 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
         shape: doc.shape.clone(),
     };
     let shards = sharding.map(|_| doc.chunk_shape.clone());
-    Ok(Cells::new(grid, shards, compression, Container::Grid))
+    Ok(LevelCells::new(
+        grid,
+        shards,
+        compression,
+        CellContainer::Grid,
+    ))
 }
 
 /// Codecs that an edit cannot keep.
@@ -269,7 +274,7 @@ impl GridEdit {
     }
 
     /// The document of the array, when all its objects are encoded.
-    fn document(mut self, cells: &Cells) -> Object {
+    fn document(mut self, cells: &LevelCells) -> ObjectPut {
         let attributes = &mut self.doc.attributes;
         let mut lengths = attributes.shard_lengths.take().unwrap_or_default();
         let new = cells.shard_lengths(&self.path);
@@ -292,9 +297,9 @@ pub(crate) struct GridObjects {
     /// None: its document was given.
     edit: Option<GridEdit>,
     /// How cells are packed after the edit.
-    cells: Cells,
+    cells: LevelCells,
     /// How they are packed now.
-    stored: Cells,
+    stored: LevelCells,
     /// The chunks of each object, new and kept ones.
     objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
     /// Stored objects that were read last, by key; none: there is no such object.
@@ -303,7 +308,7 @@ pub(crate) struct GridObjects {
 }
 
 impl GridObjects {
-    fn some(&mut self) -> Result<Option<Vec<Object>>, WriteError> {
+    fn some(&mut self) -> Result<Option<Vec<ObjectPut>>, WriteError> {
         let Some(mut edit) = self.edit.take() else {
             return Ok(None);
         };
@@ -366,7 +371,7 @@ impl GridObjects {
 }
 
 impl Iterator for GridObjects {
-    type Item = Result<Vec<Object>, WriteError>;
+    type Item = Result<Vec<ObjectPut>, WriteError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.some().transpose()

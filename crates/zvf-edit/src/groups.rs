@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use zvf_codec::Compression;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::tables::TableOf;
-use zvf_encode::target::{Object, node};
+use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::{Groups, WriteError};
 use zvf_format::int::wide;
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyEncoding};
@@ -127,7 +127,7 @@ impl GroupTable {
     pub(crate) fn finish(
         self,
         compression: &Compression,
-    ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
+    ) -> Result<(Vec<ObjectPut>, BTreeSet<String>), WriteError> {
         let mut old = BTreeSet::new();
         let named = |names: Vec<String>| {
             let usual = names.iter().zip(0_u64..);

@@ -17,7 +17,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_encode::level::ManifestLayout;
 use zvf_encode::tables::Typed;
-use zvf_encode::target::{Object, node};
+use zvf_encode::target::{ObjectPut, node};
 use zvf_format::int::wide;
 
 /// The path of the index.
@@ -283,7 +283,7 @@ impl EditedIndex {
     }
 
     /// The objects of the id table, if there are new ids.
-    pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+    pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<ObjectPut>, WriteError> {
         if self.ids.len() == self.before {
             return Ok(Vec::new());
         }
@@ -295,7 +295,7 @@ impl EditedIndex {
         &self,
         state: &EditState,
         doc: &ArrayDoc,
-    ) -> Result<Vec<Object>, WriteError> {
+    ) -> Result<Vec<ObjectPut>, WriteError> {
         let layout = manifest_layout(doc)?;
         let bucket = layout.rows()?;
         let touched: BTreeSet<usize> = self
@@ -357,7 +357,7 @@ pub(crate) fn manifest_layout(doc: &ArrayDoc) -> Result<ManifestLayout, WriteErr
 
 /// The objects of a table of ids, with its document. Without ids there is no chunk: a caller that drops all
 /// rows removes the existing one.
-pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<ObjectPut>, WriteError> {
     let path = format!("{PATH}/object_ids");
     let fill = doc.fill_value.as_i64().ok_or_else(|| {
         let found = format!("fill value {}", doc.fill_value);

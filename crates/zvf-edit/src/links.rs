@@ -12,8 +12,8 @@ use super::grid::GridEdit;
 use super::state::EditState;
 use super::vertex::{LinkAt, NewLink, Vertex, stored};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::Cells;
-use zvf_encode::links::{ChunkFragments, Family, FragmentRows, LinkPlacer};
+use zvf_encode::level::LevelCells;
+use zvf_encode::links::{ChunkFragments, FamilySpec, FragmentRows, LinkPlacer};
 use zvf_encode::records::row_of;
 use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
@@ -239,7 +239,7 @@ pub(super) struct LinkEdits {
 pub(super) async fn place(
     state: &mut EditState,
     touched: &BTreeSet<u32>,
-    template: &Cells,
+    template: &LevelCells,
     family_docs: &BTreeMap<String, LinkAttributeFamilyDoc>,
 ) -> Result<LinkEdits, WriteError> {
     let level = state.level.clone();
@@ -257,7 +257,7 @@ pub(super) async fn place(
         .map(|(coord, _)| coord.clone())
         .collect();
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let mut placer = LinkPlacer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(FamilySpec::of(&spec), usize::MAX, &std::env::temp_dir());
     let (mut before, mut rows_before, mut kept) = (0_u64, 0_u64, 0_u64);
     let old = cells
         .iter()

@@ -16,7 +16,7 @@ use super::state::EditState;
 use zvf_encode::WriteError;
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::Cells;
+use zvf_encode::level::LevelCells;
 use zvf_encode::level::owners::{self, enter, is_distinct, payload};
 
 /// Owners by chunk number; trailing fragments without an owner are left out.
@@ -54,7 +54,7 @@ impl Edit {
 /// The cells of the column in chunks with changed owners. All manifests, if the column is new or did not agree with them.
 pub(super) async fn place(
     edit: &mut Edit,
-    template: &Cells,
+    template: &LevelCells,
     index_document: &str,
     arrays: &mut BTreeMap<String, GridEdit>,
 ) -> Result<(), WriteError> {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{Object, Target, unique};
+use zvf_encode::target::{ObjectPut, Target, unique};
 use zvf_encode::transaction::{Change, LEASE, ROOT, Take, Transaction};
 use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 
@@ -328,7 +328,7 @@ fn together(
         return Err(error);
     }
     let root = root.map_or_else(|| journal.root().to_vec(), |one| one.now);
-    let objects: Vec<Object> = others.into_iter().map(|one| (one.key, one.now)).collect();
+    let objects: Vec<ObjectPut> = others.into_iter().map(|one| (one.key, one.now)).collect();
     tidied(journal.commit_exact(objects, root).map(|_| ()))
 }
 

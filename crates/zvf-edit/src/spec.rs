@@ -9,7 +9,7 @@ use zvf_store::{
 };
 
 use super::grid::GridEdit;
-use zvf_encode::batches::Keys;
+use zvf_encode::batches::SplitKeys;
 use zvf_encode::error::to_index;
 use zvf_encode::{AttributeSpec, AttributeType, ChunkBy, NumberType, StoreSpec, WriteError};
 use zvf_format::int::wide;
@@ -38,7 +38,7 @@ pub(crate) async fn read(
     root: &RootDoc,
     store: &Store,
     level: &Level,
-) -> Result<(StoreSpec, Option<Keys>), WriteError> {
+) -> Result<(StoreSpec, Option<SplitKeys>), WriteError> {
     check_root(root)?;
     check_level(level)?;
     let kind = store.kind();
@@ -140,7 +140,7 @@ fn read_key(
     root: &RootDoc,
     level: &Level,
     spec: &mut StoreSpec,
-) -> Result<Option<Keys>, WriteError> {
+) -> Result<Option<SplitKeys>, WriteError> {
     let (doc, path) = (level.doc(), "0/zarr.json");
     let rank = level.key_rank();
     let (name, values) = match (&doc.chunk_attribute_name, &doc.chunk_attribute_values) {
@@ -165,7 +165,7 @@ fn read_key(
             .and_then(NumberType::from_name)
             .map(AttributeType::Number),
     };
-    let (attribute, keys) = Keys::listed(name, declared, values).map_err(|found| {
+    let (attribute, keys) = SplitKeys::listed(name, declared, values).map_err(|found| {
         let expected = "truth values, whole numbers or texts, each once";
         refused(
             path,

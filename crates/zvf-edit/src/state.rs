@@ -6,7 +6,7 @@ use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
 use super::rows::VertexRows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
-use zvf_encode::batches::{Corners, Keys, Layout};
+use zvf_encode::batches::{Corners, SplitKeys, VertexLayout};
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::level::fragment_index;
 use zvf_encode::{StoreSpec, WriteError};
@@ -96,7 +96,7 @@ pub(crate) struct EditState {
     pub(crate) level: Level,
     pub(crate) spec: StoreSpec,
     /// The values that split chunks, if an attribute does, including those that this edit adds.
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<SplitKeys>,
     /// The byte ranges of a row: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
@@ -116,8 +116,13 @@ pub(crate) struct EditState {
 }
 
 impl EditState {
-    pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>, budget: usize) -> Self {
-        let layout = Layout::new(&spec);
+    pub(crate) fn new(
+        level: Level,
+        spec: StoreSpec,
+        keys: Option<SplitKeys>,
+        budget: usize,
+    ) -> Self {
+        let layout = VertexLayout::new(&spec);
         let start = layout.position.start;
         // The position is the first of the columns in a record.
         let shift = |range: &std::ops::Range<usize>| range.start - start..range.end - start;

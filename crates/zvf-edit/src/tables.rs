@@ -10,8 +10,8 @@ use super::index::table_codecs;
 use zvf_codec::Compression;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::spec::IdsIn;
-use zvf_encode::tables::{Element, Held, ROWS, TableOf, Typed, column, described};
-use zvf_encode::target::{Object, node};
+use zvf_encode::tables::{ElementType, HeldColumn, ROWS, TableOf, Typed, column, described};
+use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
@@ -22,7 +22,7 @@ pub(crate) struct AttributeTable {
     of: TableOf,
     /// As it is stored; none: it is new.
     doc: Option<ArrayDoc>,
-    held: Held,
+    held: HeldColumn,
     /// The row of `held` that has the value of each object.
     places: Vec<Option<usize>>,
     /// Whether a row can have no value.
@@ -72,7 +72,7 @@ impl AttributeTable {
             return Err(WriteError::unsupported(path, found, expected));
         }
         let absence = found.sentinel.is_some();
-        let held = Held::stored(&found).or_bug("a table of neither numbers nor texts")?;
+        let held = HeldColumn::stored(&found).or_bug("a table of neither numbers nor texts")?;
         let place = |row: usize| (!found.is_absent(row)).then_some(row);
         Ok(Self {
             spec,
@@ -88,7 +88,7 @@ impl AttributeTable {
     /// A new table, in which no row has a value.
     pub(crate) fn new(spec: AttributeSpec, of: TableOf, rows: usize) -> Self {
         Self {
-            held: Held::new(spec.values),
+            held: HeldColumn::new(spec.values),
             spec,
             of,
             doc: None,
@@ -104,7 +104,7 @@ impl AttributeTable {
     }
 
     /// The values, not in the order of objects.
-    pub(crate) fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &HeldColumn {
         &self.held
     }
 
@@ -178,7 +178,7 @@ impl AttributeTable {
 
     /// The rows with a text.
     pub(crate) fn rows_of_text(&self, text: &str) -> Vec<usize> {
-        let Held::Texts(texts) = &self.held else {
+        let HeldColumn::Texts(texts) = &self.held else {
             return Vec::new();
         };
         let value = |place: &Option<usize>| texts.get((*place)?)?.as_deref();
@@ -205,7 +205,7 @@ impl AttributeTable {
         self,
         ids: &[i64],
         compression: &Compression,
-    ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
+    ) -> Result<(Vec<ObjectPut>, BTreeSet<String>), WriteError> {
         let path = self.path();
         let what = self.what();
         let rows = (&*self.places, ids);
@@ -266,7 +266,7 @@ impl AttributeTable {
             .iter()
             .map(|at| format!("{path}/c/{at}{zeros}"))
             .collect();
-        let mut objects: Vec<Object> = objects
+        let mut objects: Vec<ObjectPut> = objects
             .into_iter()
             .filter(|(key, _)| keys.contains(key))
             .collect();
@@ -288,10 +288,10 @@ impl AttributeTable {
 fn keeps(doc: &ArrayDoc, typed: &Typed) -> bool {
     let was = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     let width = match &typed.element {
-        Element::Number(_) => true,
+        ElementType::Number(_) => true,
         // Tables of an edit are numbers and texts.
-        Element::Other { .. } => false,
-        Element::Text(chars) => doc.data_type.length_bytes() == Some(wide(*chars) * 4),
+        ElementType::Other { .. } => false,
+        ElementType::Text(chars) => doc.data_type.length_bytes() == Some(wide(*chars) * 4),
     };
     let fill = doc.fill_value == typed.fill.1
         || matches!((doc.fill_number(), typed.fill.1.as_f64()), (Some(a), Some(b)) if a == b && a.abs() < 1e15);

@@ -18,7 +18,7 @@ use super::{Edit, EditSummary};
 use zvf_codec::Compression;
 use zvf_encode::error::to_index;
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{Object, Target, node};
+use zvf_encode::target::{ObjectPut, Target, node};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 
@@ -347,7 +347,7 @@ async fn all_manifests(
     doc: &ArrayDoc,
     gone: &BTreeSet<usize>,
     round: u32,
-) -> Result<Vec<Object>, WriteError> {
+) -> Result<Vec<ObjectPut>, WriteError> {
     let layout = manifest_layout(doc)?;
     let bucket = layout.rows()?;
     let stored = index.stored();

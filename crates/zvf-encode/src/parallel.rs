@@ -182,14 +182,14 @@ pub fn ordered<J: Send, R: Send>(
 }
 
 /// An item of a job: the index of the object that it is written to, its bytes, and the item.
-pub type Item<T> = (Vec<u64>, u64, T);
+pub type WorkItem<T> = (Vec<u64>, u64, T);
 
 /// Bytes of records, and items, that make a job.
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
 /// Puts items together into jobs of a useful size; items of one object are in one job.
-pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
     let (mut bytes, mut before) = (0_u64, Vec::new());

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use zvf_validate::repair::{
-    Applied, Plan, RepairError, RepairOptions, apply, document, plan, undo,
+    Applied, RepairError, RepairOptions, RepairPlan, apply, document, plan, undo,
 };
 
 use crate::checks::{needs, one_of, outside};
@@ -104,7 +104,7 @@ pub enum RepairReport {
     /// A repair.
     Planned {
         /// The changes, and the findings that remain.
-        plan: Box<Plan>,
+        plan: Box<RepairPlan>,
         /// The changes that were made; `None` without `apply`.
         applied: Option<Box<Applied>>,
     },

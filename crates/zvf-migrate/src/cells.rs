@@ -14,9 +14,9 @@ use super::source::{SourceChunk, SourceLevel, tiles};
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
-use zvf_encode::level::{Cells, object_key};
+use zvf_encode::level::{LevelCells, object_key};
 use zvf_encode::parallel::{Turn, pack};
-use zvf_encode::target::{Below, Object, Payloads};
+use zvf_encode::target::{Below, ObjectPut, Payloads};
 use zvf_encode::{Compression, WriteError, documents, parallel};
 use zvf_format::int::wide;
 use zvf_store::{ChunkColumn, ChunkCoord};
@@ -28,7 +28,7 @@ pub(super) type ArrayPath = (String, usize);
 #[derive(Clone, Copy)]
 pub(super) struct LevelSink<'s> {
     pub(super) source: &'s SourceLevel,
-    pub(super) cells: &'s Cells,
+    pub(super) cells: &'s LevelCells,
     pub(super) target: &'s Below<'s>,
     /// World size of a chunk of the new level.
     pub(super) chunk_shape: &'s [f64],
@@ -306,7 +306,7 @@ impl LevelSink<'_> {
 
     /// Puts the payloads of some chunks.
     pub(super) fn put(&self, columns: Vec<(&ArrayPath, Payloads<'_>)>) -> Result<(), WriteError> {
-        let mut objects: Vec<Object> = Vec::new();
+        let mut objects: Vec<ObjectPut> = Vec::new();
         for ((path, items), column) in columns {
             objects.extend(self.cells.of_items(*items).objects(path, column)?);
         }

@@ -2,7 +2,7 @@
 
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal};
-use zvf_encode::records::Places;
+use zvf_encode::records::VertexPlaces;
 use zvf_format::int::index;
 
 /// A part of an old fragment: consecutive rows that moved to one new fragment.
@@ -27,7 +27,7 @@ pub(crate) struct Destinations {
     pub(crate) vertices: Vec<u64>,
     /// Number of the first fragment of each old chunk, and the end.
     pub(crate) fragments: Vec<u64>,
-    pub(crate) places: Places,
+    pub(crate) places: VertexPlaces,
     /// Sorted.
     pub(crate) parts: Vec<MovedRows>,
 }

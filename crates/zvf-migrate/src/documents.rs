@@ -11,7 +11,7 @@ use zvf_store::{ChunkColumn, Level, Store};
 
 use super::report::Notes;
 use zvf_encode::batches::Corners;
-use zvf_encode::spec::Members;
+use zvf_encode::spec::DocumentMembers;
 use zvf_encode::{TargetVersion, WriteError, batches, documents};
 use zvf_format::int::wide;
 
@@ -180,7 +180,7 @@ pub(super) fn root(
             version.version()
         ));
     }
-    let early = version.rules().members == Members::Early;
+    let early = version.rules().members == DocumentMembers::Early;
     if early && store.root().world_offset().is_some() {
         // Readers that know the member, such as this workspace, still use it.
         let what = "coordinate_offset is not known to readers of 0.8.1: they interpret stored positions as world coordinates";

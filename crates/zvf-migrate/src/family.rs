@@ -15,7 +15,7 @@ use super::source::SourceLevel;
 use super::{LevelCopy, MigrationRun};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
-use zvf_encode::links::{End, LinkColumn, LinkPlacer, Policy};
+use zvf_encode::links::{LinkColumn, LinkEnd, LinkPlacer, Policy};
 use zvf_format::int::{index, wide};
 
 impl MigrationRun {
@@ -33,7 +33,7 @@ impl MigrationRun {
 
     fn placer_of(&self, policy: Policy, columns: Vec<LinkColumn>) -> LinkPlacer {
         let budget = self.options.write.memory_budget / 8;
-        let family = zvf_encode::links::Family::new(policy, columns);
+        let family = zvf_encode::links::FamilySpec::new(policy, columns);
         LinkPlacer::new(family, budget, &self.folder())
     }
 
@@ -139,7 +139,7 @@ impl MigrationRun {
                 Ok((new_level.chunk(slot)?, row))
             };
             let ends = ends.iter().enumerate().map(end);
-            let ends = ends.collect::<Result<Vec<End<'_>>, WriteError>>()?;
+            let ends = ends.collect::<Result<Vec<LinkEnd<'_>>, WriteError>>()?;
             placer.push(&ends, record.values)
         })?;
         // Trap T5.

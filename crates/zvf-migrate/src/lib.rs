@@ -83,10 +83,10 @@ use source::SourceLevel;
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{Cells, stored_as, stored_link_shards};
+use zvf_encode::level::{LevelCells, stored_as, stored_link_shards};
 use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
 use zvf_encode::parallel::blocking;
-use zvf_encode::spec::{Members, VersionRules};
+use zvf_encode::spec::{DocumentMembers, VersionRules};
 use zvf_encode::target::Target;
 use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, links};
@@ -178,7 +178,7 @@ struct MigrationRun {
 /// A level while it is copied.
 struct LevelCopy {
     source: SourceLevel,
-    cells: Cells,
+    cells: LevelCells,
     chunk_shape: Vec<f64>,
     /// Whether rows move to other chunks or fragments.
     moves: bool,
@@ -476,7 +476,7 @@ impl MigrationRun {
             Kind::Skeleton => !self.store.implies_edges(),
             _ => false,
         };
-        explicit && self.rules().members == Members::All
+        explicit && self.rules().members == DocumentMembers::All
     }
 
     /// The fragments of the chunks of a new level, if links may be grouped by them.
@@ -580,7 +580,7 @@ impl MigrationRun {
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }
         let here = new_level.get(at).or_bug(format_args!("no level {at}"))?;
-        let sink = links::Sink {
+        let sink = links::LinkCellSink {
             cells: &stage.cells,
             target: &below,
             threads: write.threads,
@@ -606,7 +606,9 @@ impl MigrationRun {
             vertex_count: counts.vertices,
             arrays_present: present,
             chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
-            fragments_tile: rules.members == Members::All && here.tiles && counts.chunks > 0,
+            fragments_tile: rules.members == DocumentMembers::All
+                && here.tiles
+                && counts.chunks > 0,
             fragment_link_groups,
             ..documents::level(old, number)
         };

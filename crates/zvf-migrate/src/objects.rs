@@ -15,8 +15,8 @@ use zvf_codec::Compression;
 use zvf_encode::WriteError;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::owners::{self, Owners};
-use zvf_encode::level::{Cells, ManifestArray, index_doc, index_of_rows};
+use zvf_encode::level::owners::{self, OwnerCollector};
+use zvf_encode::level::{LevelCells, ManifestArray, index_doc, index_of_rows};
 use zvf_encode::spec::{IdsIn, MOST_ROWS};
 use zvf_encode::target::Below;
 use zvf_format::int::index;
@@ -29,7 +29,7 @@ pub(super) struct ObjectsTarget<'o> {
     pub(super) compression: &'o Compression,
     pub(super) target: &'o Below<'o>,
     /// Location of the cells of the level, and the limits for collecting owners.
-    pub(super) cells: &'o Cells,
+    pub(super) cells: &'o LevelCells,
     pub(super) budget: usize,
     pub(super) folder: &'o Path,
     pub(super) notes: &'o Notes,
@@ -85,7 +85,7 @@ pub(super) fn write(
     let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
     let sharded = out.cells.shards.is_some() && out.ids == IdsIn::Table;
     let mut array = ManifestArray::new(out.compression, sharded, out.target);
-    let owners = || Owners::new(out.budget / 8, out.folder);
+    let owners = || OwnerCollector::new(out.budget / 8, out.folder);
     let mut owners = source.owners.then(owners);
     let mut read = ManifestReader::new(source, index_);
     let mut present = 0_u64;

@@ -26,7 +26,7 @@ use zvf_encode::error::{OrBug, internal, narrow, signed64};
 use zvf_encode::level::bin_of;
 use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::records::{
-    Bucket, Buckets, Places, Sorter, SpillFile, put_flagged, row_of, take_array, take_flagged,
+    Bucket, Buckets, Sorter, SpillFile, VertexPlaces, put_flagged, row_of, take_array, take_flagged,
 };
 use zvf_encode::target::Payloads;
 use zvf_encode::{WriteError, parallel, records};
@@ -339,7 +339,7 @@ pub(super) fn write(
     folder: &Path,
 ) -> Result<(NewLevel, CutEdges), WriteError> {
     let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
-    let mut places = Places::new(count, budget / 4, folder)?;
+    let mut places = VertexPlaces::new(count, budget / 4, folder)?;
     let mut items = Vec::new();
     let buckets = std::mem::take(&mut sorted.buckets);
     for (slot, (rows, members)) in (0_u32..).zip(buckets) {

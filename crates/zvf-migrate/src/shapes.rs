@@ -7,7 +7,7 @@ use zvf_store::{ChunkCoord, Level};
 use super::source::SourceLevel;
 use super::{LevelCopy, MigrationRun, new_level};
 use zvf_codec::Compression;
-use zvf_encode::level::Cells;
+use zvf_encode::level::LevelCells;
 use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
 
@@ -34,7 +34,7 @@ impl MigrationRun {
         stage: &LevelCopy,
         grid: Grid,
         chunks: &[ChunkCoord],
-    ) -> Result<Cells, WriteError> {
+    ) -> Result<LevelCells, WriteError> {
         let before = &stage.cells;
         let shards = match self.options.shard_shape {
             Some(ShardShape::Auto) => {

@@ -15,7 +15,7 @@ use zvf_store::{
 use super::reading;
 use super::report::Notes;
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::spec::{Members, VersionRules};
+use zvf_encode::spec::{DocumentMembers, VersionRules};
 use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{index, wide};
 
@@ -117,7 +117,7 @@ pub(crate) struct SourceChunk {
 fn takes_owners(level: &Level, rules: VersionRules) -> bool {
     let mut columns = level.fragment_attributes().iter();
     let free = !columns.any(|one| one.name == OWNER_COLUMN && !is_owner_column(one));
-    rules.members == Members::All
+    rules.members == DocumentMembers::All
         && free
         && level.object_index().is_some()
         && !level.doc().shared_fragments

@@ -10,21 +10,21 @@ use super::source::SourceLevel;
 use zvf_encode::documents::Docs;
 use zvf_encode::error::to_index;
 use zvf_encode::spec::IdsIn;
-use zvf_encode::tables::{Absence, Element, ROWS, TableOf, TableRows};
+use zvf_encode::tables::{Absence, ElementType, EncodedRows, ROWS, TableOf};
 use zvf_encode::values::Fill;
 use zvf_encode::{WriteError, documents};
 use zvf_format::int::wide;
 
 /// The element type of a table, if the new store can hold it.
-fn element(table: &TypedArray) -> Option<Element> {
+fn element(table: &TypedArray) -> Option<ElementType> {
     let dtype = table.dtype();
     if dtype.kind == DTypeKind::Object {
         return None;
     }
-    Element::of(dtype).or_else(|| {
+    ElementType::of(dtype).or_else(|| {
         // Times, complex numbers, bytes: by the name in the old array.
         let doc = table.doc()?;
-        Some(Element::Other {
+        Some(ElementType::Other {
             data_type: Box::new(doc.data_type.clone()),
             size: dtype.size(),
             dtype: dtype.to_string(),
@@ -64,7 +64,7 @@ fn write_table(
     let all = rows.len();
     to_index("rows of a table", all)?;
     let inner = table.shape().into_iter().skip(1).collect();
-    let mut new = TableRows::new(element, inner, values.row_size());
+    let mut new = EncodedRows::new(element, inner, values.row_size());
     for row in 0..all {
         let at = rows.old(row).and_then(|row| usize::try_from(row).ok());
         let at = at.filter(|at| !values.is_absent(*at));

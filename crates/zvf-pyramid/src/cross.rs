@@ -14,8 +14,8 @@ use super::bins::NONE;
 use super::fine::rows_of;
 use super::sink::StoreSink;
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::Cells;
-use zvf_encode::links::{Cell, Family, Policy, Stored};
+use zvf_encode::level::LevelCells;
+use zvf_encode::links::{EncodedLinkCell, FamilySpec, Policy, WrittenFamily};
 use zvf_encode::spec::LinksBy;
 use zvf_encode::target::node;
 use zvf_encode::{WriteError, documents, links, parallel};
@@ -30,7 +30,7 @@ pub(crate) struct CrossLevelSide {
     pub(crate) starts: Vec<u32>,
     /// Chunk sizes in chunks of the root, one an axis.
     pub(crate) ratio: Vec<i64>,
-    pub(crate) cells: Cells,
+    pub(crate) cells: LevelCells,
 }
 
 impl CrossLevelSide {
@@ -160,11 +160,11 @@ impl<'s> CrossLevelPairs<'s> {
     /// The cell of a pair: the links themselves, or the same links back.
     fn cell(
         &self,
-        family: &Family,
+        family: &FamilySpec,
         key: ChunkCoord,
         pair: ChunkPair,
         back: bool,
-    ) -> Result<Cell, WriteError> {
+    ) -> Result<EncodedLinkCell, WriteError> {
         let (fine, coarse) = (self.fine.rows(pair.fine)?, self.coarse.rows(pair.coarse)?);
         let parents = self.parents.get(fine).or_bug("a chunk without parents")?;
         let mut builder = LinkCellBuilder::new(family.form(family.array(&key)?.0));
@@ -179,7 +179,7 @@ impl<'s> CrossLevelPairs<'s> {
                 .push(&[0, 1], &ends)
                 .map_err(|source| WriteError::encode("links between levels", source))?;
         }
-        Ok(Cell {
+        Ok(EncodedLinkCell {
             key,
             records: wide(pair.count),
             rows: builder.finish(),
@@ -204,7 +204,7 @@ impl<'s> CrossLevelPairs<'s> {
             factors: Some((from.ratio.clone(), to.ratio.clone())),
             ..Policy::pairs(from.ratio.len(), false, LinksBy::Offsets)
         };
-        let family = Family::new(policy, Vec::new());
+        let family = FamilySpec::new(policy, Vec::new());
         let mut items = Vec::new();
         let mut key = Vec::new();
         for &pair in &self.pairs {
@@ -218,7 +218,7 @@ impl<'s> CrossLevelPairs<'s> {
             items.push((ChunkCoord::new(&key), wide(pair.count) * 16, pair));
         }
         let below = sink.below(from.level);
-        let into = links::Sink {
+        let into = links::LinkCellSink {
             cells: &from.cells,
             target: &below,
             threads: means.threads,
@@ -226,7 +226,7 @@ impl<'s> CrossLevelPairs<'s> {
         let encode = |key, pair| self.cell(&family, key, pair, back);
         let cells = family.write(items.into_iter(), encode, into, |_| {})?;
         let count = wide(self.rows.len());
-        let stored = Stored {
+        let stored = WrittenFamily {
             family,
             cells,
             links: count,
@@ -257,7 +257,7 @@ mod tests {
     use crate::bins::NONE;
     use zvf_codec::Compression;
     use zvf_encode::WriteError;
-    use zvf_encode::level::{Cells, Container};
+    use zvf_encode::level::{CellContainer, LevelCells};
 
     #[test]
     fn no_link_between_levels_is_left_out() {
@@ -265,7 +265,7 @@ mod tests {
             origin: vec![0],
             shape: vec![2],
         };
-        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
+        let cells = LevelCells::new(grid, None, Compression::None, CellContainer::Grid);
         let chunks = Arc::new(vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[1])]);
         let side = |level: u32, starts: &[u32]| CrossLevelSide {
             level,

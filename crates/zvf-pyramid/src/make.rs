@@ -21,7 +21,7 @@ use super::sink::StoreSink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use zvf_encode::Compression;
 use zvf_encode::error::{OrBug, internal};
-use zvf_encode::level::{Cells, Container, stored_as, stored_link_shards};
+use zvf_encode::level::{CellContainer, LevelCells, stored_as, stored_link_shards};
 use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
 
@@ -130,7 +130,7 @@ impl LevelMaker<'_> {
     fn cells<'r>(
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
-    ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
+    ) -> Result<impl Fn(&[f64]) -> Result<LevelCells, WriteError> + 'r, WriteError> {
         let links = Need {
             link_deltas: Deltas::List(vec![0]),
             ..Need::nothing()
@@ -143,7 +143,7 @@ impl LevelMaker<'_> {
         Ok(move |chunk_shape: &[f64]| {
             let grid = documents::grid(bounds, chunk_shape)?;
             let (shards, compression) = (shards.clone(), compression.clone());
-            let cells = Cells::new(grid, shards, compression, Container::Grid);
+            let cells = LevelCells::new(grid, shards, compression, CellContainer::Grid);
             Ok(cells.with_link_shards(link_shards))
         })
     }

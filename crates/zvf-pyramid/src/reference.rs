@@ -12,10 +12,10 @@ use super::fine::{Fine, ObjectFragments, rows_of};
 use super::sample;
 use zvf_encode::documents::{Docs, Nodes};
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{Cells, ManifestArray, fragment_index, index_doc};
+use zvf_encode::level::{LevelCells, ManifestArray, fragment_index, index_doc};
 use zvf_encode::parallel::{Turn, pack};
-use zvf_encode::tables::{Absence, Element, ROWS, TableOf, TableRows};
-use zvf_encode::target::{Below, Object, Payloads};
+use zvf_encode::tables::{Absence, ElementType, EncodedRows, ROWS, TableOf};
+use zvf_encode::target::{Below, ObjectPut, Payloads};
 use zvf_encode::{WriteError, documents, parallel};
 use zvf_format::int::{index, wide};
 
@@ -62,7 +62,7 @@ pub(crate) fn coarsen(
     fine: &Fine,
     step: &ReferenceStep,
     columns: &mut [ObjectColumn],
-    (cells, root_cells): (&Cells, &Cells),
+    (cells, root_cells): (&LevelCells, &LevelCells),
     target: &Below<'_>,
     means: Means<'_>,
 ) -> Result<FinishedLevel, WriteError> {
@@ -154,7 +154,7 @@ pub(crate) fn coarsen(
 /// Cells of positions, and of fragments: one for each vertex.
 fn write_vertices(
     metas: &Metas,
-    cells: &Cells,
+    cells: &LevelCells,
     target: &Below<'_>,
     threads: usize,
 ) -> Result<(), WriteError> {
@@ -188,14 +188,14 @@ fn write_vertices(
             positions_of.choose("vertices", &positions)?;
             fragments_of.choose("vertex_fragments", &fragments)
         })?;
-        let mut objects: Vec<Object> = positions_of.objects("vertices", positions)?;
+        let mut objects: Vec<ObjectPut> = positions_of.objects("vertices", positions)?;
         objects.extend(fragments_of.objects("vertex_fragments", fragments)?);
         target.put(objects)
     };
     parallel::each_in_turn(threads, pack(items).into_iter(), work, |()| Ok(()))
 }
 
-fn vertex_nodes(metas: &Metas, cells: &Cells) -> Result<Nodes, WriteError> {
+fn vertex_nodes(metas: &Metas, cells: &LevelCells) -> Result<Nodes, WriteError> {
     let present = documents::presence(metas.chunks.iter().map(ChunkCoord::as_slice))?;
     let vertices = ArrayAttributes {
         zv_array: Some("vertices".to_owned()),
@@ -216,7 +216,7 @@ fn write_objects(
     kept: &[usize],
     metas: &Metas,
     parents: &CoarseParents,
-    cells: &Cells,
+    cells: &LevelCells,
     target: &Below<'_>,
     docs: &mut Docs,
 ) -> Result<(ObjectFragments, u64), WriteError> {
@@ -258,7 +258,7 @@ pub(crate) fn write_column(
     column: &mut ObjectColumn,
     kept: &[usize],
     order: &[usize],
-    cells: &Cells,
+    cells: &LevelCells,
     target: &Below<'_>,
 ) -> Result<(String, ArrayDoc), WriteError> {
     let ObjectColumn {
@@ -269,13 +269,13 @@ pub(crate) fn write_column(
     // Rows of deleted objects may be left out.
     let last = order.iter().copied().max();
     lost.resize(last.map_or(0, |last| last + 1), false);
-    let Some(element) = Element::of(values.dtype) else {
+    let Some(element) = ElementType::of(values.dtype) else {
         let path = TableOf::Objects.path(array.name());
         let found = values.dtype.to_string();
         return Err(WriteError::input(path, found, "numbers or texts"));
     };
     let inner = array.shape().into_iter().skip(1).collect();
-    let mut table = TableRows::new(element, inner, values.row_size());
+    let mut table = EncodedRows::new(element, inner, values.row_size());
     let mut kept = kept.iter().copied().peekable();
     for (row, lost) in lost.iter_mut().enumerate() {
         *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);

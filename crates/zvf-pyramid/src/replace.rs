@@ -13,7 +13,7 @@ use super::plan::WantedLevels;
 use super::root;
 use super::run::{PyramidReport, PyramidRun, level_documents, reported};
 use super::spec::MOST_LEVELS;
-use zvf_encode::target::{Stage, Staged};
+use zvf_encode::target::{Stage, StagedObjects};
 use zvf_encode::transaction::Transaction;
 use zvf_encode::{StaleFiles, WriteError};
 
@@ -65,7 +65,7 @@ impl PyramidRun<'_> {
         mut root: RootDoc,
         wanted: Option<&WantedLevels<'_>>,
         id: &str,
-    ) -> Result<(Levels, Staged), WriteError> {
+    ) -> Result<(Levels, StagedObjects), WriteError> {
         let known = self.known(store)?;
         let stage = Stage::new(Redo::folder_of(id), known);
         let docs = self.documents(store)?;
@@ -98,7 +98,7 @@ impl PyramidRun<'_> {
     fn stage_documents(
         &self,
         made: &[MadeLevel],
-        staged: &mut Staged,
+        staged: &mut StagedObjects,
         id: &str,
     ) -> Result<(), WriteError> {
         let folder = Redo::folder_of(id);
@@ -119,7 +119,7 @@ impl PyramidRun<'_> {
     }
 
     /// Removes the group of links of level 0 if it has only links to levels that are removed.
-    fn drop_empty_links(&self, staged: &mut Staged) -> Result<(), WriteError> {
+    fn drop_empty_links(&self, staged: &mut StagedObjects) -> Result<(), WriteError> {
         const GROUP: &str = "0/links/";
         let inside = |keys: &BTreeSet<String>| keys.iter().any(|key| key.starts_with(GROUP));
         if !inside(&staged.removed) || inside(&staged.put) || inside(&staged.same) {

@@ -32,7 +32,7 @@ use super::plan::{PyramidPlan, WantedLevels};
 use super::sink::StoreSink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
 use zvf_encode::documents::STALE;
-use zvf_encode::target::{Object, Stage, Target, node};
+use zvf_encode::target::{ObjectPut, Stage, Target, node};
 use zvf_encode::transaction::{Change, MARKER, Take, settle};
 use zvf_encode::{Kind, StaleFiles, WriteError, WriteOptions};
 use zvf_format::int::wide;
@@ -517,7 +517,7 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
 }
 
 /// The documents that make groups levels.
-pub(super) fn level_documents(made: &[MadeLevel]) -> Vec<Object> {
+pub(super) fn level_documents(made: &[MadeLevel]) -> Vec<ObjectPut> {
     let documents = made.iter().map(|one| &one.doc);
     documents
         .map(|doc| node(doc.level, doc.to_json()))

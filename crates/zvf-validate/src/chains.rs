@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zvf_meta::Kind;
 
 use crate::check::{Check, Depth};
-use crate::finding::{Findings, Place};
+use crate::finding::{FindingPlace, Findings};
 use crate::level::LevelState;
 use crate::options::ValidateOptions;
 
@@ -30,17 +30,17 @@ pub(crate) fn has_rows(kind: Kind) -> bool {
 pub(crate) struct Chains {
     last: Option<(usize, u32)>,
     rows: bool,
-    steps: Steps,
+    steps: StepMultiset,
 }
 
 /// Steps as a multiset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Steps {
+pub(crate) struct StepMultiset {
     pub(crate) sum: u64,
     pub(crate) count: u64,
 }
 
-impl Steps {
+impl StepMultiset {
     pub(crate) fn add(&mut self, hash: u64) {
         self.sum = self.sum.wrapping_add(hash);
         self.count = self.count.saturating_add(1);
@@ -72,7 +72,7 @@ impl Chains {
         .then_some(Self {
             last: None,
             rows: has_rows(store.kind()),
-            steps: Steps::default(),
+            steps: StepMultiset::default(),
         })
     }
 
@@ -97,13 +97,13 @@ impl Chains {
     }
 
     /// Compares the steps with the links of the level: so many, with that sum of [`step`].
-    pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: Steps) {
+    pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: StepMultiset) {
         if found != self.steps {
             let what = format!(
                 "{} links, not one for each of {} steps between chunks",
                 found.count, self.steps.count
             );
-            let place = Place::at(state.path("links/0"));
+            let place = FindingPlace::at(state.path("links/0"));
             let expected = "a link from the last vertex before each to the first behind it";
             findings.add(Check::ChainLink, place, what, expected);
         }

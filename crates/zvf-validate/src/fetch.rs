@@ -9,7 +9,7 @@ use crate::error::is_finding;
 
 /// The result of reading one cell.
 #[derive(Debug, Clone)]
-pub(crate) enum Cell {
+pub(crate) enum CheckedCell {
     /// Missing or empty.
     Absent,
     /// Its decoded bytes.
@@ -18,7 +18,7 @@ pub(crate) enum Cell {
     Broken(String),
 }
 
-impl Cell {
+impl CheckedCell {
     /// The bytes of a cell that was read.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         match self {
@@ -28,7 +28,7 @@ impl Cell {
     }
 }
 
-impl From<Option<Bytes>> for Cell {
+impl From<Option<Bytes>> for CheckedCell {
     fn from(cell: Option<Bytes>) -> Self {
         cell.map_or(Self::Absent, Self::There)
     }
@@ -46,11 +46,11 @@ pub(crate) async fn fetch_map<R, F>(
 ) -> Result<R, StoreError>
 where
     R: Send + 'static,
-    F: FnOnce(Vec<Cell>) -> R + Clone + Send + 'static,
+    F: FnOnce(Vec<CheckedCell>) -> R + Clone + Send + 'static,
 {
     let again = f.clone();
     let together = store.fetch_map(round, wants.clone(), move |cells| {
-        f(cells.into_iter().map(Cell::from).collect())
+        f(cells.into_iter().map(CheckedCell::from).collect())
     });
     match together.await {
         Ok(done) => return Ok(done),
@@ -61,7 +61,7 @@ where
     for want in wants {
         cells.push(match store.fetch(round, vec![want]).await {
             Ok(mut one) => one.pop().flatten().into(),
-            Err(error) if is_finding(&error) => Cell::Broken(error.to_string()),
+            Err(error) if is_finding(&error) => CheckedCell::Broken(error.to_string()),
             Err(error) => return Err(error),
         });
     }

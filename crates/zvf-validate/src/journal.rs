@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::documents::Tree;
+use crate::documents::StoreDocuments;
 use crate::error::ValidateError;
 use crate::options::ValidateOptions;
 
@@ -26,32 +26,32 @@ const NAME: &str = "zvf validate";
 const LONGEST_HEAD: u64 = 4096;
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct JournalHead {
     journal: String,
     /// Of program, question and documents of the store.
     of: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line<T> {
+struct JournalLine<T> {
     key: String,
     done: T,
 }
 
 /// The key alone.
 #[derive(Deserialize)]
-struct Key {
+struct JournalKey {
     key: String,
 }
 
 /// The file, and where in it each batch is.
 #[derive(Clone)]
-pub(crate) struct Journal {
+pub(crate) struct ValidationJournal {
     path: Arc<PathBuf>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<JournalState>>,
 }
 
-struct State {
+struct JournalState {
     file: File,
     /// Start and length of the line of each batch that an earlier run did.
     kept: HashMap<String, (u64, usize)>,
@@ -59,7 +59,7 @@ struct State {
     failed: Option<String>,
 }
 
-impl Journal {
+impl ValidationJournal {
     /// Opens the journal of this store and these options. A file that belongs to another store, to other options or to other documents of the store is
     /// started again.
     ///
@@ -68,7 +68,7 @@ impl Journal {
     pub(crate) fn open(
         path: &Path,
         options: &ValidateOptions,
-        tree: &Tree,
+        tree: &StoreDocuments,
     ) -> Result<Self, ValidateError> {
         let refused = |why: String| ValidateError::Misuse {
             what: format!("journal {}: {why}", path.display()),
@@ -78,14 +78,14 @@ impl Journal {
         let opened = open.read(true).write(true).create(true).open(path);
         let mut file = opened.map_err(|error| refused(error.to_string()))?;
         let kept = read(&file, &of).map_err(|error| refused(error.to_string()))?;
-        let head = Head {
+        let head = JournalHead {
             journal: NAME.to_owned(),
             of,
         };
         let (kept, end) = match kept {
-            Kept::Other => return Err(refused("is no journal of a validation".to_owned())),
-            Kept::New => (HashMap::new(), 0),
-            Kept::Lines { kept, end } => (kept, end),
+            FileContent::Other => return Err(refused("is no journal of a validation".to_owned())),
+            FileContent::New => (HashMap::new(), 0),
+            FileContent::Lines { kept, end } => (kept, end),
         };
         let ready = file
             .set_len(end)
@@ -97,7 +97,7 @@ impl Journal {
         ready.map_err(|error| refused(error.to_string()))?;
         Ok(Self {
             path: Arc::new(path.to_owned()),
-            state: Arc::new(Mutex::new(State {
+            state: Arc::new(Mutex::new(JournalState {
                 file,
                 kept,
                 failed: None,
@@ -117,7 +117,7 @@ impl Journal {
         // What comes next is appended again.
         let back = state.file.seek(SeekFrom::End(0));
         read.and(back.map(|_| ())).ok()?;
-        let line: Line<T> = serde_json::from_slice(&text).ok()?;
+        let line: JournalLine<T> = serde_json::from_slice(&text).ok()?;
         Some(line.done)
     }
 
@@ -127,7 +127,7 @@ impl Journal {
         if state.failed.is_some() {
             return;
         }
-        if let Err(error) = write_line(&mut state.file, &Line { key, done }) {
+        if let Err(error) = write_line(&mut state.file, &JournalLine { key, done }) {
             state.failed = Some(error.to_string());
         }
     }
@@ -144,7 +144,7 @@ impl Journal {
     }
 }
 
-impl fmt::Debug for Journal {
+impl fmt::Debug for ValidationJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Journal").field(&self.path).finish()
     }
@@ -160,7 +160,7 @@ pub(crate) fn batch_key(path: &str, number: usize) -> String {
 /// # Errors
 /// As the batch.
 pub(crate) async fn once<T, E>(
-    journal: Option<Journal>,
+    journal: Option<ValidationJournal>,
     key: String,
     batch: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E>
@@ -179,7 +179,7 @@ where
 }
 
 /// Identifies the program, the question and the documents: the result of a batch depends on these and on the cells.
-fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
+fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
     let ValidateOptions {
         depth,
         levels,
@@ -223,7 +223,7 @@ fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
 }
 
 /// What a file is.
-enum Kept {
+enum FileContent {
     /// Something else.
     Other,
     /// Empty, or a journal of something else.
@@ -235,20 +235,20 @@ enum Kept {
     },
 }
 
-fn read(file: &File, of: &str) -> std::io::Result<Kept> {
+fn read(file: &File, of: &str) -> std::io::Result<FileContent> {
     let mut reader = BufReader::new(file);
     let mut head = Vec::new();
     (&mut reader)
         .take(LONGEST_HEAD)
         .read_until(b'\n', &mut head)?;
     if head.is_empty() {
-        return Ok(Kept::New);
+        return Ok(FileContent::New);
     }
-    match serde_json::from_slice::<Head>(&head) {
-        Ok(known) if known.journal != NAME => return Ok(Kept::Other),
-        Ok(known) if known.of != of => return Ok(Kept::New),
+    match serde_json::from_slice::<JournalHead>(&head) {
+        Ok(known) if known.journal != NAME => return Ok(FileContent::Other),
+        Ok(known) if known.of != of => return Ok(FileContent::New),
         Ok(_) => {}
-        Err(_) => return Ok(Kept::Other),
+        Err(_) => return Ok(FileContent::Other),
     }
     let mut end = length(&head);
     let mut kept = HashMap::new();
@@ -258,9 +258,9 @@ fn read(file: &File, of: &str) -> std::io::Result<Kept> {
         reader.read_until(b'\n', &mut line)?;
         // A line without its end was being written when the run was cut off.
         if line.last() != Some(&b'\n') {
-            return Ok(Kept::Lines { kept, end });
+            return Ok(FileContent::Lines { kept, end });
         }
-        if let Ok(Key { key }) = serde_json::from_slice(&line) {
+        if let Ok(JournalKey { key }) = serde_json::from_slice(&line) {
             kept.insert(key, (end, line.len()));
         }
         end = end.saturating_add(length(&line));
@@ -295,9 +295,9 @@ mod tests {
             .with_coverage(true);
         let documents = [("zarr.json", r#"{"a":1}"#), ("0/zarr.json", "{}")];
         let documents = documents.map(|(key, text)| (key.to_owned(), Bytes::from(text)));
-        let tree = Tree {
+        let tree = StoreDocuments {
             documents: documents.into(),
-            ..Tree::default()
+            ..StoreDocuments::default()
         };
         // By hashlib.sha256 of Python, each part after its length as 64 bits: the question as JSON, then key and bytes of each document.
         let digest = "1c2e19a908e132ac2ae5eb59c6b52d4a2b24ed22ea5b90a4f7c658b440d698e3";

@@ -81,9 +81,9 @@ mod viewer;
 
 pub use check::{Check, CheckInfo, Code, Depth};
 pub use error::ValidateError;
-pub use finding::{Finding, Place};
+pub use finding::{Finding, FindingPlace};
 pub use measured::{Measured, MeasuredFamily, MeasuredLevel};
-pub use options::{Profile, Progress, Sample, Step, ValidateOptions};
+pub use options::{Profile, Progress, Sample, ValidateOptions, ValidationStep};
 pub use output::{json, junit, markdown, sarif};
 pub use repairable::Repairable;
 pub use report::{Report, Seen};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use zvf_store::ChunkCoord;
 
-use crate::numbers::Extent;
+use crate::numbers::CoordinateExtent;
 
 /// The documents that a validation read and the numbers that it counted, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
 ///
@@ -50,7 +50,7 @@ pub struct MeasuredFamily {
 }
 
 impl MeasuredLevel {
-    pub(crate) fn set_extent(&mut self, extent: Extent) {
+    pub(crate) fn set_extent(&mut self, extent: CoordinateExtent) {
         let corners = extent.low.iter().chain(&extent.high);
         let known = extent.finite && corners.copied().all(f64::is_finite);
         self.extent = known.then_some((extent.low, extent.high));

@@ -6,7 +6,7 @@ use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 
 /// Smallest and largest coordinate along each axis, and whether all are finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Extent {
+pub(crate) struct CoordinateExtent {
     #[serde(with = "bits")]
     pub(crate) low: Vec<f64>,
     #[serde(with = "bits")]
@@ -14,7 +14,7 @@ pub(crate) struct Extent {
     pub(crate) finite: bool,
 }
 
-impl Extent {
+impl CoordinateExtent {
     pub(crate) fn empty(dims: usize) -> Self {
         Self {
             low: vec![f64::INFINITY; dims],
@@ -95,8 +95,8 @@ pub(crate) fn is_number(dtype: DType) -> bool {
 }
 
 /// The extent of whole rows.
-pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> Extent {
-    let mut extent = Extent::empty(dims);
+pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> CoordinateExtent {
+    let mut extent = CoordinateExtent::empty(dims);
     let mut axis = 0;
     // x * 0 is 0 for every finite number and NaN for all others, so the sum is NaN if one number is not finite.
     let mut bad = 0.0;
@@ -154,7 +154,7 @@ mod tests {
             kind: DTypeKind::F32,
             order,
         };
-        let wanted = Extent {
+        let wanted = CoordinateExtent {
             low: vec![0.25, -2.0],
             high: vec![1.5, 7.0],
             finite: true,

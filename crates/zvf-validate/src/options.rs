@@ -124,7 +124,7 @@ impl ValidateOptions {
 
     /// Sets [`progress`](Self::progress).
     #[must_use]
-    pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+    pub fn with_progress(mut self, told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
         self.progress = Progress::to(told);
         self
     }
@@ -204,7 +204,7 @@ impl Sample {
 /// What is being done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Step {
+pub struct ValidationStep {
     /// The part of the work, such as `level 0: chunks`.
     pub what: String,
     /// Cells or rows that are done.
@@ -217,17 +217,17 @@ pub struct Step {
 
 /// Where progress is reported.
 #[derive(Clone, Default)]
-pub struct Progress(Option<(Arc<Told>, Arc<Mutex<Part>>)>);
+pub struct Progress(Option<(Arc<ProgressFn>, Arc<Mutex<LastReport>>)>);
 
-type Told = dyn Fn(&Step) + Send + Sync;
+type ProgressFn = dyn Fn(&ValidationStep) + Send + Sync;
 
 /// The part of the work of the last call, and what was done of it.
-type Part = (String, u64);
+type LastReport = (String, u64);
 
 impl Progress {
     /// Tells `told`.
     #[must_use]
-    pub fn to(told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+    pub fn to(told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
         Self(Some((Arc::new(told), Arc::default())))
     }
 
@@ -240,7 +240,7 @@ impl Progress {
             let added = done.saturating_sub(last.1);
             last.1 = last.1.max(done);
             drop(last);
-            told(&Step {
+            told(&ValidationStep {
                 what: what.to_owned(),
                 done,
                 added,

@@ -9,10 +9,10 @@ use zvf_meta::space::chunk_of_cell;
 use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{Cell, fetch_map};
-use crate::finding::Place;
+use crate::fetch::{CheckedCell, fetch_map};
+use crate::finding::FindingPlace;
 use crate::level::LevelState;
-use crate::run::Run;
+use crate::run::ValidationRun;
 use zvf_format::int::wide;
 
 /// The number of cells of shards that are requested together.
@@ -28,7 +28,10 @@ const MOST: u64 = 1 << 22;
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
-pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
+pub(crate) async fn check(
+    run: &mut ValidationRun<'_>,
+    state: &LevelState,
+) -> Result<(), StoreError> {
     if run.options.sample.is_some() {
         run.skipped.push(format!(
             "level {}: objects that no presence list names were not looked for",
@@ -48,18 +51,21 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), S
 }
 
 /// All arrays of cells of a level.
-async fn arrays(run: &mut Run<'_>, state: &LevelState) -> Result<Vec<Arc<GridArray>>, StoreError> {
+async fn arrays(
+    run: &mut ValidationRun<'_>,
+    state: &LevelState,
+) -> Result<Vec<Arc<GridArray>>, StoreError> {
     let level = &state.level;
     let mut arrays = level.arrays();
     let path = "link_fragments";
     let groups = level.store().grid_array(state.number(), path).await;
-    let place = || Place::at(state.path(path));
+    let place = || FindingPlace::at(state.path(path));
     arrays.extend(run.keep(Check::NodeRead, place, groups)?.flatten());
     Ok(arrays)
 }
 
 async fn one(
-    run: &mut Run<'_>,
+    run: &mut ValidationRun<'_>,
     state: &LevelState,
     array: &Arc<GridArray>,
     doc: &ArrayDoc,
@@ -73,7 +79,7 @@ async fn one(
         .raw()
         .keys(&format!("{}/c", array.path()))
         .await;
-    let place = || Place::at(array.path());
+    let place = || FindingPlace::at(array.path());
     let Some(Some(mut keys)) = run.keep(Check::ObjectStray, place, keys)? else {
         return Ok(());
     };
@@ -93,14 +99,14 @@ async fn one(
         });
         let Some(first) = first else {
             if !is_temporary(&key) {
-                let place = Place::at(format!("{}/c/{key}", array.path()));
+                let place = FindingPlace::at(format!("{}/c/{key}", array.path()));
                 let expected = format!("objects of a grid of {shape:?} cells");
                 run.findings
                     .add(Check::ObjectStray, place, "an object", expected);
             }
             continue;
         };
-        let cells = Cells::new(&first, &side, &shape);
+        let cells = ShardCells::new(&first, &side, &shape);
         for index in cells {
             let chunk: Vec<i64> = chunk_of_cell(array.origin(), index).collect();
             if array.presence().contains(&chunk) {
@@ -127,7 +133,7 @@ async fn one(
 
 /// Asks for cells that are not listed, and reports those with content.
 async fn report(
-    run: &mut Run<'_>,
+    run: &mut ValidationRun<'_>,
     state: &LevelState,
     array: &Arc<GridArray>,
     chunks: Vec<Vec<i64>>,
@@ -143,8 +149,8 @@ async fn report(
     let cells = fetch_map(store, state.level.next_round(), wants, |cells| cells).await?;
     for (chunk, cell) in chunks.iter().zip(cells) {
         let found = match cell {
-            Cell::Absent => continue,
-            Cell::There(bytes) => {
+            CheckedCell::Absent => continue,
+            CheckedCell::There(bytes) => {
                 if run.options.measure {
                     let unlisted = &mut run.measured.unlisted;
                     let of_array = unlisted.entry(array.path().to_owned()).or_default();
@@ -152,9 +158,9 @@ async fn report(
                 }
                 format!("a cell of {} bytes", wide(bytes.len()))
             }
-            Cell::Broken(why) => why,
+            CheckedCell::Broken(why) => why,
         };
-        let place = Place::at(array.path()).chunk(chunk);
+        let place = FindingPlace::at(array.path()).chunk(chunk);
         run.findings.add(
             Check::CellListed,
             place,
@@ -183,13 +189,13 @@ fn parse(key: &str, rank: usize) -> Option<Vec<u64>> {
 }
 
 /// All cells of an object, in C order.
-struct Cells {
+struct ShardCells {
     first: Vec<u64>,
     end: Vec<u64>,
     next: Option<Vec<u64>>,
 }
 
-impl Cells {
+impl ShardCells {
     fn new(first: &[u64], side: &[u64], shape: &[u64]) -> Self {
         let end = first
             .iter()
@@ -205,7 +211,7 @@ impl Cells {
     }
 }
 
-impl Iterator for Cells {
+impl Iterator for ShardCells {
     type Item = Vec<u64>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -234,7 +240,7 @@ mod tests {
 
     #[test]
     fn cells_of_an_edge_shard() {
-        let cells: Vec<Vec<u64>> = Cells::new(&[2, 0], &[2, 2], &[3, 2]).collect();
+        let cells: Vec<Vec<u64>> = ShardCells::new(&[2, 0], &[2, 2], &[3, 2]).collect();
         assert_eq!(cells, [[2, 0], [2, 1]]);
     }
 

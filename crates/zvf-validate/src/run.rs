@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use zvf_store::StoreError;
 
-use crate::chains::Steps;
+use crate::chains::StepMultiset;
 use crate::check::Check;
 use crate::error::is_finding;
-use crate::finding::{Findings, Place};
-use crate::journal::Journal;
+use crate::finding::{FindingPlace, Findings};
+use crate::journal::ValidationJournal;
 use crate::measured::{Measured, MeasuredLevel};
 use crate::options::ValidateOptions;
 use crate::report::Seen;
 
 /// One validation under way.
-pub(crate) struct Run<'o> {
+pub(crate) struct ValidationRun<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
     pub(crate) skipped: Vec<String>,
     pub(crate) measured: Measured,
     /// Links between levels as multisets, by level and delta, of families that were read whole.
-    pub(crate) between: BTreeMap<(u32, i32), Steps>,
+    pub(crate) between: BTreeMap<(u32, i32), StepMultiset>,
     /// What earlier runs have done, and this one does.
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Option<ValidationJournal>,
 }
 
-impl Run<'_> {
+impl ValidationRun<'_> {
     /// Batches of chunks under way at one time.
     pub(crate) fn batches(&self) -> usize {
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -42,7 +42,7 @@ impl Run<'_> {
     pub(crate) fn keep<T>(
         &mut self,
         check: Check,
-        place: impl FnOnce() -> Place,
+        place: impl FnOnce() -> FindingPlace,
         outcome: Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         match outcome {

@@ -3,7 +3,7 @@
 use zvf_meta::LinksConvention;
 
 use crate::check::Check;
-use crate::finding::{Findings, Place};
+use crate::finding::{FindingPlace, Findings};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
@@ -11,7 +11,7 @@ use zvf_format::int::index;
 const MOST: u64 = 1 << 29;
 
 /// The stored edges of a level.
-pub(crate) struct Tree {
+pub(crate) struct LevelEdges {
     /// Child and parent, by their places among all rows of the level.
     edges: Vec<(u32, u32)>,
     /// Vertices with a stored edge to a parent: one bit each.
@@ -22,7 +22,7 @@ pub(crate) struct Tree {
     implied: bool,
 }
 
-impl Tree {
+impl LevelEdges {
     /// A tree without stored edges. `None` if the level is too large, or if its fragments list rows one by one.
     pub(crate) fn new(state: &LevelState, vertices: u64) -> Option<Self> {
         if vertices > MOST || state.lists {
@@ -73,7 +73,9 @@ impl Tree {
             let slot = bases.partition_point(|&base| base <= at).saturating_sub(1);
             let row = at.saturating_sub(bases.get(slot).copied().unwrap_or(0));
             let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
-            Place::at(state.path("vertices")).chunk(chunk).row(row)
+            FindingPlace::at(state.path("vertices"))
+                .chunk(chunk)
+                .row(row)
         };
         if self.implied {
             for child in std::mem::take(&mut self.twice) {
@@ -85,7 +87,7 @@ impl Tree {
                 );
             }
         }
-        let mut parts = Parts::new(vertices);
+        let mut parts = ConnectedParts::new(vertices);
         if self.implied {
             for (slot, &base) in bases.iter().enumerate() {
                 for fragment in 0..state.fragments_of(slot).unwrap_or(0) {
@@ -116,9 +118,9 @@ impl Tree {
 }
 
 /// Vertices that are connected.
-struct Parts(Vec<u32>);
+struct ConnectedParts(Vec<u32>);
 
-impl Parts {
+impl ConnectedParts {
     fn new(vertices: u64) -> Self {
         Self((0..u32::try_from(vertices).unwrap_or(0)).collect())
     }
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_loop_is_found_however_it_is_closed() {
-        let mut parts = Parts::new(5);
+        let mut parts = ConnectedParts::new(5);
         for (a, b) in [(1, 0), (2, 1), (4, 3), (3, 2)] {
             assert!(parts.join(a, b));
         }

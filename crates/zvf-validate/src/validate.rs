@@ -9,15 +9,15 @@ use zvf_store::writing::MARKER;
 use zvf_store::{IoError, Need, RawStore, Store, StoreError};
 
 use crate::check::{Check, Depth};
-use crate::documents::{Tree, version_of};
+use crate::documents::{StoreDocuments, version_of};
 use crate::error::{ValidateError, is_finding};
-use crate::finding::{Finding, Findings, Place};
-use crate::journal::Journal;
+use crate::finding::{Finding, FindingPlace, Findings};
+use crate::journal::ValidationJournal;
 use crate::level::LevelState;
 use crate::measured::Measured;
 use crate::options::{Profile, ValidateOptions};
 use crate::report::{Report, Seen};
-use crate::run::Run;
+use crate::run::ValidationRun;
 use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer};
 
 /// The document that every change of a store replaces.
@@ -67,7 +67,7 @@ pub fn validate<'a>(
     options: &'a ValidateOptions,
 ) -> BoxFuture<'a, Result<Report, ValidateError>> {
     Box::pin(async move {
-        let mut run = Run {
+        let mut run = ValidationRun {
             options,
             findings: Findings::new(options.most),
             seen: Seen::default(),
@@ -83,9 +83,9 @@ pub fn validate<'a>(
         let raw = RawStore::open(url, &open.io)?;
         let under = raw.clone().under_edits(&open.io).await;
         let raw = run
-            .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
+            .keep(Check::Unfinished, || FindingPlace::at("zarr.json"), under)?
             .unwrap_or(raw);
-        let tree = Tree::read(&raw, &mut run.findings).await?;
+        let tree = StoreDocuments::read(&raw, &mut run.findings).await?;
         let first = tree.documents.get(ROOT).cloned();
         if tree.documents.is_empty()
             && raw.folders("").await?.unwrap_or_default().is_empty()
@@ -99,10 +99,10 @@ pub fn validate<'a>(
         if raw.read(MARKER).await.unwrap_or(None).is_some() {
             let found = "the marker of a writer";
             run.findings
-                .add(Check::Unfinished, Place::at(MARKER), found, "none");
+                .add(Check::Unfinished, FindingPlace::at(MARKER), found, "none");
         }
         if let Some(path) = &options.journal {
-            run.journal = Some(Journal::open(path, options, &tree)?);
+            run.journal = Some(ValidationJournal::open(path, options, &tree)?);
         }
         let readable = tree.check(options.depth, &mut run.findings);
         let version = tree
@@ -112,12 +112,14 @@ pub fn validate<'a>(
         let mut kind = None;
         if readable && options.depth >= Depth::Structure {
             let opened = Store::open_with(url, open).await;
-            if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
+            if let Some(store) =
+                run.keep(Check::StoreOpens, || FindingPlace::at("zarr.json"), opened)?
+            {
                 kind = Some(store.kind().name().to_owned());
                 run.store(&store, &tree).await?;
             }
         }
-        if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
+        if let Some(why) = run.journal.as_ref().and_then(ValidationJournal::end) {
             run.skipped.push(why);
         }
         if options.measure {
@@ -145,8 +147,8 @@ pub fn validate<'a>(
     })
 }
 
-impl Run<'_> {
-    async fn store(&mut self, store: &Store, tree: &Tree) -> Result<(), ValidateError> {
+impl ValidationRun<'_> {
+    async fn store(&mut self, store: &Store, tree: &StoreDocuments) -> Result<(), ValidateError> {
         if let Some(wanted) = &self.options.levels
             && let Some(missing) = wanted.iter().find(|one| !store.levels().contains(one))
         {
@@ -157,22 +159,26 @@ impl Run<'_> {
             return Err(ValidateError::Misuse { what });
         }
         if store.levels().is_empty() {
-            self.findings
-                .add(Check::LevelThere, Place::at(""), "no level", "level 0");
+            self.findings.add(
+                Check::LevelThere,
+                FindingPlace::at(""),
+                "no level",
+                "level 0",
+            );
         }
         let side = store.side_groups().await;
-        if let Some(side) = self.keep(Check::SideReads, || Place::at(""), side)? {
+        if let Some(side) = self.keep(Check::SideReads, || FindingPlace::at(""), side)? {
             for path in side.unknown {
                 let expected = "a folder that the format knows";
                 self.findings.add(
                     Check::NodeKnown,
-                    Place::at(path),
+                    FindingPlace::at(path),
                     "an unknown folder",
                     expected,
                 );
             }
             for problem in side.problems {
-                let place = Place::at("");
+                let place = FindingPlace::at("");
                 self.findings
                     .add(Check::SideReads, place, problem, "what the format says");
             }
@@ -184,7 +190,7 @@ impl Run<'_> {
         let mut states: Vec<LevelState> = Vec::new();
         for &number in store.levels() {
             let level = store.level(number, &Need::all()).await;
-            let place = || Place::at(format!("{number}/zarr.json"));
+            let place = || FindingPlace::at(format!("{number}/zarr.json"));
             let level = match self.keep(Check::LevelOpens, place, level)? {
                 Some(level) => level,
                 // Something of it may still be read.
@@ -195,7 +201,7 @@ impl Run<'_> {
                 },
             };
             for refused in level.refused() {
-                let place = Place::at(refused.path.clone());
+                let place = FindingPlace::at(refused.path.clone());
                 let (check, expected) = match refused.damaged {
                     true => (Check::NodeDamaged, "a node that can be read"),
                     false => (Check::NodeRead, "a node of a kind that is read"),
@@ -249,7 +255,7 @@ impl Run<'_> {
     fn warnings(&mut self, store: &Store, from: usize) -> usize {
         let warnings = store.warnings();
         for warning in warnings.iter().skip(from) {
-            let place = Place::at("");
+            let place = FindingPlace::at("");
             self.findings
                 .add(Check::NodeRead, place, warning, "nothing to warn of");
         }

@@ -11,7 +11,7 @@ use crate::finish;
 use crate::journal::{Call, Journal};
 use crate::parts::part::Part;
 use zvf_encode::batches::Router;
-use zvf_encode::level::{LevelInput, Tables, checked_groups};
+use zvf_encode::level::{LevelInput, PushedObjectTables, checked_groups};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::new_store;
@@ -30,7 +30,7 @@ pub struct StoreWriter {
     spec: Arc<StoreSpec>,
     options: WriteOptions,
     router: Router,
-    tables: Tables,
+    tables: PushedObjectTables,
     groups: Groups<'static>,
     /// Tables of objects that were taken.
     taken: u64,
@@ -85,7 +85,7 @@ impl StoreWriter {
             part: None,
             router: Router::new(&spec, options.memory_budget, &folder)
                 .with_threads(options.threads),
-            tables: Tables::new(&spec),
+            tables: PushedObjectTables::new(&spec),
             groups: Groups::default(),
             taken: 0,
             spec: Arc::new(spec),

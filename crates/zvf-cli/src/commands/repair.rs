@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use zvf_format::int::wide;
 use zvf_jobs::{JobReport, RepairReport};
-use zvf_validate::repair::{Applied, Change, Plan};
+use zvf_validate::repair::{Applied, MemberChange, RepairPlan};
 use zvf_validate::{Check, Severity};
 
 use super::jobs;
@@ -137,7 +137,7 @@ fn changed(text: &mut String, applied: &Applied) {
     let _ = writeln!(text, "left now: {}", totals(&applied.report));
 }
 
-fn settles(change: &Change) -> String {
+fn settles(change: &MemberChange) -> String {
     let codes = change.checks.iter().map(|one| {
         let info = one.info();
         format!("{} {}", info.code, info.title)
@@ -149,7 +149,7 @@ fn settles(change: &Change) -> String {
 const MOST: usize = 5;
 
 /// Lost cells that no list names any more.
-fn given_up(text: &mut String, plan: &Plan) {
+fn given_up(text: &mut String, plan: &RepairPlan) {
     if plan.given_up.is_empty() {
         return;
     }
@@ -164,7 +164,7 @@ fn given_up(text: &mut String, plan: &Plan) {
 }
 
 /// Remaining findings, by check and reason.
-fn left(text: &mut String, plan: &Plan) {
+fn left(text: &mut String, plan: &RepairPlan) {
     let mut before: Option<(Check, &str)> = None;
     let mut shown = 0;
     for one in &plan.left {

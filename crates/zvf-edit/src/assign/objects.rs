@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 use zvf_encode::error::{OrBug, to_index};
-use zvf_encode::tables::Held;
+use zvf_encode::tables::HeldColumn;
 use zvf_encode::{NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 
@@ -180,13 +180,13 @@ impl AttributeTable {
     fn value(&self, row: usize) -> Option<ObjectValue<'_>> {
         let place = self.place(row)?;
         match self.held() {
-            Held::Numbers(number, bytes) => {
+            HeldColumn::Numbers(number, bytes) => {
                 let width = number.size() * self.spec.channels;
                 bytes
                     .get(place * width..(place + 1) * width)
                     .map(ObjectValue::Number)
             }
-            Held::Texts(texts) => texts.get(place)?.as_deref().map(ObjectValue::Text),
+            HeldColumn::Texts(texts) => texts.get(place)?.as_deref().map(ObjectValue::Text),
         }
     }
 }

@@ -16,7 +16,7 @@ use zvf_format::int::wide;
 use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES};
 use crate::WriteError;
 use crate::batches::batch::{Batch, Groups, ObjectTable};
-use crate::batches::prepare::{Column, Context};
+use crate::batches::prepare::{BatchContext, PreparedColumn};
 use crate::error::OrBug;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::column::Values;
@@ -76,10 +76,10 @@ fn list(items: ArrayRef, width: usize) -> Result<ArrayRef, WriteError> {
     Ok(Arc::new(list.or_bug("numbers of no whole rows")?))
 }
 
-fn column(one: &AttributeSpec, stored: &Column<'_>) -> Result<ArrayRef, WriteError> {
+fn column(one: &AttributeSpec, stored: &PreparedColumn<'_>) -> Result<ArrayRef, WriteError> {
     match (stored, one.values, one.channels) {
-        (Column::Texts(texts), kind, 1) => text_array(texts, kind),
-        (Column::Bytes(bytes), AttributeType::Number(number), width) => {
+        (PreparedColumn::Texts(texts), kind, 1) => text_array(texts, kind),
+        (PreparedColumn::Bytes(bytes), AttributeType::Number(number), width) => {
             array(Values::of_bytes(number, bytes), width)
         }
         (_, _, width) => {
@@ -107,7 +107,7 @@ fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
     Field::new(name, kind.clone(), true).with_metadata(about.collect())
 }
 
-impl<'s> Context<'s> {
+impl<'s> BatchContext<'s> {
     /// A batch that begins at vertex `first`.
     const fn at(spec: &'s StoreSpec, first: u64) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl Batch<'_> {
             let what = format!("fragment attribute {name}");
             return Err(WriteError::input(what, "values", "none: no table has them"));
         }
-        let context = Context::at(spec, first);
+        let context = BatchContext::at(spec, first);
         let (positions, rows) = context.positions(self)?;
         let positions = array(Values::of_bytes(spec.positions, &positions), 1)?;
         let mut own = vec![("position", list(positions, spec.dims())?)];
@@ -209,7 +209,7 @@ impl ObjectTable<'_> {
         let own = vec![("object_id", array(Values::from(&self.ids[..]), 1)?)];
         let (what, given) = (("object attribute", &OF_OBJECTS[..]), &self.attributes);
         let declared = spec.object_attributes.iter();
-        Context::at(spec, 0).table(own, what, given, declared, self.ids.len())
+        BatchContext::at(spec, 0).table(own, what, given, declared, self.ids.len())
     }
 }
 
@@ -240,6 +240,6 @@ impl Groups<'_> {
         }
         let declared = self.attribute_specs();
         let (what, given) = (("group attribute", &OF_GROUPS[..]), &self.attributes);
-        Context::at(spec, 0).table(own, what, given, declared.iter(), rows)
+        BatchContext::at(spec, 0).table(own, what, given, declared.iter(), rows)
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const ROWS: usize = 1 << 15;
 
 /// Rows of one part of a batch, sorted by chunk. The rows of a chunk keep their order.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct SortedBlock {
     /// Number of the first row in the batch.
     pub(crate) start: usize,
     /// Rows, counted from `start`.
@@ -36,7 +36,7 @@ pub(crate) struct Unplaced {
     pub(crate) beyond: Option<(f64, f64)>,
 }
 
-impl Block {
+impl SortedBlock {
     /// Assigns rows to chunks by their stored positions: a value that is rounded up to a border belongs to the next chunk (T25).
     ///
     /// `keys` are components before those of the axes, one tuple per row. Positions must be within `reach`.
@@ -142,9 +142,9 @@ fn first_unplaced(
 }
 
 /// Sorts rows by chunk: the rows, and for each chunk with rows the first of them and how many there are.
-type Sorted = (Vec<u32>, Vec<usize>, Vec<usize>);
+type RowsByChunk = (Vec<u32>, Vec<usize>, Vec<usize>);
 
-fn sort(chunks: &[i64], dims: usize) -> Result<Sorted, WriteError> {
+fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {
     let rows = chunks.len() / dims.max(1);
     let (numbers, many) = dense(chunks, dims, rows).unwrap_or_else(|| hashed(chunks, dims));
     let mut ends = vec![0_usize; many];

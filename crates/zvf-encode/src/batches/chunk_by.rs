@@ -97,7 +97,7 @@ impl StoreSpec {
         let Some(values) = values else {
             return Ok(());
         };
-        Keys::new(attribute, None)
+        SplitKeys::new(attribute, None)
             .codes(values)
             .map_err(|wrong| WriteError::spec(here("values"), wrong.found, wrong.expected))
             .and_then(|codes| {
@@ -148,15 +148,15 @@ pub struct Unkeyed {
 /// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
 /// identifies it: an integer itself, a text by its order of occurrence.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub struct SplitKeys {
     /// `None`: texts.
     number: Option<NumberType>,
     texts: HashMap<String, i64>,
     /// Ranks by number, and all values, if they were known in advance.
-    known: Option<Split>,
+    known: Option<ChunkSplit>,
 }
 
-impl Keys {
+impl SplitKeys {
     /// The keys of a store; `None` where chunks are cut by position alone.
     pub(crate) fn of(spec: &StoreSpec) -> Option<Self> {
         let one = spec.chunk_by.as_ref()?;
@@ -248,7 +248,7 @@ impl Keys {
     }
 
     /// The ranks of some values: whole numbers by size, texts by code point.
-    fn ranked(&self, codes: BTreeSet<i64>) -> Split {
+    fn ranked(&self, codes: BTreeSet<i64>) -> ChunkSplit {
         let (sorted, values): (Vec<i64>, Vec<Value>) = if self.number.is_some() {
             let mut codes: Vec<i64> = codes.into_iter().collect();
             if self.number == Some(NumberType::U64) {
@@ -264,7 +264,7 @@ impl Keys {
             let values = values.collect();
             (texts.into_iter().map(|(_, code)| code).collect(), values)
         };
-        Split {
+        ChunkSplit {
             ranks: sorted.into_iter().zip(0..).collect(),
             values,
         }
@@ -278,7 +278,7 @@ impl Keys {
         self,
         spec: &StoreSpec,
         chunks: &mut [(ChunkCoord, Bucket)],
-    ) -> Result<Split, WriteError> {
+    ) -> Result<ChunkSplit, WriteError> {
         if let Some(known) = self.known {
             return Ok(known);
         }
@@ -334,15 +334,15 @@ fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
 
 /// The values by which chunks are cut, in the order of their ranks: the component in front of chunk keys.
 #[derive(Debug, Clone)]
-pub struct Split {
+pub struct ChunkSplit {
     ranks: HashMap<i64, i64>,
     values: Vec<Value>,
 }
 
-impl Split {
+impl ChunkSplit {
     /// The values that a specification lists; `None` if it lists none.
     pub fn known(spec: &StoreSpec) -> Option<Self> {
-        Keys::of(spec)?.known
+        SplitKeys::of(spec)?.known
     }
 
     /// Returns the grid of chunk keys: the grid of the axes, with a component for the values before it if an attribute splits chunks.

@@ -23,7 +23,7 @@ use zvf_format::int::wide;
 
 /// The layout of the record of a vertex: byte ranges of its parts.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct VertexLayout {
     /// Place of the object id, 8 bytes; none where vertices belong to no objects.
     pub(crate) object: Option<usize>,
     /// Place of the flag of roots, 1 byte; skeletons only.
@@ -62,7 +62,7 @@ pub fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, 
     Ok(to_index(what, width.max(1))? * dtype.size())
 }
 
-impl Layout {
+impl VertexLayout {
     /// The layout of the records of a store.
     pub fn new(spec: &StoreSpec) -> Self {
         let mut end = 8_usize;
@@ -128,19 +128,19 @@ impl Layout {
 mod tests {
     use zvf_meta::Kind;
 
-    use super::{Layout, row_bytes};
+    use super::{VertexLayout, row_bytes};
     use crate::WriteError;
     use crate::spec::store::StoreSpec;
     use zvf_format::dtype::{DType, DTypeKind};
 
     #[test]
     fn what_a_record_lacks_is_a_bug() {
-        let layout = Layout::new(&StoreSpec::new(Kind::Skeleton, [10.0; 3]));
+        let layout = VertexLayout::new(&StoreSpec::new(Kind::Skeleton, [10.0; 3]));
         let record = vec![1; layout.width];
         assert_eq!(layout.object(&record).unwrap(), 0x0101_0101_0101_0101);
         assert!(layout.is_root(&record).unwrap());
         let bug = |found: Result<i64, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
-        assert!(bug(Layout::number(&record[..7]).map(u64::cast_signed)));
+        assert!(bug(VertexLayout::number(&record[..7]).map(u64::cast_signed)));
         assert!(bug(layout.object(&record[..15])));
         assert!(bug(layout.is_root(&record[..16]).map(i64::from)));
     }

@@ -6,7 +6,7 @@ use zvf_meta::Kind;
 
 use crate::batches::batch::{Batch, Numbering, Owners};
 use crate::batches::block;
-use crate::batches::block::{Block, Unplaced};
+use crate::batches::block::{SortedBlock, Unplaced};
 use crate::batches::layout::row_size;
 use crate::batches::walk::{NoTree, walk};
 use crate::error::{OrBug, signed64};
@@ -25,7 +25,7 @@ type Linked = (Vec<u64>, Vec<(usize, usize)>);
 
 /// A column in stored form.
 #[derive(Debug)]
-pub(crate) enum Column<'b> {
+pub(crate) enum PreparedColumn<'b> {
     /// Rows of so many bytes.
     Bytes(Cow<'b, [u8]>),
     /// Texts that get codes later.
@@ -34,17 +34,17 @@ pub(crate) enum Column<'b> {
 
 /// A batch that fits.
 #[derive(Debug)]
-pub(crate) struct Prepared<'b> {
+pub(crate) struct PreparedBatch<'b> {
     pub(crate) rows: usize,
     pub(crate) positions: Cow<'b, [u8]>,
     /// All rows by chunk, a part of the batch after the other.
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<SortedBlock>,
     /// Corners of the positions; `None` without rows.
     pub(crate) extent: Option<Corners>,
     pub(crate) objects: Cow<'b, [i64]>,
     /// Vertices as a walk meets them: place and root flag. Skeletons only.
-    pub(crate) walk: Option<crate::batches::walk::Walk>,
-    pub(crate) attributes: Vec<Column<'b>>,
+    pub(crate) walk: Option<crate::batches::walk::TreeWalk>,
+    pub(crate) attributes: Vec<PreparedColumn<'b>>,
     pub(crate) fragment_attributes: Vec<Cow<'b, [u8]>>,
     /// Endpoints as numbers over all batches, in the order of the application.
     pub(crate) links: Vec<u64>,
@@ -53,7 +53,7 @@ pub(crate) struct Prepared<'b> {
 
 /// The state that a batch is checked against.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context<'s> {
+pub(crate) struct BatchContext<'s> {
     pub(crate) spec: &'s StoreSpec,
     /// Corners beyond which a vertex is refused.
     pub(crate) reach: Option<&'s Corners>,
@@ -67,7 +67,7 @@ pub(crate) struct Context<'s> {
     pub(crate) threads: usize,
 }
 
-impl Context<'_> {
+impl BatchContext<'_> {
     #[cold]
     fn bad(
         &self,
@@ -84,7 +84,10 @@ impl Context<'_> {
     }
 
     /// Checks and converts a batch.
-    pub(crate) fn prepare<'b>(&self, batch: &'b Batch<'_>) -> Result<Prepared<'b>, WriteError> {
+    pub(crate) fn prepare<'b>(
+        &self,
+        batch: &'b Batch<'_>,
+    ) -> Result<PreparedBatch<'b>, WriteError> {
         let spec = self.spec;
         let (positions, rows) = self.positions(batch)?;
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
@@ -114,7 +117,7 @@ impl Context<'_> {
             &spec.links.attributes,
             count,
         )?;
-        let mut prepared = Prepared {
+        let mut prepared = PreparedBatch {
             rows,
             positions,
             blocks,
@@ -165,7 +168,7 @@ impl Context<'_> {
     }
 
     /// Rows by chunk, and the corners of positions.
-    fn place(&self, positions: &[u8]) -> Result<(Vec<Block>, Option<Corners>), WriteError> {
+    fn place(&self, positions: &[u8]) -> Result<(Vec<SortedBlock>, Option<Corners>), WriteError> {
         let spec = self.spec;
         let bytes = spec.positions.size() * spec.dims();
         let parts = positions.chunks(bytes * block::ROWS);
@@ -175,11 +178,11 @@ impl Context<'_> {
                 Some(keys) => Some(keys.get(start..).or_bug("rows without a key")?),
                 None => None,
             };
-            Block::new(spec, self.reach, start, part, keys)
+            SortedBlock::new(spec, self.reach, start, part, keys)
         };
         let mut blocks = Vec::with_capacity(parts.len());
         let mut corners: Option<Corners> = None;
-        let take = |placed: Result<Block, Unplaced>| {
+        let take = |placed: Result<SortedBlock, Unplaced>| {
             let block = placed.map_err(|unplaced| self.unplaced(&unplaced))?;
             include(&mut corners, (&block.low, &block.high));
             blocks.push(block);
@@ -295,8 +298,8 @@ impl Context<'_> {
         let mut columns = Vec::with_capacity(declared.len());
         for one in declared {
             match self.column(what, one, given, rows)? {
-                Column::Bytes(bytes) => columns.push(bytes),
-                Column::Texts(_) => {
+                PreparedColumn::Bytes(bytes) => columns.push(bytes),
+                PreparedColumn::Texts(_) => {
                     return Err(self.bad(format!("{what} {}", one.name), "text", "numbers"));
                 }
             }
@@ -311,7 +314,7 @@ impl Context<'_> {
         spec: &AttributeSpec,
         given: &'b [(String, Values<'_>)],
         rows: usize,
-    ) -> Result<Column<'b>, WriteError> {
+    ) -> Result<PreparedColumn<'b>, WriteError> {
         let here = || format!("{what} {}", spec.name);
         let Some((_, values)) = given.iter().find(|(name, _)| *name == spec.name) else {
             return Err(self.bad(here(), "nothing", "a value for every row"));
@@ -322,9 +325,11 @@ impl Context<'_> {
         }
         spec.check_values(what, values)?;
         let stored = match (spec.values, values) {
-            (AttributeType::Number(number), values) => values.bytes_as(number).map(Column::Bytes),
+            (AttributeType::Number(number), values) => {
+                values.bytes_as(number).map(PreparedColumn::Bytes)
+            }
             (AttributeType::Category | AttributeType::Text, Values::Text(texts)) => {
-                Some(Column::Texts(texts))
+                Some(PreparedColumn::Texts(texts))
             }
             _ => None,
         };
@@ -396,7 +401,7 @@ impl Context<'_> {
     /// Brings the nodes of skeletons into walking order.
     fn trees(
         &self,
-        prepared: &mut Prepared<'_>,
+        prepared: &mut PreparedBatch<'_>,
         pairs: &[(usize, usize)],
     ) -> Result<(), WriteError> {
         for (at, (child, parent)) in pairs.iter().enumerate() {

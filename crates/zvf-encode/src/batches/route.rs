@@ -7,12 +7,12 @@ use zvf_meta::Kind;
 use zvf_store::ChunkCoord;
 
 use crate::batches::batch::Batch;
-use crate::batches::block::Block;
+use crate::batches::block::SortedBlock;
 use crate::batches::categories::Categories;
-use crate::batches::chunk_by::{Keys, Unkeyed};
+use crate::batches::chunk_by::{SplitKeys, Unkeyed};
 use crate::batches::copy::scatter;
-use crate::batches::layout::Layout;
-use crate::batches::prepare::{Column, Context, Corners, Prepared, include};
+use crate::batches::layout::VertexLayout;
+use crate::batches::prepare::{BatchContext, Corners, PreparedBatch, PreparedColumn, include};
 use crate::error::{OrBug, internal};
 use crate::records::bucket::Buckets;
 use crate::records::record::{row_of, take};
@@ -26,7 +26,7 @@ use zvf_format::int::wide;
 #[derive(Debug)]
 pub struct Router {
     /// The layout of the records.
-    pub layout: Layout,
+    pub layout: VertexLayout,
     /// A bucket of records for each chunk.
     pub rows: Buckets<ChunkCoord>,
     /// Links: endpoints as u64, then attributes.
@@ -36,7 +36,7 @@ pub struct Router {
     /// One for each vertex attribute; empty for those that are numbers.
     pub categories: Vec<Categories>,
     /// The values that chunks are cut by, beside position.
-    pub keys: Option<Keys>,
+    pub keys: Option<SplitKeys>,
     /// Corners of all positions.
     pub extent: Option<Corners>,
     /// Vertices that were pushed.
@@ -57,7 +57,7 @@ impl Router {
     /// Takes batches of a store. About `budget` bytes are held in memory, more goes to temporary files in `folder`.
     pub fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
         Self {
-            layout: Layout::new(spec),
+            layout: VertexLayout::new(spec),
             rows: Buckets::new(budget / 2, folder),
             links: Spool::new(budget / 16, folder),
             link_count: 0,
@@ -66,7 +66,7 @@ impl Router {
                 .iter()
                 .map(|_| Categories::default())
                 .collect(),
-            keys: Keys::of(spec),
+            keys: SplitKeys::of(spec),
             extent: None,
             vertices: 0,
             threads: 1,
@@ -99,7 +99,7 @@ impl Router {
     /// Misuse before anything was taken; `Io` of spill files after that.
     pub fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
         let keys = self.key_column(spec, batch)?;
-        let context = Context {
+        let context = BatchContext {
             spec,
             keys: keys.as_deref(),
             reach: self.reach.as_ref(),
@@ -132,7 +132,7 @@ impl Router {
     }
 
     /// Checks that the target version can hold the batch.
-    fn check_form(&self, spec: &StoreSpec, prepared: &Prepared<'_>) -> Result<(), WriteError> {
+    fn check_form(&self, spec: &StoreSpec, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
         let bad = |column: String, found: String, expected: &str| WriteError::Batch {
             batch: self.batches,
             column,
@@ -182,7 +182,7 @@ impl Router {
     }
 
     /// A skeleton that comes again would have its trees walked in two halves.
-    fn check_whole(&mut self, prepared: &Prepared<'_>) -> Result<(), WriteError> {
+    fn check_whole(&mut self, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
         let mut new = HashSet::new();
         let mut before = None;
         for &object in prepared.objects.iter() {
@@ -207,13 +207,13 @@ impl Router {
     fn coded<'p>(
         &mut self,
         spec: &StoreSpec,
-        prepared: &'p Prepared<'_>,
+        prepared: &'p PreparedBatch<'_>,
     ) -> Result<Vec<std::borrow::Cow<'p, [u8]>>, WriteError> {
         let mut columns = Vec::new();
         for (column, categories) in prepared.attributes.iter().zip(&mut self.categories) {
             columns.push(match column {
-                Column::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
-                Column::Texts(texts) => {
+                PreparedColumn::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
+                PreparedColumn::Texts(texts) => {
                     let mut codes = Vec::with_capacity(texts.len() * 4);
                     for text in *texts {
                         codes.extend_from_slice(&categories.code(text.as_deref())?.to_le_bytes());
@@ -233,16 +233,16 @@ impl Router {
     fn append_rows(
         &mut self,
         spec: &StoreSpec,
-        prepared: &Prepared<'_>,
+        prepared: &PreparedBatch<'_>,
         columns: &[std::borrow::Cow<'_, [u8]>],
     ) -> Result<(), WriteError> {
-        let records = Records {
+        let records = RecordInput {
             layout: &self.layout,
             first: self.vertices,
             prepared,
             columns,
         };
-        let work = |block: &Block| records.of(block);
+        let work = |block: &SortedBlock| records.of(block);
         let buckets = &mut self.rows;
         let blocks = prepared.blocks.iter();
         let (rank, width) = (spec.key_rank(), self.layout.width);
@@ -266,7 +266,7 @@ impl Router {
     fn append_links(
         &mut self,
         spec: &StoreSpec,
-        prepared: &Prepared<'_>,
+        prepared: &PreparedBatch<'_>,
     ) -> Result<(), WriteError> {
         let widths: Vec<usize> = spec
             .links
@@ -291,17 +291,17 @@ impl Router {
 }
 
 /// What records are made of.
-struct Records<'r> {
-    layout: &'r Layout,
+struct RecordInput<'r> {
+    layout: &'r VertexLayout,
     /// Number of the batch's first vertex.
     first: u64,
-    prepared: &'r Prepared<'r>,
+    prepared: &'r PreparedBatch<'r>,
     columns: &'r [std::borrow::Cow<'r, [u8]>],
 }
 
-impl Records<'_> {
+impl RecordInput<'_> {
     /// The records of a block's rows, in its order.
-    fn of(&self, block: &Block) -> Result<Vec<u8>, WriteError> {
+    fn of(&self, block: &SortedBlock) -> Result<Vec<u8>, WriteError> {
         let width = self.layout.width;
         let (start, order) = (block.start, &*block.order);
         let mut out = vec![0; order.len() * width];

@@ -2,7 +2,7 @@
 
 /// The result of a walk over one batch of trees.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Walk {
+pub(crate) struct TreeWalk {
     /// Place of each node in the walk.
     pub(crate) place: Vec<usize>,
     /// Whether a tree begins with the node.
@@ -23,7 +23,7 @@ pub(crate) enum NoTree {
 ///
 /// # Cost
 /// O(nodes + edges), without recursion.
-pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<Walk, NoTree> {
+pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<TreeWalk, NoTree> {
     const NONE: usize = usize::MAX;
     // The children of a node are a chain: first child, then next sibling.
     let (mut first, mut next) = (vec![NONE; nodes], vec![NONE; nodes]);
@@ -61,7 +61,7 @@ pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<Walk, NoTre
     }
     match place.iter().position(|&place| place == NONE) {
         Some(node) => Err(NoTree::Cycle(node)),
-        None => Ok(Walk { place, root }),
+        None => Ok(TreeWalk { place, root }),
     }
 }
 

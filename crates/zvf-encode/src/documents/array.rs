@@ -5,7 +5,7 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
 
 use crate::WriteError;
-use crate::target::Object;
+use crate::target::ObjectPut;
 use zvf_codec::{CodecSample, Compression};
 
 /// Bytes of an index, as fragments and links have them.
@@ -41,7 +41,7 @@ pub(crate) fn byte_strings(
     rows: VlenBuilder,
     compression: &Compression,
     attributes: ArrayAttributes,
-) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
     let count = u64::from(rows.len());
     let rows = rows.finish();
     let compression = compression.chosen(INDEX, &sample_of(&rows)?)?;
@@ -96,7 +96,7 @@ pub fn groups<L: AsRef<[i64]>>(
     members: impl Iterator<Item = Result<L, WriteError>>,
     compression: &Compression,
     attributes: ArrayAttributes,
-) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
     let rows = id_lists("groups", members)?;
     let attributes = ArrayAttributes {
         zv_array: Some("groups".to_owned()),

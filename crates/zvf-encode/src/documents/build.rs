@@ -13,10 +13,10 @@ use zvf_meta::{
 
 use crate::WriteError;
 use crate::documents::array::{INDEX, array_doc};
-use crate::level::cell::Encoder;
-use crate::level::shard::Cells;
+use crate::level::cell::ChunkEncoder;
+use crate::level::shard::LevelCells;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
-use crate::spec::target_version::Members;
+use crate::spec::target_version::DocumentMembers;
 use zvf_format::int::wide;
 
 /// The attribute of the root with the list of chunks whose coarse levels are out of date.
@@ -24,7 +24,7 @@ pub const STALE: &str = "zvf_stale";
 
 /// Makes the document of the array of cells at `path`, once they are encoded; `present` lists the chunks that have a cell, and `attributes` describes the items.
 pub fn grid_doc(
-    cells: &Cells,
+    cells: &LevelCells,
     path: &str,
     present: KeyList,
     attributes: ArrayAttributes,
@@ -121,7 +121,7 @@ pub fn channels(spec: &AttributeSpec) -> ArrayAttributes {
 pub(crate) fn vertex_attribute(
     spec: &AttributeSpec,
     at: usize,
-    encoder: &Encoder<'_>,
+    encoder: &ChunkEncoder<'_>,
 ) -> Result<ArrayAttributes, WriteError> {
     let mut attributes = ArrayAttributes {
         zv_array: Some("attribute".to_owned()),
@@ -183,7 +183,7 @@ pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootD
         multiscales: Multiscales {
             entries: vec![multiscale],
         },
-        ome: (spec.target.rules().members == Members::All).then(|| ome(&spec.axes, name)),
+        ome: (spec.target.rules().members == DocumentMembers::All).then(|| ome(&spec.axes, name)),
         user_metadata: (!spec.user_metadata.is_empty()).then(|| json!(spec.user_metadata)),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),

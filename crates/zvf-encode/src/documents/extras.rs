@@ -10,15 +10,15 @@ use crate::error::OrBug;
 use crate::spec::parametric::Parametric;
 use crate::spec::store::StoreSpec;
 use crate::tables::column::plain_column;
-use crate::tables::typed::{Element, Typed};
-use crate::target::{Object, Target, node};
+use crate::tables::typed::{ElementType, Typed};
+use crate::target::{ObjectPut, Target, node};
 use crate::values::number::NumberType;
 use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 impl Parametric {
     /// All documents and chunks.
-    fn objects(&self, compression: &Compression) -> Result<Vec<Object>, WriteError> {
+    fn objects(&self, compression: &Compression) -> Result<Vec<ObjectPut>, WriteError> {
         let registry = self.registry();
         let lengths = registry.iter().map(|kind| kind.coefficients.len());
         let width = lengths.fold(0, usize::max) + 1;
@@ -47,7 +47,7 @@ impl Parametric {
             names.push(name.as_bytes()).map_err(failed)?;
         }
         let typed = Typed {
-            element: Element::Number(NumberType::F64),
+            element: ElementType::Number(NumberType::F64),
             shape: vec![count, wide(width)],
             chunk_rows: None,
             fill: (vec![0; 8], Value::from(0.0)),
@@ -117,7 +117,7 @@ fn extra(members: Value) -> JsonObject {
     }
 }
 
-fn group(out: &mut Vec<Object>, path: &str, attributes: Value) {
+fn group(out: &mut Vec<ObjectPut>, path: &str, attributes: Value) {
     let doc = GroupDoc {
         attributes: extra(attributes),
         ..GroupDoc::default()
@@ -125,7 +125,7 @@ fn group(out: &mut Vec<Object>, path: &str, attributes: Value) {
     out.push(node(path, doc.to_json()));
 }
 
-fn array(out: &mut Vec<Object>, path: &str, (doc, chunks): (ArrayDoc, Vec<Object>)) {
+fn array(out: &mut Vec<ObjectPut>, path: &str, (doc, chunks): (ArrayDoc, Vec<ObjectPut>)) {
     out.extend(chunks);
     out.push(node(path, doc.to_json()));
 }

@@ -9,7 +9,7 @@ use crate::WriteError;
 use crate::documents::build;
 use crate::documents::build::Docs;
 use crate::level::blobs;
-use crate::level::shard::{Cells, Container};
+use crate::level::shard::{CellContainer, LevelCells};
 use crate::target::{Below, node};
 use crate::values::text_list::TextList;
 
@@ -30,35 +30,35 @@ impl Nodes {
     /// Adds the document of an array of cells, or of the group that is one in 0.8.1; `present` lists the chunks that have a cell.
     pub fn cells(
         &mut self,
-        cells: &Cells,
+        cells: &LevelCells,
         path: impl Into<String>,
         present: KeyList,
         attributes: ArrayAttributes,
     ) {
         match cells.container {
-            Container::Grid => {
+            CellContainer::Grid => {
                 let path = path.into();
                 let doc = build::grid_doc(cells, &path, present, attributes);
                 self.arrays.push((path, doc));
             }
-            Container::Blobs => self.stand_in(path, blobs::group(&attributes)),
+            CellContainer::Blobs => self.stand_in(path, blobs::group(&attributes)),
         }
     }
 
     /// Adds the node of an array of cells of codes of these texts.
     pub(crate) fn coded_cells(
         &mut self,
-        cells: &Cells,
+        cells: &LevelCells,
         path: String,
         present: KeyList,
         mut attributes: ArrayAttributes,
         texts: &Arc<TextList>,
     ) {
         match cells.container {
-            Container::Grid => {
+            CellContainer::Grid => {
                 self.texts.insert(path.clone(), Arc::clone(texts));
             }
-            Container::Blobs => {
+            CellContainer::Blobs => {
                 attributes.categories = Some(texts.iter().map(Into::into).collect());
             }
         }

@@ -12,7 +12,7 @@ use zvf_meta::{ArrayAttributes, Codec, DataType, GroupDoc};
 
 use crate::WriteError;
 use crate::documents::array::array_doc;
-use crate::target::{Object, Payloads, node};
+use crate::target::{ObjectPut, Payloads, node};
 use zvf_codec::Compression;
 use zvf_format::int::wide;
 
@@ -23,7 +23,7 @@ pub(crate) fn objects(
     path: &str,
     cells: Payloads<'_>,
     compression: &Compression,
-) -> Result<Vec<Object>, WriteError> {
+) -> Result<Vec<ObjectPut>, WriteError> {
     let mut objects = Vec::new();
     for (key, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
         let size = wide(payload.len());

@@ -9,17 +9,17 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use crate::WriteError;
 use crate::batches::categories::Dictionary;
 use crate::batches::copy::{gather, together};
-use crate::batches::layout::Layout;
+use crate::batches::layout::VertexLayout;
 use crate::error::{OrBug, internal, narrow, signed64, to_index};
 use crate::records::record::{records, row_of};
-use crate::records::sorter::Placed;
+use crate::records::sorter::PlacedRows;
 use crate::spec::store::StoreSpec;
 use crate::values::number::NumberType;
 use zvf_format::int::{index, signed, wide};
 
 /// How the rows of a chunk become fragments (0.9 §10.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Cut {
+enum FragmentCut {
     /// One fragment a bin, empty ones too; numbers of bins along each axis.
     Bins(Vec<u64>),
     /// One fragment an object, and one for each value of its fragments.
@@ -32,18 +32,18 @@ enum Cut {
 
 /// Encodes the records of chunks: sorts rows, cuts them into fragments, and makes the payloads of cells.
 #[derive(Debug)]
-pub struct Encoder<'s> {
+pub struct ChunkEncoder<'s> {
     spec: &'s StoreSpec,
-    layout: Layout,
+    layout: VertexLayout,
     dictionaries: Vec<Option<Dictionary>>,
-    cut: Cut,
+    cut: FragmentCut,
     /// Whether the caller needs the vertex of each row.
     pub(crate) vertices: bool,
 }
 
 /// The payloads of the cells of one chunk, and the placement of its rows.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedChunk {
     /// Payload of `vertices`.
     pub positions: Vec<u8>,
     /// Payload of `vertex_fragments`.
@@ -53,21 +53,21 @@ pub struct Encoded {
     /// Payloads of the attributes of fragments, in the order of the specification.
     pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<PlacedRows>,
     /// The number of the vertex of each row, if links refer to vertices; else empty.
     pub vertices: Vec<u64>,
 }
 
 /// A record and its sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct RecordKey {
     /// Bin or object.
     group: i64,
     number: u64,
     record: usize,
 }
 
-impl<'s> Encoder<'s> {
+impl<'s> ChunkEncoder<'s> {
     /// Creates an encoder of chunks for records of this layout. `dictionaries` has an entry for each vertex attribute: the texts of a
     /// category, `None` for numbers.
     ///
@@ -75,18 +75,18 @@ impl<'s> Encoder<'s> {
     /// Bug: bins that do not divide the chunk, which [`StoreSpec::check`] refuses.
     pub fn new(
         spec: &'s StoreSpec,
-        layout: Layout,
+        layout: VertexLayout,
         dictionaries: Vec<Option<Dictionary>>,
     ) -> Result<Self, WriteError> {
         let cut = match spec.kind {
             Kind::PointCloud if !spec.objects && !spec.cuts_by_value() => {
                 let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
                 let bins = bins_per_chunk(&spec.chunk_shape, bins);
-                Cut::Bins(bins.or_bug("bins that do not divide the chunk")?)
+                FragmentCut::Bins(bins.or_bug("bins that do not divide the chunk")?)
             }
-            Kind::PointCloud | Kind::Graph | Kind::Mesh => Cut::Objects,
-            Kind::Line | Kind::Polyline | Kind::Streamline => Cut::Runs,
-            Kind::Skeleton => Cut::Trees,
+            Kind::PointCloud | Kind::Graph | Kind::Mesh => FragmentCut::Objects,
+            Kind::Line | Kind::Polyline | Kind::Streamline => FragmentCut::Runs,
+            Kind::Skeleton => FragmentCut::Trees,
         };
         let vertices = spec.takes_links();
         Ok(Self {
@@ -118,7 +118,12 @@ impl<'s> Encoder<'s> {
     ///
     /// # Cost
     /// O(rows log rows); memory for the records and once more for the cells.
-    pub fn encode(&self, chunk: &[i64], slot: u32, records: &[u8]) -> Result<Encoded, WriteError> {
+    pub fn encode(
+        &self,
+        chunk: &[i64],
+        slot: u32,
+        records: &[u8],
+    ) -> Result<EncodedChunk, WriteError> {
         let keys = self.sorted(chunk, records)?;
         narrow("rows of one chunk", keys.len())?;
         let (fragments, placed) = self.fragments(slot, &keys, records)?;
@@ -148,7 +153,7 @@ impl<'s> Encoder<'s> {
         } else {
             Vec::new()
         };
-        Ok(Encoded {
+        Ok(EncodedChunk {
             positions,
             fragments,
             attributes,
@@ -168,22 +173,22 @@ impl<'s> Encoder<'s> {
     }
 
     /// The records by group, then in the order of their vertices.
-    fn sorted(&self, chunk: &[i64], bytes: &[u8]) -> Result<Vec<Key>, WriteError> {
+    fn sorted(&self, chunk: &[i64], bytes: &[u8]) -> Result<Vec<RecordKey>, WriteError> {
         let rows = records(bytes, self.layout.width)?.enumerate();
-        let key = |group: i64, (at, record): (usize, &[u8])| -> Result<Key, WriteError> {
-            Ok(Key {
+        let key = |group: i64, (at, record): (usize, &[u8])| -> Result<RecordKey, WriteError> {
+            Ok(RecordKey {
                 group,
-                number: Layout::number(record)?,
+                number: VertexLayout::number(record)?,
                 record: at,
             })
         };
-        let Cut::Bins(bins) = &self.cut else {
+        let FragmentCut::Bins(bins) = &self.cut else {
             let mut keys = rows
                 .map(|row| key(self.layout.object(row.1)?, row))
-                .collect::<Result<Vec<Key>, _>>()?;
+                .collect::<Result<Vec<RecordKey>, _>>()?;
             keys.sort_unstable();
-            if self.cut == Cut::Objects && self.spec.cuts_by_value() {
-                let value = |key: &Key| self.layout.fragment(self.record(bytes, key.record)?);
+            if self.cut == FragmentCut::Objects && self.spec.cuts_by_value() {
+                let value = |key: &RecordKey| self.layout.fragment(self.record(bytes, key.record)?);
                 for object in keys.chunk_by_mut(|a, b| a.group == b.group) {
                     together(object, value)?;
                 }
@@ -213,7 +218,7 @@ impl<'s> Encoder<'s> {
             "{sum} of {} rows are in bins",
             rows.len()
         );
-        let nothing = Key {
+        let nothing = RecordKey {
             group: 0,
             number: 0,
             record: 0,
@@ -258,10 +263,10 @@ impl<'s> Encoder<'s> {
     fn fragments(
         &self,
         slot: u32,
-        keys: &[Key],
+        keys: &[RecordKey],
         records: &[u8],
-    ) -> Result<(Vec<u8>, Vec<Placed>), WriteError> {
-        if let Cut::Bins(bins) = &self.cut {
+    ) -> Result<(Vec<u8>, Vec<PlacedRows>), WriteError> {
+        if let FragmentCut::Bins(bins) = &self.cut {
             let count = bins.iter().product::<u64>();
             let (mut start, mut counts) = (0_usize, Vec::with_capacity(to_index("bins", count)?));
             for bin in 0..signed64("bins", count)? {
@@ -277,19 +282,20 @@ impl<'s> Encoder<'s> {
             let counts = counts.into_iter().map(index);
             return Ok((fragment_index("vertex_fragments", counts)?, Vec::new()));
         }
-        let mut placed: Vec<Placed> = Vec::new();
-        let mut before: Option<&Key> = None;
+        let mut placed: Vec<PlacedRows> = Vec::new();
+        let mut before: Option<&RecordKey> = None;
         // Without values there is nothing to compare: to compare empty slices took a quarter of an import's CPU time.
         let by_value = self.spec.cuts_by_value();
         for (row, key) in (0_u32..).zip(keys) {
-            let fragment = |key: &Key| self.layout.fragment(self.record(records, key.record)?);
+            let fragment =
+                |key: &RecordKey| self.layout.fragment(self.record(records, key.record)?);
             let goes_on = match before {
                 Some(before) => {
                     before.group == key.group
                         && (!by_value || fragment(before)? == fragment(key)?)
                         && match self.cut {
-                            Cut::Runs => before.number.checked_add(1) == Some(key.number),
-                            Cut::Trees => {
+                            FragmentCut::Runs => before.number.checked_add(1) == Some(key.number),
+                            FragmentCut::Trees => {
                                 !self.layout.is_root(self.record(records, key.record)?)?
                             }
                             _ => true,
@@ -303,10 +309,10 @@ impl<'s> Encoder<'s> {
                 _ => {
                     let fragment = narrow("fragments of one chunk", placed.len())?;
                     let order = match self.cut {
-                        Cut::Runs => key.number,
+                        FragmentCut::Runs => key.number,
                         _ => (u64::from(slot) << 32) | u64::from(fragment),
                     };
-                    placed.push(Placed {
+                    placed.push(PlacedRows {
                         object: key.group,
                         order,
                         chunk: slot,
@@ -324,8 +330,8 @@ impl<'s> Encoder<'s> {
     /// The values of fragments, taken from their first rows.
     fn fragment_attributes(
         &self,
-        keys: &[Key],
-        placed: &[Placed],
+        keys: &[RecordKey],
+        placed: &[PlacedRows],
         records: &[u8],
     ) -> Result<Vec<Vec<u8>>, WriteError> {
         let mut firsts = Vec::with_capacity(placed.len());
@@ -372,7 +378,7 @@ pub fn fragment_index(
 }
 
 /// Sorts keys; those of points are nearly always sorted already.
-fn in_order(mut keys: Vec<Key>) -> Vec<Key> {
+fn in_order(mut keys: Vec<RecordKey>) -> Vec<RecordKey> {
     if !keys.is_sorted() {
         keys.sort_unstable();
     }
@@ -414,9 +420,9 @@ pub fn bin_of(
 mod tests {
     use zvf_meta::Kind;
 
-    use super::Encoder;
+    use super::ChunkEncoder;
     use crate::WriteError;
-    use crate::batches::layout::Layout;
+    use crate::batches::layout::VertexLayout;
     use crate::spec::store::StoreSpec;
 
     #[test]
@@ -425,8 +431,8 @@ mod tests {
             StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_bin_shape([5.0; 3]),
             StoreSpec::new(Kind::Streamline, [10.0; 3]),
         ] {
-            let encoder = Encoder::new(&spec, Layout::new(&spec), Vec::new()).unwrap();
-            let records = vec![0; 3 * Layout::new(&spec).width];
+            let encoder = ChunkEncoder::new(&spec, VertexLayout::new(&spec), Vec::new()).unwrap();
+            let records = vec![0; 3 * VertexLayout::new(&spec).width];
             let whole = encoder.encode(&[0; 3], 0, &records).unwrap();
             assert_eq!(whole.positions.len(), 3 * 12);
             let cut = encoder.encode(&[0; 3], 0, &records[1..]);

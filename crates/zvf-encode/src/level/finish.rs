@@ -10,29 +10,30 @@ use zvf_store::owners::index_document;
 
 use crate::batches::batch::Groups;
 use crate::batches::categories::{Categories, Dictionary};
-use crate::batches::chunk_by::{Keys, Split};
+use crate::batches::chunk_by::{ChunkSplit, SplitKeys};
 use crate::batches::prepare::Corners;
 use crate::batches::route::Router;
 use crate::documents::nodes::Nodes;
 use crate::error::{OrBug, narrow};
-use crate::level::cell::{Encoded, Encoder};
+use crate::level::cell::{ChunkEncoder, EncodedChunk};
 use crate::level::objects;
-use crate::level::objects::{ManifestSinks, Tables};
-use crate::level::owners::{self, Owners};
-use crate::level::progress::{Step, Steps, Watch};
-use crate::level::shard::Cells;
+use crate::level::objects::{ManifestSinks, PushedObjectTables};
+use crate::level::owners::{self, OwnerCollector};
+use crate::level::progress::{Step, StepProgress, Watch};
+use crate::level::shard::LevelCells;
 use crate::links::{
-    CUT, ChunkFragments, Family, FragmentRows, LinkPlacer, Sink, Stored, queued_size, split,
+    CUT, ChunkFragments, FamilySpec, FragmentRows, LinkCellSink, LinkPlacer, WrittenFamily,
+    queued_size, split,
 };
 use crate::parallel::{Turn, pack};
 use crate::records::bucket::{Bucket, Buckets};
-use crate::records::places::Places;
+use crate::records::places::VertexPlaces;
 use crate::records::record::records;
-use crate::records::sorter::{Placed, Sorter};
+use crate::records::sorter::{PlacedRows, Sorter};
 use crate::records::spill::{SpillFile, Spool};
 use crate::spec::store::{AttributeType, StoreSpec};
-use crate::spec::target_version::{IdsIn, Members};
-use crate::target::{Below, Object, Payloads};
+use crate::spec::target_version::{DocumentMembers, IdsIn};
+use crate::target::{Below, ObjectPut, Payloads};
 use crate::values::number::NumberType;
 use zvf_format::int::{index, wide};
 
@@ -44,12 +45,12 @@ use crate::{WriteError, documents, parallel};
 pub struct LevelInput {
     /// The specification.
     pub spec: Arc<StoreSpec>,
-    /// Whether arrays of links have [shards of their own](Cells::with_link_shards).
+    /// Whether arrays of links have [shards of their own](LevelCells::with_link_shards).
     pub link_shards: bool,
     /// The vertices and links, by chunk.
     pub router: Router,
     /// The tables of objects.
-    pub tables: Tables,
+    pub tables: PushedObjectTables,
     /// The groups.
     pub groups: Groups<'static>,
     /// The folder for temporary files.
@@ -97,10 +98,10 @@ pub fn write_arrays(
     let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
     let dictionaries = dictionaries(spec, router.categories)?;
     let traced = router.trace.is_some();
-    let encoder = Encoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
+    let encoder = ChunkEncoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let form = spec.target.rules();
-    let grid = Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?);
+    let grid = ChunkSplit::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?);
     let sizes = buckets.iter().map(Bucket::size);
     let sizes = chunks.iter().copied().zip(sizes);
     let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), sizes);
@@ -141,9 +142,9 @@ pub fn write_arrays(
     let found = router.trace.zip(places);
     let found = found.map(|(numbers, mut places)| trace(&numbers, &mut places));
     let found = found.transpose()?;
-    let doc = Split::describe(split, spec, doc);
+    let doc = ChunkSplit::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
-    let fragments_tile = doc.fragments_tile && form.members == Members::All;
+    let fragments_tile = doc.fragments_tile && form.members == DocumentMembers::All;
     let doc = LevelDoc {
         fragments_tile,
         ..doc
@@ -173,7 +174,7 @@ pub fn dictionaries(
 }
 
 /// Chunk and row of each vertex, by their numbers.
-fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteError> {
+fn trace(numbers: &[u64], places: &mut VertexPlaces) -> Result<Vec<(u32, u32)>, WriteError> {
     let place = |&number: &u64| {
         let lost = || WriteError::input("vertex", number.to_string(), "one that was written");
         places.get(number)?.ok_or_else(lost)
@@ -183,13 +184,13 @@ fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteE
 
 /// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut
 /// by, beside position.
-type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<Split>);
+type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<ChunkSplit>);
 
 /// Sorts the buckets by chunk, with the final keys where chunks are cut by an attribute.
 pub fn by_chunk(
     spec: &StoreSpec,
     rows: Buckets<ChunkCoord>,
-    keys: Option<Keys>,
+    keys: Option<SplitKeys>,
 ) -> Result<Chunked, WriteError> {
     let (mut buckets, file) = rows.finish();
     let split = keys
@@ -222,7 +223,7 @@ impl LevelDocuments {
     }
 
     /// Adds the documents of links.
-    pub fn links(&mut self, stored: &Stored, cells: &Cells) -> Result<(), WriteError> {
+    pub fn links(&mut self, stored: &WrittenFamily, cells: &LevelCells) -> Result<(), WriteError> {
         self.summary.links = stored.links;
         self.link_groups = stored.follows_fragments();
         self.nodes.extend(stored.nodes(cells)?);
@@ -252,7 +253,7 @@ pub struct LevelWriter<'s> {
     /// The place of the level.
     pub target: &'s Below<'s>,
     /// Where the cells of all arrays are stored.
-    pub cells: &'s Cells,
+    pub cells: &'s LevelCells,
     /// Chunks with vertices, in lexicographic order: a slot is an index into them.
     pub chunks: &'s [&'s [i64]],
     /// The folder for temporary files.
@@ -274,13 +275,13 @@ impl<'s> LevelWriter<'s> {
     }
 
     /// Returns a sorter of the fragments of objects.
-    pub fn sorter(&self) -> Sorter<Placed> {
+    pub fn sorter(&self) -> Sorter<PlacedRows> {
         Sorter::new(self.budget / 8, self.folder)
     }
 
     /// Returns a placer of the links of the store.
     pub fn placer(&self) -> LinkPlacer {
-        LinkPlacer::new(Family::of(self.spec), self.budget / 8, self.folder)
+        LinkPlacer::new(FamilySpec::of(self.spec), self.budget / 8, self.folder)
     }
 
     /// Collects the fragments of chunks, where groups of links may follow them.
@@ -288,21 +289,21 @@ impl<'s> LevelWriter<'s> {
         let spec = self.spec;
         let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
         // Readers of older versions know no such groups.
-        let known = spec.target.rules().members == Members::All;
+        let known = spec.target.rules().members == DocumentMembers::All;
         (explicit && known).then(|| FragmentRows::new(self.budget / 16, self.folder))
     }
 
     /// Encodes and puts the cells of all chunks, which have so many vertices.
     pub fn write_rows(
         &self,
-        encoder: &Encoder<'_>,
+        encoder: &ChunkEncoder<'_>,
         buckets: Vec<Bucket>,
         file: &SpillFile,
         vertices: u64,
     ) -> Result<RowsWritten, WriteError> {
         let mut sorter = self.sorter();
         let mut places = match encoder.vertices {
-            true => Some(Places::new(vertices, self.budget / 8, self.folder)?),
+            true => Some(VertexPlaces::new(vertices, self.budget / 8, self.folder)?),
             false => None,
         };
         let mut fragments = self.fragment_rows();
@@ -346,7 +347,7 @@ impl<'s> LevelWriter<'s> {
 
     fn write_job(
         &self,
-        encoder: &Encoder<'_>,
+        encoder: &ChunkEncoder<'_>,
         job: Vec<(u32, Bucket)>,
         file: &SpillFile,
         turn: Turn<'_>,
@@ -380,7 +381,7 @@ impl<'s> LevelWriter<'s> {
         for (slot, bucket) in job {
             let chunk = self.chunk(slot)?;
             let rows = bucket.size() / encoder.record_size();
-            let Encoded {
+            let EncodedChunk {
                 positions,
                 fragments,
                 attributes,
@@ -410,7 +411,7 @@ impl<'s> LevelWriter<'s> {
                 false => self.cells.of_items(*items).choose(path, column),
             })
         })?;
-        let mut objects: Vec<Object> = Vec::new();
+        let mut objects: Vec<ObjectPut> = Vec::new();
         for (((path, items), column), coded) in paths.iter().zip(columns).zip(codes) {
             objects.extend(if coded {
                 part_texts::objects(self.cells, path, column)?
@@ -423,7 +424,7 @@ impl<'s> LevelWriter<'s> {
     }
 
     /// Documents of the arrays of vertices.
-    pub fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Nodes, WriteError> {
+    pub fn vertex_docs(&self, encoder: &ChunkEncoder<'_>) -> Result<Nodes, WriteError> {
         let present = documents::presence(self.chunks.iter().copied())?;
         let mut nodes = Nodes::default();
         let add = |nodes: &mut Nodes, path: String, attributes: ArrayAttributes| {
@@ -457,15 +458,15 @@ impl<'s> LevelWriter<'s> {
     pub fn write_objects(
         &self,
         documents: &mut LevelDocuments,
-        sorter: Sorter<Placed>,
-        tables: &Tables,
+        sorter: Sorter<PlacedRows>,
+        tables: &PushedObjectTables,
         groups: &Groups<'_>,
         placer: &mut LinkPlacer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);
         let steps = self.watch.step(Step::Objects, sorter.len());
         let sorted = sorter.finish()?;
-        let owners = || Owners::new(self.budget / 8, self.folder);
+        let owners = || OwnerCollector::new(self.budget / 8, self.folder);
         let mut owners = spec.stores_owners().then(owners);
         let sinks = ManifestSinks {
             placer,
@@ -504,10 +505,10 @@ impl<'s> LevelWriter<'s> {
     pub fn write_queued(
         &self,
         (queue, count): (Spool, u64),
-        places: Option<&mut Places>,
+        places: Option<&mut VertexPlaces>,
         mut placer: LinkPlacer,
         fragments: Option<&ChunkFragments>,
-    ) -> Result<Stored, WriteError> {
+    ) -> Result<WrittenFamily, WriteError> {
         let mut steps = self.watch.step(Step::Links, count * 2);
         if let Some(places) = places {
             places.seal()?;
@@ -520,9 +521,9 @@ impl<'s> LevelWriter<'s> {
     fn place_links(
         &self,
         queue: Spool,
-        places: &mut Places,
+        places: &mut VertexPlaces,
         placer: &mut LinkPlacer,
-        steps: &mut Steps<'_>,
+        steps: &mut StepProgress<'_>,
     ) -> Result<(), WriteError> {
         let spec = self.spec;
         let size = queued_size(spec);
@@ -564,9 +565,9 @@ impl<'s> LevelWriter<'s> {
         &self,
         placer: LinkPlacer,
         fragments: Option<&ChunkFragments>,
-        mut steps: Steps<'_>,
-    ) -> Result<Stored, WriteError> {
-        let sink = Sink {
+        mut steps: StepProgress<'_>,
+    ) -> Result<WrittenFamily, WriteError> {
+        let sink = LinkCellSink {
             cells: self.cells,
             target: self.target,
             threads: self.threads,
@@ -580,9 +581,9 @@ impl<'s> LevelWriter<'s> {
 #[derive(Debug)]
 pub struct RowsWritten {
     /// The fragments of objects.
-    pub sorter: Sorter<Placed>,
+    pub sorter: Sorter<PlacedRows>,
     /// Where each vertex went, if links or the caller ask for it.
-    pub places: Option<Places>,
+    pub places: Option<VertexPlaces>,
     /// The fragments of chunks, where groups of links may follow them.
     pub fragments: Option<ChunkFragments>,
 }
@@ -592,7 +593,7 @@ pub struct RowsWritten {
 struct Noted {
     rows: u64,
     slot: u32,
-    placed: Vec<Placed>,
+    placed: Vec<PlacedRows>,
     vertices: Vec<u64>,
 }
 

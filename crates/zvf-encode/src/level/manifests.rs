@@ -11,7 +11,7 @@ use crate::error::{OrBug, narrow};
 use crate::level::shard;
 use crate::spec::target_version::{IdsIn, MOST_ROWS};
 use crate::tables::typed::Typed;
-use crate::target::{Below, Object};
+use crate::target::{Below, ObjectPut};
 use zvf_codec::Compression;
 use zvf_format::int::index;
 
@@ -35,14 +35,14 @@ const INNER_CHUNKS: u32 = 128;
 
 /// The number of manifests that are stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rows {
+struct ManifestChunking {
     /// Manifests of a chunk.
     chunk: u32,
     /// Chunks of a shard; `None`: each chunk is an object of its own.
     chunks: Option<u32>,
 }
 
-impl Rows {
+impl ManifestChunking {
     /// Chooses the numbers from a sample: the `first` manifests of an array, with `bytes` bytes in total.
     fn of(first: usize, bytes: usize, sharded: bool) -> Result<Self, WriteError> {
         let rows = narrow("manifests of a chunk", first.max(1))?;
@@ -75,7 +75,7 @@ impl Rows {
 /// How the manifests of an array are stored.
 #[derive(Debug, Clone)]
 pub struct ManifestLayout {
-    rows: Rows,
+    rows: ManifestChunking,
     compression: Compression,
 }
 
@@ -105,7 +105,7 @@ impl ManifestLayout {
             chunks => chunks.flatten(),
         };
         let rows = number(object).and_then(|_| {
-            Some(Rows {
+            Some(ManifestChunking {
                 chunk: number(chunk)?,
                 chunks,
             })
@@ -258,7 +258,7 @@ impl<'t> ManifestArray<'t> {
     /// Chooses the layout of manifests.
     fn divide(&mut self) -> Result<(), WriteError> {
         let first = std::mem::take(&mut self.first);
-        let rows = Rows::of(first.len(), self.first_bytes, self.sharded)?;
+        let rows = ManifestChunking::of(first.len(), self.first_bytes, self.sharded)?;
         let mut sample = VlenBuilder::new();
         for manifest in first.iter().take(index(rows.chunk)) {
             sample.push(manifest).map_err(failed)?;
@@ -376,7 +376,7 @@ impl<'t> ManifestArray<'t> {
 fn ids_array(
     ids: &[i64],
     compression: &Compression,
-) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
     let path = "object_index/object_ids";
     let mut attributes = ArrayAttributes::default();
     zvf_store::state_ids(&mut attributes, ids);

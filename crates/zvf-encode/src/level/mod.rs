@@ -1,6 +1,6 @@
 //! One level: cells of chunks, the objects that hold them, manifests, and a whole level from batches.
 //!
-//! [`Encoder`] makes the cells of a chunk from its records; [`Cells`] maps them to objects: one each, in shards,
+//! [`ChunkEncoder`] makes the cells of a chunk from its records; [`LevelCells`] maps them to objects: one each, in shards,
 //! or the groups of 0.8.1. [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of it for the content of a
 //! [`Router`](crate::batches::Router) holds; [`LevelWriter`] are its steps, for a level of several programs.
 
@@ -15,15 +15,15 @@ pub mod part_texts;
 pub(crate) mod progress;
 pub(crate) mod shard;
 
-pub use cell::{Encoded, Encoder, bin_of, fragment_index};
+pub use cell::{ChunkEncoder, EncodedChunk, bin_of, fragment_index};
 pub use finish::{
     LevelDocuments, LevelInput, LevelWriter, RowsWritten, Summary, Trace, by_chunk, dictionaries,
     write_arrays,
 };
 pub use manifests::{EncodedManifests, ManifestArray, ManifestLayout};
-pub use objects::{Tables, check_chain, checked_groups, index_doc, index_of_rows};
-pub use progress::{Progress, Step, Steps, Watch};
+pub use objects::{PushedObjectTables, check_chain, checked_groups, index_doc, index_of_rows};
+pub use progress::{Progress, Step, StepProgress, Watch};
 pub use shard::{
-    Cells, Container, EncodedCells, ShardTexts, is_written, object_key, stored_as,
+    CellContainer, EncodedCells, LevelCells, ShardTexts, is_written, object_key, stored_as,
     stored_link_shards,
 };

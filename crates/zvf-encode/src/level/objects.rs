@@ -11,14 +11,14 @@ use crate::documents::array;
 use crate::documents::build::Docs;
 use crate::error::OrBug;
 use crate::level::manifests::ManifestArray;
-use crate::level::owners::Owners;
-use crate::level::progress::Steps;
+use crate::level::owners::OwnerCollector;
+use crate::level::progress::StepProgress;
 use crate::links::LinkPlacer;
-use crate::records::sorter::{Placed, Sorted};
+use crate::records::sorter::{PlacedRows, Sorted};
 use crate::spec::names::check_name;
 use crate::spec::store::StoreSpec;
 use crate::spec::target_version::{ID_IS_ROW, IdsIn};
-use crate::tables::column::{Held, TableOf, column, described, plain_column};
+use crate::tables::column::{HeldColumn, TableOf, column, described, plain_column};
 use crate::target::Below;
 use crate::values::column::Values;
 use zvf_format::int::{index, signed, wide};
@@ -28,19 +28,19 @@ const TELL: u64 = 4096;
 
 /// The rows of object tables that were pushed, one an object.
 #[derive(Debug)]
-pub struct Tables {
+pub struct PushedObjectTables {
     ids: Vec<i64>,
     seen: HashSet<i64>,
-    columns: Vec<Held>,
+    columns: Vec<HeldColumn>,
     /// The ids of objects that are known by their numbers; empty where ids are what they are known by.
     named: Vec<i64>,
 }
 
-impl Tables {
+impl PushedObjectTables {
     /// No rows, with the object attributes of the specification.
     pub fn new(spec: &StoreSpec) -> Self {
         let columns = spec.object_attributes.iter();
-        let columns = columns.map(|one| Held::new(one.values));
+        let columns = columns.map(|one| HeldColumn::new(one.values));
         Self {
             ids: Vec::new(),
             seen: HashSet::new(),
@@ -118,7 +118,7 @@ impl Tables {
                 ));
             }
             one.check_values("object attribute", values)?;
-            let mut held = Held::new(one.values);
+            let mut held = HeldColumn::new(one.values);
             if !held.push(values) {
                 let (found, expected) = (values.type_name(), one.values.name());
                 return Err(WriteError::input(what(), found, expected));
@@ -196,7 +196,7 @@ pub fn checked_groups(
 
 /// The written objects.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenObjects {
     /// Documents of arrays.
     pub(crate) arrays: Docs,
     /// Ids of objects, ascending.
@@ -213,7 +213,7 @@ pub(crate) struct ManifestSinks<'s> {
     /// Takes the links between runs.
     pub(crate) placer: &'s mut LinkPlacer,
     /// Collects the owners of fragments, if the column is written.
-    pub(crate) owners: Option<&'s mut Owners>,
+    pub(crate) owners: Option<&'s mut OwnerCollector>,
     /// Takes manifests and ids.
     pub(crate) target: &'s Below<'s>,
     /// Whether manifests are put in shards.
@@ -224,15 +224,15 @@ pub(crate) struct ManifestSinks<'s> {
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
-    mut sorted: Sorted<Placed>,
-    mut steps: Steps<'_>,
-    tables: &Tables,
+    mut sorted: Sorted<PlacedRows>,
+    mut steps: StepProgress<'_>,
+    tables: &PushedObjectTables,
     mut sinks: ManifestSinks<'_>,
-) -> Result<Written, WriteError> {
+) -> Result<WrittenObjects, WriteError> {
     let mut declared = tables.ids.clone();
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
-    let mut written = Written::default();
+    let mut written = WrittenObjects::default();
     let form = spec.target.rules().ids;
     let sharded = sinks.sharded && form == IdsIn::Table;
     let mut array = ManifestArray::new(&spec.settled_compression(), sharded, sinks.target);
@@ -302,7 +302,7 @@ pub(crate) fn write_manifests(
 ///
 /// # Errors
 /// Misuse: another object is in between, or a line has another number of vertices.
-pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
+pub fn check_chain(kind: Kind, id: i64, parts: &[PlacedRows]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
@@ -349,7 +349,7 @@ pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
 /// Writes the object attributes, rows in the order of the index.
 pub(crate) fn write_attributes(
     spec: &StoreSpec,
-    tables: &Tables,
+    tables: &PushedObjectTables,
     ids: &[i64],
     target: &Below<'_>,
 ) -> Result<Docs, WriteError> {

@@ -10,7 +10,7 @@ use zvf_store::owners::{NOBODY, OWNER_COLUMN, SEVERAL, state_owners_of};
 use crate::documents::nodes::Nodes;
 use crate::error::{OrBug, internal};
 use crate::level::fragment_values;
-use crate::level::shard::{Cells, Container};
+use crate::level::shard::{CellContainer, LevelCells};
 use crate::records::sorter::{Sorted, Sorter};
 use crate::spec::store::AttributeSpec;
 use crate::target::{Below, Payloads};
@@ -36,7 +36,7 @@ struct Owned {
 
 /// Collects the objects of fragments in bounded memory, and writes the column.
 #[derive(Debug)]
-pub struct Owners {
+pub struct OwnerCollector {
     sorter: Sorter<Owned>,
     /// Whether every id differs from [`NOBODY`] and [`SEVERAL`].
     distinct: bool,
@@ -64,8 +64,8 @@ pub fn is_distinct(id: i64) -> bool {
 /// Where the cells of the column are stored, given where those of vertices are: if cells are objects of their own or in shards
 /// of an array, in shards of up to 128 cells that follow each other in the order of chunks.
 #[must_use]
-pub fn cells_of(cells: &Cells) -> Cells {
-    if cells.container == Container::Blobs {
+pub fn cells_of(cells: &LevelCells) -> LevelCells {
+    if cells.container == CellContainer::Blobs {
         return cells.clone();
     }
     let mut shards = vec![1; cells.grid.shape.len()];
@@ -101,7 +101,7 @@ pub fn enter(owners: &mut Vec<i64>, fragment: u32, object: i64) {
     }
 }
 
-impl Owners {
+impl OwnerCollector {
     /// Nothing yet. Takes about `budget` bytes.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Owners {
     pub fn write(
         self,
         chunks: &[&[i64]],
-        cells: &Cells,
+        cells: &LevelCells,
         index_document: &str,
         target: &Below<'_>,
     ) -> Result<Nodes, WriteError> {
@@ -192,7 +192,7 @@ mod tests {
             origin: vec![0; shape.len()],
             shape: shape.to_vec(),
         };
-        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
+        let cells = LevelCells::new(grid, None, Compression::None, CellContainer::Grid);
         cells_of(&cells).shards.unwrap()
     }
 

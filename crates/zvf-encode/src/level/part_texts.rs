@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::batches::categories::{Dictionary, Recoded};
 use crate::error::OrBug;
-use crate::level::shard::Cells;
+use crate::level::shard::LevelCells;
 use crate::spec::store::{AttributeType, StoreSpec};
-use crate::target::{Below, Object, Payloads, Target};
+use crate::target::{Below, ObjectPut, Payloads, Target};
 use crate::transaction::record_log::{from_bytes, to_bytes};
 use crate::values::column::packed;
 use crate::values::text_list::{TextList, Union};
@@ -25,7 +25,7 @@ pub const CODES: &str = "codes";
 
 /// The texts of one attribute of a part.
 #[derive(Debug, Serialize, Deserialize)]
-struct Texts<T> {
+struct AttributeTexts<T> {
     texts: T,
     missing: bool,
 }
@@ -41,9 +41,9 @@ struct Coded<'c> {
 
 /// The texts of a part, by attribute; `None` of numbers.
 pub fn of_part(dictionaries: &[Option<Dictionary>]) -> Result<Vec<u8>, WriteError> {
-    let mut all: Vec<Option<Texts<&TextList>>> = Vec::new();
+    let mut all: Vec<Option<AttributeTexts<&TextList>>> = Vec::new();
     for one in dictionaries {
-        all.push(one.as_ref().map(|one| Texts {
+        all.push(one.as_ref().map(|one| AttributeTexts {
             texts: &*one.texts,
             missing: one.missing,
         }));
@@ -51,9 +51,9 @@ pub fn of_part(dictionaries: &[Option<Dictionary>]) -> Result<Vec<u8>, WriteErro
     to_bytes(&all)
 }
 
-fn read(target: &Target, key: &str) -> Result<Vec<Option<Texts<TextList>>>, WriteError> {
+fn read(target: &Target, key: &str) -> Result<Vec<Option<AttributeTexts<TextList>>>, WriteError> {
     let bytes = target.read(key)?;
-    let texts = bytes.and_then(|bytes| from_bytes::<Vec<Option<Texts<TextList>>>>(&bytes));
+    let texts = bytes.and_then(|bytes| from_bytes::<Vec<Option<AttributeTexts<TextList>>>>(&bytes));
     texts
         .filter(|all| all.iter().flatten().all(|one| one.texts.is_sorted()))
         .ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
@@ -98,7 +98,11 @@ pub fn joined(
 }
 
 /// The objects with the codes of chunks, at the keys of the final cells.
-pub fn objects(cells: &Cells, path: &str, column: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
+pub fn objects(
+    cells: &LevelCells,
+    path: &str,
+    column: Payloads<'_>,
+) -> Result<Vec<ObjectPut>, WriteError> {
     let mut together: BTreeMap<String, Vec<Coded<'_>>> = BTreeMap::new();
     for (chunk, payload) in column {
         let (codes, rest) = payload.as_chunks();
@@ -130,7 +134,7 @@ pub fn objects(cells: &Cells, path: &str, column: Payloads<'_>) -> Result<Vec<Ob
 pub fn write(
     spec: &StoreSpec,
     below: &Below<'_>,
-    (target, cells, threads): (&Target, &Cells, usize),
+    (target, cells, threads): (&Target, &LevelCells, usize),
     dictionaries: &[Option<Dictionary>],
     (texts, keys): (&str, Vec<String>),
 ) -> Result<(), WriteError> {

@@ -39,8 +39,8 @@ impl fmt::Debug for Watch {
 
 impl Watch {
     /// Begins a step of `total`.
-    pub fn step(&self, step: Step, total: u64) -> Steps<'_> {
-        let steps = Steps {
+    pub fn step(&self, step: Step, total: u64) -> StepProgress<'_> {
+        let steps = StepProgress {
             watch: self,
             step,
             done: 0,
@@ -53,14 +53,14 @@ impl Watch {
 
 /// A step under way.
 #[derive(Debug)]
-pub struct Steps<'w> {
+pub struct StepProgress<'w> {
     watch: &'w Watch,
     step: Step,
     done: u64,
     total: u64,
 }
 
-impl Steps<'_> {
+impl StepProgress<'_> {
     /// So much more is done.
     pub(crate) fn add(&mut self, done: u64) {
         self.done += done;

@@ -17,12 +17,12 @@ use crate::WriteError;
 use crate::documents::array::{INDEX, vlen_codecs};
 use crate::error::{OrBug, internal, to_index};
 use crate::level::blobs;
-use crate::target::{Object, Payloads};
+use crate::target::{ObjectPut, Payloads};
 use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
-type Inner = (u128, usize, Vec<u8>);
+type ShardCell = (u128, usize, Vec<u8>);
 
 /// The cells of one stored object as they are encoded, by their place in it.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct EncodedCells {
 
 /// The container of the cells of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Container {
+pub enum CellContainer {
     /// One array with an element a cell.
     Grid,
     /// A group with an array a cell.
@@ -42,21 +42,21 @@ pub enum Container {
 
 /// Where the cells of all arrays of a level are stored: they share one grid (trap T6).
 #[derive(Debug, Clone)]
-pub struct Cells {
-    /// The grid of chunks; not used by [`Container::Blobs`].
+pub struct LevelCells {
+    /// The grid of chunks; not used by [`CellContainer::Blobs`].
     pub grid: Grid,
     /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
     pub shards: Option<Vec<u64>>,
     /// How cells are compressed; [`Compression::Auto`]: as is [chosen](Self::choose) for each array.
     pub compression: Compression,
     /// The container of the cells.
-    pub container: Container,
+    pub container: CellContainer,
     /// Bytes of an item.
     items: usize,
-    chosen: Chosen,
-    /// The shard shapes of arrays of links, by path, shared by clones like [`Chosen`]. `None`: links have the shards of the level.
+    chosen: ChosenCompressions,
+    /// The shard shapes of arrays of links, by path, shared by clones like [`ChosenCompressions`]. `None`: links have the shards of the level.
     link_shards: Option<LinkShards>,
-    listed: Listed,
+    listed: ShardLengthLists,
 }
 
 /// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole, by the request for its index.
@@ -65,11 +65,11 @@ const LISTED: usize = 64 << 10;
 /// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
 pub type ShardTexts = BTreeMap<String, BTreeMap<Vec<u64>, String>>;
 
-/// The lengths of the shards that were encoded; shared as [`Chosen`].
+/// The lengths of the shards that were encoded; shared as [`ChosenCompressions`].
 #[derive(Debug, Clone, Default)]
-struct Listed(Arc<Mutex<ShardTexts>>);
+struct ShardLengthLists(Arc<Mutex<ShardTexts>>);
 
-impl Listed {
+impl ShardLengthLists {
     fn add(&self, path: &str, index: &[u64], lengths: String) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shards = listed.entry(path.to_owned()).or_default();
@@ -91,9 +91,9 @@ type LinkShards = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
 
 /// The compressions that were chosen for arrays, by path; shared by all clones of the cells of a level.
 #[derive(Debug, Clone, Default)]
-struct Chosen(Arc<Mutex<BTreeMap<String, Compression>>>);
+struct ChosenCompressions(Arc<Mutex<BTreeMap<String, Compression>>>);
 
-impl Chosen {
+impl ChosenCompressions {
     fn get(&self, path: &str) -> Option<Compression> {
         let chosen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chosen.get(path).cloned()
@@ -105,13 +105,13 @@ impl Chosen {
     }
 }
 
-impl Cells {
+impl LevelCells {
     /// Cells of a level of which no compression is chosen yet.
     pub fn new(
         grid: Grid,
         shards: Option<Vec<u64>>,
         compression: Compression,
-        container: Container,
+        container: CellContainer,
     ) -> Self {
         Self {
             grid,
@@ -119,16 +119,16 @@ impl Cells {
             compression,
             container,
             items: INDEX,
-            chosen: Chosen::default(),
+            chosen: ChosenCompressions::default(),
             link_shards: None,
-            listed: Listed::default(),
+            listed: ShardLengthLists::default(),
         }
     }
 
     /// The same cells; arrays of links have shards of their own, which are chosen when they are made, if the level has shards.
     #[must_use]
     pub fn with_link_shards(self, chosen: bool) -> Self {
-        let chosen = chosen && self.shards.is_some() && self.container == Container::Grid;
+        let chosen = chosen && self.shards.is_some() && self.container == CellContainer::Grid;
         Self {
             link_shards: chosen.then(Arc::default),
             ..self
@@ -215,7 +215,7 @@ impl Cells {
     /// The same codecs, with an array for every cell.
     pub(crate) fn loose(&self) -> Self {
         Self {
-            container: Container::Blobs,
+            container: CellContainer::Blobs,
             shards: None,
             ..self.clone()
         }
@@ -226,7 +226,7 @@ impl Cells {
     /// # Errors
     /// Misuse: a chunk outside of the grid.
     pub fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
-        if self.container == Container::Blobs {
+        if self.container == CellContainer::Blobs {
             return Ok(blobs::index(chunk));
         }
         let Some(mut index) = self.grid.index(chunk) else {
@@ -255,8 +255,8 @@ impl Cells {
     ///
     /// # Errors
     /// Misuse: a chunk outside of the grid. Limit: a payload of more than 4 GiB. Bug: two payloads of one chunk.
-    pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
-        if self.container == Container::Blobs {
+    pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<ObjectPut>, WriteError> {
+        if self.container == CellContainer::Blobs {
             return blobs::objects(path, cells, &self.compression);
         }
         self.objects_with(path, cells, &[])
@@ -265,22 +265,22 @@ impl Cells {
     /// As [`objects`](Self::objects), with cells that are [encoded](Self::encoded) as this array's are.
     ///
     /// # Errors
-    /// As [`objects`](Self::objects). Bug: cells of [`Container::Blobs`].
+    /// As [`objects`](Self::objects). Bug: cells of [`CellContainer::Blobs`].
     pub fn objects_with(
         &self,
         path: &str,
         cells: Payloads<'_>,
         encoded: &[(&[i64], &[u8])],
-    ) -> Result<Vec<Object>, WriteError> {
+    ) -> Result<Vec<ObjectPut>, WriteError> {
         internal!(
-            self.container == Container::Grid,
+            self.container == CellContainer::Grid,
             "cells of {path} without a grid"
         );
         self.choose(path, &cells)?;
         let compression = self.compression_of(path);
         let failed =
             |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
-        let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
+        let mut together: BTreeMap<Vec<u64>, Vec<ShardCell>> = BTreeMap::new();
         let mut add = |chunk: &[i64], bytes: Vec<u8>| -> Result<(), WriteError> {
             let (curve, place) = self.inside(chunk)?;
             let cells = together.entry(self.object_index(chunk)?).or_default();
@@ -306,7 +306,7 @@ impl Cells {
                 }
                 // Without shards an index is one cell's.
                 None => {
-                    let [(_, _, bytes)] = <[Inner; 1]>::try_from(cells).ok().or_bug(
+                    let [(_, _, bytes)] = <[ShardCell; 1]>::try_from(cells).ok().or_bug(
                         format_args!("several cells of one array are at {path}/{index:?}"),
                     )?;
                     Ok((object_key(path, &index), bytes))
@@ -505,7 +505,7 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shards))
 }
 
-/// Whether arrays of links of a stored level, which was opened with them, have [shards of their own](Cells::with_link_shards).
+/// Whether arrays of links of a stored level, which was opened with them, have [shards of their own](LevelCells::with_link_shards).
 ///
 /// # Errors
 /// Malformed: a document of shards that are none.
@@ -543,7 +543,10 @@ pub(crate) fn of_rows(
 }
 
 /// Inner chunks back to back, then the index and its checksum; and the lengths of the inner chunks, if they are listed.
-fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<(Vec<u8>, Option<String>), WriteError> {
+fn shard(
+    shape: &[u64],
+    mut cells: Vec<ShardCell>,
+) -> Result<(Vec<u8>, Option<String>), WriteError> {
     let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
     let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
     let mut index = vec![ShardEntry::ABSENT; count];
@@ -588,7 +591,7 @@ mod tests {
     use serde_json::json;
     use zvf_meta::{Codec, Sharding};
 
-    use super::{Cells, Container, codec, is_written, shard};
+    use super::{CellContainer, LevelCells, codec, is_written, shard};
     use crate::WriteError;
     use zvf_codec::Compression;
 
@@ -631,7 +634,7 @@ mod tests {
             origin: vec![0],
             shape: vec![2],
         };
-        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
+        let cells = LevelCells::new(grid, None, Compression::None, CellContainer::Grid);
         let two = vec![(&[1_i64][..], vec![1]), (&[1][..], vec![2])];
         assert!(matches!(
             cells.objects("vertices", two),
@@ -645,11 +648,11 @@ mod tests {
             origin: vec![-1, 0, 0],
             shape: vec![3, 3, 3],
         };
-        let cells = Cells::new(
+        let cells = LevelCells::new(
             grid,
             Some(vec![2, 2, 2]),
             Compression::None,
-            Container::Grid,
+            CellContainer::Grid,
         );
         let all: Vec<[i64; 3]> = (0..8)
             .map(|i| [(i >> 2) - 1, (i >> 1) & 1, i & 1])
@@ -693,7 +696,7 @@ mod tests {
             origin: vec![-2],
             shape: vec![5],
         };
-        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
+        let cells = LevelCells::new(grid, None, Compression::None, CellContainer::Grid);
         let objects = cells
             .objects("a", vec![(&[-1], vec![7]), (&[0], Vec::new())])
             .unwrap();

@@ -6,16 +6,16 @@ use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
 use super::groups::ChunkFragments;
-use super::policy::{ArrayKey, Family, LinkColumn};
+use super::policy::{ArrayKey, FamilySpec, LinkColumn};
 use crate::documents::array::INDEX;
 use crate::error::{OrBug, to_index};
 use crate::level::blobs;
 use crate::level::cell::fragment_index;
-use crate::level::shard::Cells;
+use crate::level::shard::LevelCells;
 use crate::parallel::{Turn, pack};
 use crate::records::record::{records, take_flagged, take_link};
 use crate::spec::shard_shape;
-use crate::target::{Below, Object, Payloads};
+use crate::target::{Below, ObjectPut, Payloads};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
@@ -24,9 +24,9 @@ pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
 
 /// Where cells are written.
 #[derive(Debug, Clone, Copy)]
-pub struct Sink<'s> {
+pub struct LinkCellSink<'s> {
     /// Where the cells of the level are stored.
-    pub cells: &'s Cells,
+    pub cells: &'s LevelCells,
     /// The place of the level.
     pub target: &'s Below<'s>,
     /// Threads that encode cells.
@@ -35,7 +35,7 @@ pub struct Sink<'s> {
 
 /// The payloads of a cell.
 #[derive(Debug)]
-pub struct Cell {
+pub struct EncodedLinkCell {
     /// The key of its bucket.
     pub key: ChunkCoord,
     /// Links in the cell, copies counted.
@@ -50,7 +50,7 @@ pub struct Cell {
 
 /// Facts about a written cell.
 #[derive(Debug)]
-pub struct StoredCell {
+pub struct WrittenLinkCell {
     /// The key of its bucket.
     pub key: ChunkCoord,
     /// Links in the cell, copies counted.
@@ -61,8 +61,8 @@ pub struct StoredCell {
     pub grouped: bool,
 }
 
-impl StoredCell {
-    pub(super) fn of(cell: &Cell) -> Self {
+impl WrittenLinkCell {
+    pub(super) fn of(cell: &EncodedLinkCell) -> Self {
         Self {
             key: cell.key.clone(),
             records: cell.records,
@@ -72,7 +72,7 @@ impl StoredCell {
     }
 }
 
-impl Family {
+impl FamilySpec {
     /// Bytes of a record.
     pub(super) fn record_size(&self) -> usize {
         self.policy.width * 5 + self.columns.iter().map(|one| one.size + 1).sum::<usize>()
@@ -89,7 +89,7 @@ impl Family {
         bytes: &[u8],
         fragments: Option<&ChunkFragments>,
         missing: Missing<'_>,
-    ) -> Result<Cell, WriteError> {
+    ) -> Result<EncodedLinkCell, WriteError> {
         let (array, chunk) = self.array(&key)?;
         let width = self.policy.width;
         let size = self.record_size();
@@ -120,7 +120,7 @@ impl Family {
             }
         }
         let columns = self.columns.iter().zip(columns);
-        Ok(Cell {
+        Ok(EncodedLinkCell {
             records: wide(builder.len()),
             rows: builder.finish(),
             groups: ends.map(|ends| ends.groups(&of_fragments)).transpose()?,
@@ -137,7 +137,7 @@ impl Family {
     /// Takes the payloads out of cells: by the path of the array, the chunks and bytes.
     pub fn payloads<'c>(
         &self,
-        cells: &'c mut [Cell],
+        cells: &'c mut [EncodedLinkCell],
     ) -> Result<BTreeMap<String, (ArrayKey<'c>, Payloads<'c>)>, WriteError> {
         let mut arrays: BTreeMap<String, (ArrayKey<'c>, Payloads<'c>)> = BTreeMap::new();
         for cell in cells {
@@ -165,14 +165,14 @@ impl Family {
         Ok(arrays)
     }
 
-    /// Chooses the shard shapes of the arrays of these cells, if links have [shards of their own](Cells::with_link_shards). A cell is given by the
+    /// Chooses the shard shapes of the arrays of these cells, if links have [shards of their own](LevelCells::with_link_shards). A cell is given by the
     /// key of its bucket and its bytes. The arrays of values and groups of links get the same shape.
     ///
     /// # Errors
     /// Bug: a key that is none of the family.
     pub fn choose_shards<'k>(
         &self,
-        cells: &Cells,
+        cells: &LevelCells,
         items: impl Iterator<Item = (&'k [i64], u64)>,
     ) -> Result<(), WriteError> {
         if !cells.has_link_shards() {
@@ -195,7 +195,7 @@ impl Family {
     }
 
     /// Where the cells of an array are stored, beside the other cells of the level.
-    pub(super) fn cells_of(&self, array: ArrayKey<'_>, cells: &Cells) -> Cells {
+    pub(super) fn cells_of(&self, array: ArrayKey<'_>, cells: &LevelCells) -> LevelCells {
         match array {
             // The index of a shard would have an entry for every combination of chunks (0.8 §3.4).
             ArrayKey::Across => cells.loose(),
@@ -208,10 +208,10 @@ impl Family {
     pub fn write<T: Send>(
         &self,
         items: impl Iterator<Item = (ChunkCoord, u64, T)>,
-        encode: impl Fn(ChunkCoord, T) -> Result<Cell, WriteError> + Sync,
-        sink: Sink<'_>,
+        encode: impl Fn(ChunkCoord, T) -> Result<EncodedLinkCell, WriteError> + Sync,
+        sink: LinkCellSink<'_>,
         mut step: impl FnMut(u64),
-    ) -> Result<Vec<StoredCell>, WriteError> {
+    ) -> Result<Vec<WrittenLinkCell>, WriteError> {
         let items: Vec<(ChunkCoord, u64, T)> = items.collect();
         self.choose_shards(
             sink.cells,
@@ -230,9 +230,9 @@ impl Family {
         }
         let work = |job: Vec<(ChunkCoord, T)>, turn: Turn<'_>| {
             let cells = job.into_iter().map(|(key, item)| encode(key, item));
-            let mut cells = cells.collect::<Result<Vec<Cell>, _>>()?;
-            let stored = cells.iter().map(StoredCell::of).collect();
-            let mut objects: Vec<Object> = Vec::new();
+            let mut cells = cells.collect::<Result<Vec<EncodedLinkCell>, _>>()?;
+            let stored = cells.iter().map(WrittenLinkCell::of).collect();
+            let mut objects: Vec<ObjectPut> = Vec::new();
             let arrays = self.payloads(&mut cells)?;
             turn.take(|| {
                 let mut arrays = arrays.iter();
@@ -249,7 +249,7 @@ impl Family {
             Ok(stored)
         };
         let mut stored = Vec::new();
-        let take = |mut some: Vec<StoredCell>| {
+        let take = |mut some: Vec<WrittenLinkCell>| {
             step(some.iter().map(|cell| cell.records).sum());
             stored.append(&mut some);
             Ok(())

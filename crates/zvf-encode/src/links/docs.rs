@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use zvf_meta::{ArrayAttributes, JsonObject, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::ChunkCoord;
 
-use super::cell::StoredCell;
+use super::cell::WrittenLinkCell;
 use super::groups::Grouped;
-use super::policy::{ArrayKey, Family, LinkColumn};
+use super::policy::{ArrayKey, FamilySpec, LinkColumn};
 use crate::documents::nodes::Nodes;
 use crate::error::OrBug;
-use crate::level::shard::Cells;
+use crate::level::shard::LevelCells;
 use crate::spec::target_version::LinksBy;
 use crate::{WriteError, documents};
 
 /// A family of links with written cells: the input of its documents.
 #[derive(Debug)]
-pub struct Stored {
+pub struct WrittenFamily {
     /// The family.
-    pub family: Family,
+    pub family: FamilySpec,
     /// Its cells, those with links.
-    pub cells: Vec<StoredCell>,
+    pub cells: Vec<WrittenLinkCell>,
     /// Links, each counted once.
     pub links: u64,
     /// Stored links, copies counted.
@@ -31,9 +31,9 @@ pub struct Stored {
 }
 
 /// The cells of one array, with their keys.
-type Present<'s> = Vec<(&'s [i64], &'s StoredCell)>;
+type Present<'s> = Vec<(&'s [i64], &'s WrittenLinkCell)>;
 
-impl Stored {
+impl WrittenFamily {
     /// Whether the groups of links inside chunks follow the fragments of every chunk: what `fragment_link_groups` of a level
     /// claims.
     pub fn follows_fragments(&self) -> bool {
@@ -42,7 +42,7 @@ impl Stored {
     }
 
     /// The documents of arrays and groups; empty if there are no links to describe.
-    pub fn nodes(&self, cells: &Cells) -> Result<Nodes, WriteError> {
+    pub fn nodes(&self, cells: &LevelCells) -> Result<Nodes, WriteError> {
         let policy = &self.family.policy;
         let mut nodes = Nodes::default();
         let zeros = vec![0; policy.width * policy.rank];
@@ -92,7 +92,7 @@ impl Stored {
         &self,
         array: ArrayKey<'_>,
         present: &Present<'_>,
-        cells: &Cells,
+        cells: &LevelCells,
         counts: (u64, u64),
         nodes: &mut Nodes,
     ) -> Result<(), WriteError> {
@@ -131,7 +131,7 @@ impl Stored {
             match array {
                 ArrayKey::Offsets(_) if !one.complete => {
                     // A loss in the source is still reported as a warning.
-                    let lacks = |cell: &StoredCell| cell.valued.get(at) == Some(&false);
+                    let lacks = |cell: &WrittenLinkCell| cell.valued.get(at) == Some(&false);
                     attributes.links_without_values = self.cells.iter().any(lacks).then_some(true);
                 }
                 ArrayKey::Across => {
@@ -164,12 +164,12 @@ impl Stored {
 }
 
 /// Whether an attribute has values in a cell.
-fn is_valued(cell: &StoredCell, at: usize) -> Result<bool, WriteError> {
+fn is_valued(cell: &WrittenLinkCell, at: usize) -> Result<bool, WriteError> {
     let valued = cell.valued.get(at).copied();
     valued.or_bug("a cell without this attribute")
 }
 
-impl Family {
+impl FamilySpec {
     fn offset_lists(&self, array: ArrayKey<'_>) -> Option<Vec<Vec<i64>>> {
         let ArrayKey::Offsets(offsets) = array else {
             return None;

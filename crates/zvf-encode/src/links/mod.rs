@@ -6,8 +6,8 @@
 //! | 0.8.1 (0.8 §8.4) | `links/<delta>`: all ends in one chunk | that chunk |
 //! | 0.8.1 (0.8 §9) | `cross_chunk_links/<delta>`: ends in several chunks | the chunks of all ends |
 //!
-//! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`Family`] states;
-//! [`Stored`] makes the documents. Values of links are stored beside them, in `link_attributes/<name>/…` and
+//! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`FamilySpec`] states;
+//! [`WrittenFamily`] makes the documents. Values of links are stored beside them, in `link_attributes/<name>/…` and
 //! `cross_chunk_link_attributes/<name>/…`.
 
 mod cell;
@@ -17,11 +17,11 @@ mod place;
 mod policy;
 mod queue;
 
-pub use cell::{Cell, Missing, Sink, StoredCell};
-pub use docs::Stored;
+pub use cell::{EncodedLinkCell, LinkCellSink, Missing, WrittenLinkCell};
+pub use docs::WrittenFamily;
 pub use groups::{ChunkFragments, FragmentRows, Grouped};
-pub use place::{End, LinkPlacer};
-pub use policy::{ArrayKey, Family, LinkColumn, Policy};
+pub use place::{LinkEnd, LinkPlacer};
+pub use policy::{ArrayKey, FamilySpec, LinkColumn, Policy};
 pub(crate) use queue::CUT;
 pub use queue::{queued_size, split};
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use zvf_format::links::{Endpoint, anchor, duplicate_order};
 use zvf_store::ChunkCoord;
 
-use super::cell::{Cell, Missing, Sink, StoredCell};
-use super::docs::Stored;
+use super::cell::{EncodedLinkCell, LinkCellSink, Missing, WrittenLinkCell};
+use super::docs::WrittenFamily;
 use super::groups::{ChunkFragments, Grouped};
-use super::policy::Family;
+use super::policy::FamilySpec;
 use crate::WriteError;
 use crate::error::{OrBug, internal};
 use crate::records::bucket::{Bucket, Buckets};
@@ -19,13 +19,13 @@ use crate::spec::target_version::LinksBy;
 use zvf_format::int::index;
 
 /// An end of a link: its chunk, and its row in the chunk.
-pub type End<'c> = (&'c [i64], u32);
+pub type LinkEnd<'c> = (&'c [i64], u32);
 
 /// Collects links: each is placed by the policy of its family, and goes to the bucket of its cell.
 #[derive(Debug)]
 pub struct LinkPlacer {
-    family: Family,
-    /// By chunk and offsets, or by chunks; see [`Family::array`].
+    family: FamilySpec,
+    /// By chunk and offsets, or by chunks; see [`FamilySpec::array`].
     buckets: Buckets<ChunkCoord>,
     /// The key of the link at hand.
     key: Vec<i64>,
@@ -36,7 +36,7 @@ pub struct LinkPlacer {
 
 impl LinkPlacer {
     /// Collects links of a family. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
-    pub fn new(family: Family, budget: usize, folder: &Path) -> Self {
+    pub fn new(family: FamilySpec, budget: usize, folder: &Path) -> Self {
         Self {
             family,
             buckets: Buckets::new(budget, folder),
@@ -47,7 +47,7 @@ impl LinkPlacer {
     }
 
     /// The family.
-    pub fn family(&self) -> &Family {
+    pub fn family(&self) -> &FamilySpec {
         &self.family
     }
 
@@ -70,7 +70,7 @@ impl LinkPlacer {
             let chunk = chunks.get(index(slot)).copied();
             Ok((chunk.or_bug("a link to no chunk")?, row))
         };
-        let ends: Vec<End<'_>> = ends.iter().map(end).collect::<Result<_, WriteError>>()?;
+        let ends: Vec<LinkEnd<'_>> = ends.iter().map(end).collect::<Result<_, WriteError>>()?;
         let columns = self.family.columns.iter();
         let columns = columns.map(|one| take(&mut values, one.size).map(Some));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -86,14 +86,18 @@ impl LinkPlacer {
     ///
     /// # Errors
     /// Misuse: chunks too far apart. Bug: ends or values that do not match the family. I/O of the spill file.
-    pub fn push(&mut self, ends: &[End<'_>], values: &[Option<&[u8]>]) -> Result<(), WriteError> {
+    pub fn push(
+        &mut self,
+        ends: &[LinkEnd<'_>],
+        values: &[Option<&[u8]>],
+    ) -> Result<(), WriteError> {
         let policy = &self.family.policy;
         let same = ends.windows(2).all(|pair| match pair {
             [(a, _), (b, _)] => a == b,
             _ => true,
         });
         let inside = same && (policy.delta == 0 || policy.width == 2);
-        let mut placed: Vec<(u8, End<'_>)> = (0..=u8::MAX).zip(ends.iter().copied()).collect();
+        let mut placed: Vec<(u8, LinkEnd<'_>)> = (0..=u8::MAX).zip(ends.iter().copied()).collect();
         self.links += 1;
         if self.family.copies() && !inside {
             let mut order: Vec<u8> = Vec::new();
@@ -124,7 +128,7 @@ impl LinkPlacer {
     /// Appends a record to its bucket: the placement, the rows, and the values with a flag each.
     fn put(
         &mut self,
-        placed: &[(u8, End<'_>)],
+        placed: &[(u8, LinkEnd<'_>)],
         inside: bool,
         values: &[Option<&[u8]>],
     ) -> Result<(), WriteError> {
@@ -159,11 +163,11 @@ impl LinkPlacer {
     /// them. `step` is called with the number of records of some cells.
     pub fn write(
         self,
-        sink: Sink<'_>,
+        sink: LinkCellSink<'_>,
         fragments: Option<&ChunkFragments>,
         missing: Missing<'_>,
         step: impl FnMut(u64),
-    ) -> Result<Stored, WriteError> {
+    ) -> Result<WrittenFamily, WriteError> {
         let (mut stored, mut buckets, file) = self.finish();
         if let Some(fragments) = fragments {
             stored.add_empty(&mut buckets, fragments)?;
@@ -183,7 +187,7 @@ impl LinkPlacer {
     pub fn encode(
         self,
         fragments: Option<&ChunkFragments>,
-    ) -> Result<(Vec<Cell>, Stored), WriteError> {
+    ) -> Result<(Vec<EncodedLinkCell>, WrittenFamily), WriteError> {
         let (mut stored, mut buckets, file) = self.finish();
         if let Some(fragments) = fragments {
             stored.add_empty(&mut buckets, fragments)?;
@@ -194,15 +198,15 @@ impl LinkPlacer {
             let family = &stored.family;
             cells.push(family.cell(key, &bytes, fragments, &|_, _, _| {})?);
         }
-        let all = cells.iter().map(StoredCell::of).collect();
+        let all = cells.iter().map(WrittenLinkCell::of).collect();
         stored.take(all, fragments.is_some())?;
         Ok((cells, stored))
     }
 
     /// The family, with no cells stored yet, and the records of its cells.
-    pub(super) fn finish(self) -> (Stored, Vec<(ChunkCoord, Bucket)>, SpillFile) {
+    pub(super) fn finish(self) -> (WrittenFamily, Vec<(ChunkCoord, Bucket)>, SpillFile) {
         let (buckets, file) = self.buckets.finish();
-        let stored = Stored {
+        let stored = WrittenFamily {
             family: self.family,
             cells: Vec::new(),
             links: self.links,
@@ -213,7 +217,7 @@ impl LinkPlacer {
     }
 }
 
-impl Stored {
+impl WrittenFamily {
     /// Adds a bucket without records for each chunk with fragments and no links inside of it: groups have a cell wherever
     /// there are fragments.
     fn add_empty(
@@ -244,7 +248,7 @@ impl Stored {
     }
 
     /// Takes the cells, those without links for their groups alone. `grouped`: groups were to follow fragments.
-    fn take(&mut self, cells: Vec<StoredCell>, grouped: bool) -> Result<(), WriteError> {
+    fn take(&mut self, cells: Vec<WrittenLinkCell>, grouped: bool) -> Result<(), WriteError> {
         if grouped {
             let mut groups = Grouped {
                 chunks: Vec::new(),
@@ -265,7 +269,7 @@ impl Stored {
     }
 }
 
-impl Family {
+impl FamilySpec {
     /// Makes the key of the bucket of a link, given the chunks of its ends in the order in which they are stored.
     ///
     /// # Errors

@@ -94,12 +94,12 @@ pub enum ArrayKey<'k> {
 
 /// The links of one level that span the same number of levels.
 #[derive(Debug, Clone)]
-pub struct Family {
+pub struct FamilySpec {
     pub(super) policy: Policy,
     pub(super) columns: Vec<LinkColumn>,
 }
 
-impl Family {
+impl FamilySpec {
     /// A family with a policy, in which members that the version leaves no choice about are replaced.
     pub fn new(mut policy: Policy, columns: Vec<LinkColumn>) -> Self {
         let by_chunks = policy.by == LinksBy::Chunks;

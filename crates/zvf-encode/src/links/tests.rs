@@ -6,16 +6,16 @@ use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::OpenOptions;
 
-use super::{ArrayKey, End, Family, LinkColumn, LinkPlacer, Policy, Sink, split};
+use super::{ArrayKey, FamilySpec, LinkCellSink, LinkColumn, LinkEnd, LinkPlacer, Policy, split};
 use crate::WriteError;
-use crate::level::shard::{Cells, Container};
+use crate::level::shard::{CellContainer, LevelCells};
 use crate::spec::shard_shape::of_links;
 use crate::spec::store::StoreSpec;
 use crate::spec::target_version::LinksBy;
 use crate::target::Target;
 use zvf_codec::Compression;
 
-type Ends = [End<'static>];
+type Ends = [LinkEnd<'static>];
 
 const A: &[i64] = &[0, 0, 0];
 const B: &[i64] = &[1, 0, 0];
@@ -41,13 +41,13 @@ fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
         origin: Vec::new(),
         shape: Vec::new(),
     };
-    let cells = Cells::new(grid, None, Compression::None, Container::Blobs);
-    let family = Family::new(policy, Vec::new());
+    let cells = LevelCells::new(grid, None, Compression::None, CellContainer::Blobs);
+    let family = FamilySpec::new(policy, Vec::new());
     let mut placer = LinkPlacer::new(family, 1 << 20, folder.path());
     for ends in links {
         placer.push(ends, &[]).unwrap();
     }
-    let sink = Sink {
+    let sink = LinkCellSink {
         cells: &cells,
         target: &below,
         threads: 1,
@@ -160,7 +160,7 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
         complete: true,
         attributes: ArrayAttributes::default(),
     };
-    let family = Family::new(
+    let family = FamilySpec::new(
         policy(2, false, LinkStore::Canonical),
         vec![column(2), column(1)],
     );
@@ -192,7 +192,7 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
 fn no_link_is_left_out() {
     let spec = StoreSpec::new(Kind::Graph, [10.0; 1]);
     let chunks: [&[i64]; 2] = [&[0], &[1]];
-    let mut placer = LinkPlacer::new(Family::of(&spec), 1 << 20, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(FamilySpec::of(&spec), 1 << 20, &std::env::temp_dir());
     placer.push_rows(&chunks, &[(0, 3), (1, 4)], &[]).unwrap();
     let bug = |found: Result<usize, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
     let mut wrong = |ends: &[(u32, u32)], values: &[u8]| {

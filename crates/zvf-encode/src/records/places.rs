@@ -14,16 +14,16 @@ use zvf_format::int::{halves, wide};
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
 /// it in memory.
 #[derive(Debug)]
-pub struct Places {
+pub struct VertexPlaces {
     table: Vec<u64>,
-    blocks: Option<Blocks>,
+    blocks: Option<PlaceBlocks>,
 }
 
 /// Entries of one block of the file: 512 KiB.
 const BLOCK: usize = 1 << 16;
 
 #[derive(Debug)]
-struct Blocks {
+struct PlaceBlocks {
     /// The input by block, until `seal`.
     incoming: Option<Buckets<u64>>,
     parts: Vec<Option<SpillRange>>,
@@ -32,7 +32,7 @@ struct Blocks {
     keep: usize,
 }
 
-impl Places {
+impl VertexPlaces {
     /// A table of so many vertices.
     pub fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
         let entries = to_index("vertices", count)?;
@@ -42,7 +42,7 @@ impl Places {
                 blocks: None,
             });
         }
-        let blocks = Blocks {
+        let blocks = PlaceBlocks {
             incoming: Some(Buckets::new(budget, folder)),
             parts: vec![None; entries.div_ceil(BLOCK)],
             file: SpillFile::new(folder),
@@ -117,7 +117,7 @@ impl Places {
     }
 }
 
-impl Blocks {
+impl PlaceBlocks {
     fn get(&mut self, at: usize) -> Result<Option<u64>, WriteError> {
         let (block, inside) = (at / BLOCK, at % BLOCK);
         if let Some(found) = self.kept.iter().position(|(number, _)| *number == block) {
@@ -145,14 +145,14 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::VertexPlaces;
     use crate::WriteError;
 
     #[test]
     fn places_are_found_in_memory_and_in_a_file() {
         let count = 300_000;
         for budget in [0, 1 << 30] {
-            let mut places = Places::new(count, budget, &std::env::temp_dir()).unwrap();
+            let mut places = VertexPlaces::new(count, budget, &std::env::temp_dir()).unwrap();
             for chunk in 0..10_u32 {
                 let vertices: Vec<u64> = (0..count - 1)
                     .filter(|v| v % 10 == u64::from(chunk))
@@ -171,13 +171,13 @@ mod tests {
     #[test]
     fn a_vertex_that_there_is_not_has_no_place() {
         let folder = std::env::temp_dir();
-        let mut places = Places::new(3, 1 << 20, &folder).unwrap();
+        let mut places = VertexPlaces::new(3, 1 << 20, &folder).unwrap();
         assert!(matches!(
             places.note(0, &[2, 3]),
             Err(WriteError::Bug { .. })
         ));
         // On their way to a file places are looked up when all of them are noted.
-        let mut places = Places::new(3, 0, &folder).unwrap();
+        let mut places = VertexPlaces::new(3, 0, &folder).unwrap();
         places.note(0, &[2, 1 << 40]).unwrap();
         assert!(matches!(places.seal(), Err(WriteError::Bug { .. })));
     }

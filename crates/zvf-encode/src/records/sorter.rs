@@ -31,7 +31,7 @@ use zvf_format::int::wide;
     Deserialize,
 )]
 #[repr(C)]
-pub struct Placed {
+pub struct PlacedRows {
     /// The object.
     pub object: i64,
     /// Place in the object: number of the first vertex where objects are chains, else number of the chunk.
@@ -47,9 +47,9 @@ pub struct Placed {
 }
 
 /// A record that a [`Sorter`] sorts: of fixed size, ordered by its members.
-pub trait Record: Copy + Ord + FromBytes + IntoBytes + Immutable {}
+pub trait SortRecord: Copy + Ord + FromBytes + IntoBytes + Immutable {}
 
-impl<T: Copy + Ord + FromBytes + IntoBytes + Immutable> Record for T {}
+impl<T: Copy + Ord + FromBytes + IntoBytes + Immutable> SortRecord for T {}
 
 /// Sorts any number of records in bounded memory: sorted runs go to a file and are merged.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Sorter<T> {
     file: SpillFile,
 }
 
-impl<T: Record> Sorter<T> {
+impl<T: SortRecord> Sorter<T> {
     /// Nothing to sort yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
@@ -100,12 +100,12 @@ impl<T: Record> Sorter<T> {
         self.held.sort_unstable();
         // Every run that was spilled has the same share of the memory.
         let block = (self.most / self.runs.len().max(1)).max(64) * size_of::<T>();
-        let spilled = self.runs.into_iter().map(|rest| Run {
+        let spilled = self.runs.into_iter().map(|rest| SortedRun {
             rest,
             block,
             buffer: Vec::new().into_iter(),
         });
-        let held = Run {
+        let held = SortedRun {
             rest: SpillRange::default(),
             block,
             buffer: self.held.into_iter(),
@@ -124,13 +124,13 @@ impl<T: Record> Sorter<T> {
 
 /// A sorted run, read block by block.
 #[derive(Debug)]
-struct Run<T> {
+struct SortedRun<T> {
     rest: SpillRange,
     block: usize,
     buffer: std::vec::IntoIter<T>,
 }
 
-impl<T: Record> Run<T> {
+impl<T: SortRecord> SortedRun<T> {
     fn next(&mut self, file: &SpillFile) -> Result<Option<T>, WriteError> {
         if self.buffer.len() == 0 && self.rest.len > 0 {
             let take = self.rest.len.min(wide(self.block));
@@ -147,12 +147,12 @@ impl<T: Record> Run<T> {
 /// The merge of all runs.
 #[derive(Debug)]
 pub struct Sorted<T> {
-    runs: Vec<Run<T>>,
+    runs: Vec<SortedRun<T>>,
     heap: BinaryHeap<Reverse<(T, usize)>>,
     file: SpillFile,
 }
 
-impl<T: Record> Sorted<T> {
+impl<T: SortRecord> Sorted<T> {
     fn refill(&mut self, run: usize) -> Result<(), WriteError> {
         let from = self
             .runs
@@ -177,14 +177,14 @@ impl<T: Record> Sorted<T> {
     }
 }
 
-impl Sorted<Placed> {
+impl Sorted<PlacedRows> {
     /// Returns the object of the next fragment.
     pub fn peek(&self) -> Option<i64> {
         self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
     /// Takes all fragments of an object, if the next one is its.
-    pub fn take(&mut self, object: i64, into: &mut Vec<Placed>) -> Result<(), WriteError> {
+    pub fn take(&mut self, object: i64, into: &mut Vec<PlacedRows>) -> Result<(), WriteError> {
         into.clear();
         while self.peek() == Some(object) {
             into.extend(self.pop()?);
@@ -195,7 +195,7 @@ impl Sorted<Placed> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Placed, Sorter};
+    use super::{PlacedRows, Sorter};
 
     #[test]
     fn fragments_come_back_sorted_through_files() {
@@ -204,7 +204,7 @@ mod tests {
             let mut all = Vec::new();
             for i in 0..20_000_u32 {
                 let mixed = i.wrapping_mul(2_654_435_761);
-                let placed = Placed {
+                let placed = PlacedRows {
                     object: i64::from(mixed % 97) - 48,
                     order: u64::from(mixed >> 7),
                     chunk: i,

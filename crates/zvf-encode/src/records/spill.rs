@@ -27,11 +27,11 @@ pub struct SpillRange {
 #[derive(Debug, Clone)]
 pub struct SpillFile {
     folder: PathBuf,
-    inner: Arc<Mutex<Option<Inner>>>,
+    inner: Arc<Mutex<Option<SpillInner>>>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SpillInner {
     file: File,
     end: u64,
 }
@@ -57,7 +57,7 @@ impl SpillFile {
         let mut inner = lock(&self.inner);
         let inner = match &mut *inner {
             Some(inner) => inner,
-            empty => empty.insert(Inner {
+            empty => empty.insert(SpillInner {
                 file: tempfile::tempfile_in(&self.folder).map_err(|e| self.failed(e))?,
                 end: 0,
             }),

@@ -15,4 +15,6 @@ pub use shard_shape::ShardShape;
 pub use store::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
 };
-pub use target_version::{ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, Members, VersionRules};
+pub use target_version::{
+    DocumentMembers, ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, VersionRules,
+};

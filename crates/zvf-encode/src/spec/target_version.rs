@@ -10,7 +10,7 @@
 use zvf_meta::space::Grid;
 
 use crate::WriteError;
-use crate::level::shard::{Cells, Container};
+use crate::level::shard::{CellContainer, LevelCells};
 use crate::spec::shard_shape::ShardShape;
 use crate::spec::store::{StoreSpec, TargetVersion};
 use zvf_codec::{Compression, names};
@@ -41,7 +41,7 @@ pub enum IdsIn {
 
 /// Which members documents have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Members {
+pub enum DocumentMembers {
     /// All that are known.
     All,
     /// Not the description for other tools, nor the mark that fragments tile: no reader of the time looks for them.
@@ -52,13 +52,13 @@ pub enum Members {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionRules {
     /// How cells outside shards are stored.
-    container: Container,
+    container: CellContainer,
     /// How links between chunks are found.
     pub links: LinksBy,
     /// How the id of an object is stored.
     pub ids: IdsIn,
     /// Which members documents have.
-    pub members: Members,
+    pub members: DocumentMembers,
 }
 
 impl TargetVersion {
@@ -66,16 +66,16 @@ impl TargetVersion {
     pub const fn rules(self) -> VersionRules {
         match self {
             Self::V0_9_2 => VersionRules {
-                container: Container::Grid,
+                container: CellContainer::Grid,
                 links: LinksBy::Offsets,
                 ids: IdsIn::Table,
-                members: Members::All,
+                members: DocumentMembers::All,
             },
             Self::V0_8_1 => VersionRules {
-                container: Container::Blobs,
+                container: CellContainer::Blobs,
                 links: LinksBy::Chunks,
                 ids: IdsIn::Rows,
-                members: Members::Early,
+                members: DocumentMembers::Early,
             },
         }
     }
@@ -84,7 +84,7 @@ impl TargetVersion {
 impl VersionRules {
     /// Whether grids know no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
     fn begins_at_zero(self) -> bool {
-        self.container == Container::Blobs
+        self.container == CellContainer::Blobs
     }
 
     /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. None are chosen for stores of 0.8.1, whose readers know cells as arrays of
@@ -113,10 +113,10 @@ impl VersionRules {
         shards: Option<Vec<u64>>,
         compression: Compression,
         mut chunks: impl Iterator<Item = &'c [i64]>,
-    ) -> Result<Cells, WriteError> {
+    ) -> Result<LevelCells, WriteError> {
         let (mut grid, mut container) = (grid, self.container);
         if shards.is_some() && self.begins_at_zero() {
-            container = Container::Grid;
+            container = CellContainer::Grid;
             if let Some(chunk) = chunks.find(|chunk| chunk.iter().any(|&at| at < 0)) {
                 return Err(WriteError::input(
                     format!("chunk {chunk:?}"),
@@ -131,7 +131,7 @@ impl VersionRules {
                 })?;
             }
         }
-        Ok(Cells::new(
+        Ok(LevelCells::new(
             grid,
             shards,
             self.compression(&compression),
@@ -144,14 +144,14 @@ impl VersionRules {
     #[must_use]
     pub fn compression(self, asked: &Compression) -> Compression {
         match asked {
-            Compression::Auto if self.members == Members::Early => Compression::Zstd,
+            Compression::Auto if self.members == DocumentMembers::Early => Compression::Zstd,
             asked => asked.clone(),
         }
     }
 
     /// Whether an array of cells can be a group of blobs.
     pub fn takes_blobs(self) -> bool {
-        self.container == Container::Blobs
+        self.container == CellContainer::Blobs
     }
 
     /// Whether the cells of such chunks can be stored in shards.
@@ -161,7 +161,7 @@ impl VersionRules {
 
     /// Checks that the version can hold the store.
     pub(crate) fn check(self, spec: &StoreSpec) -> Result<(), WriteError> {
-        if self.members == Members::Early && spec.coordinate_offset.is_some() {
+        if self.members == DocumentMembers::Early && spec.coordinate_offset.is_some() {
             // 0.8 §5.1.
             let expected = "none: readers of 0.8.1 interpret stored positions as world coordinates";
             return Err(WriteError::spec("coordinate_offset", "one", expected));
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::spec::store::Outside;
 
-    fn cells(origin: i64, shape: u64, chunk: i64) -> Result<Cells, WriteError> {
+    fn cells(origin: i64, shape: u64, chunk: i64) -> Result<LevelCells, WriteError> {
         let grid = Grid {
             origin: vec![origin],
             shape: vec![shape],

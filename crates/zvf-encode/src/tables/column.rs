@@ -1,7 +1,7 @@
 //! Tables: attributes of objects and groups, a typed array each, with a row for each object or group (0.9 §11.4).
 //!
 //! Rows may lack a value. They are stored as the fill of the array, and the document declares that the fill means absence; a value
-//! equal to the fill cannot be distinguished from it (trap T24). [`TableRows::absence`] decides for writers, edits, copies and pyramids
+//! equal to the fill cannot be distinguished from it (trap T24). [`EncodedRows::absence`] decides for writers, edits, copies and pyramids
 //! which fill is used and whether it means absence; [`Absence`] is the result. If every candidate occurs as a value, writers and
 //! edits refuse integers, and copies report the loss.
 
@@ -17,7 +17,7 @@ use crate::error::{OrBug, internal, narrow};
 use crate::records::record::row_of;
 use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::spec::target_version::IdsIn;
-use crate::tables::typed::{Element, ROWS, Typed};
+use crate::tables::typed::{ElementType, ROWS, Typed};
 use crate::target::Below;
 use crate::values::column::Values;
 use crate::values::number::{Fill, NumberType};
@@ -46,7 +46,7 @@ impl TableOf {
     }
 }
 
-/// How rows without a value are stored: the result of [`TableRows::absence`].
+/// How rows without a value are stored: the result of [`EncodedRows::absence`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Absence {
     /// The fill means absence: no row with a value is equal to it.
@@ -66,8 +66,8 @@ pub enum Absence {
 
 /// Rows of a table in their stored form, before it is known which element means absence.
 #[derive(Debug)]
-pub struct TableRows {
-    element: Element,
+pub struct EncodedRows {
+    element: ElementType,
     /// Elements along the axes of a row; none: a row is one element.
     inner: Vec<u64>,
     /// Bytes of a row.
@@ -78,9 +78,9 @@ pub struct TableRows {
     missing: Vec<usize>,
 }
 
-impl TableRows {
+impl EncodedRows {
     /// No rows yet, of `width` bytes each.
-    pub fn new(element: Element, inner: Vec<u64>, width: usize) -> Self {
+    pub fn new(element: ElementType, inner: Vec<u64>, width: usize) -> Self {
         Self {
             element,
             inner,
@@ -111,7 +111,7 @@ impl TableRows {
     }
 
     /// The type of the elements.
-    pub fn element(&self) -> &Element {
+    pub fn element(&self) -> &ElementType {
         &self.element
     }
 
@@ -193,14 +193,14 @@ impl TableRows {
 
 /// A column of a table in memory.
 #[derive(Debug)]
-pub enum Held {
+pub enum HeldColumn {
     /// Numbers, little-endian, all channels of a row together.
     Numbers(NumberType, Vec<u8>),
     /// Texts; `None` is missing.
     Texts(Vec<Option<String>>),
 }
 
-impl Held {
+impl HeldColumn {
     /// A column without rows.
     pub fn new(values: AttributeType) -> Self {
         match values {
@@ -298,7 +298,7 @@ impl Held {
 pub fn column(
     what: &str,
     channels: usize,
-    held: &Held,
+    held: &HeldColumn,
     (rows, ids): (&[Option<usize>], &[i64]),
     form: IdsIn,
 ) -> Result<Typed, WriteError> {
@@ -312,7 +312,7 @@ pub fn column(
     let (fill, absent) = match table.absence(&candidates, any) {
         Absence::Distinct(fill) => (fill, true),
         Absence::Ambiguous { fill, row } => {
-            let integers = matches!(&element, Element::Number(number) if !number.is_float());
+            let integers = matches!(&element, ElementType::Number(number) if !number.is_float());
             if let Some(id) = ids.get(row).filter(|_| integers) {
                 let found = format!("{} for object {id}", fill.1);
                 let expected = "another value: this one means that there is none";
@@ -338,15 +338,15 @@ pub fn column(
 fn table_rows(
     what: &str,
     channels: usize,
-    held: &Held,
+    held: &HeldColumn,
     rows: impl ExactSizeIterator<Item = Option<usize>> + Clone,
-) -> Result<TableRows, WriteError> {
+) -> Result<EncodedRows, WriteError> {
     let texts = || held.texts(channels, rows.clone()).flatten();
     let element = match held {
-        Held::Numbers(number, _) => Element::Number(*number),
-        Held::Texts(_) => {
+        HeldColumn::Numbers(number, _) => ElementType::Number(*number),
+        HeldColumn::Texts(_) => {
             let lengths = texts().map(|text| text.chars().count());
-            Element::Text(lengths.fold(1, usize::max))
+            ElementType::Text(lengths.fold(1, usize::max))
         }
     };
     narrow("bytes of a text", element.size())?;
@@ -362,7 +362,7 @@ fn table_rows(
         return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
     };
     let inner = (channels != 1).then(|| wide(channels));
-    let mut table = TableRows::new(element.clone(), inner.into_iter().collect(), width);
+    let mut table = EncodedRows::new(element.clone(), inner.into_iter().collect(), width);
     let mut stored = Vec::new();
     for row in rows {
         let Some(row) = row else {
@@ -370,8 +370,8 @@ fn table_rows(
             continue;
         };
         let value = match held {
-            Held::Numbers(_, all) => row_of(all, row, width),
-            Held::Texts(all) => row_of(all, row, channels).map(|texts| {
+            HeldColumn::Numbers(_, all) => row_of(all, row, width),
+            HeldColumn::Texts(all) => row_of(all, row, channels).map(|texts| {
                 stored.clear();
                 let texts = texts.iter().map(|text| text.as_deref().unwrap_or_default());
                 texts.for_each(|text| element.text(text, &mut stored));
@@ -393,7 +393,12 @@ pub(crate) fn plain_column(
         .len()
         .checked_div(rows)
         .map_or(1, |channels| channels.max(1));
-    let table = table_rows(what, channels, &Held::of(values)?, (0..rows).map(Some))?;
+    let table = table_rows(
+        what,
+        channels,
+        &HeldColumn::of(values)?,
+        (0..rows).map(Some),
+    )?;
     let fill = table.element().zero();
     Ok(table.finish(fill, false, None))
 }
@@ -446,13 +451,13 @@ impl Typed {
 mod tests {
     use serde_json::json;
 
-    use super::{Absence, TableRows};
-    use crate::tables::typed::Element;
+    use super::{Absence, EncodedRows};
+    use crate::tables::typed::ElementType;
     use crate::values::number::{Fill, NumberType};
 
-    fn rows(channels: usize, rows: &[Option<&[u8]>]) -> TableRows {
-        let element = Element::Number(NumberType::U8);
-        let mut table = TableRows::new(element, vec![], channels);
+    fn rows(channels: usize, rows: &[Option<&[u8]>]) -> EncodedRows {
+        let element = ElementType::Number(NumberType::U8);
+        let mut table = EncodedRows::new(element, vec![], channels);
         rows.iter().for_each(|row| table.push(*row).unwrap());
         table
     }
@@ -496,7 +501,7 @@ mod tests {
         assert!(matches!(wrong, Err(crate::WriteError::Bug { .. })));
         // Texts without characters have no bytes that could be mistaken.
         let none: Fill = (Vec::new(), json!(""));
-        let mut table = TableRows::new(Element::Text(0), vec![], 0);
+        let mut table = EncodedRows::new(ElementType::Text(0), vec![], 0);
         table.push(Some(&[])).unwrap();
         assert_eq!(
             table.absence(std::slice::from_ref(&none), false),

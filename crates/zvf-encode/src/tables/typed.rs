@@ -7,7 +7,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 use crate::WriteError;
 use crate::documents::array::array_doc;
 use crate::error::{OrBug, to_index};
-use crate::target::Object;
+use crate::target::ObjectPut;
 use crate::values::number::{Fill, NumberType};
 use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::{index, wide};
@@ -20,7 +20,7 @@ const CHUNK: u64 = 64 << 20;
 
 /// The type of the elements of a typed array.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Element {
+pub enum ElementType {
     /// Numbers.
     Number(NumberType),
     /// Texts of so many code points at most, as UTF-32.
@@ -38,7 +38,7 @@ pub enum Element {
     },
 }
 
-impl Element {
+impl ElementType {
     /// Numbers or texts; `None` for any other type.
     pub fn of(dtype: DType) -> Option<Self> {
         match dtype.kind {
@@ -128,7 +128,7 @@ impl Element {
 #[derive(Debug)]
 pub struct Typed {
     /// The type of the elements.
-    pub element: Element,
+    pub element: ElementType,
     /// Rows, or rows and channels.
     pub(crate) shape: Vec<u64>,
     /// Rows of one chunk, reduced for very wide rows; `None` for a single chunk.
@@ -145,7 +145,7 @@ impl Typed {
     /// Ids in one chunk.
     pub fn ids(ids: &[i64], fill: i64) -> Self {
         Self {
-            element: Element::Number(NumberType::I64),
+            element: ElementType::Number(NumberType::I64),
             shape: vec![wide(ids.len())],
             chunk_rows: None,
             fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
@@ -171,7 +171,7 @@ impl Typed {
         path: &str,
         compression: &Compression,
         attributes: ArrayAttributes,
-    ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    ) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
         let rows = *self.shape.first().or_bug("a table without a shape")?;
         let width = self.row_bytes()?;
         let chunk_rows = match self.chunk_rows {

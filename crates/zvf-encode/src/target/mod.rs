@@ -8,7 +8,7 @@ mod remote;
 mod stage;
 
 pub use local::TEMPORARY;
-pub use stage::{Stage, Staged};
+pub use stage::{Stage, StagedObjects};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ pub struct Below<'t> {
     target: &'t Target,
     group: String,
     stage: Option<&'t Stage>,
-    tally: Option<&'t Tally>,
+    tally: Option<&'t ObjectTally>,
     unseen: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'t> Below<'t> {
     ///
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].
-    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         if let Some(tally) = self.tally {
             objects.iter().for_each(|object| tally.add(object));
         }
@@ -69,7 +69,7 @@ impl<'t> Below<'t> {
     }
 
     /// The same part, with a count of all that is put.
-    pub fn tallied(self, tally: &'t Tally) -> Self {
+    pub fn tallied(self, tally: &'t ObjectTally) -> Self {
         Self {
             tally: Some(tally),
             ..self
@@ -87,13 +87,13 @@ impl<'t> Below<'t> {
 
 /// How many objects were put, and a checksum of all of them that does not depend on their order.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ObjectTally {
     count: AtomicU64,
     sum: AtomicU64,
 }
 
-impl Tally {
-    fn add(&self, (key, bytes): &Object) {
+impl ObjectTally {
+    fn add(&self, (key, bytes): &ObjectPut) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(checksum(key, bytes), Ordering::Relaxed);
     }
@@ -134,7 +134,7 @@ impl fmt::Debug for Fence {
 
 /// An object as it was read, to be replaced only if it is still the same.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct SeenObject {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The version of the backend; a local file is identified by its bytes.
@@ -143,7 +143,7 @@ pub struct Seen {
     pub(crate) modified: Option<SystemTime>,
 }
 
-impl Seen {
+impl SeenObject {
     fn remote(meta: &object_store::ObjectMeta, bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -175,7 +175,7 @@ pub struct Target {
 #[derive(Debug)]
 enum Where {
     Local(local::Local),
-    Remote(remote::Remote),
+    Remote(remote::RemoteTarget),
 }
 
 impl Target {
@@ -188,7 +188,7 @@ impl Target {
             Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             Place::Prefix { store, prefix } => {
                 let handle = runtime()?;
-                Where::Remote(remote::Remote::new(store, prefix, handle, options))
+                Where::Remote(remote::RemoteTarget::new(store, prefix, handle, options))
             }
         };
         let stop = options.io.stop.clone();
@@ -207,7 +207,12 @@ impl Target {
     ) -> Result<Self, WriteError> {
         let (store, prefix) = (Arc::clone(store), prefix.to_owned());
         Ok(Self {
-            place: Where::Remote(remote::Remote::new(store, prefix, runtime()?, options)),
+            place: Where::Remote(remote::RemoteTarget::new(
+                store,
+                prefix,
+                runtime()?,
+                options,
+            )),
             stop: options.io.stop.clone(),
             fence: OnceLock::new(),
         })
@@ -251,13 +256,13 @@ impl Target {
     ///
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].
-    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         self.may_write()?;
         self.put_decided(objects)
     }
 
     /// As [`put`](Self::put), of a change that counts already: it is not stopped half way.
-    pub(crate) fn put_decided(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub(crate) fn put_decided(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => objects
                 .into_iter()
@@ -267,7 +272,7 @@ impl Target {
     }
 
     /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
-    pub fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put_unseen(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         self.may_write()?;
         match &self.place {
             Where::Local(local) => {
@@ -332,23 +337,23 @@ impl Target {
         &self,
         key: &str,
         bytes: Vec<u8>,
-    ) -> Result<Option<Seen>, WriteError> {
+    ) -> Result<Option<SeenObject>, WriteError> {
         match &self.place {
             Where::Local(local) => {
                 let made = local.put_new(key, &bytes)?;
-                Ok(made.then(|| Seen::local(bytes, None)))
+                Ok(made.then(|| SeenObject::local(bytes, None)))
             }
             Where::Remote(remote) => remote.put_new(key, bytes),
         }
     }
 
     /// Reads an object that will be replaced.
-    pub fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
+    pub fn see(&self, key: &str) -> Result<Option<SeenObject>, WriteError> {
         match &self.place {
             Where::Local(local) => {
                 let modified = local.modified(key)?;
                 let bytes = local.read(key)?;
-                Ok(bytes.map(|bytes| Seen::local(bytes, modified)))
+                Ok(bytes.map(|bytes| SeenObject::local(bytes, modified)))
             }
             Where::Remote(remote) => remote.see(key),
         }
@@ -358,13 +363,13 @@ impl Target {
     pub(crate) fn replace(
         &self,
         key: &str,
-        seen: &Seen,
+        seen: &SeenObject,
         bytes: Vec<u8>,
-    ) -> Result<Option<Seen>, WriteError> {
+    ) -> Result<Option<SeenObject>, WriteError> {
         match &self.place {
             Where::Local(local) => {
                 let done = local.replace(key, &seen.bytes, &bytes)?;
-                Ok(done.then(|| Seen::local(bytes, None)))
+                Ok(done.then(|| SeenObject::local(bytes, None)))
             }
             Where::Remote(remote) => remote.replace(key, seen, bytes),
         }
@@ -377,9 +382,9 @@ impl Target {
     pub(crate) fn take_over(
         &self,
         key: &str,
-        seen: &Seen,
+        seen: &SeenObject,
         bytes: Vec<u8>,
-    ) -> Result<Option<Seen>, WriteError> {
+    ) -> Result<Option<SeenObject>, WriteError> {
         match &self.place {
             Where::Local(local) => {
                 if !local.take_away(key, &seen.bytes)? {
@@ -581,13 +586,13 @@ pub fn unique() -> u64 {
 }
 
 /// An object to be put: its key below the store, and its bytes.
-pub type Object = (String, Vec<u8>);
+pub type ObjectPut = (String, Vec<u8>);
 
 /// Payloads of cells, by chunk.
 pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 
 /// The object of the document of a node.
-pub fn node(path: impl fmt::Display, json: String) -> Object {
+pub fn node(path: impl fmt::Display, json: String) -> ObjectPut {
     (format!("{path}/zarr.json"), json.into_bytes())
 }
 

@@ -18,10 +18,10 @@ use zvf_store::OpenOptions;
 use zvf_store::writing::{Answer, Requests};
 
 use crate::WriteError;
-use crate::target::{Object, Seen};
+use crate::target::{ObjectPut, SeenObject};
 
 #[derive(Debug)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteTarget {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     handle: Handle,
@@ -37,7 +37,7 @@ const SWEEPS: usize = 8;
 /// How often a conditional put is retried if it is refused although the object no longer exists.
 const ROUNDS: usize = 4;
 
-impl Remote {
+impl RemoteTarget {
     pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         prefix: String,
@@ -95,7 +95,7 @@ impl Remote {
 
     /// Puts objects. After a failure no other put is begun, and those on their way are waited for: nothing comes after
     /// the error.
-    pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub(crate) fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         let failed = AtomicBool::new(false);
         let failed = &failed;
         let puts = objects.into_iter().map(|(key, bytes)| async move {
@@ -171,7 +171,11 @@ impl Remote {
         }
     }
 
-    pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<Option<Seen>, WriteError> {
+    pub(crate) fn put_new(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Option<SeenObject>, WriteError> {
         let path = self.path(key)?;
         let payload = PutPayload::from(bytes.clone());
         let options = || PutOptions::from(PutMode::Create);
@@ -188,7 +192,7 @@ impl Remote {
                 // An earlier try may have come through although its answer was lost: then the object is ours.
                 match self.get(key).await? {
                     Some((meta, found)) if found == bytes => {
-                        return Ok(Some(Seen::remote(&meta, found.to_vec())));
+                        return Ok(Some(SeenObject::remote(&meta, found.to_vec())));
                     }
                     Some(_) => return Ok(None),
                     // Whoever had it removed it meanwhile.
@@ -199,17 +203,17 @@ impl Remote {
         })
     }
 
-    pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
+    pub(crate) fn see(&self, key: &str) -> Result<Option<SeenObject>, WriteError> {
         let found = self.handle.block_on(self.get(key))?;
-        Ok(found.map(|(meta, bytes)| Seen::remote(&meta, bytes.to_vec())))
+        Ok(found.map(|(meta, bytes)| SeenObject::remote(&meta, bytes.to_vec())))
     }
 
     pub(crate) fn replace(
         &self,
         key: &str,
-        before: &Seen,
+        before: &SeenObject,
         bytes: Vec<u8>,
-    ) -> Result<Option<Seen>, WriteError> {
+    ) -> Result<Option<SeenObject>, WriteError> {
         let path = self.path(key)?;
         let payload = PutPayload::from(bytes.clone());
         let version = before.version.clone().unwrap_or(UpdateVersion {
@@ -372,8 +376,8 @@ impl Remote {
 }
 
 /// An object as it was put.
-fn seen(bytes: Vec<u8>, done: PutResult) -> Seen {
-    Seen {
+fn seen(bytes: Vec<u8>, done: PutResult) -> SeenObject {
+    SeenObject {
         bytes,
         version: Some(UpdateVersion {
             e_tag: done.e_tag,

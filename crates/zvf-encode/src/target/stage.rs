@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::WriteError;
-use crate::target::{Object, Target};
+use crate::target::{ObjectPut, Target};
 
 /// The folder of a change. Objects that the store has already, with the same bytes, are not put.
 #[derive(Debug)]
@@ -12,18 +12,18 @@ pub struct Stage {
     folder: String,
     /// The existing objects that the change replaces.
     known: BTreeSet<String>,
-    done: Mutex<Done>,
+    done: Mutex<StagedKeys>,
 }
 
 #[derive(Debug, Default)]
-struct Done {
+struct StagedKeys {
     put: BTreeSet<String>,
     same: BTreeSet<String>,
 }
 
 /// The objects that a change puts and removes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Staged {
+pub struct StagedObjects {
     /// Keys of objects in the folder.
     pub put: BTreeSet<String>,
     /// Keys of objects that were known, and that the change does not have.
@@ -42,13 +42,13 @@ impl Stage {
         }
     }
 
-    fn done(&self) -> MutexGuard<'_, Done> {
+    fn done(&self) -> MutexGuard<'_, StagedKeys> {
         // The guarded data is consistent after every statement.
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lays objects aside, but for those that the store has.
-    pub(crate) fn put(&self, target: &Target, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub(crate) fn put(&self, target: &Target, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         let mut new = Vec::new();
         for (key, bytes) in objects {
             let known = self.known.contains(&key);
@@ -69,13 +69,13 @@ impl Stage {
     }
 
     /// Returns the objects that the change puts and removes.
-    pub fn finish(self) -> Staged {
-        let Done { put, same } = self
+    pub fn finish(self) -> StagedObjects {
+        let StagedKeys { put, same } = self
             .done
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let left = self.known.iter().filter(|key| !put.contains(*key));
         let removed = left.filter(|key| !same.contains(*key)).cloned().collect();
-        Staged { put, removed, same }
+        StagedObjects { put, removed, same }
     }
 }

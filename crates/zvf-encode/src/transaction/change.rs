@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use zvf_store::StoreError;
 
 use crate::WriteError;
-use crate::target::{Seen, Target};
+use crate::target::{SeenObject, Target};
 use crate::transaction::lease::{Lease, is_free};
 use crate::transaction::marker::{MARKER, ROOT, mark};
 
@@ -30,9 +30,9 @@ pub struct Change {
     target: Arc<Target>,
     address: String,
     lease: Lease,
-    root: Seen,
+    root: SeenObject,
     /// The remains of changes whose markers this one took over.
-    left: Left,
+    left: UnfinishedChanges,
     /// Whether a root was sent and its outcome is unknown.
     unsure: bool,
 }
@@ -48,14 +48,14 @@ pub enum Take {
 
 /// What changes that were begun and not finished may have left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct UnfinishedChanges {
     /// Ids of edits.
     pub(crate) edits: Vec<String>,
     /// Groups of levels that no root named when their writer began.
     pub(crate) groups: Vec<String>,
 }
 
-impl Left {
+impl UnfinishedChanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.edits.is_empty() && self.groups.is_empty()
     }
@@ -121,7 +121,7 @@ impl Change {
             let Some(root) = target.see(ROOT)? else {
                 return Err(StoreError::no_root(address).into());
             };
-            let marker = |left: &Left| {
+            let marker = |left: &UnfinishedChanges| {
                 let mut marker = mark(what, details.clone());
                 // Settling the remains of others may change the root.
                 if left.is_empty() && take == Take::Expired {
@@ -133,7 +133,7 @@ impl Change {
                 }
                 marker
             };
-            let mut left = Left::default();
+            let mut left = UnfinishedChanges::default();
             let mut lease = Lease::begin(&target, MARKER, marker(&left), length)?;
             if lease.is_none()
                 && let Some((found, seen)) = may_take(&target, &root, take)?
@@ -184,13 +184,13 @@ impl Change {
     }
 
     /// The remains of changes whose markers this one took over, which must be settled first.
-    pub(crate) fn left(&self) -> &Left {
+    pub(crate) fn left(&self) -> &UnfinishedChanges {
         &self.left
     }
 
     /// What others left is settled.
     pub(crate) fn settled(&mut self) {
-        self.left = Left::default();
+        self.left = UnfinishedChanges::default();
     }
 
     /// Checks that this change still holds the marker; called before committed objects are replaced.
@@ -269,12 +269,16 @@ impl Change {
 }
 
 /// The marker that may be taken over, and what its change may have left; `None` if there is none that may.
-fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Seen)>, WriteError> {
+fn may_take(
+    target: &Target,
+    root: &SeenObject,
+    take: Take,
+) -> Result<Option<(UnfinishedChanges, SeenObject)>, WriteError> {
     let Some(seen) = target.see(MARKER)? else {
         return Ok(None);
     };
     let marker: Value = serde_json::from_slice(&seen.bytes).unwrap_or_default();
-    let Some(left) = Left::of(&marker) else {
+    let Some(left) = UnfinishedChanges::of(&marker) else {
         return Ok(None);
     };
     let text = |name: &str| marker.get(name).and_then(Value::as_str);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use crate::WriteError;
-use crate::target::{Seen, Target, unique};
+use crate::target::{SeenObject, Target, unique};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
 pub const LEASE: Duration = Duration::from_secs(60);
@@ -40,14 +40,14 @@ pub struct Lease {
     /// The key of the marker.
     key: String,
     length: Duration,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<LeaseState>>,
     renewing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// The state of the marker.
 #[derive(Debug)]
-struct Held {
-    seen: Seen,
+struct LeaseState {
+    seen: SeenObject,
     /// The start of its last successful put, by two clocks: one may stand still while the machine
     /// sleeps, the other may be set.
     since: (Instant, SystemTime),
@@ -73,7 +73,7 @@ impl Lease {
         key: &str,
         marker: Map<String, Value>,
         length: Duration,
-        other: &Seen,
+        other: &SeenObject,
     ) -> Result<Option<Self>, WriteError> {
         let since = (Instant::now(), SystemTime::now());
         let put = target.take_over(key, other, beat(&marker, length, 0))?;
@@ -85,9 +85,9 @@ impl Lease {
         key: &str,
         marker: Map<String, Value>,
         length: Duration,
-        (seen, since): (Seen, (Instant, SystemTime)),
+        (seen, since): (SeenObject, (Instant, SystemTime)),
     ) -> Self {
-        let held = Arc::new(Mutex::new(Held {
+        let held = Arc::new(Mutex::new(LeaseState {
             seen,
             since,
             lost: false,
@@ -167,7 +167,7 @@ impl Lease {
         }
     }
 
-    fn hand_over(&self, seen: &Seen) {
+    fn hand_over(&self, seen: &SeenObject) {
         let mut marker: Map<String, Value> =
             serde_json::from_slice(&seen.bytes).unwrap_or_default();
         marker.insert(OVER.to_owned(), Value::from(true));
@@ -191,7 +191,7 @@ impl Lease {
     }
 }
 
-fn holds(held: &Mutex<Held>, length: Duration) -> bool {
+fn holds(held: &Mutex<LeaseState>, length: Duration) -> bool {
     let held = lock(held);
     let by_wall = held.since.1.elapsed().unwrap_or_default();
     !held.lost && held.since.0.elapsed().max(by_wall) < length / 3 * 2
@@ -214,8 +214,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub fn is_free(
     target: &Target,
     marker: &Value,
-    seen: &Seen,
-    (root, done): (&Seen, bool),
+    seen: &SeenObject,
+    (root, done): (&SeenObject, bool),
 ) -> Result<bool, WriteError> {
     if marker.get(OVER) == Some(&Value::from(true)) {
         return Ok(true);
@@ -227,7 +227,7 @@ pub fn is_free(
     let lease = Duration::from_millis(length.min(LONGEST)).saturating_add(MARGIN);
     let folder = zvf_store::writing::Redo::folder_of(&format!("{:x}", unique()));
     let now = target.now(&format!("{folder}/now"))?;
-    let longer = |than: Duration, seen: &Seen| {
+    let longer = |than: Duration, seen: &SeenObject| {
         let passed = now.zip(seen.modified);
         let passed = passed.and_then(|(now, then)| now.duration_since(then).ok());
         passed.is_some_and(|passed| passed > than)

@@ -25,4 +25,4 @@ pub use change::{Change, Take};
 pub use holder::Holder;
 pub use lease::{LEASE, Lease, is_free};
 pub use marker::{MARKER, ROOT, StaleFiles, mark, new_mark};
-pub use redo::{Settled, Transaction, Written, settle};
+pub use redo::{ChangedObjects, Settled, Transaction, settle};

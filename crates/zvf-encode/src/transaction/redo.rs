@@ -25,8 +25,8 @@ use zvf_store::StoreError;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::target::{Object, Stage, Target};
-use crate::transaction::change::{Change, Left, Take};
+use crate::target::{ObjectPut, Stage, Target};
+use crate::transaction::change::{Change, Take, UnfinishedChanges};
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
 use crate::transaction::root_mark::{Word, fenced, named, new_id, under};
 use zvf_format::int::wide;
@@ -46,7 +46,7 @@ pub struct Transaction {
 
 /// How many objects a transaction changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ChangedObjects {
     /// Objects that were replaced or added.
     pub put: u64,
     /// Objects that were removed.
@@ -133,10 +133,10 @@ impl Transaction {
     /// If [`WriteError::is_committed`], the edit took effect all the same. Else the store is as it was.
     pub fn commit(
         self,
-        objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
+        objects: impl Iterator<Item = Result<Vec<ObjectPut>, WriteError>>,
         removed: BTreeSet<String>,
         root: &RootDoc,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<ChangedObjects, WriteError> {
         let put = match self.stage(objects) {
             Ok(put) => put,
             Err(error) => {
@@ -148,7 +148,11 @@ impl Transaction {
     }
 
     /// As [`commit`](Self::commit), of a root that is to have exactly these bytes.
-    pub fn commit_exact(self, objects: Vec<Object>, root: Vec<u8>) -> Result<Written, WriteError> {
+    pub fn commit_exact(
+        self,
+        objects: Vec<ObjectPut>,
+        root: Vec<u8>,
+    ) -> Result<ChangedObjects, WriteError> {
         let staged = RootDoc::parse(&root)
             .map_err(WriteError::from)
             .and_then(|doc| Ok((doc, self.stage([Ok(objects)].into_iter())?)));
@@ -170,7 +174,7 @@ impl Transaction {
         put: BTreeSet<String>,
         removed: BTreeSet<String>,
         root: &RootDoc,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<ChangedObjects, WriteError> {
         let named = under(root, Word::Counts(&self.id));
         let plain = under(root, Word::Over(&self.id));
         self.commit_roots(put, removed, named, plain)
@@ -183,7 +187,7 @@ impl Transaction {
         removed: BTreeSet<String>,
         named: Vec<u8>,
         plain: Vec<u8>,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<ChangedObjects, WriteError> {
         let staged = match self.list(put, removed) {
             Ok(staged) => staged,
             Err(error) => {
@@ -191,7 +195,7 @@ impl Transaction {
                 return Err(error);
             }
         };
-        let written = Written {
+        let written = ChangedObjects {
             put: wide(staged.put().count()),
             removed: wide(staged.removed().count()),
         };
@@ -230,7 +234,7 @@ impl Transaction {
     /// Lays objects into the folder of the edit; returns their keys.
     fn stage(
         &self,
-        objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
+        objects: impl Iterator<Item = Result<Vec<ObjectPut>, WriteError>>,
     ) -> Result<BTreeSet<String>, WriteError> {
         let stage = Stage::new(Redo::folder_of(&self.id), BTreeSet::new());
         for some in objects {
@@ -339,7 +343,7 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
             }
         }
         // Another kind of change: its own command knows what to do.
-        Some(marker) if Left::of(&marker).is_none() => {
+        Some(marker) if UnfinishedChanges::of(&marker).is_none() => {
             let found = target.read(MARKER)?;
             return Err(WriteError::held(address, MARKER, found.as_deref()));
         }

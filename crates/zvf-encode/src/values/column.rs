@@ -330,7 +330,7 @@ impl Values<'_> {
 
 /// A column as a journal keeps it.
 #[derive(Serialize, Deserialize)]
-enum Kept<'v> {
+enum JournalColumn<'v> {
     /// The bytes of the numbers, little-endian.
     Numbers(NumberType, ciborium::Value),
     Texts(Cow<'v, [Option<String>]>),
@@ -340,8 +340,8 @@ impl Serialize for Values<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let numbers = self.number_type().zip(self.own_bytes());
         let kept = match (self, numbers) {
-            (Self::Text(texts), _) => Kept::Texts(Cow::Borrowed(texts)),
-            (_, Some((number, bytes))) => Kept::Numbers(number, bytes.into_owned().into()),
+            (Self::Text(texts), _) => JournalColumn::Texts(Cow::Borrowed(texts)),
+            (_, Some((number, bytes))) => JournalColumn::Numbers(number, bytes.into_owned().into()),
             (_, None) => return Err(serde::ser::Error::custom("numbers without a type")),
         };
         kept.serialize(to)
@@ -350,14 +350,16 @@ impl Serialize for Values<'_> {
 
 impl<'de> Deserialize<'de> for Values<'_> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Kept::deserialize(from)? {
-            Kept::Texts(texts) => Ok(Self::Text(texts.into_owned())),
-            Kept::Numbers(number, ciborium::Value::Bytes(bytes))
+        match JournalColumn::deserialize(from)? {
+            JournalColumn::Texts(texts) => Ok(Self::Text(texts.into_owned())),
+            JournalColumn::Numbers(number, ciborium::Value::Bytes(bytes))
                 if bytes.len().is_multiple_of(number.size()) =>
             {
                 Ok(Self::of_bytes(number, &bytes))
             }
-            Kept::Numbers(..) => Err(serde::de::Error::custom("bytes of no whole numbers")),
+            JournalColumn::Numbers(..) => {
+                Err(serde::de::Error::custom("bytes of no whole numbers"))
+            }
         }
     }
 }

@@ -25,12 +25,12 @@ use zvf_format::int::index;
 const BLOCK: usize = 4096;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Block {
+struct TextBlock {
     text: String,
     ends: Vec<u32>,
 }
 
-impl Block {
+impl TextBlock {
     fn get(&self, at: usize) -> Option<&str> {
         let start = match at.checked_sub(1) {
             Some(before) => *self.ends.get(before)?,
@@ -44,7 +44,7 @@ impl Block {
 /// A list of texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextList {
-    blocks: Vec<Block>,
+    blocks: Vec<TextBlock>,
 }
 
 impl TextList {
@@ -69,7 +69,7 @@ impl TextList {
         let block = match self.blocks.last_mut() {
             Some(block) if block.ends.len() < BLOCK => block,
             _ => {
-                self.blocks.push(Block::default());
+                self.blocks.push(TextBlock::default());
                 self.blocks.last_mut().or_bug("a list without blocks")?
             }
         };
@@ -97,7 +97,7 @@ impl TextList {
 
     /// The place of a text in a sorted list.
     pub(crate) fn position(&self, text: &str) -> Option<usize> {
-        let first = |block: &Block| block.get(0).is_some_and(|first| first <= text);
+        let first = |block: &TextBlock| block.get(0).is_some_and(|first| first <= text);
         let number = self.blocks.partition_point(first).checked_sub(1)?;
         let block = self.blocks.get(number)?;
         let (mut low, mut high) = (0, block.ends.len());
@@ -123,7 +123,7 @@ impl TextList {
     /// Memory: the texts once, and a block of each list.
     fn merged(self, other: Self) -> Result<Self, WriteError> {
         let mut both = Self::default();
-        let (mut a, mut b) = (Reader::new(self), Reader::new(other));
+        let (mut a, mut b) = (TextListReader::new(self), TextListReader::new(other));
         loop {
             let order = match (a.peek(), b.peek()) {
                 (None, None) => return Ok(both),
@@ -151,14 +151,14 @@ impl TextList {
 }
 
 /// Reads a list and frees it block by block.
-struct Reader {
-    rest: std::vec::IntoIter<Block>,
+struct TextListReader {
+    rest: std::vec::IntoIter<TextBlock>,
     /// The block that is read; an empty one at the end.
-    block: Block,
+    block: TextBlock,
     at: usize,
 }
 
-impl Reader {
+impl TextListReader {
     fn new(list: TextList) -> Self {
         let mut rest = list.blocks.into_iter();
         let block = rest.next().unwrap_or_default();
@@ -295,7 +295,7 @@ impl<'de> Deserialize<'de> for TextList {
         let count = blocks.len();
         let mut list = Self::default();
         for (number, block) in blocks.into_iter().enumerate() {
-            let block = Block {
+            let block = TextBlock {
                 text: block.text.into_owned(),
                 ends: block.ends.into_owned(),
             };

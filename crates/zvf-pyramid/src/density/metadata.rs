@@ -15,7 +15,7 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
 use zvf_encode::error::{OrBug, narrow, to_index};
-use zvf_encode::tables::Held;
+use zvf_encode::tables::HeldColumn;
 use zvf_encode::{Groups, StoreSpec, WriteError, arrow};
 use zvf_format::int::index;
 
@@ -377,7 +377,7 @@ fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>
     }
     for one in level.group_attributes() {
         let values = handle.block_on(one.read())?;
-        let held = Held::stored(&values).ok_or_else(|| {
+        let held = HeldColumn::stored(&values).ok_or_else(|| {
             let found = values.dtype.to_string();
             WriteError::input(one.name(), found, "numbers or texts")
         })?;

@@ -11,7 +11,9 @@ use super::tables;
 use crate::reference::{ObjectColumn, write_column};
 use zvf_encode::batches::{Corners, Router};
 use zvf_encode::error::narrow;
-use zvf_encode::level::{Cells, LevelInput, Tables, Watch, checked_groups, write_arrays};
+use zvf_encode::level::{
+    LevelCells, LevelInput, PushedObjectTables, Watch, checked_groups, write_arrays,
+};
 use zvf_encode::target::{Below, node};
 use zvf_encode::{Batch, Groups, Outside, StoreSpec, Summary, WriteError, documents};
 
@@ -20,7 +22,7 @@ use zvf_encode::{Batch, Groups, Outside, StoreSpec, Summary, WriteError, documen
 pub(crate) struct LevelTarget<'t> {
     pub(crate) below: &'t Below<'t>,
     pub(crate) bounds: &'t Corners,
-    pub(crate) cells: &'t Cells,
+    pub(crate) cells: &'t LevelCells,
     pub(crate) chunk_shape: &'t [f64],
     /// Bins of level 0 that cells of points are cut by, so that readers that take fragments for these bins are right.
     pub(crate) bins: Option<&'t [f64]>,
@@ -153,9 +155,9 @@ impl<'t> Writing<'t> {
     ) -> Result<WrittenLevel, WriteError> {
         let Self { spec, router, to } = self;
         let held = if spec.has_objects() {
-            Tables::numbered(metadata.ids.clone())
+            PushedObjectTables::numbered(metadata.ids.clone())
         } else {
-            Tables::new(&spec)
+            PushedObjectTables::new(&spec)
         };
         let groups = if spec.has_objects() {
             checked_groups(&spec, &metadata.groups)?

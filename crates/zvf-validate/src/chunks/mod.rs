@@ -15,13 +15,13 @@ use zvf_store::{
 };
 
 use crate::check::{Check, Depth};
-use crate::fetch::{Cell, fetch_map, in_turn};
-use crate::finding::{Findings, Place};
+use crate::fetch::{CheckedCell, fetch_map, in_turn};
+use crate::finding::{FindingPlace, Findings};
 use crate::journal::{batch_key, once};
 use crate::level::{LevelState, NO_ROWS, UNKNOWN};
-use crate::numbers::{self, Extent};
+use crate::numbers::{self, CoordinateExtent};
 use crate::options::ValidateOptions;
-use crate::run::Run;
+use crate::run::ValidationRun;
 use crate::values;
 use zvf_format::int::{index, wide};
 
@@ -29,18 +29,18 @@ use zvf_format::int::{index, wide};
 const BATCH: usize = 16;
 
 /// An attribute that is checked.
-struct Column {
+struct CheckedColumn {
     attribute: VertexAttribute,
     /// Whether its cell may have fewer rows than there are vertices: 0.7 appends points without values (0.7 §17.4).
     may_lack: bool,
 }
 
 /// Input of the checks of a chunk; shared by all batches.
-struct Plan {
+struct ChunkCheckInput {
     vertices: Arc<GridArray>,
     fragments: Option<Arc<GridArray>>,
-    columns: Vec<Column>,
-    fragment_columns: Vec<Column>,
+    columns: Vec<CheckedColumn>,
+    fragment_columns: Vec<CheckedColumn>,
     dims: usize,
     dtype: DType,
     chunk_shape: Vec<f64>,
@@ -58,7 +58,7 @@ struct Plan {
 
 /// Results of the checks of a chunk.
 #[derive(Serialize, Deserialize)]
-struct Seen {
+struct ChunkResult {
     slot: usize,
     rows: u32,
     fragments: u32,
@@ -67,13 +67,13 @@ struct Seen {
     lists: bool,
     /// Values a row of each column, by the length of its cell.
     widths: Vec<Option<u64>>,
-    extent: Option<Extent>,
+    extent: Option<CoordinateExtent>,
 }
 
 /// Results of a batch.
 #[derive(Serialize, Deserialize)]
-struct Done {
-    seen: Vec<Seen>,
+struct BatchResult {
+    seen: Vec<ChunkResult>,
     findings: Findings,
     cells: u64,
     bytes: u64,
@@ -86,18 +86,25 @@ struct Done {
 ///
 /// # Errors
 /// What is no finding.
-pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(), StoreError> {
-    let plan = Arc::new(Plan::new(run.options, state, run.findings.like()));
+pub(crate) async fn check(
+    run: &mut ValidationRun<'_>,
+    state: &mut LevelState,
+) -> Result<(), StoreError> {
+    let plan = Arc::new(ChunkCheckInput::new(
+        run.options,
+        state,
+        run.findings.like(),
+    ));
     run.partners(state, &plan);
     if !numbers::is_number(plan.dtype) {
-        let place = Place::at(state.path("vertices/zarr.json")).pointer("/attributes/dtype");
+        let place = FindingPlace::at(state.path("vertices/zarr.json")).pointer("/attributes/dtype");
         run.findings
             .add(Check::VertexRows, place, plan.dtype, "a type of numbers");
     }
     if state.chunks.is_empty() {
         let stated = state.level.doc().vertex_count;
         if stated > 0 {
-            let place = Place::at(state.path("vertices"));
+            let place = FindingPlace::at(state.path("vertices"));
             let expected = format!("{stated} vertices");
             run.findings
                 .add(Check::LevelHasChunks, place, "no chunk", expected);
@@ -108,7 +115,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
     }
     if !plan.raw {
         let found = plan.vertices.attributes().encoding.clone();
-        let place = Place::at(plan.vertices.path()).pointer("/attributes/encoding");
+        let place = FindingPlace::at(plan.vertices.path()).pointer("/attributes/encoding");
         let expected = "raw, which is the encoding that is read";
         run.findings.add(
             Check::LevelOpens,
@@ -148,7 +155,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         let (store, plan) = (store.clone(), Arc::clone(&plan));
         once(journal.clone(), batch_key(&part, number), async move {
             let wants = plan.wants(&batch);
-            let check = move |cells: Vec<Cell>| plan.batch(&batch, cells);
+            let check = move |cells: Vec<CheckedCell>| plan.batch(&batch, cells);
             fetch_map(&store, round, wants, check).await
         })
         .boxed()
@@ -158,7 +165,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
     let mut widths: Vec<Option<u64>> = vec![None; plan.columns.len() + plan.fragment_columns.len()];
     // Whether all cells of a column agree on its width.
     let mut agreed = vec![true; widths.len()];
-    let mut extent = Extent::empty(plan.dims);
+    let mut extent = CoordinateExtent::empty(plan.dims);
     let mut done = 0_u64;
     while let Some(batch) = work.try_next().await? {
         run.seen.cells = run.seen.cells.saturating_add(batch.cells);
@@ -202,20 +209,20 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
     }
     let stated = state.level.doc().vertex_count;
     if state.is_known() && stated != rows && stated != 0 {
-        let place = Place::at(state.path("zarr.json"))
+        let place = FindingPlace::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/vertex_count");
         run.findings.add(Check::VertexCount, place, stated, rows);
     }
     Ok(())
 }
 
-impl Run<'_> {
+impl ValidationRun<'_> {
     /// Reports cells of attributes in chunks without vertices, by the presence lists alone.
-    fn partners(&mut self, state: &LevelState, plan: &Plan) {
+    fn partners(&mut self, state: &LevelState, plan: &ChunkCheckInput) {
         let orphans = |findings: &mut Findings, array: &GridArray, check: Check, what: &str| {
             for chunk in array.presence().iter() {
                 if state.slot(chunk).is_none() {
-                    let place = Place::at(array.path()).chunk(chunk);
+                    let place = FindingPlace::at(array.path()).chunk(chunk);
                     findings.add(
                         check,
                         place,
@@ -237,16 +244,16 @@ impl Run<'_> {
     }
 }
 
-impl Plan {
+impl ChunkCheckInput {
     fn new(options: &ValidateOptions, state: &LevelState, findings: Findings) -> Self {
         let level = &state.level;
         let root = level.store().root();
         let places = options.depth >= Depth::Conformance;
         let wanted = |array: &Arc<GridArray>| options.wants_array(array.path());
-        let columns = |list: &[VertexAttribute]| -> Vec<Column> {
+        let columns = |list: &[VertexAttribute]| -> Vec<CheckedColumn> {
             list.iter()
                 .filter(|one| wanted(&one.array) && one.dtype.kind != DTypeKind::Object)
-                .map(|one| Column {
+                .map(|one| CheckedColumn {
                     attribute: one.clone(),
                     may_lack: one.array.may_lack_rows(),
                 })
@@ -320,14 +327,14 @@ impl Plan {
         wants
     }
 
-    fn batch(&self, batch: &[(usize, ChunkCoord)], cells: Vec<Cell>) -> Done {
-        let mut done = Done {
+    fn batch(&self, batch: &[(usize, ChunkCoord)], cells: Vec<CheckedCell>) -> BatchResult {
+        let mut done = BatchResult {
             seen: Vec::with_capacity(batch.len()),
             findings: self.findings.like(),
             cells: wide(cells.len()),
             bytes: cells
                 .iter()
-                .filter_map(Cell::bytes)
+                .filter_map(CheckedCell::bytes)
                 .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
         };
         let mut cells = cells.into_iter();
@@ -342,35 +349,35 @@ impl Plan {
         &self,
         slot: usize,
         chunk: &[i64],
-        cells: &mut impl Iterator<Item = Cell>,
+        cells: &mut impl Iterator<Item = CheckedCell>,
         findings: &mut Findings,
-    ) -> Seen {
+    ) -> ChunkResult {
         let mut next = |array: &GridArray, findings: &mut Findings| {
             if !array.presence().contains(chunk) {
                 return None;
             }
-            let place = || Place::at(array.path()).chunk(chunk);
-            let cell = cells.next().unwrap_or(Cell::Absent);
+            let place = || FindingPlace::at(array.path()).chunk(chunk);
+            let cell = cells.next().unwrap_or(CheckedCell::Absent);
             Some(match cell {
-                Cell::Broken(why) => {
+                CheckedCell::Broken(why) => {
                     findings.add(Check::CellReads, place(), &why, "a cell that decodes");
-                    Cell::Broken(why)
+                    CheckedCell::Broken(why)
                 }
                 // How many rows the chunk had is not known.
-                Cell::Absent if !array.presence().is_listed() => {
+                CheckedCell::Absent if !array.presence().is_listed() => {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, place(), "nothing", expected);
                     match array.path() == self.vertices.path() {
-                        true => Cell::Broken("nothing".to_owned()),
-                        false => Cell::Absent,
+                        true => CheckedCell::Broken("nothing".to_owned()),
+                        false => CheckedCell::Absent,
                     }
                 }
-                Cell::Absent | Cell::There(_) => cell,
+                CheckedCell::Absent | CheckedCell::There(_) => cell,
             })
         };
         let stored = next(&self.vertices, findings);
         let rows = self.rows(chunk, stored.as_ref(), findings);
-        let mut seen = Seen {
+        let mut seen = ChunkResult {
             slot,
             rows: rows.unwrap_or(UNKNOWN),
             fragments: UNKNOWN,
@@ -380,12 +387,12 @@ impl Plan {
             extent: None,
         };
         let blob = self.fragments.as_ref().map(|array| next(array, findings));
-        let positions = stored.as_ref().and_then(Cell::bytes);
+        let positions = stored.as_ref().and_then(CheckedCell::bytes);
         let index_of = match (&blob, rows) {
-            (Some(Some(Cell::There(blob))), Some(rows)) => {
+            (Some(Some(CheckedCell::There(blob))), Some(rows)) => {
                 self.fragments(chunk, blob, rows, &mut seen, findings)
             }
-            (Some(None | Some(Cell::Absent)), Some(rows)) => {
+            (Some(None | Some(CheckedCell::Absent)), Some(rows)) => {
                 if rows > 0 {
                     let place = self.place_of_fragments(chunk);
                     let found = format!("none for {rows} vertices");
@@ -432,17 +439,22 @@ impl Plan {
         seen
     }
 
-    fn place_of_fragments(&self, chunk: &[i64]) -> Place {
+    fn place_of_fragments(&self, chunk: &[i64]) -> FindingPlace {
         let path = self.fragments.as_ref().map_or("", |array| array.path());
-        Place::at(path).chunk(chunk)
+        FindingPlace::at(path).chunk(chunk)
     }
 
     /// Rows of a cell of vertices; `None` if they are unknown.
-    fn rows(&self, chunk: &[i64], cell: Option<&Cell>, findings: &mut Findings) -> Option<u32> {
+    fn rows(
+        &self,
+        chunk: &[i64],
+        cell: Option<&CheckedCell>,
+        findings: &mut Findings,
+    ) -> Option<u32> {
         let bytes = match cell? {
-            Cell::Absent => return Some(0),
-            Cell::Broken(_) => return None,
-            Cell::There(bytes) => bytes,
+            CheckedCell::Absent => return Some(0),
+            CheckedCell::Broken(_) => return None,
+            CheckedCell::There(bytes) => bytes,
         };
         if !self.raw {
             return None;
@@ -454,7 +466,7 @@ impl Plan {
         if let Some(rows) = rows.filter(|_| bytes.len().is_multiple_of(row)) {
             return Some(rows);
         }
-        let place = Place::at(self.vertices.path()).chunk(chunk);
+        let place = FindingPlace::at(self.vertices.path()).chunk(chunk);
         let expected = format!("a multiple of {row}");
         let found = format!("{} bytes", bytes.len());
         findings.add(Check::VertexRows, place, found, expected);
@@ -467,7 +479,7 @@ impl Plan {
         chunk: &[i64],
         blob: &[u8],
         rows: u32,
-        seen: &mut Seen,
+        seen: &mut ChunkResult,
         findings: &mut Findings,
     ) -> Option<CheckedFragments> {
         let place = || self.place_of_fragments(chunk);
@@ -533,7 +545,7 @@ impl Plan {
         &self,
         findings: &mut Findings,
         state: &LevelState,
-        seen: &Seen,
+        seen: &ChunkResult,
         widths: &mut [Option<u64>],
     ) {
         let columns = self.columns.iter().chain(&self.fragment_columns);
@@ -545,7 +557,7 @@ impl Plan {
                     .chunks
                     .get(seen.slot)
                     .map_or(&[][..], ChunkCoord::as_slice);
-                let place = Place::at(column.attribute.array.path()).chunk(chunk);
+                let place = FindingPlace::at(column.attribute.array.path()).chunk(chunk);
                 findings.add(
                     Check::AttributeWidth,
                     place,
@@ -558,22 +570,22 @@ impl Plan {
     }
 }
 
-impl Column {
+impl CheckedColumn {
     /// Checks a cell of as many rows as there are vertices or fragments; returns the values a row.
     fn rows(
         &self,
         chunk: &[i64],
-        cell: Option<&Cell>,
+        cell: Option<&CheckedCell>,
         rows: u32,
         check: Check,
         findings: &mut Findings,
     ) -> Option<u64> {
         let array = &self.attribute.array;
-        let place = || Place::at(array.path()).chunk(chunk);
+        let place = || FindingPlace::at(array.path()).chunk(chunk);
         let bytes = match cell {
-            Some(Cell::There(bytes)) => bytes,
-            Some(Cell::Broken(_)) => return None,
-            None | Some(Cell::Absent) => {
+            Some(CheckedCell::There(bytes)) => bytes,
+            Some(CheckedCell::Broken(_)) => return None,
+            None | Some(CheckedCell::Absent) => {
                 if rows > 0 && !self.may_lack && check == Check::AttributeRows {
                     let found = format!("no cell for {rows} vertices");
                     findings.add(Check::AttributeThere, place(), found, "one");
@@ -630,7 +642,7 @@ impl Column {
         &self,
         bytes: &[u8],
         categories: u64,
-        place: impl Fn() -> Place,
+        place: impl Fn() -> FindingPlace,
         findings: &mut Findings,
     ) {
         let dtype = self.attribute.dtype;

@@ -2,13 +2,13 @@
 
 use zvf_store::{CheckedFragment, CheckedFragments};
 
-use super::Plan;
+use super::ChunkCheckInput;
 use crate::check::Check;
-use crate::finding::{Findings, Place};
-use crate::numbers::{self, Extent};
+use crate::finding::{FindingPlace, Findings};
+use crate::numbers::{self, CoordinateExtent};
 use zvf_format::int::{index, wide};
 
-impl Plan {
+impl ChunkCheckInput {
     /// Where the vertices are: finite, in their chunk, in their bin, in the bounds.
     pub(super) fn positions(
         &self,
@@ -16,7 +16,7 @@ impl Plan {
         bytes: &[u8],
         fragments: Option<&CheckedFragments>,
         findings: &mut Findings,
-    ) -> Extent {
+    ) -> CoordinateExtent {
         let row = self.dims.saturating_mul(self.dtype.size()).max(1);
         let bins = self
             .bins
@@ -29,7 +29,7 @@ impl Plan {
                     .fold(1_u64, |product, &one| product.saturating_mul(one));
                 all > 1 && u64::from(fragments.len()) == all && fragments.are_ranges()
             });
-        let mut extent = Extent::empty(self.dims);
+        let mut extent = CoordinateExtent::empty(self.dims);
         if let Some(((shape, counts), fragments)) = bins {
             for (number, fragment) in (0_u64..).zip(fragments.iter()) {
                 let CheckedFragment::Range { start, count } = fragment else {
@@ -53,7 +53,7 @@ impl Plan {
                     },
                 );
                 if outside && of.finite {
-                    let place = Place::at(self.vertices.path())
+                    let place = FindingPlace::at(self.vertices.path())
                         .chunk(chunk)
                         .fragment(number);
                     let found = format!("{:?} to {:?}", of.low, of.high);
@@ -73,7 +73,11 @@ impl Plan {
         } else {
             extent = numbers::extent(self.dtype, bytes, self.dims);
         }
-        let place = |at: usize| Place::at(self.vertices.path()).chunk(chunk).row(wide(at));
+        let place = |at: usize| {
+            FindingPlace::at(self.vertices.path())
+                .chunk(chunk)
+                .row(wide(at))
+        };
         if !extent.finite {
             for (at, vertex) in numbers::rows(self.dtype, bytes)
                 .chunks_exact(self.dims.max(1))
@@ -99,7 +103,7 @@ impl Plan {
             let first = chunk.first().copied().unwrap_or(0);
             if u64::try_from(first).is_ok_and(|one| one < values) {
             } else {
-                let place = Place::at(self.vertices.path()).chunk(chunk);
+                let place = FindingPlace::at(self.vertices.path()).chunk(chunk);
                 let expected = format!("0 to {}", values.saturating_sub(1));
                 findings.add(Check::ChunkAttribute, place, first, expected);
             }
@@ -121,10 +125,10 @@ impl Plan {
     fn outside(
         &self,
         bytes: &[u8],
-        extent: &Extent,
+        extent: &CoordinateExtent,
         edges: &[(f64, f64)],
         check: Check,
-        place: impl Fn(usize) -> Place,
+        place: impl Fn(usize) -> FindingPlace,
         findings: &mut Findings,
     ) {
         let mut sides = extent.low.iter().zip(&extent.high).zip(edges);

@@ -12,17 +12,17 @@ use zvf_store::{
 use super::BATCH;
 use crate::check::{Check, Depth};
 use crate::error::is_finding;
-use crate::fetch::{Cell, fetch_map, in_turn};
-use crate::finding::{Findings, Place};
+use crate::fetch::{CheckedCell, fetch_map, in_turn};
+use crate::finding::{FindingPlace, Findings};
 use crate::level::LevelState;
-use crate::run::Run;
+use crate::run::ValidationRun;
 use zvf_format::int::{index, wide};
 
 /// No fragment, or no group.
 const NONE: u32 = u32::MAX;
 
 /// Compares the capabilities of levels with the list of the root.
-pub(crate) fn capability(run: &mut Run<'_>, states: &[LevelState]) {
+pub(crate) fn capability(run: &mut ValidationRun<'_>, states: &[LevelState]) {
     let Some(store) = states.first().map(|state| state.level.store()) else {
         return;
     };
@@ -44,13 +44,14 @@ pub(crate) fn capability(run: &mut Run<'_>, states: &[LevelState]) {
         ),
         _ => return,
     };
-    let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
+    let place =
+        FindingPlace::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
     run.findings
         .add(Check::LinkGroupCapability, place, found, expected);
 }
 
 /// The inputs of the check of a chunk.
-struct Claim<'s> {
+struct GroupCheckInput<'s> {
     state: &'s LevelState,
     fragments: Option<Arc<GridArray>>,
     groups: Option<Arc<GridArray>>,
@@ -65,7 +66,10 @@ struct Claim<'s> {
 ///
 /// # Errors
 /// What is no finding.
-pub(super) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
+pub(super) async fn check(
+    run: &mut ValidationRun<'_>,
+    state: &LevelState,
+) -> Result<(), StoreError> {
     let path = state.path("link_fragments");
     if !state.level.doc().fragment_link_groups || !run.options.wants_array(&path) {
         return Ok(());
@@ -78,7 +82,7 @@ pub(super) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), S
         Err(error) => return Err(error),
     };
     let arrays = state.level.links(0).map(|family| family.arrays());
-    let claim = Claim {
+    let claim = GroupCheckInput {
         state,
         fragments: state.level.vertex_fragments().cloned(),
         groups,
@@ -96,7 +100,7 @@ pub(super) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), S
     Ok(())
 }
 
-impl Claim<'_> {
+impl GroupCheckInput<'_> {
     fn arrays(&self) -> [Option<&Arc<GridArray>>; 3] {
         [
             self.fragments.as_ref(),
@@ -126,9 +130,9 @@ impl Claim<'_> {
             };
             let cells = self.arrays().map(|array| match array {
                 Some(array) if array.presence().contains(chunk) => {
-                    cells.next().unwrap_or(Cell::Absent)
+                    cells.next().unwrap_or(CheckedCell::Absent)
                 }
-                _ => Cell::Absent,
+                _ => CheckedCell::Absent,
             });
             self.chunk(chunk, rows, cells, &mut findings);
         }
@@ -136,12 +140,21 @@ impl Claim<'_> {
     }
 
     /// Cells that cannot be read have findings of their own.
-    fn chunk(&self, chunk: &ChunkCoord, rows: u32, cells: [Cell; 3], findings: &mut Findings) {
-        if cells.iter().any(|cell| matches!(cell, Cell::Broken(_))) {
+    fn chunk(
+        &self,
+        chunk: &ChunkCoord,
+        rows: u32,
+        cells: [CheckedCell; 3],
+        findings: &mut Findings,
+    ) {
+        if cells
+            .iter()
+            .any(|cell| matches!(cell, CheckedCell::Broken(_)))
+        {
             return;
         }
         let [fragments, groups, links] = cells;
-        let read = |cell: &Cell| cell.bytes().cloned().unwrap_or_default();
+        let read = |cell: &CheckedCell| cell.bytes().cloned().unwrap_or_default();
         let (fragments, groups, links) = (read(&fragments), read(&groups), read(&links));
         let records = match self.links {
             Some(array) => match array.decode(chunk, &links) {
@@ -153,24 +166,24 @@ impl Claim<'_> {
         let count = records.as_ref().map_or(0, LinkCell::len);
         let place = |array: Option<&Arc<GridArray>>, name: &str| {
             let path = array.map_or_else(|| self.state.path(name), |array| array.path().to_owned());
-            Place::at(path).chunk(chunk)
+            FindingPlace::at(path).chunk(chunk)
         };
         let of_fragments = || place(self.fragments.as_ref(), "vertex_fragments");
         let of_groups = || place(self.groups.as_ref(), "link_fragments");
         let Some(vertices) = (match self.fragments {
             // Without the array all rows are one fragment.
-            None => Some(Members {
+            None => Some(FragmentMembers {
                 count: 1,
                 of_row: vec![0; index(rows)],
                 twice: None,
             }),
-            Some(_) => Members::read(&fragments, rows),
+            Some(_) => FragmentMembers::read(&fragments, rows),
         }) else {
             return;
         };
         let Some(groups) = u32::try_from(count)
             .ok()
-            .and_then(|count| Members::read(&groups, count))
+            .and_then(|count| FragmentMembers::read(&groups, count))
         else {
             return;
         };
@@ -238,7 +251,7 @@ impl Claim<'_> {
 }
 
 /// Which of the fragments of an index each row is part of.
-struct Members {
+struct FragmentMembers {
     /// Fragments.
     count: u32,
     /// By row, the first fragment that has it, or [`NONE`].
@@ -247,7 +260,7 @@ struct Members {
     twice: Option<u64>,
 }
 
-impl Members {
+impl FragmentMembers {
     /// Reads an index over so many rows; `None` if it is none.
     fn read(blob: &Bytes, rows: u32) -> Option<Self> {
         let mut members = Self {

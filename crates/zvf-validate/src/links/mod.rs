@@ -13,15 +13,15 @@ use zvf_store::{
     CellWant, CheckedFragments, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, StoreError,
 };
 
-use crate::chains::{Chains, Steps};
+use crate::chains::{Chains, StepMultiset};
 use crate::check::{Check, Depth};
-use crate::fetch::{Cell, fetch_map, in_turn};
-use crate::finding::{Findings, Place};
+use crate::fetch::{CheckedCell, fetch_map, in_turn};
+use crate::finding::{FindingPlace, Findings};
 use crate::journal::{batch_key, once};
 use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
-use crate::run::Run;
-use crate::trees::Tree;
+use crate::run::ValidationRun;
+use crate::trees::LevelEdges;
 use crate::values;
 use zvf_format::int::wide;
 
@@ -32,7 +32,7 @@ const BATCH: usize = 32;
 
 /// Sums over the cells of a family.
 #[derive(Default, Serialize, Deserialize)]
-struct Sums {
+struct FamilySums {
     /// Records as the application gave them, copies not counted.
     links: u64,
     /// The same, of arrays between chunks alone.
@@ -42,9 +42,9 @@ struct Sums {
     /// Copies against records: 0 where each record has those that it must have.
     copies: u64,
     /// Links from chunk to chunk.
-    steps: Steps,
+    steps: StepMultiset,
     /// Links between levels.
-    between: Steps,
+    between: StepMultiset,
     /// Pairs of places in the level, in the order of the application, where trees are looked at.
     pairs: Vec<(u64, u64)>,
     /// The vertices of the level that have a link, if [`ValidateOptions::coverage`] is on.
@@ -54,7 +54,7 @@ struct Sums {
     bytes: u64,
 }
 
-impl Sums {
+impl FamilySums {
     /// Takes over what another part has, but for the lists.
     fn join(&mut self, other: &Self) {
         self.links = self.links.saturating_add(other.links);
@@ -70,7 +70,7 @@ impl Sums {
 }
 
 /// The inputs of the check of a cell.
-struct Plan<'s> {
+struct LinkCheckInput<'s> {
     state: &'s LevelState,
     /// The level of all endpoints but the first.
     target: Option<&'s LevelState>,
@@ -96,12 +96,12 @@ struct Plan<'s> {
 /// # Errors
 /// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
-    run: &mut Run<'_>,
+    run: &mut ValidationRun<'_>,
     state: &LevelState,
     all: &[LevelState],
     chains: Option<Chains>,
 ) -> Result<(), StoreError> {
-    let mut steps = Steps::default();
+    let mut steps = StepMultiset::default();
     let mut steps_known = true;
     for family in state.level.link_families() {
         let sums = one_family(run, state, all, family).await?;
@@ -120,7 +120,7 @@ pub(crate) async fn check(
     let grid = state.level.vertices().grid_doc().is_some();
     if deep && only && state.number() == 0 {
         let inside = state.level.links(0);
-        let place = || Place::at(state.path("links/0"));
+        let place = || FindingPlace::at(state.path("links/0"));
         match kind {
             Kind::Graph | Kind::Mesh
                 if inside.is_none()
@@ -150,11 +150,11 @@ pub(crate) async fn check(
 }
 
 async fn one_family(
-    run: &mut Run<'_>,
+    run: &mut ValidationRun<'_>,
     state: &LevelState,
     all: &[LevelState],
     family: &LinkFamily,
-) -> Result<Sums, StoreError> {
+) -> Result<FamilySums, StoreError> {
     let delta = family.delta();
     let path = format!("{}/links/{}", state.number(), delta_name(delta));
     let target = match delta {
@@ -167,12 +167,12 @@ async fn one_family(
         let found = format!("delta {delta} of level {}", state.number());
         run.findings.add(
             Check::CrossTarget,
-            Place::at(&*path),
+            FindingPlace::at(&*path),
             found,
             "a level that is there",
         );
     }
-    let mut sums = Sums::default();
+    let mut sums = FamilySums::default();
     if family.width() == 0 || family.width() > MAX_WIDTH || !run.options.wants_array(&path) {
         sums.damaged = true;
         return Ok(sums);
@@ -183,7 +183,7 @@ async fn one_family(
     let kind = state.level.store().kind();
     let known = state.is_known() && run.options.sample.is_none();
     let mut tree = (deep && delta == 0 && kind == Kind::Skeleton && known && family.width() == 2)
-        .then(|| Tree::new(state, vertices))
+        .then(|| LevelEdges::new(state, vertices))
         .flatten();
     let mut covered = (run.options.coverage && delta > 0 && known)
         .then(|| usize::try_from(vertices.div_ceil(64)).ok())
@@ -196,11 +196,11 @@ async fn one_family(
             .store()
             .grid_array(state.number(), "link_fragments")
             .await;
-        let place = || Place::at(state.path("link_fragments"));
+        let place = || FindingPlace::at(state.path("link_fragments"));
         groups = run.keep(Check::NodeRead, place, found)?.flatten();
     }
     for (number, array) in family.arrays().iter().enumerate() {
-        let plan = Plan {
+        let plan = LinkCheckInput {
             state,
             target,
             family,
@@ -224,7 +224,7 @@ async fn one_family(
             let is_there = attribute.arrays.get(number).is_some_and(Option::is_some);
             if !is_there && attribute.is_complete(family) {
                 let found = format!("no array of {} for {records} links", attribute.name);
-                let place = Place::at(array.array.path());
+                let place = FindingPlace::at(array.array.path());
                 run.findings
                     .add(Check::LinkAttributeThere, place, found, "one");
             }
@@ -237,7 +237,7 @@ async fn one_family(
             let found = "records without their copies, or copies without their record";
             let expected = "one for each chunk that a record touches";
             run.findings
-                .add(Check::LinkCopies, Place::at(&*path), found, expected);
+                .add(Check::LinkCopies, FindingPlace::at(&*path), found, expected);
         }
         if delta != 0 {
             run.between.insert((state.number(), delta), sums.between);
@@ -275,7 +275,13 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
 }
 
 /// Compares the counts in a family's document with the cells.
-fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str, sums: &Sums) {
+fn counts(
+    run: &mut ValidationRun<'_>,
+    state: &LevelState,
+    family: &LinkFamily,
+    path: &str,
+    sums: &FamilySums,
+) {
     let doc = family.doc();
     // Before 0.9 the document counts only the links between chunks.
     let by_offsets = family.by_offsets();
@@ -293,14 +299,14 @@ fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str
         families.insert(family.delta(), measured);
     }
     if let Some(stated) = doc.num_links.filter(|&stated| stated != links) {
-        let place = Place::at(path).pointer("/attributes/num_links");
+        let place = FindingPlace::at(path).pointer("/attributes/num_links");
         run.findings.add(Check::LinkCount, place, stated, links);
     }
     if let Some(stated) = doc
         .num_physical_records
         .filter(|&stated| by_offsets && stated != sums.records)
     {
-        let place = Place::at(path).pointer("/attributes/num_physical_records");
+        let place = FindingPlace::at(path).pointer("/attributes/num_physical_records");
         run.findings
             .add(Check::LinkCount, place, stated, sums.records);
     }
@@ -308,7 +314,7 @@ fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str
 
 /// Vertices without a link to the coarser level.
 fn coverage(
-    run: &mut Run<'_>,
+    run: &mut ValidationRun<'_>,
     state: &LevelState,
     path: &str,
     bases: &[u64],
@@ -330,15 +336,15 @@ fn coverage(
         .saturating_sub(1);
     let chunk = state.chunks.get(slot).map_or(&[][..], ChunkCoord::as_slice);
     let row = first.saturating_sub(bases.get(slot).copied().unwrap_or(0));
-    let place = Place::at(path).chunk(chunk).row(row);
+    let place = FindingPlace::at(path).chunk(chunk).row(row);
     let found = format!("{missing} of {vertices} vertices without a parent");
     run.findings
         .add(Check::ParentThere, place, found, "a parent for each");
 }
 
-impl Plan<'_> {
-    fn place(&self, key: &[i64]) -> Place {
-        Place::at(self.array.array.path()).chunk(key)
+impl LinkCheckInput<'_> {
+    fn place(&self, key: &[i64]) -> FindingPlace {
+        FindingPlace::at(self.array.array.path()).chunk(key)
     }
 
     fn values(&self) -> impl Iterator<Item = (&zvf_store::LinkAttribute, &Arc<GridArray>)> {
@@ -349,11 +355,11 @@ impl Plan<'_> {
     }
 
     /// Reports link attributes without links.
-    async fn orphans(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
+    async fn orphans(&self, run: &mut ValidationRun<'_>) -> Result<(), StoreError> {
         for (_, values) in self.values() {
             for (key, cell) in self.lonely(run, values).await? {
-                if !matches!(cell, Cell::Absent) {
-                    let place = Place::at(values.path()).chunk(&key);
+                if !matches!(cell, CheckedCell::Absent) {
+                    let place = FindingPlace::at(values.path()).chunk(&key);
                     let expected = "none, where there are no links";
                     run.findings
                         .add(Check::AttributeOrphan, place, "a cell", expected);
@@ -366,9 +372,9 @@ impl Plan<'_> {
     /// Cells of a link attribute at keys without link cells. Before 0.9 they are found by listing, which includes empty ones.
     async fn lonely(
         &self,
-        run: &Run<'_>,
+        run: &ValidationRun<'_>,
         array: &Arc<GridArray>,
-    ) -> Result<Vec<(Vec<i64>, Cell)>, StoreError> {
+    ) -> Result<Vec<(Vec<i64>, CheckedCell)>, StoreError> {
         let (store, round) = (self.state.level.store(), self.state.level.next_round());
         let links = self.array.array.presence();
         let lonely: Vec<&[i64]> = array
@@ -390,21 +396,21 @@ impl Plan<'_> {
     }
 
     /// Groups of chunks without links: they have to be empty.
-    async fn lonely_groups(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
+    async fn lonely_groups(&self, run: &mut ValidationRun<'_>) -> Result<(), StoreError> {
         let Some(groups) = &self.groups else {
             return Ok(());
         };
         for (key, cell) in self.lonely(run, groups).await? {
             let what = match cell {
-                Cell::Absent => continue,
-                Cell::Broken(why) => why,
-                Cell::There(blob) => match CheckedFragments::extent_of(&blob) {
+                CheckedCell::Absent => continue,
+                CheckedCell::Broken(why) => why,
+                CheckedCell::There(blob) => match CheckedFragments::extent_of(&blob) {
                     Ok(0) => continue,
                     Ok(rows) => format!("groups of {rows} links"),
                     Err(error) => error.to_string(),
                 },
             };
-            let place = Place::at(groups.path()).chunk(&key);
+            let place = FindingPlace::at(groups.path()).chunk(&key);
             let expected = "no groups, where there are no links";
             run.findings
                 .add(Check::LinkFragments, place, what, expected);
@@ -415,9 +421,9 @@ impl Plan<'_> {
     /// Reads the cells of the array.
     async fn cells(
         &self,
-        run: &mut Run<'_>,
-        sums: &mut Sums,
-        mut tree: Option<&mut Tree>,
+        run: &mut ValidationRun<'_>,
+        sums: &mut FamilySums,
+        mut tree: Option<&mut LevelEdges>,
         mut covered: Option<&mut Vec<u64>>,
     ) -> Result<(), StoreError> {
         let presence = self.array.array.presence();
@@ -497,40 +503,40 @@ impl Plan<'_> {
         wants
     }
 
-    fn batch(&self, keys: &[&[i64]], cells: Vec<Cell>) -> (Sums, Findings) {
-        let mut sums = Sums {
+    fn batch(&self, keys: &[&[i64]], cells: Vec<CheckedCell>) -> (FamilySums, Findings) {
+        let mut sums = FamilySums {
             cells: wide(cells.len()),
             bytes: cells
                 .iter()
-                .filter_map(Cell::bytes)
+                .filter_map(CheckedCell::bytes)
                 .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
-            ..Sums::default()
+            ..FamilySums::default()
         };
         let mut findings = self.findings.like();
         let mut cells = cells.into_iter();
         for &key in keys {
-            let cell = cells.next().unwrap_or(Cell::Absent);
+            let cell = cells.next().unwrap_or(CheckedCell::Absent);
             let records = self.cell(key, &cell, &mut sums, &mut findings);
             for (attribute, array) in self.values() {
                 let there = array.presence().contains(key);
                 let cell = if there {
-                    cells.next().unwrap_or(Cell::Absent)
+                    cells.next().unwrap_or(CheckedCell::Absent)
                 } else {
-                    Cell::Absent
+                    CheckedCell::Absent
                 };
-                let place = || Place::at(array.path()).chunk(key);
+                let place = || FindingPlace::at(array.path()).chunk(key);
                 match (&cell, records) {
-                    (Cell::Broken(why), _) => {
+                    (CheckedCell::Broken(why), _) => {
                         findings.add(Check::CellReads, place(), why, "a cell that decodes");
                     }
                     (_, None) => {}
-                    (Cell::Absent, Some(records)) => {
+                    (CheckedCell::Absent, Some(records)) => {
                         if records > 0 && attribute.is_complete_in(self.family, self.number) {
                             let found = format!("no cell for {records} links");
                             findings.add(Check::LinkAttributeThere, place(), found, "one");
                         }
                     }
-                    (Cell::There(bytes), Some(records)) => {
+                    (CheckedCell::There(bytes), Some(records)) => {
                         let width = usize::try_from(attribute.width.max(1)).unwrap_or(usize::MAX);
                         let size = width.saturating_mul(attribute.dtype.size());
                         if size.checked_mul(records) != Some(bytes.len()) {
@@ -547,9 +553,9 @@ impl Plan<'_> {
             if let Some(groups) = &self.groups {
                 let there = groups.presence().contains(key);
                 let cell = if there {
-                    cells.next().unwrap_or(Cell::Absent)
+                    cells.next().unwrap_or(CheckedCell::Absent)
                 } else {
-                    Cell::Absent
+                    CheckedCell::Absent
                 };
                 self.group_cell(groups, key, &cell, records, &mut findings);
             }
@@ -561,16 +567,16 @@ impl Plan<'_> {
         &self,
         groups: &GridArray,
         key: &[i64],
-        cell: &Cell,
+        cell: &CheckedCell,
         records: Option<usize>,
         findings: &mut Findings,
     ) {
-        let place = || Place::at(groups.path()).chunk(key);
+        let place = || FindingPlace::at(groups.path()).chunk(key);
         match (cell, records) {
-            (Cell::Broken(why), _) => {
+            (CheckedCell::Broken(why), _) => {
                 findings.add(Check::CellReads, place(), why, "a cell that decodes");
             }
-            (Cell::There(blob), Some(records)) => {
+            (CheckedCell::There(blob), Some(records)) => {
                 let rows = u32::try_from(records).unwrap_or(u32::MAX);
                 let error = match CheckedFragments::examine(blob, rows) {
                     Ok((_, odd)) => odd,
@@ -581,7 +587,7 @@ impl Plan<'_> {
                     findings.add(Check::LinkFragments, place(), error, expected);
                 }
             }
-            (Cell::Absent, Some(records)) if records > 0 => {
+            (CheckedCell::Absent, Some(records)) if records > 0 => {
                 let found = format!("none for {records} links");
                 findings.add(Check::LinkFragmentsThere, place(), found, "groups");
             }
@@ -593,13 +599,13 @@ impl Plan<'_> {
     fn cell(
         &self,
         key: &[i64],
-        cell: &Cell,
-        sums: &mut Sums,
+        cell: &CheckedCell,
+        sums: &mut FamilySums,
         findings: &mut Findings,
     ) -> Option<usize> {
         let bytes = match cell {
-            Cell::There(bytes) => &bytes[..],
-            Cell::Absent => {
+            CheckedCell::There(bytes) => &bytes[..],
+            CheckedCell::Absent => {
                 if !self.array.array.presence().is_listed() {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
@@ -607,7 +613,7 @@ impl Plan<'_> {
                 }
                 return Some(0);
             }
-            Cell::Broken(why) => {
+            CheckedCell::Broken(why) => {
                 sums.damaged = true;
                 findings.add(
                     Check::CellReads,

@@ -4,14 +4,14 @@ use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Kind, LinkStore};
 use zvf_store::{ChunkCoord, Endpoint, LinkCell};
 
-use super::{Plan, Sums};
+use super::{FamilySums, LinkCheckInput};
 use crate::chains::{has_rows, hash, step};
 use crate::check::Check;
 use crate::finding::Findings;
 use zvf_format::int::wide;
 
 /// A cell of records.
-pub(super) struct RecordCell<'c> {
+pub(super) struct LinkRecordCell<'c> {
     key: &'c [i64],
     /// The chunk of each stored endpoint.
     chunks: Vec<&'c [i64]>,
@@ -23,7 +23,7 @@ pub(super) struct RecordCell<'c> {
     copy: bool,
 }
 
-impl<'c> RecordCell<'c> {
+impl<'c> LinkRecordCell<'c> {
     fn chunk(&self, end: &Endpoint) -> &'c [i64] {
         self.chunks.get(end.which).copied().unwrap_or_default()
     }
@@ -34,14 +34,14 @@ impl<'c> RecordCell<'c> {
     }
 }
 
-impl Plan<'_> {
+impl LinkCheckInput<'_> {
     /// The cell at `key` with endpoints in the chunks `ends`.
     pub(super) fn record_cell<'c>(
         &self,
         key: &'c [i64],
         ends: &'c [i64],
         copy: bool,
-    ) -> RecordCell<'c> {
+    ) -> LinkRecordCell<'c> {
         let rank = self.array.chunk_rank().max(1);
         let chunks: Vec<&[i64]> = ends.chunks_exact(rank).collect();
         let here: Vec<Option<usize>> = chunks.iter().map(|one| self.state.slot(one)).collect();
@@ -50,7 +50,7 @@ impl Plan<'_> {
             (_, Some(target)) => chunks.iter().map(|one| target.slot(one)).collect(),
             (_, None) => Vec::new(),
         };
-        RecordCell {
+        LinkRecordCell {
             key,
             chunks,
             here,
@@ -62,9 +62,9 @@ impl Plan<'_> {
     /// Looks at every record of a cell.
     pub(super) fn records(
         &self,
-        cell: &RecordCell<'_>,
+        cell: &LinkRecordCell<'_>,
         records: &LinkCell<'_>,
-        sums: &mut Sums,
+        sums: &mut FamilySums,
         findings: &mut Findings,
     ) {
         let mut distinct = cell.chunks.clone();
@@ -113,7 +113,7 @@ impl Plan<'_> {
     /// Whether the endpoints of a record are existing rows. Chunks that do not exist are reported once for each cell, by `stranger`.
     fn are_known(
         &self,
-        cell: &RecordCell<'_>,
+        cell: &LinkRecordCell<'_>,
         number: usize,
         ends: &[Endpoint],
         stranger: &mut bool,
@@ -131,7 +131,7 @@ impl Plan<'_> {
                 known = false;
                 continue;
             };
-            let Some(slot) = RecordCell::slot(end, slots) else {
+            let Some(slot) = LinkRecordCell::slot(end, slots) else {
                 known = false;
                 if !*stranger && (level.whole || original == 0) {
                     *stranger = true;
@@ -161,13 +161,13 @@ impl Plan<'_> {
     /// Checks a record with existing endpoints.
     fn meaning(
         &self,
-        cell: &RecordCell<'_>,
+        cell: &LinkRecordCell<'_>,
         number: usize,
         ends: &[Endpoint],
-        sums: &mut Sums,
+        sums: &mut FamilySums,
         findings: &mut Findings,
     ) {
-        let here = |end: &Endpoint| RecordCell::slot(end, &cell.here);
+        let here = |end: &Endpoint| LinkRecordCell::slot(end, &cell.here);
         let row = |end: &Endpoint| u32::try_from(end.row).unwrap_or(u32::MAX);
         let at = |end: &Endpoint| -> Option<u64> {
             let base = self.bases.get(here(end)?)?;
@@ -175,7 +175,7 @@ impl Plan<'_> {
         };
         if self.family.delta() != 0 {
             if let [first, second] = ends
-                && let Some((a, b)) = here(first).zip(RecordCell::slot(second, &cell.there))
+                && let Some((a, b)) = here(first).zip(LinkRecordCell::slot(second, &cell.there))
             {
                 let (mine, other) = ((a, row(first)), (b, row(second)));
                 let (fine, coarse) = if self.family.delta() > 0 {

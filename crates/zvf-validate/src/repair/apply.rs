@@ -6,7 +6,7 @@ use zvf_edit::{backup_address, replace_documents, restore_documents};
 
 use super::error::RepairError;
 use super::options::RepairOptions;
-use super::plan::Plan;
+use super::plan::RepairPlan;
 
 /// The result of a repair.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Applied {
 /// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document changed since the plan was made; nothing was replaced. Misuse: the backup exists
 /// already, the store has no folder beside it, or another change is running. I/O.
 pub fn apply<'a>(
-    plan: &'a Plan,
+    plan: &'a RepairPlan,
     backup: Option<&'a str>,
     options: &'a RepairOptions,
 ) -> BoxFuture<'a, Result<Applied, RepairError>> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::apply::Applied;
-use super::plan::Plan;
+use super::plan::RepairPlan;
 use crate::{Report, Severity};
 
 fn counts(report: &Report) -> Value {
@@ -16,7 +16,7 @@ fn counts(report: &Report) -> Value {
 
 /// A plan and its result as JSON: changes, what is left, and counts of findings before and after.
 #[must_use]
-pub fn document(plan: &Plan, applied: Option<&Applied>) -> Value {
+pub fn document(plan: &RepairPlan, applied: Option<&Applied>) -> Value {
     let changes: Vec<Value> = plan
         .changes
         .iter()

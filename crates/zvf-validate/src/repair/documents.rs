@@ -9,7 +9,7 @@ use zvf_format::keys::parse_level;
 use zvf_meta::rules::Rule;
 use zvf_meta::{ArrayDoc, LevelDoc, RootDoc};
 
-use super::edit::{Edit, Tier};
+use super::edit::{MemberEdit, Tier};
 
 /// The key of the root document.
 pub(crate) const ROOT: &str = "zarr.json";
@@ -100,7 +100,7 @@ pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
 
 /// The state that a repair carries from one validation to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct RepairState {
     /// The bounds are a placeholder.
     pub(crate) bounds: bool,
     /// Levels whose vertex count is a placeholder.
@@ -110,7 +110,7 @@ pub(crate) struct Memory {
 }
 
 /// Documents that cannot be read for a member that follows from something else.
-pub(crate) fn openings(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
+pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     if look.root.is_none() && look.has(Check::StoreOpens) {
         edits.extend(bounds_of_root(look, memory));
@@ -127,7 +127,7 @@ pub(crate) fn openings(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
 }
 
 /// Bounds that are absent or no pair of corners: zeros, until the vertices were looked at.
-fn bounds_of_root(look: &Look<'_>, memory: &mut Memory) -> Option<Edit> {
+fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<MemberEdit> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let mut root = look.value(ROOT)?;
     let dims = root
@@ -150,10 +150,15 @@ fn bounds_of_root(look: &Look<'_>, memory: &mut Memory) -> Option<Edit> {
     }
     memory.bounds = true;
     let why = "until the vertices are read";
-    Some(Edit::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
+    Some(MemberEdit::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
 }
 
-fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut Memory) -> Vec<Edit> {
+fn members_of_level(
+    look: &Look<'_>,
+    key: &str,
+    level: u32,
+    memory: &mut RepairState,
+) -> Vec<MemberEdit> {
     const BLOCK: &str = "/attributes/zarr_vectors_level";
     let Some(document) = look.value(key) else {
         return Vec::new();
@@ -169,7 +174,7 @@ fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut Memory)
     let mut edits = Vec::new();
     let mut set = |name: &str, value: Value, why: &str| {
         let pointer = format!("{BLOCK}/{name}");
-        let edit = Edit::set(key, &pointer, value, Check::DocumentReads, why);
+        let edit = MemberEdit::set(key, &pointer, value, Check::DocumentReads, why);
         edits.push(edit.tier(Tier::Opening));
     };
     if number("level").is_none_or(|found| u32::try_from(found).is_err()) {
@@ -218,7 +223,7 @@ fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
 }
 
 /// A presence list that is no list of texts is rebuilt.
-fn list_of_array(look: &Look<'_>, key: &str, memory: &mut Memory) -> Option<Edit> {
+fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option<MemberEdit> {
     let mut document = look.value(key)?;
     let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;
     attributes.get("nonempty_chunks")?;
@@ -232,10 +237,10 @@ pub(crate) fn begin_list(
     look: &Look<'_>,
     key: &str,
     check: Check,
-    memory: &mut Memory,
-) -> Option<Edit> {
+    memory: &mut RepairState,
+) -> Option<MemberEdit> {
     look.measured.folders.as_ref()?;
     memory.lists.insert(key.to_owned());
     let why = "until the cells are found";
-    Some(Edit::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
+    Some(MemberEdit::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
 }

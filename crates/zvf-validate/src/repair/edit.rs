@@ -21,7 +21,7 @@ pub(crate) enum Tier {
 
 /// The new value of a member.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Edit {
+pub(crate) struct MemberEdit {
     /// Key of the document.
     pub(crate) key: String,
     /// JSON pointer of the member.
@@ -35,7 +35,7 @@ pub(crate) struct Edit {
     pub(crate) tier: Tier,
 }
 
-impl Edit {
+impl MemberEdit {
     pub(crate) fn set(
         key: &str,
         pointer: &str,
@@ -76,9 +76,9 @@ impl Drafts {
     pub(crate) fn make(
         &mut self,
         documents: &BTreeMap<String, Bytes>,
-        edits: Vec<Edit>,
-    ) -> Vec<Edit> {
-        let mut by_key: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+        edits: Vec<MemberEdit>,
+    ) -> Vec<MemberEdit> {
+        let mut by_key: BTreeMap<String, Vec<MemberEdit>> = BTreeMap::new();
         for edit in edits {
             by_key.entry(edit.key.clone()).or_default().push(edit);
         }

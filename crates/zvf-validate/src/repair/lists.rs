@@ -8,15 +8,15 @@ use zvf_meta::ArrayDoc;
 use zvf_meta::rules::Rule;
 use zvf_meta::space::Grid;
 
-use super::documents::{LIST, Look, Memory, begin_list, document_of};
-use super::edit::{Edit, Tier};
+use super::documents::{LIST, Look, RepairState, begin_list, document_of};
+use super::edit::{MemberEdit, Tier};
 use super::options::RepairOptions;
 
 /// Most components of a key: axes, and one for an attribute.
 const MOST: usize = 32;
 
 /// Edits that follow from the documents alone.
-pub(crate) fn normal(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
+pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     for finding in look.of_rule(Rule::PresenceThere) {
         edits.extend(begin_list(
@@ -44,9 +44,9 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
         if let Some(keys) = keys_of(look, &key) {
             let why = "its keys that can be cells, once each, in ASCII order";
             let list: Vec<String> = keys.into_iter().collect();
-            edits.push(Edit {
+            edits.push(MemberEdit {
                 checks,
-                ..Edit::set(&key, LIST, list, Check::CellListed, why).tier(Tier::Opening)
+                ..MemberEdit::set(&key, LIST, list, Check::CellListed, why).tier(Tier::Opening)
             });
         }
     }
@@ -54,7 +54,11 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
 }
 
 /// Edits that follow from the cells.
-pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -> Vec<Edit> {
+pub(crate) fn cells(
+    look: &Look<'_>,
+    memory: &RepairState,
+    options: &RepairOptions,
+) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     for (path, cells) in &look.measured.unlisted {
         let key = format!("{path}/zarr.json");
@@ -69,7 +73,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -
         } else {
             Tier::Listing
         };
-        edits.push(Edit::set(&key, LIST, list, Check::CellListed, why).tier(tier));
+        edits.push(MemberEdit::set(&key, LIST, list, Check::CellListed, why).tier(tier));
     }
     let mut gone: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in look.of(Check::CellEmpty) {
@@ -96,7 +100,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -
         keys.retain(|one| !gone.contains(one));
         let why = format!("{} cells that hold nothing go", gone.len());
         let list: Vec<String> = keys.into_iter().collect();
-        edits.push(Edit::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
+        edits.push(MemberEdit::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
     }
     edits
 }

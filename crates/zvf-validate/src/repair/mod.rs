@@ -1,7 +1,7 @@
 //! Corrects the documents of a Zarr Vectors store from its cells.
 //!
 //! [`plan`] validates a store with [`validate`](crate::validate()), computes the members of documents that have to change, validates the changed
-//! store, and returns a [`Plan`]: every change with its old and new value, and every remaining finding with the reason. It writes
+//! store, and returns a [`RepairPlan`]: every change with its old and new value, and every remaining finding with the reason. It writes
 //! nothing. [`apply`] saves the documents beside the store and executes a plan; [`undo`] restores them.
 //!
 //! ```
@@ -47,4 +47,4 @@ pub use apply::{Applied, apply, undo};
 pub use document::document;
 pub use error::RepairError;
 pub use options::RepairOptions;
-pub use plan::{Change, Left, Plan, plan};
+pub use plan::{MemberChange, RepairPlan, Unrepaired, plan};

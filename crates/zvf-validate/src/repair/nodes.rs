@@ -7,8 +7,8 @@ use zvf_meta::rules::Rule;
 use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
 
 use super::RepairOptions;
-use super::documents::{Look, Memory, document_of, inside};
-use super::edit::Edit;
+use super::documents::{Look, RepairState, document_of, inside};
+use super::edit::MemberEdit;
 
 /// The block of a level.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
@@ -22,7 +22,11 @@ pub(crate) const LINK_GROUPS: [Check; 3] = [
 const PATH: &str = "its path";
 
 /// Edits of levels, arrays and families.
-pub(crate) fn edits(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -> Vec<Edit> {
+pub(crate) fn edits(
+    look: &Look<'_>,
+    memory: &RepairState,
+    options: &RepairOptions,
+) -> Vec<MemberEdit> {
     let mut edits = levels(look, memory);
     for finding in &look.report.findings {
         edits.extend(node(look, finding));
@@ -32,7 +36,7 @@ pub(crate) fn edits(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -
 }
 
 /// Edits of the documents of levels.
-fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
+fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     for level in look.levels() {
         let key = format!("{level}/zarr.json");
@@ -48,7 +52,13 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
             };
             if let Some(check) = check {
                 let why = "the rows of its cells";
-                edits.push(Edit::set(&key, &at("vertex_count"), count, check, why));
+                edits.push(MemberEdit::set(
+                    &key,
+                    &at("vertex_count"),
+                    count,
+                    check,
+                    why,
+                ));
             }
         }
         if look
@@ -56,7 +66,7 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
             .any(|one| one.place.level == Some(level))
         {
             let why = "fragments of a chunk that do not tile";
-            edits.push(Edit::remove(
+            edits.push(MemberEdit::remove(
                 &key,
                 &at("fragments_tile"),
                 Check::FragmentsTile,
@@ -66,18 +76,23 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
         for check in LINK_GROUPS {
             if look.of(check).any(|one| one.place.level == Some(level)) {
                 let why = "a chunk whose groups of links do not follow its fragments";
-                edits.push(Edit::remove(&key, &at("fragment_link_groups"), check, why));
+                edits.push(MemberEdit::remove(
+                    &key,
+                    &at("fragment_link_groups"),
+                    check,
+                    why,
+                ));
                 break;
             }
         }
         if rule(Rule::LevelNumber) {
             let check = Check::Document(Rule::LevelNumber);
-            edits.push(Edit::set(&key, &at("level"), level, check, PATH));
+            edits.push(MemberEdit::set(&key, &at("level"), level, check, PATH));
         }
         if rule(Rule::LevelParentAbsent) {
             let check = Check::Document(Rule::LevelParentAbsent);
             let why = "level 0 is made of nothing";
-            edits.push(Edit::set(
+            edits.push(MemberEdit::set(
                 &key,
                 &at("parent_level"),
                 Value::Null,
@@ -88,7 +103,12 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
         if level == 0 && rule(Rule::LevelPreservesIds) {
             let check = Check::Document(Rule::LevelPreservesIds);
             let why = "level 0 has no parent whose ids it could keep";
-            edits.push(Edit::remove(&key, &at("preserves_object_ids"), check, why));
+            edits.push(MemberEdit::remove(
+                &key,
+                &at("preserves_object_ids"),
+                check,
+                why,
+            ));
         }
         if rule(Rule::LevelZeroBins) {
             edits.extend(bins_of_zero(look, &key));
@@ -101,7 +121,7 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
 }
 
 /// The bins of level 0 are removed if the root states the same ones.
-fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
+fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<MemberEdit> {
     let (Some(root), Some(doc)) = (&look.root, look.level(0)) else {
         return Vec::new();
     };
@@ -114,12 +134,12 @@ fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
     let same = known.filter(|(_, bins)| bins == base);
     same.map(|(name, _)| {
         let why = "the root says the same";
-        Edit::remove(key, &format!("{LEVEL}/{name}"), check, why)
+        MemberEdit::remove(key, &format!("{LEVEL}/{name}"), check, why)
     })
     .collect()
 }
 
-fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Edit> {
+fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<MemberEdit> {
     let name = look.level(level)?.chunk_attribute_name?;
     let axes = look
         .root
@@ -130,7 +150,7 @@ fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Edit> {
     let dims: Vec<String> = std::iter::once(name).chain(axes).collect();
     let check = Check::Document(Rule::LevelSplitDims);
     let why = "its attribute and the axes";
-    Some(Edit::set(
+    Some(MemberEdit::set(
         key,
         &format!("{LEVEL}/chunk_dims"),
         dims,
@@ -140,15 +160,15 @@ fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Edit> {
 }
 
 /// Edits of an array, a family or an object index for one finding.
-fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
+fn node(look: &Look<'_>, finding: &Finding) -> Vec<MemberEdit> {
     let key = document_of(finding);
     let Some((level, path)) = inside(&key).filter(|(_, path)| !path.is_empty()) else {
         return Vec::new();
     };
     let check = finding.check;
-    let one = |member: &str, value: Option<Value>, why: &str| -> Vec<Edit> {
+    let one = |member: &str, value: Option<Value>, why: &str| -> Vec<MemberEdit> {
         let pointer = format!("/attributes/{member}");
-        let edit = value.map(|value| Edit::set(&key, &pointer, value, check, why));
+        let edit = value.map(|value| MemberEdit::set(&key, &pointer, value, check, why));
         edit.into_iter().collect()
     };
     match check {
@@ -158,7 +178,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
             "ids that fall",
         )
         .into_iter()
-        .map(|edit| Edit {
+        .map(|edit| MemberEdit {
             key: format!("{level}/object_index/zarr.json"),
             ..edit
         })
@@ -210,7 +230,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
             }
             Rule::GridOriginZero => {
                 let why = "an origin of zeros is left out";
-                vec![Edit::remove(
+                vec![MemberEdit::remove(
                     &key,
                     "/attributes/chunk_grid_origin",
                     check,
@@ -219,7 +239,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
             }
             Rule::VlenFill => {
                 let why = "a cell that is not there is empty";
-                vec![Edit::set(&key, "/fill_value", "", check, why)]
+                vec![MemberEdit::set(&key, "/fill_value", "", check, why)]
             }
             Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check),
             _ => Vec::new(),
@@ -307,7 +327,7 @@ fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
 }
 
 /// Array and family disagree: the paths say who is right.
-fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
+fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEdit> {
     let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
     else {
         return Vec::new();
@@ -315,14 +335,14 @@ fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
     let why = "the paths of the family's arrays";
     let at = "/attributes/link_width";
     let array = format!("{level}/{path}/zarr.json");
-    let mut edits = vec![Edit::set(&array, at, ends, check, why)];
+    let mut edits = vec![MemberEdit::set(&array, at, ends, check, why)];
     if doc.link_width != Some(ends) {
-        edits.push(Edit::set(&family, at, ends, check, why));
+        edits.push(MemberEdit::set(&family, at, ends, check, why));
     }
     edits
 }
 
-fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
+fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEdit> {
     let Some((family, doc)) = family_of(look, level, path) else {
         return Vec::new();
     };
@@ -331,7 +351,7 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
         && let Some(ends) = ends(look, level, path)
     {
         let why = "the paths of the family's arrays";
-        edits.push(Edit::set(
+        edits.push(MemberEdit::set(
             &family,
             "/attributes/link_width",
             ends,
@@ -343,7 +363,13 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
         && let Some(rank) = look.key_rank(level)
     {
         let why = "the axes of the level";
-        edits.push(Edit::set(&family, "/attributes/sid_ndim", rank, check, why));
+        edits.push(MemberEdit::set(
+            &family,
+            "/attributes/sid_ndim",
+            rank,
+            check,
+            why,
+        ));
     }
     edits
 }
@@ -372,7 +398,7 @@ fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
 }
 
 /// The rows of an object index, where manifests and ids have as many.
-fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
+fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<MemberEdit> {
     let rows = |name: &str| {
         let doc = look.array(&format!("{level}/object_index/{name}/zarr.json"))?;
         <[u64; 1]>::try_from(doc.shape).ok().map(|[rows]| rows)
@@ -382,7 +408,7 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
             let key = format!("{level}/object_index/zarr.json");
             let why = "the length of its tables";
             let at = "/attributes/num_objects";
-            vec![Edit::set(&key, at, manifests, check, why)]
+            vec![MemberEdit::set(&key, at, manifests, check, why)]
         }
         _ => Vec::new(),
     }
@@ -390,7 +416,7 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
 
 /// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it needs
 /// [`RepairOptions::accept_loss`].
-fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Edit> {
+fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     let kept = |check: Check, stated: u64, found: u64| {
         let may_be_loss = matches!(check, Check::LinkCount | Check::PresentCount);
@@ -408,7 +434,7 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Edit> {
             if let Some(present) = present {
                 let why = "its manifests";
                 let at = "/attributes/num_present";
-                edits.push(Edit::set(&key, at, present, rule, why));
+                edits.push(MemberEdit::set(&key, at, present, rule, why));
             }
         }
     }
@@ -436,7 +462,7 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Edit> {
             for (name, stated, count) in members {
                 if stated.is_some_and(|stated| kept(check, stated, count)) {
                     let at = format!("/attributes/{name}");
-                    edits.push(Edit::set(&key, &at, count, check, "its cells"));
+                    edits.push(MemberEdit::set(&key, &at, count, check, "its cells"));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What is repaired, and how the store is reached.
 
-use crate::{Check, Depth, Progress, Step};
+use crate::{Check, Depth, Progress, ValidationStep};
 use zvf_encode::WriteOptions;
 
 /// How [`plan`](super::plan) looks at a store and [`apply`](super::apply) changes it.
@@ -59,7 +59,7 @@ impl RepairOptions {
 
     /// Sets [`progress`](Self::progress).
     #[must_use]
-    pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+    pub fn with_progress(mut self, told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
         self.progress = Progress::to(told);
         self
     }

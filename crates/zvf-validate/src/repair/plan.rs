@@ -13,8 +13,8 @@ use zvf_store::RawStore;
 use zvf_store::writing::MARKER;
 use zvf_store::writing::Redo;
 
-use super::documents::{self, Look, Memory, ROOT};
-use super::edit::{Drafts, Edit, Tier};
+use super::documents::{self, Look, ROOT, RepairState};
+use super::edit::{Drafts, MemberEdit, Tier};
 use super::error::RepairError;
 use super::options::RepairOptions;
 use super::{lists, nodes, root, scales};
@@ -25,13 +25,13 @@ const ROUNDS: usize = 10;
 /// A planned repair.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct RepairPlan {
     /// The address of the store.
     pub store: String,
     /// Members that change, by document.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MemberChange>,
     /// Findings that remain, by code.
-    pub left: Vec<Left>,
+    pub left: Vec<Unrepaired>,
     /// Lost cells that are removed from lists, with [`RepairOptions::accept_loss`]; their values read as missing.
     pub given_up: Vec<Finding>,
     /// The report of the store as it is.
@@ -45,7 +45,7 @@ pub struct Plan {
 /// A member of a document that changes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Change {
+pub struct MemberChange {
     /// Key of the document.
     pub document: String,
     /// JSON pointer of the member.
@@ -63,7 +63,7 @@ pub struct Change {
 /// A finding that a repair does not resolve.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Left {
+pub struct Unrepaired {
     /// The finding.
     pub finding: Finding,
     /// The reason.
@@ -82,7 +82,7 @@ pub struct Left {
 pub fn plan<'a>(
     url: &'a str,
     options: &'a RepairOptions,
-) -> BoxFuture<'a, Result<Plan, RepairError>> {
+) -> BoxFuture<'a, Result<RepairPlan, RepairError>> {
     Box::pin(async move {
         let open = &options.write.open;
         let raw = RawStore::open(url, &open.io)?;
@@ -105,7 +105,7 @@ pub fn plan<'a>(
             }
             tried = Some(work.tiers);
         }
-        let work = chosen.unwrap_or_else(|| Work::nothing(before.clone()));
+        let work = chosen.unwrap_or_else(|| RepairAttempt::nothing(before.clone()));
         check_finished(&raw, url).await?;
         Ok(work.into_plan(url, before, &measured, options))
     })
@@ -182,14 +182,14 @@ async fn look(url: &str, options: &RepairOptions, drafts: &Drafts) -> Result<Rep
 }
 
 /// Which findings there are, apart from notes: check and path.
-type Known = BTreeSet<(Check, String)>;
+type KnownFindings = BTreeSet<(Check, String)>;
 
-fn known(report: &Report) -> Known {
+fn known(report: &Report) -> KnownFindings {
     let severe = report
         .findings
         .iter()
         .filter(|one| one.severity() >= Severity::Warning);
-    let mut known: Known = severe
+    let mut known: KnownFindings = severe
         .map(|one| (one.check, one.place.path.clone()))
         .collect();
     // Rows without a fragment are not reported while the level claims that fragments tile; if that claim is false, there may be some.
@@ -203,13 +203,13 @@ fn known(report: &Report) -> Known {
 }
 
 /// The result of one way of repairing.
-struct Work {
-    edits: Vec<Edit>,
+struct RepairAttempt {
+    edits: Vec<MemberEdit>,
     drafts: Drafts,
     tiers: Vec<Tier>,
     /// The findings before the first change, and those that became visible when unreadable documents were replaced.
-    known: Known,
-    memory: Memory,
+    known: KnownFindings,
+    memory: RepairState,
     after: Report,
 }
 
@@ -218,8 +218,8 @@ async fn work(
     options: &RepairOptions,
     before: &Report,
     way: Way,
-) -> Result<Work, RepairError> {
-    let mut work = Work::nothing(before.clone());
+) -> Result<RepairAttempt, RepairError> {
+    let mut work = RepairAttempt::nothing(before.clone());
     if options.accept_loss {
         // The loss of a cell was accepted together with the findings that follow from it.
         let lost = before
@@ -242,7 +242,7 @@ async fn work(
                 work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
             });
         }
-        let opens = |edit: &Edit| edit.tier == Tier::Opening;
+        let opens = |edit: &MemberEdit| edit.tier == Tier::Opening;
         let opening = edits.iter().any(opens);
         if opening {
             edits.retain(opens);
@@ -264,7 +264,7 @@ async fn work(
 }
 
 /// All changes that follow from one validation.
-fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<Edit> {
+fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<MemberEdit> {
     let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
@@ -272,7 +272,7 @@ fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<
     edits.extend(nodes::edits(look, memory, options));
     edits.extend(root::edits(look, memory, wants));
     edits.extend(scales::edits(look, wants));
-    let begun = |edit: &Edit| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
+    let begun = |edit: &MemberEdit| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
     edits.retain(|edit| edit.checks.iter().any(|one| options.wants(*one)) || begun(edit));
     edits
 }
@@ -282,9 +282,9 @@ fn is_count(check: Check) -> bool {
     matches!(check, Check::VertexCount | Check::LinkCount)
 }
 
-impl Work {
+impl RepairAttempt {
     /// Whether a finding that the edit resolves existed before the first change.
-    fn is_known(&self, edit: &Edit) -> bool {
+    fn is_known(&self, edit: &MemberEdit) -> bool {
         let path = edit.key.trim_end_matches("/zarr.json");
         let mut checks = edit.checks.iter();
         checks.any(|check| {
@@ -299,7 +299,7 @@ impl Work {
             drafts: Drafts::default(),
             tiers: Vec::new(),
             known: known(&before),
-            memory: Memory::default(),
+            memory: RepairState::default(),
             after: before,
         }
     }
@@ -337,7 +337,7 @@ impl Work {
         before: Report,
         measured: &Measured,
         options: &RepairOptions,
-    ) -> Plan {
+    ) -> RepairPlan {
         let documents: Vec<DocumentChange> = self
             .drafts
             .changed
@@ -358,11 +358,11 @@ impl Work {
             true => before.findings.iter().filter(lost).cloned().collect(),
             false => Vec::new(),
         };
-        let left = self.after.findings.iter().map(|finding| Left {
+        let left = self.after.findings.iter().map(|finding| Unrepaired {
             finding: finding.clone(),
             why: why_left(finding, options),
         });
-        Plan {
+        RepairPlan {
             store: url.to_owned(),
             changes: changes(&documents, self.edits),
             left: left.collect(),
@@ -387,7 +387,7 @@ fn why_left(finding: &Finding, options: &RepairOptions) -> String {
 }
 
 /// The members that differ in the end, each once, with everything that it settles.
-fn changes(documents: &[DocumentChange], edits: Vec<Edit>) -> Vec<Change> {
+fn changes(documents: &[DocumentChange], edits: Vec<MemberEdit>) -> Vec<MemberChange> {
     let mut by_member: BTreeMap<(String, String), (Vec<Check>, String)> = BTreeMap::new();
     for edit in edits {
         let member = by_member.entry((edit.key, edit.pointer)).or_default();
@@ -407,7 +407,7 @@ fn changes(documents: &[DocumentChange], edits: Vec<Edit>) -> Vec<Change> {
         for ((key, pointer), (checks, why)) in members {
             let (old, new) = (was.pointer(pointer), now.pointer(pointer));
             if old != new {
-                changes.push(Change {
+                changes.push(MemberChange {
                     document: key.clone(),
                     pointer: pointer.clone(),
                     old: old.cloned(),

@@ -5,12 +5,16 @@ use serde_json::json;
 use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAGMENTS};
 use zvf_meta::rules::Rule;
 
-use super::documents::{Look, Memory, ROOT, inside};
-use super::edit::Edit;
+use super::documents::{Look, ROOT, RepairState, inside};
+use super::edit::MemberEdit;
 use super::nodes::LINK_GROUPS;
 
 /// Edits of the root document.
-pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> bool) -> Vec<Edit> {
+pub(crate) fn edits(
+    look: &Look<'_>,
+    memory: &RepairState,
+    wants: impl Fn(Check) -> bool,
+) -> Vec<MemberEdit> {
     let mut edits = Vec::new();
     edits.extend(bounds(look, memory));
     edits.extend(ome(look, &wants));
@@ -19,7 +23,7 @@ pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> b
 }
 
 /// Widens the bounds to contain every vertex of level 0.
-fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
+fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<MemberEdit> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let root = look.root.as_ref()?;
     // With an offset it is undefined whether bounds include it.
@@ -54,18 +58,18 @@ fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
         }
     }
     let why = "the vertices of level 0";
-    let edit = Edit::set(
+    let edit = MemberEdit::set(
         ROOT,
         AT,
         json!([corners.0, corners.1]),
         Check::StoreOpens,
         why,
     );
-    Some(Edit { checks, ..edit })
+    Some(MemberEdit { checks, ..edit })
 }
 
 /// The node for other tools, rebuilt; members of others stay.
-fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
+fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
     let rules = [
         Rule::OmePresent,
         Rule::OmeType,
@@ -83,12 +87,12 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     zvf_encode::renew_ome(&mut renewed, look.levels(), &name);
     let node = renewed.ome?.to_value();
     let why = "the levels that are there, and the axes";
-    let edit = Edit::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
-    Some(Edit { checks, ..edit })
+    let edit = MemberEdit::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
+    Some(MemberEdit { checks, ..edit })
 }
 
 /// The tokens of the properties that levels have.
-fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
+fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [
         Check::CrossCapability,
@@ -141,6 +145,6 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> 
         return None;
     }
     let why = "the levels that are there";
-    let edit = Edit::set(ROOT, AT, tokens, Check::StoreOpens, why);
-    Some(Edit { checks, ..edit })
+    let edit = MemberEdit::set(ROOT, AT, tokens, Check::StoreOpens, why);
+    Some(MemberEdit { checks, ..edit })
 }

@@ -8,7 +8,7 @@ use zvf_validate::{Check, Severity};
 use super::support::{ADDRESS, Files, Memory, Outcome};
 
 /// The reasons for which findings of a check stay.
-fn why(plan: &zvf_validate::repair::Plan, title: &str) -> Vec<String> {
+fn why(plan: &zvf_validate::repair::RepairPlan, title: &str) -> Vec<String> {
     let left = plan.left.iter();
     left.filter(|one| one.finding.check.info().title == title)
         .map(|one| one.why.clone())

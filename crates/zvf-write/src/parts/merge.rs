@@ -12,14 +12,17 @@ use zvf_store::owners::OWNER_COLUMN;
 use super::PartedStore;
 use super::part::{Note, bounds, cells, check_begun, encoder};
 use crate::finish::{finest_doc, write_above};
-use zvf_encode::batches::{Dictionary, Split, grow};
+use zvf_encode::batches::{ChunkSplit, Dictionary, grow};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::{Cells, LevelDocuments, LevelWriter, Tables, part_texts as texts};
-use zvf_encode::links::{Family, Grouped, Stored, StoredCell};
-use zvf_encode::records::{Placed, Sorter};
+use zvf_encode::level::{
+    LevelCells, LevelDocuments, LevelWriter, PushedObjectTables, part_texts as texts,
+};
+use zvf_encode::links::{FamilySpec, Grouped, WrittenFamily, WrittenLinkCell};
+use zvf_encode::records::{PlacedRows, Sorter};
 use zvf_encode::target::{TEMPORARY, Target};
 use zvf_encode::transaction::partition::{
-    Begun, Choice, Chosen, FinishedPart, Folder, Log, NOTES, Outcome, State, listed,
+    BegunStore, ChosenPart, ChosenParts, FinishedPart, NOTES, Outcome, PartitionFolder,
+    PartitionLog, PartitionState, listed,
 };
 use zvf_encode::transaction::record_log::from_bytes;
 use zvf_encode::transaction::{Lease, MARKER, ROOT, is_free, mark};
@@ -70,7 +73,7 @@ impl PartedStore {
         allow_missing: bool,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
-        if let Some(begun) = Begun::read(target)?
+        if let Some(begun) = BegunStore::read(target)?
             && target.exists(ROOT)?
         {
             begun.check(&self.address, &self.details)?;
@@ -93,7 +96,7 @@ impl PartedStore {
     }
 
     /// Removes what an earlier commit left that put the root.
-    fn tidied_again(&self, begun: &Begun) -> Result<Committed, WriteError> {
+    fn tidied_again(&self, begun: &BegunStore) -> Result<Committed, WriteError> {
         let (target, folder) = (&*self.target, begun.folder()?);
         let note = target.read(&folder.below("root"))?;
         let note = note.and_then(|bytes| serde_json::from_slice::<RootNote>(&bytes).ok());
@@ -119,12 +122,12 @@ impl PartedStore {
     /// Decides which parts the store has, unless that is decided, and makes it.
     fn commit_under(
         &self,
-        folder: &Folder,
+        folder: &PartitionFolder,
         groups: &Groups<'_>,
         allow_missing: bool,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
-        let log = Log { target, folder };
+        let log = PartitionLog { target, folder };
         loop {
             let (choice, loaded) = match log.look()? {
                 Ok(number) => {
@@ -144,7 +147,7 @@ impl PartedStore {
                         }
                     }
                 }
-                Err(State::Chosen(choice)) => {
+                Err(PartitionState::Chosen(choice)) => {
                     let loaded = self.load(folder, &choice)?;
                     (choice, loaded)
                 }
@@ -163,11 +166,15 @@ impl PartedStore {
     }
 
     /// The finished parts, if they make a store.
-    fn choose(&self, folder: &Folder, allow_missing: bool) -> Result<(Choice, Loaded), WriteError> {
+    fn choose(
+        &self,
+        folder: &PartitionFolder,
+        allow_missing: bool,
+    ) -> Result<(ChosenParts, Loaded), WriteError> {
         let target = &*self.target;
         let rounds = folder.rounds(target)?;
-        let begun = Folder::owners(target, &folder.begun())?;
-        let declared = Begun::read(target)?.and_then(|begun| begun.names);
+        let begun = PartitionFolder::owners(target, &folder.begun())?;
+        let declared = BegunStore::read(target)?.and_then(|begun| begun.names);
         let names: Vec<String> = match declared {
             Some(names) => names,
             None => {
@@ -199,14 +206,14 @@ impl PartedStore {
         if rounds.is_empty() {
             return Err(WriteError::input("parts", "none", "at least one"));
         }
-        let mut choice = Choice {
+        let mut choice = ChosenParts {
             absent,
-            ..Choice::default()
+            ..ChosenParts::default()
         };
         for (name, round) in rounds {
             let found = folder.note(target, &self.address, (&name, round))?;
             let found = found.ok_or_else(|| self.unreadable(&name))?;
-            choice.parts.push(Chosen {
+            choice.parts.push(ChosenPart {
                 name,
                 owner: found.owner,
                 round,
@@ -224,10 +231,10 @@ impl PartedStore {
     }
 
     /// Reads the notes of the parts.
-    fn load(&self, folder: &Folder, choice: &Choice) -> Result<Loaded, WriteError> {
+    fn load(&self, folder: &PartitionFolder, choice: &ChosenParts) -> Result<Loaded, WriteError> {
         let target = &*self.target;
         let (mut notes, mut finished) = (Vec::new(), Vec::new());
-        for Chosen { name, owner, round } in &choice.parts {
+        for ChosenPart { name, owner, round } in &choice.parts {
             let found = folder.note(target, &self.address, (name, *round))?;
             let bytes = target.read(&format!("{}/note", folder.work(name, owner)))?;
             let note = bytes
@@ -262,8 +269,8 @@ impl PartedStore {
         self.tables(notes).map(drop)
     }
 
-    fn tables(&self, notes: &[Note<'_>]) -> Result<Tables, WriteError> {
-        let mut tables = Tables::new(&self.spec);
+    fn tables(&self, notes: &[Note<'_>]) -> Result<PushedObjectTables, WriteError> {
+        let mut tables = PushedObjectTables::new(&self.spec);
         for note in notes.iter().filter(|note| !note.objects.ids.is_empty()) {
             tables.push(&self.spec, &note.objects)?;
         }
@@ -273,8 +280,8 @@ impl PartedStore {
     /// Makes the store of the parts that were chosen. All of it may have been done before, as far as an earlier commit came.
     fn make(
         &self,
-        folder: &Folder,
-        (choice, loaded): (&Choice, &Loaded),
+        folder: &PartitionFolder,
+        (choice, loaded): (&ChosenParts, &Loaded),
         mut committed: Committed,
         groups: &Groups<'_>,
     ) -> Result<Committed, WriteError> {
@@ -312,10 +319,10 @@ impl PartedStore {
     /// Moves the cells of all parts to their final keys, and writes those of texts. Returns the dictionaries.
     fn place_cells(
         &self,
-        folder: &Folder,
-        choice: &Choice,
+        folder: &PartitionFolder,
+        choice: &ChosenParts,
         finished: &[FinishedPart],
-        cells: &Cells,
+        cells: &LevelCells,
     ) -> Result<Vec<Option<Dictionary>>, WriteError> {
         let (target, spec, threads) = (&*self.target, &self.spec, self.options.threads);
         let folders = choice
@@ -404,7 +411,7 @@ impl PartedStore {
         notes: &[Note<'_>],
         dictionaries: Vec<Option<Dictionary>>,
         groups: &Groups<'_>,
-        cells: &Cells,
+        cells: &LevelCells,
     ) -> Result<(String, Summary), WriteError> {
         let (spec, rank, options) = (&self.spec, self.spec.key_rank(), &self.options);
         let folder = options.folder();
@@ -453,7 +460,7 @@ impl PartedStore {
             level.write_links(placer, None, steps)?
         };
         documents.links(&stored, cells)?;
-        let doc = Split::describe(Split::known(spec), spec, finest_doc());
+        let doc = ChunkSplit::describe(ChunkSplit::known(spec), spec, finest_doc());
         let (doc, summary) = documents.put(&below, doc)?;
         let (target, address) = (&self.target, &self.address);
         let root = write_above(spec, target, &below, address, (bounds, &doc))?;
@@ -465,7 +472,7 @@ impl PartedStore {
         &self,
         note: &Note<'_>,
         slots: &HashMap<&[i64], u32>,
-        sorter: &mut Sorter<Placed>,
+        sorter: &mut Sorter<PlacedRows>,
     ) -> Result<(), WriteError> {
         let own: Vec<u32> = note
             .chunks
@@ -532,19 +539,19 @@ fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
 }
 
 /// The links of all parts, with their cells already written.
-fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
+fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     let keys = notes.iter().flat_map(|note| {
         let size = spec.links.width * spec.key_rank();
         note.cells.chunks_exact(size.max(1))
     });
-    let cells = keys.map(|key| StoredCell {
+    let cells = keys.map(|key| WrittenLinkCell {
         key: ChunkCoord::new(key),
         records: 0,
         valued: vec![true; spec.links.attributes.len()],
         grouped: true,
     });
-    Stored {
-        family: Family::of(spec),
+    WrittenFamily {
+        family: FamilySpec::of(spec),
         cells: cells.collect(),
         links: notes.iter().map(|note| note.links).sum(),
         records: notes.iter().map(|note| note.records).sum(),
@@ -556,7 +563,7 @@ fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
 pub(super) fn committing(
     target: &Arc<Target>,
     address: &str,
-    folder: &Folder,
+    folder: &PartitionFolder,
     options: &WriteOptions,
 ) -> Result<Lease, WriteError> {
     let key = folder.below("committing");
@@ -582,7 +589,7 @@ pub(super) fn committing(
 }
 
 /// Removes the notes of a finished store, and the marker last.
-fn tidy(target: &Target, begun: &Begun) -> Result<(), WriteError> {
+fn tidy(target: &Target, begun: &BegunStore) -> Result<(), WriteError> {
     let folder = begun.folder()?;
     for group in ["work", "claims", "begun", "commits", "parts"] {
         target.remove_below(&folder.below(group))?;

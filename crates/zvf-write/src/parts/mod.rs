@@ -35,7 +35,7 @@ use zvf_encode::{Groups, Outside, StaleFiles, StoreSpec, WriteError, WriteOption
 pub use merge::{ABSENT_PARTS, Committed};
 use part::{Part, PartOptions, Start, check_begun};
 use status::PartsStatus;
-use zvf_encode::transaction::partition::{Begun, FinishedPart, Log, Outcome, listed};
+use zvf_encode::transaction::partition::{BegunStore, FinishedPart, Outcome, PartitionLog, listed};
 
 /// One store that several programs write.
 ///
@@ -137,7 +137,7 @@ impl PartedStore {
             let begin = move || {
                 new_store::check_address(&place, &open)?;
                 if stale_files == StaleFiles::Refuse
-                    && let Some(begun) = Begun::read(&target)?
+                    && let Some(begun) = BegunStore::read(&target)?
                     && !target.exists(ROOT)?
                 {
                     begun.check(&place, &spec)?;
@@ -153,7 +153,7 @@ impl PartedStore {
                     }
                     return Ok(true);
                 }
-                let details = Begun::details(&spec, names.as_deref());
+                let details = BegunStore::details(&spec, names.as_deref());
                 new_store::begin(&target, &place, stale_files, details)?;
                 Ok(false)
             };
@@ -184,7 +184,7 @@ impl PartedStore {
                 store.address.clone(),
                 store.details.clone(),
             );
-            let check = move || match Begun::read(&target)? {
+            let check = move || match BegunStore::read(&target)? {
                 // A commit that was interrupted at its end is still to be finished.
                 Some(begun) if target.exists(ROOT)? => begun.check(&place, &details),
                 _ => check_begun(&target, &place, &details).map(drop),
@@ -376,7 +376,7 @@ fn discard(
     address: &str,
     options: &WriteOptions,
 ) -> Result<Vec<String>, WriteError> {
-    let Some(mut begun) = Begun::read(target)? else {
+    let Some(mut begun) = BegunStore::read(target)? else {
         return Err(WriteError::exists(
             address,
             "no store in parts was begun there",
@@ -392,7 +392,7 @@ fn discard(
         return Ok(finished);
     };
     let lease = merge::committing(target, address, &folder, options)?;
-    let log = Log {
+    let log = PartitionLog {
         target,
         folder: &folder,
     };

@@ -9,16 +9,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zvf_store::ChunkCoord;
 
-use zvf_encode::batches::{Corners, Dictionary, Layout, Split};
+use zvf_encode::batches::{ChunkSplit, Corners, Dictionary, VertexLayout};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{
-    Cells, Container, Encoder, LevelInput, LevelWriter, RowsWritten, ShardTexts,
+    CellContainer, ChunkEncoder, LevelCells, LevelInput, LevelWriter, RowsWritten, ShardTexts,
     part_texts as texts,
 };
-use zvf_encode::records::Placed;
-use zvf_encode::target::{Tally, Target, checksum};
+use zvf_encode::records::PlacedRows;
+use zvf_encode::target::{ObjectTally, Target, checksum};
 use zvf_encode::transaction::ROOT;
-use zvf_encode::transaction::partition::{Begun, FinishedPart, Folder, Log, State, listed, owner};
+use zvf_encode::transaction::partition::{
+    BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState, listed, owner,
+};
 use zvf_encode::transaction::record_log::to_bytes;
 use zvf_encode::values::packed;
 use zvf_encode::{
@@ -31,9 +33,9 @@ pub(crate) fn check_begun(
     target: &Target,
     address: &str,
     spec: &Value,
-) -> Result<Begun, WriteError> {
+) -> Result<BegunStore, WriteError> {
     let exists = |what: &str| Err(WriteError::exists(address, what));
-    let begun = Begun::read(target)?;
+    let begun = BegunStore::read(target)?;
     if target.exists(ROOT)? {
         return exists("the store, or another one, is there already; `zvf append` adds to a store");
     }
@@ -53,10 +55,10 @@ pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
         .or_bug("a store in parts without bounds")
 }
 
-pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
+pub(crate) fn cells(spec: &StoreSpec) -> Result<LevelCells, WriteError> {
     let bounds = bounds(spec)?;
     let grid = documents::grid(&bounds, &spec.chunk_shape)?;
-    let grid = Split::grid(Split::known(spec).as_ref(), grid);
+    let grid = ChunkSplit::grid(ChunkSplit::known(spec).as_ref(), grid);
     // No program sees the cells of the others, so none can choose by them.
     let compression = match &spec.compression {
         Compression::Auto => Compression::Zstd,
@@ -64,14 +66,19 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
     };
     // Nor knows any how many chunks there will be.
     let shards = spec.shard_shape.cells().cloned();
-    Ok(Cells::new(grid, shards, compression, Container::Grid))
+    Ok(LevelCells::new(
+        grid,
+        shards,
+        compression,
+        CellContainer::Grid,
+    ))
 }
 
 pub(crate) fn encoder(
     spec: &StoreSpec,
     dictionaries: Vec<Option<Dictionary>>,
-) -> Result<Encoder<'_>, WriteError> {
-    Encoder::new(spec, Layout::new(spec), dictionaries)
+) -> Result<ChunkEncoder<'_>, WriteError> {
+    ChunkEncoder::new(spec, VertexLayout::new(spec), dictionaries)
 }
 
 /// The note of a part for the commit.
@@ -82,7 +89,7 @@ pub(crate) struct Note<'n> {
     pub(crate) extent: Option<Corners>,
     #[serde(with = "packed")]
     pub(crate) chunks: Cow<'n, [i64]>,
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) placed: Vec<PlacedRows>,
     pub(crate) objects: ObjectTable<'n>,
     pub(crate) links: u64,
     pub(crate) records: u64,
@@ -175,8 +182,8 @@ pub(crate) struct Part {
     pub(crate) name: String,
     /// The version and the specification.
     spec: Value,
-    begun: Begun,
-    folder: Folder,
+    begun: BegunStore,
+    folder: PartitionFolder,
     owner: String,
     by: Holder,
     round: u32,
@@ -237,21 +244,21 @@ impl Part {
     /// Fails if a commit was decided without this part.
     fn check_open(&self, target: &Target, address: &str) -> Result<(), WriteError> {
         match self.log(target).state()? {
-            State::Open | State::Looking(_) => Ok(()),
-            State::Chosen(_) => {
+            PartitionState::Open | PartitionState::Looking(_) => Ok(()),
+            PartitionState::Chosen(_) => {
                 let what = format!(
                     "the store is being committed, without what part {} would write now; `--commit` finishes it",
                     self.name
                 );
                 Err(WriteError::exists(address, what))
             }
-            State::Discarded => Err(self.discarded(address)),
+            PartitionState::Discarded => Err(self.discarded(address)),
         }
     }
 
-    fn log<'l>(&'l self, target: &'l Target) -> Log<'l> {
+    fn log<'l>(&'l self, target: &'l Target) -> PartitionLog<'l> {
         let folder = &self.folder;
-        Log { target, folder }
+        PartitionLog { target, folder }
     }
 
     fn discarded(&self, address: &str) -> WriteError {
@@ -280,18 +287,20 @@ impl Part {
     /// Waits until no commit is looking at the parts; an error if the one that counts is without this part.
     fn settle(&self, target: &Target, address: &str, owner: &str) -> Result<(), WriteError> {
         match self.log(target).settled()? {
-            State::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
-            State::Chosen(_) => {
+            PartitionState::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
+            PartitionState::Chosen(_) => {
                 let what = format!(
                     "the store was committed before part {} was finished, and without it",
                     self.name
                 );
                 Err(WriteError::exists(address, what))
             }
-            State::Discarded => Err(self.discarded(address)),
+            PartitionState::Discarded => Err(self.discarded(address)),
             // The list is removed before the marker, and after the root came.
-            State::Open | State::Looking(_) if self.begun.is_there(target)? => Ok(()),
-            State::Open | State::Looking(_) => {
+            PartitionState::Open | PartitionState::Looking(_) if self.begun.is_there(target)? => {
+                Ok(())
+            }
+            PartitionState::Open | PartitionState::Looking(_) => {
                 let what = format!(
                     "the store was committed or discarded while part {} ended: whether it is in the store is not known",
                     self.name
@@ -312,7 +321,7 @@ impl Part {
     }
 
     /// Removes notes and cells of a program that can no longer count. The commit removes the rest after a failure.
-    fn forget(target: &Target, folder: &Folder, (name, owner): (&str, &str)) {
+    fn forget(target: &Target, folder: &PartitionFolder, (name, owner): (&str, &str)) {
         let _ = target.remove(&folder.claim_of(name, owner));
         let _ = target.remove_below(&folder.work(name, owner));
         let _ = target.remove(&folder.begun_by(name, owner));
@@ -382,7 +391,7 @@ impl Part {
 
     /// Removes what other programs left that began this part, and cannot finish it any more.
     fn forget_others(&self, target: &Target) {
-        let Ok(all) = Folder::owners(target, &self.folder.begun()) else {
+        let Ok(all) = PartitionFolder::owners(target, &self.folder.begun()) else {
             return;
         };
         for (name, owner) in all {
@@ -438,7 +447,7 @@ impl Part {
         input: LevelInput,
         target: &Target,
         address: &str,
-    ) -> Result<(Vec<u8>, Vec<u8>, Tally, Summary), WriteError> {
+    ) -> Result<(Vec<u8>, Vec<u8>, ObjectTally, Summary), WriteError> {
         let LevelInput {
             spec,
             // Programs write whole shards of the level.
@@ -451,7 +460,7 @@ impl Part {
             threads,
             watch,
         } = input;
-        let tally = Tally::default();
+        let tally = ObjectTally::default();
         let work = format!("{}/0", self.folder.work(&self.name, &self.owner));
         let (spec, below) = (&*spec, target.below(work).unseen().tallied(&tally));
         let cells = cells(spec)?;
@@ -523,7 +532,7 @@ impl Part {
         &self,
         target: &Target,
         address: &str,
-        cells: &Cells,
+        cells: &LevelCells,
         chunks: &[&[i64]],
     ) -> Result<(), WriteError> {
         let mut objects = BTreeSet::new();
@@ -537,7 +546,7 @@ impl Part {
         };
         target.put_new(&key, serde_json::to_vec(&claim).or_bug("a claim")?)?;
         let mut rounds: Option<BTreeMap<String, u32>> = None;
-        for (other, by) in Folder::owners(target, &self.folder.claims())? {
+        for (other, by) in PartitionFolder::owners(target, &self.folder.claims())? {
             if other == self.name {
                 continue;
             }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use zvf_encode::target::Target;
 use zvf_encode::transaction::ROOT;
-use zvf_encode::transaction::partition::{Begun, FinishedPart, Folder, Log, State};
+use zvf_encode::transaction::partition::{
+    BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState,
+};
 use zvf_encode::{Holder, WriteError};
 
 /// The parts of a store that was begun.
@@ -94,7 +96,7 @@ fn order(name: &str) -> (u8, u64, &str) {
 
 impl PartsStatus {
     pub(crate) fn read(target: &Target, address: &str) -> Result<Option<Self>, WriteError> {
-        let Some(marker) = Begun::read(target)? else {
+        let Some(marker) = BegunStore::read(target)? else {
             return Ok(None);
         };
         let mut status = Self {
@@ -107,7 +109,7 @@ impl PartsStatus {
         let mut finished = BTreeMap::new();
         if let Some(folder) = &marker.folder {
             // A part that is finished between the two lists is in both.
-            for (name, owner) in Folder::owners(target, &folder.begun())? {
+            for (name, owner) in PartitionFolder::owners(target, &folder.begun())? {
                 let Some(bytes) = target.read(&folder.begun_by(&name, &owner))? else {
                     continue;
                 };
@@ -119,7 +121,7 @@ impl PartsStatus {
                     finished.insert(name, note);
                 }
             }
-            if let State::Chosen(_) = (Log { target, folder }).state()? {
+            if let PartitionState::Chosen(_) = (PartitionLog { target, folder }).state()? {
                 status.stage = PartsStage::Committing;
             }
         }

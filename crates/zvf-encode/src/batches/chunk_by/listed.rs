@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{Keys, Split, Unkeyed, check_count};
+use super::{ChunkSplit, SplitKeys, Unkeyed, check_count};
 use crate::WriteError;
 use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::values::column::Values;
@@ -48,7 +48,7 @@ fn fits(number: NumberType, value: &Value) -> bool {
     back == Some(vec![code]) && (number != NumberType::U64 || !value.is_i64() || value.is_u64())
 }
 
-impl Keys {
+impl SplitKeys {
     /// The values of a level and the attribute that holds them, with the type that the root declares, if it fits.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Keys {
             .filter(|declared| holds(*declared, listed) && all(*declared))
             .unwrap_or(listed);
         let mut keys = Self::new(&attribute, None);
-        let mut split = Split {
+        let mut split = ChunkSplit {
             ranks: HashMap::new(),
             values: list.to_vec(),
         };
@@ -139,8 +139,8 @@ mod tests {
 
     use super::*;
 
-    fn listed(list: Value) -> Result<(AttributeSpec, Keys), String> {
-        Keys::listed("k", None, list.as_array().unwrap())
+    fn listed(list: Value) -> Result<(AttributeSpec, SplitKeys), String> {
+        SplitKeys::listed("k", None, list.as_array().unwrap())
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
 
         let int8 = AttributeType::Number(NumberType::I8);
         let list = [json!(-3), json!(5)];
-        let (attribute, mut keys) = Keys::listed("k", Some(int8), &list).unwrap();
+        let (attribute, mut keys) = SplitKeys::listed("k", Some(int8), &list).unwrap();
         assert_eq!(attribute.values, int8);
         assert_eq!(keys.codes(&vec![5_i8, -3].into()).unwrap(), [1, 0]);
         // The declared type cannot hold all listed values.
@@ -187,7 +187,7 @@ mod tests {
             (NumberType::U64, [json!(-3), json!(5)]),
         ] {
             let declared = Some(AttributeType::Number(declared));
-            let (attribute, mut keys) = Keys::listed("k", declared, &list).unwrap();
+            let (attribute, mut keys) = SplitKeys::listed("k", declared, &list).unwrap();
             assert_eq!(attribute.values, AttributeType::Number(NumberType::I64));
             let wanted = list.iter().map(|value| value.as_i64().unwrap());
             let column = wanted.collect::<Vec<_>>().into();

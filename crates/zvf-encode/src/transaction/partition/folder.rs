@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::target::{Seen, Target, unique};
+use crate::target::{SeenObject, Target, unique};
 use crate::transaction::holder::Holder;
 use crate::transaction::marker::{MARKER, ROOT};
 
@@ -60,9 +60,9 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 
 /// The folder of one beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folder(String);
+pub struct PartitionFolder(String);
 
-impl Folder {
+impl PartitionFolder {
     fn of(id: &str) -> Self {
         Self(format!("{NOTES}/{id}"))
     }
@@ -177,26 +177,26 @@ pub struct FinishedPart {
 
 /// The marker of a begun store.
 #[derive(Debug, Clone)]
-pub struct Begun {
-    seen: Seen,
+pub struct BegunStore {
+    seen: SeenObject,
     marker: Map<String, Value>,
     /// The version of the library and the specification.
     pub(crate) spec: Value,
     /// Where the parts are noted; `None` of a version that had one folder for all.
-    pub folder: Option<Folder>,
+    pub folder: Option<PartitionFolder>,
     /// Names of the parts that must come.
     pub names: Option<Vec<String>>,
     /// Whether the parts are being discarded.
     pub discarded: bool,
 }
 
-impl Begun {
+impl BegunStore {
     /// Reads the marker; `None` if there is none, or if it belongs to another kind of writer.
     pub fn read(target: &Target) -> Result<Option<Self>, WriteError> {
         Ok(target.see(MARKER)?.and_then(Self::of))
     }
 
-    fn of(seen: Seen) -> Option<Self> {
+    fn of(seen: SeenObject) -> Option<Self> {
         let marker: Map<String, Value> = serde_json::from_slice(&seen.bytes).ok()?;
         let details = marker.get("details")?;
         let id = details.get("id").and_then(Value::as_str);
@@ -204,7 +204,7 @@ impl Begun {
         let text = |name: &Value| name.as_str().map(str::to_owned);
         Some(Self {
             spec: details.get("parts")?.clone(),
-            folder: id.filter(|id| is_owner(id)).map(Folder::of),
+            folder: id.filter(|id| is_owner(id)).map(PartitionFolder::of),
             names: names.map(|names| names.iter().filter_map(text).collect()),
             discarded: details.get(DISCARDED).is_some(),
             marker,
@@ -230,7 +230,7 @@ impl Begun {
     ///
     /// # Errors
     /// Misuse: a store that was begun by a version that had one folder for all.
-    pub fn folder(&self) -> Result<&Folder, WriteError> {
+    pub fn folder(&self) -> Result<&PartitionFolder, WriteError> {
         self.folder.as_ref().or_bug("a beginning without an id")
     }
 

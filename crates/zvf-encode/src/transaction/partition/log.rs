@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::Folder;
+use super::folder::PartitionFolder;
 use crate::WriteError;
 use crate::error::OrBug;
 use crate::target::{Target, unique};
@@ -32,23 +32,23 @@ pub enum Outcome {
     /// Nothing: parts may come still.
     Nothing,
     /// These parts are the store.
-    Chosen(Choice),
+    Chosen(ChosenParts),
     /// All parts are removed.
     Discarded,
 }
 
 /// The parts of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct ChosenParts {
     /// The parts that are the store.
-    pub parts: Vec<Chosen>,
+    pub parts: Vec<ChosenPart>,
     /// Parts that were declared or begun, and are not finished.
     pub absent: Vec<String>,
 }
 
 /// A part that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chosen {
+pub struct ChosenPart {
     /// Its name.
     pub name: String,
     /// The random number of the program that wrote it.
@@ -57,7 +57,7 @@ pub struct Chosen {
     pub round: u32,
 }
 
-impl Choice {
+impl ChosenParts {
     /// Whether the work of an owner was chosen for a part.
     pub fn has(&self, name: &str, owner: &str) -> bool {
         let found = self.parts.iter().find(|part| part.name == name);
@@ -67,46 +67,46 @@ impl Choice {
 
 /// The last entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum PartitionState {
     /// Parts come.
     Open,
     /// The parts are being looked at, under this number.
     Looking(u32),
     /// It is decided.
-    Chosen(Choice),
+    Chosen(ChosenParts),
     /// All parts are removed.
     Discarded,
 }
 
 /// The list of a begun store.
 #[derive(Debug, Clone, Copy)]
-pub struct Log<'l> {
+pub struct PartitionLog<'l> {
     /// The place of the store.
     pub target: &'l Target,
     /// Where its parts are noted.
-    pub folder: &'l Folder,
+    pub folder: &'l PartitionFolder,
 }
 
-impl Log<'_> {
+impl PartitionLog<'_> {
     fn group(&self) -> String {
         self.folder.below("commits")
     }
 
     /// The last number and its outcome.
-    fn last(&self) -> Result<(Option<u32>, State), WriteError> {
+    fn last(&self) -> Result<(Option<u32>, PartitionState), WriteError> {
         let names = self.target.names(&self.group())?;
         let Some(last) = names
             .iter()
             .filter_map(|name| name.parse::<u32>().ok())
             .max()
         else {
-            return Ok((None, State::Open));
+            return Ok((None, PartitionState::Open));
         };
         let state = match self.outcome(last)? {
-            None => State::Looking(last),
-            Some(Outcome::Nothing) => State::Open,
-            Some(Outcome::Chosen(choice)) => State::Chosen(choice),
-            Some(Outcome::Discarded) => State::Discarded,
+            None => PartitionState::Looking(last),
+            Some(Outcome::Nothing) => PartitionState::Open,
+            Some(Outcome::Chosen(choice)) => PartitionState::Chosen(choice),
+            Some(Outcome::Discarded) => PartitionState::Discarded,
         };
         Ok((Some(last), state))
     }
@@ -115,7 +115,7 @@ impl Log<'_> {
     ///
     /// # Errors
     /// I/O. Malformed data: an entry that is no decision.
-    pub fn state(&self) -> Result<State, WriteError> {
+    pub fn state(&self) -> Result<PartitionState, WriteError> {
         Ok(self.last()?.1)
     }
 
@@ -133,12 +133,12 @@ impl Log<'_> {
 
     /// Begins a look at the parts, or takes part in one that was begun: what is listed after this call is all that
     /// can be chosen under the number that is returned.
-    pub fn look(&self) -> Result<std::result::Result<u32, State>, WriteError> {
+    pub fn look(&self) -> Result<std::result::Result<u32, PartitionState>, WriteError> {
         loop {
             let number = match self.last()? {
-                (_, State::Looking(number)) => return Ok(Ok(number)),
-                (None, State::Open) => 0,
-                (Some(last), State::Open) => last
+                (_, PartitionState::Looking(number)) => return Ok(Ok(number)),
+                (None, PartitionState::Open) => 0,
+                (Some(last), PartitionState::Open) => last
                     .checked_add(1)
                     .or_bug("more than 2^32 commits of one store")?,
                 (_, decided) => return Ok(Err(decided)),
@@ -171,14 +171,16 @@ impl Log<'_> {
     }
 
     /// What is decided, after no look is under way any more: one that takes too long is ended.
-    pub fn settled(&self) -> Result<State, WriteError> {
+    pub fn settled(&self) -> Result<PartitionState, WriteError> {
         let mut waited = Duration::ZERO;
         loop {
             match self.last()? {
-                (_, State::Looking(number)) if waited >= PATIENCE || self.has_ended(number)? => {
+                (_, PartitionState::Looking(number))
+                    if waited >= PATIENCE || self.has_ended(number)? =>
+                {
                     self.decide(number, &Outcome::Nothing)?;
                 }
-                (_, State::Looking(_)) => {
+                (_, PartitionState::Looking(_)) => {
                     std::thread::sleep(PAUSE);
                     waited += PAUSE;
                 }

@@ -1,7 +1,7 @@
 //! How a new writer treats a store in parts that was begun at its place: finished parts are never removed.
 
-use super::folder::{Begun, listed};
-use super::log::{Log, Outcome, State};
+use super::folder::{BegunStore, listed};
+use super::log::{Outcome, PartitionLog, PartitionState};
 use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::marker::StaleFiles;
@@ -12,7 +12,7 @@ pub(crate) fn check(
     address: &str,
     stale_files: StaleFiles,
 ) -> Result<(), WriteError> {
-    let Some(begun) = Begun::read(target)? else {
+    let Some(begun) = BegunStore::read(target)? else {
         return Ok(());
     };
     let finished = begun.finished(target)?;
@@ -36,11 +36,11 @@ pub(crate) fn check(
 
 /// Removes a store in parts without finished parts; returns whether there was one.
 pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> {
-    let Some(mut begun) = Begun::read(target)? else {
+    let Some(mut begun) = BegunStore::read(target)? else {
         return Ok(false);
     };
     if let Some(folder) = begun.folder.clone().filter(|_| !begun.discarded) {
-        let log = Log {
+        let log = PartitionLog {
             target,
             folder: &folder,
         };
@@ -51,7 +51,7 @@ pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> 
             }
             log.decide(number, &Outcome::Discarded)?;
         }
-        if let State::Chosen(_) = log.state()? {
+        if let PartitionState::Chosen(_) = log.state()? {
             check(target, address, StaleFiles::Remove)?;
         }
         begun.mark_discarded(target, address)?;
