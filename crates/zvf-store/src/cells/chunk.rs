@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use zvf_format::vlen::VlenChunk;
 
-use super::decoder::{BatchCells, Decoder, SizeAndTag};
+use super::decoder::{BatchCells, Decoder};
 use super::later::StoredCell;
-use super::request::{Get, RequestBytes};
+use super::request::{Get, RequestBytes, SizeAndTag};
 use super::shard::{Guess, ShardRead, StoredShardHead, WantedCell};
 use crate::container::GridArray;
 use crate::coord::Dotted;

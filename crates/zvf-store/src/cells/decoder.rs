@@ -10,14 +10,11 @@ use zvf_codec::StoredBytes;
 
 use super::ReadPlan;
 use super::later::{FetchedCell, Spent, StoredCell};
-use super::request::{Get, RequestBytes};
+use super::request::{Get, RequestBytes, SizeAndTag};
 use super::shard::{Guess, StoredShardHead};
 use crate::StoreError;
 use crate::layout::ShardLayout;
 use zvf_io::{Cap, Kv, Object};
-
-/// Bytes of an object and its ETag, if they were checked.
-pub(super) type SizeAndTag = Option<(u64, Option<String>)>;
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///

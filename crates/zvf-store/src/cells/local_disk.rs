@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::decoder::{BatchCells, Decoder};
-use super::request::{Get, RequestBytes};
+use super::request::{Get, RequestBytes, SizeAndTag};
 use super::shard::{self, ShardCache, ShardHead, StoredShardHead};
 use crate::StoreError;
 use crate::layout::ShardLayout;
@@ -26,8 +26,8 @@ pub(super) struct Disk<'a> {
 /// Bytes of a file that is read at once: as fast as two reads of a block.
 const WHOLE: u64 = 32 << 10;
 
-/// An open file, and its size and state if they were looked at.
-type OpenedFile = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
+/// An open file, and its state.
+type OpenedFile = (Arc<local::OpenFile>, SizeAndTag);
 
 impl Disk<'_> {
     /// Reads and decodes the objects that a decoder requests.

@@ -31,14 +31,17 @@ impl Get {
     }
 }
 
+/// Bytes of a whole object and its ETag, where a request looked at them.
+pub(super) type SizeAndTag = Option<(u64, Option<String>)>;
+
 /// The bytes of a request.
 #[derive(Debug)]
 pub(super) struct RequestBytes<'b> {
     pub(super) data: Data<'b>,
     /// Where they start in the object.
     pub(super) start: u64,
-    /// Bytes of the whole object and its ETag, where this request looked at them.
-    pub(super) state: Option<(u64, Option<String>)>,
+    /// The state of the object.
+    pub(super) state: SizeAndTag,
 }
 
 impl From<Object> for RequestBytes<'_> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::request::{Get, RequestBytes};
+use super::request::{Get, RequestBytes, SizeAndTag};
 use crate::layout::ShardLayout;
 use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
@@ -323,11 +323,7 @@ impl ShardRead {
     ///
     /// # Errors
     /// I/O: the shard changed since its index was read.
-    pub(super) fn check_state(
-        &self,
-        key: &str,
-        state: Option<(u64, Option<String>)>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn check_state(&self, key: &str, state: SizeAndTag) -> Result<(), StoreError> {
         match state {
             Some((size, etag)) => self.head.check_same(key, size, etag),
             None => Ok(()),
