@@ -7,12 +7,12 @@ use crate::int::wide;
 
 /// A position in a blob.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct BlobCursor<'a> {
     rest: &'a [u8],
     at: u64,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> BlobCursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, at: 0 }
     }

@@ -93,7 +93,7 @@ fn push(text: &mut String, mut number: u64) {
 pub fn ranges(text: &str, shape: &[u64]) -> Option<Vec<Range<u64>>> {
     let order = stored_order(shape)?;
     let mut ranges = vec![0..0; order.len()];
-    let mut numbers = Numbers(text.as_bytes().iter());
+    let mut numbers = LengthDigits(text.as_bytes().iter());
     let mut places = order.iter();
     let mut end = 0_u64;
     while let Some(length) = numbers.next()? {
@@ -109,9 +109,9 @@ pub fn ranges(text: &str, shape: &[u64]) -> Option<Vec<Range<u64>>> {
     Some(ranges)
 }
 
-struct Numbers<'t>(core::slice::Iter<'t, u8>);
+struct LengthDigits<'t>(core::slice::Iter<'t, u8>);
 
-impl Numbers<'_> {
+impl LengthDigits<'_> {
     /// The next number, or none at the end. None outside: no number.
     fn next(&mut self) -> Option<Option<u64>> {
         let (mut number, mut shift) = (0_u64, 0_u32);

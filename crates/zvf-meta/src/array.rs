@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::attributes::ArrayAttributes;
 use crate::codec::{Codec, Sharding};
-use crate::document::{Defaulted, Optional, Required, Rule, document};
+use crate::document::{Defaulted, MemberRule, Optional, Required, document};
 use crate::error::{MetaError, describe};
 use crate::indented;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
@@ -44,7 +44,7 @@ document! {
         /// The codecs, in the order of encoding.
         pub codecs: Vec<Codec> = Required("codecs"),
         /// The attributes.
-        pub attributes: ArrayAttributes = InPlace("attributes"),
+        pub attributes: ArrayAttributes = AttributesInPlace("attributes"),
         /// Axis names; unused by this format.
         pub dimension_names: Option<Vec<Option<String>>> = Optional("dimension_names"),
         /// `storage_transformers`; the reference writes an empty list. Any other list is refused.
@@ -57,9 +57,9 @@ document! {
 }
 
 /// The attributes of an array are parsed with its presence list and written from where they are; here only their place is written.
-struct InPlace;
+struct AttributesInPlace;
 
-impl Rule<ArrayAttributes> for InPlace {
+impl MemberRule<ArrayAttributes> for AttributesInPlace {
     fn take(_: &mut Members<'_>, _: &str) -> Result<ArrayAttributes, MetaError> {
         Ok(ArrayAttributes::default())
     }
@@ -72,7 +72,7 @@ impl Rule<ArrayAttributes> for InPlace {
 /// A list that is empty if absent. The reference writes it after `zarr_format` and `node_type`.
 struct AfterHead;
 
-impl Rule<Vec<Value>> for AfterHead {
+impl MemberRule<Vec<Value>> for AfterHead {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Vec<Value>, MetaError> {
         Defaulted::take(members, name)
     }
@@ -197,7 +197,7 @@ impl ArrayDoc {
     ) -> serde_json::Result<String> {
         let doc = WithTexts {
             doc: self,
-            texts: Texts(categories),
+            texts: TextArray(categories),
         };
         let mut length = Length(0);
         self.write(&mut length, &doc)?;
@@ -272,9 +272,9 @@ impl Serialize for ArrayDoc {
 
 /// Texts as a JSON array.
 #[derive(Clone)]
-struct Texts<I>(I);
+struct TextArray<I>(I);
 
-impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for Texts<I> {
+impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for TextArray<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.clone())
     }
@@ -283,7 +283,7 @@ impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for Texts<I> {
 /// A document with these categories.
 struct WithTexts<'d, I> {
     doc: &'d ArrayDoc,
-    texts: Texts<I>,
+    texts: TextArray<I>,
 }
 
 impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for WithTexts<'_, I> {
@@ -298,7 +298,7 @@ impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for WithTexts<'_, I> {
 
 struct AttributesWithTexts<'d, I> {
     attributes: &'d ArrayAttributes,
-    texts: &'d Texts<I>,
+    texts: &'d TextArray<I>,
 }
 
 impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for AttributesWithTexts<'_, I> {
@@ -406,8 +406,8 @@ struct RawAttributes {
 
 impl<'de> Deserialize<'de> for RawArray {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Node;
-        impl<'de> Visitor<'de> for Node {
+        struct ArrayVisitor;
+        impl<'de> Visitor<'de> for ArrayVisitor {
             type Value = RawArray;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -428,14 +428,14 @@ impl<'de> Deserialize<'de> for RawArray {
                 Ok(raw)
             }
         }
-        deserializer.deserialize_map(Node)
+        deserializer.deserialize_map(ArrayVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for RawAttributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Attributes;
-        impl<'de> Visitor<'de> for Attributes {
+        struct AttributesVisitor;
+        impl<'de> Visitor<'de> for AttributesVisitor {
             type Value = RawAttributes;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -454,7 +454,7 @@ impl<'de> Deserialize<'de> for RawAttributes {
                 Ok(raw)
             }
         }
-        deserializer.deserialize_map(Attributes)
+        deserializer.deserialize_map(AttributesVisitor)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::document::{Optional, Role, Rule, document};
+use crate::document::{MemberRule, Optional, RoleMember, document};
 use crate::error::MetaError;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
@@ -19,7 +19,7 @@ document! {
         /// Chunk coordinate of the array's first cell, `K` numbers; absent means zeros (§7.2).
         pub chunk_grid_origin: Option<Vec<i64>> = Optional("chunk_grid_origin"),
         /// The role of the array. The old spelling `zvf_array` is read and never written.
-        pub zv_array: Option<String> = Role("zv_array"),
+        pub zv_array: Option<String> = RoleMember("zv_array"),
         /// Name of the attribute; repeats the path.
         pub name: Option<String> = Optional("name"),
         /// Element type of the payload, in numpy's spelling; absent means `float32` on `vertices` (§8.2).
@@ -27,7 +27,7 @@ document! {
         /// `raw`, `draco`, `fragment_index_v1` or `dictionary`.
         pub encoding: Option<String> = Optional("encoding"),
         /// Value of each code of a categorical attribute (§12.3).
-        pub categories: Option<Vec<Value>> = InPlace("categories"),
+        pub categories: Option<Vec<Value>> = CategoriesInPlace("categories"),
         /// The categories have an order.
         pub ordered: Option<bool> = Optional("ordered"),
         /// `_FillValue`: the code that means missing.
@@ -221,9 +221,9 @@ pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
 }
 
 /// Categories are read as they are. Only their place is written, as null: lists may be long, and are written from where they are.
-struct InPlace;
+struct CategoriesInPlace;
 
-impl Rule<Option<Vec<Value>>> for InPlace {
+impl MemberRule<Option<Vec<Value>>> for CategoriesInPlace {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<Vec<Value>>, MetaError> {
         members.optional(name)
     }
@@ -236,7 +236,7 @@ impl Rule<Option<Vec<Value>>> for InPlace {
 /// Group ranges: an object of group numbers to `[start, stop]`.
 struct Ranges;
 
-impl Rule<Option<Vec<GroupRange>>> for Ranges {
+impl MemberRule<Option<Vec<GroupRange>>> for Ranges {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<Vec<GroupRange>>, MetaError> {
         let Some(RangesByGroup(ranges)) = members.optional(name)? else {
             return Ok(None);

@@ -32,9 +32,9 @@ macro_rules! document {
             fn take(
                 mut members: $crate::json::Members<'_>,
             ) -> Result<Self, $crate::error::MetaError> {
-                use $crate::document::Rule;
+                use $crate::document::MemberRule;
                 Ok(Self {
-                    $( $field: <$rule as Rule<$type>>::take(&mut members, $json)?, )*
+                    $( $field: <$rule as MemberRule<$type>>::take(&mut members, $json)?, )*
                     extra: members.rest(),
                     $($( $other: Default::default(), )*)?
                 })
@@ -42,9 +42,9 @@ macro_rules! document {
 
             /// Returns the members in the order of the declaration, then the unknown ones.
             pub(crate) fn members(&self) -> $crate::json::JsonObject {
-                use $crate::document::Rule;
+                use $crate::document::MemberRule;
                 let mut map = $crate::json::Builder::default();
-                $( <$rule as Rule<$type>>::put(&mut map, $json, &self.$field); )*
+                $( <$rule as MemberRule<$type>>::put(&mut map, $json, &self.$field); )*
                 map.finish(&self.extra)
             }
         }
@@ -71,7 +71,7 @@ macro_rules! document {
 pub(crate) use document;
 
 /// How a member of an object becomes a field of type `T`, and the reverse. Null is the same as absent in all rules.
-pub(crate) trait Rule<T> {
+pub(crate) trait MemberRule<T> {
     /// Takes the member out of the object.
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError>;
 
@@ -98,9 +98,9 @@ pub(crate) struct UnlessDefault;
 pub(crate) struct OneIfAbsent;
 
 /// The role of a node: `zv_array`, or the old spelling `zvf_array` if the new one is absent. Only the new one is written.
-pub(crate) struct Role;
+pub(crate) struct RoleMember;
 
-impl<T: FromJson + ToJson> Rule<T> for Required {
+impl<T: FromJson + ToJson> MemberRule<T> for Required {
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError> {
         members.required(name)
     }
@@ -110,7 +110,7 @@ impl<T: FromJson + ToJson> Rule<T> for Required {
     }
 }
 
-impl<T: FromJson + ToJson> Rule<Option<T>> for Optional {
+impl<T: FromJson + ToJson> MemberRule<Option<T>> for Optional {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<T>, MetaError> {
         members.optional(name)
     }
@@ -120,7 +120,7 @@ impl<T: FromJson + ToJson> Rule<Option<T>> for Optional {
     }
 }
 
-impl<T: FromJson + ToJson> Rule<Option<T>> for Nullable {
+impl<T: FromJson + ToJson> MemberRule<Option<T>> for Nullable {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<T>, MetaError> {
         members.optional(name)
     }
@@ -130,7 +130,7 @@ impl<T: FromJson + ToJson> Rule<Option<T>> for Nullable {
     }
 }
 
-impl<T: FromJson + ToJson + Default> Rule<T> for Defaulted {
+impl<T: FromJson + ToJson + Default> MemberRule<T> for Defaulted {
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError> {
         Ok(members.optional(name)?.unwrap_or_default())
     }
@@ -140,7 +140,7 @@ impl<T: FromJson + ToJson + Default> Rule<T> for Defaulted {
     }
 }
 
-impl<T: FromJson + ToJson + Default + PartialEq> Rule<T> for UnlessDefault {
+impl<T: FromJson + ToJson + Default + PartialEq> MemberRule<T> for UnlessDefault {
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError> {
         Defaulted::take(members, name)
     }
@@ -152,7 +152,7 @@ impl<T: FromJson + ToJson + Default + PartialEq> Rule<T> for UnlessDefault {
     }
 }
 
-impl Rule<f64> for OneIfAbsent {
+impl MemberRule<f64> for OneIfAbsent {
     fn take(members: &mut Members<'_>, name: &str) -> Result<f64, MetaError> {
         Ok(members.optional(name)?.unwrap_or(1.0))
     }
@@ -162,7 +162,7 @@ impl Rule<f64> for OneIfAbsent {
     }
 }
 
-impl Rule<Option<String>> for Role {
+impl MemberRule<Option<String>> for RoleMember {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<String>, MetaError> {
         match members.has(name) {
             true => members.optional(name),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::attributes::ArrayAttributes;
-use crate::document::{Defaulted, Optional, Role, document};
+use crate::document::{Defaulted, Optional, RoleMember, document};
 use crate::error::{MetaError, quote};
 use crate::json::{JsonObject, Members, Pointer};
 use crate::names::{LinkStore, ObjectLayout};
@@ -16,7 +16,7 @@ document! {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ObjectIndexDoc {
         /// `object_index`; readers accept its absence.
-        pub zv_array: Option<String> = Role("zv_array"),
+        pub zv_array: Option<String> = RoleMember("zv_array"),
         /// Rows of the index. Absent in a group that was created and never filled: no objects.
         pub num_objects: Option<u64> = Optional("num_objects"),
         /// Rows with a non-empty manifest; sometimes absent or stale, so count manifests if it matters.
@@ -97,7 +97,7 @@ document! {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LinkFamilyDoc {
         /// `links_family`; readers accept its absence. Before 0.9 `links` or `cross_chunk_links`.
-        pub zv_array: Option<String> = Role("zv_array"),
+        pub zv_array: Option<String> = RoleMember("zv_array"),
         /// Levels spanned; repeats the group's name.
         pub level_delta: Option<i32> = Optional("level_delta"),
         /// `L`, endpoints of a record. Without it the family reads as empty.
@@ -203,7 +203,7 @@ document! {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LinkAttributeFamilyDoc {
         /// `link_attribute_family`; readers accept its absence.
-        pub zv_array: Option<String> = Role("zv_array"),
+        pub zv_array: Option<String> = RoleMember("zv_array"),
         /// Name of the attribute; repeats the path.
         pub name: Option<String> = Optional("name"),
         /// Levels spanned; repeats the group's name.

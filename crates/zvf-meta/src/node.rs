@@ -41,14 +41,14 @@ impl NodeKind {
 /// `group` has a `chunk_grid`, which only arrays have.
 pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     #[derive(Deserialize)]
-    struct Head {
+    struct NodeMembers {
         zarr_format: Option<Value>,
         node_type: Option<Value>,
         #[serde(rename = "attributes")]
         _attributes: Option<IgnoredAny>,
         chunk_grid: Option<IgnoredAny>,
     }
-    let head: Head =
+    let head: NodeMembers =
         serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
     let kind = kind_of(head.zarr_format, head.node_type)?;
     if kind == NodeKind::Group && head.chunk_grid.is_some() {

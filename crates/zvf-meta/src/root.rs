@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::capabilities::check_required;
-use crate::document::{Defaulted, Optional, Required, Rule, UnlessDefault, document};
+use crate::document::{Defaulted, MemberRule, Optional, Required, UnlessDefault, document};
 use crate::error::{MetaError, quote};
 use crate::json::{Builder, FromJson, JsonObject, Members, ToJson, parse_object};
 use crate::multiscales::{Axis, LevelTransform, Multiscales};
@@ -50,7 +50,7 @@ document! {
         /// World size of a level-0 chunk, `D` numbers above 0.
         pub chunk_shape: Vec<f64> = Required("chunk_shape"),
         /// Lowest and highest corner of the data, both inclusive, `D` numbers each.
-        pub bounds: (Vec<f64>, Vec<f64>) = Corners("bounds"),
+        pub bounds: (Vec<f64>, Vec<f64>) = TwoCorners("bounds"),
         /// Geometry kinds; the first decides how the store is read.
         pub geometry_types: Vec<String> = Required("geometry_types"),
         /// Edge length of a level-0 bin, `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
@@ -210,9 +210,9 @@ fn stated_version(document: &JsonObject) -> Option<String> {
 }
 
 /// Two corners: a list of two lists, which must exist.
-struct Corners;
+struct TwoCorners;
 
-impl Rule<(Vec<f64>, Vec<f64>)> for Corners {
+impl MemberRule<(Vec<f64>, Vec<f64>)> for TwoCorners {
     fn take(members: &mut Members<'_>, name: &str) -> Result<(Vec<f64>, Vec<f64>), MetaError> {
         const EXPECTED: &str = "two arrays of numbers";
         let Some(corners) = members.optional::<Vec<Vec<f64>>>(name)? else {
@@ -232,7 +232,7 @@ impl Rule<(Vec<f64>, Vec<f64>)> for Corners {
 /// A member that readers do not use: of another type, it is kept among the unknown ones.
 struct Lenient;
 
-impl<T: FromJson + ToJson> Rule<Option<T>> for Lenient {
+impl<T: FromJson + ToJson> MemberRule<Option<T>> for Lenient {
     fn take(members: &mut Members<'_>, name: &str) -> Result<Option<T>, MetaError> {
         Ok(members.lenient(name))
     }

@@ -3,7 +3,7 @@
 use zerocopy::byteorder::little_endian::{I64, U32, U64};
 
 use super::layout::{FragmentHead, MAGIC, RangeEntry, VERSION};
-use crate::cursor::Cursor;
+use crate::cursor::BlobCursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::index;
 
@@ -61,7 +61,7 @@ impl<'a> FragmentIndex<'a> {
     /// Never.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = BlobCursor::new(bytes);
         let head = cursor.take::<FragmentHead>("fragment index head")?;
         let (fragments, ranges) = (head.fragments.get(), head.ranges.get());
         if head.magic.get() != MAGIC

@@ -8,7 +8,7 @@ use zerocopy::byteorder::little_endian::I64;
 use super::layout::{
     BlockMode, FragmentList, FragmentRun, LAST_FRAGMENT, ManifestHead, OneFragment,
 };
-use crate::cursor::Cursor;
+use crate::cursor::BlobCursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{index, signed, wide};
 use crate::number_iter::NumberIter;
@@ -88,7 +88,7 @@ impl<'a> Manifest<'a> {
                 fragments: 0,
             });
         }
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = BlobCursor::new(bytes);
         let head = cursor.take::<ManifestHead>("manifest block count")?;
         let blocks = head.blocks.get();
         let body = cursor.rest();
@@ -161,7 +161,7 @@ impl<'a> Manifest<'a> {
     #[must_use]
     pub fn blocks(&self) -> Blocks<'a> {
         Blocks {
-            cursor: Cursor::resume(self.body, 4),
+            cursor: BlobCursor::resume(self.body, 4),
             left: self.blocks,
             key_rank: self.key_rank,
         }
@@ -183,7 +183,7 @@ impl<'a> Manifest<'a> {
 
 /// Takes one block and checks it.
 #[inline]
-fn take_block<'a>(cursor: &mut Cursor<'a>, key_rank: usize) -> Result<Block<'a>, DecodeError> {
+fn take_block<'a>(cursor: &mut BlobCursor<'a>, key_rank: usize) -> Result<Block<'a>, DecodeError> {
     let chunk = cursor.take_slice::<I64>(key_rank, "manifest chunk coordinate")?;
     let at = cursor.at();
     let mode = cursor.take::<BlockMode>("manifest block mode")?.mode;
@@ -264,7 +264,7 @@ fn refuse_fragment(what: &'static str, at: u64, found: i64) -> DecodeError {
 /// The blocks of one manifest: what [`Manifest::blocks`] returns.
 #[derive(Debug, Clone)]
 pub struct Blocks<'a> {
-    cursor: Cursor<'a>,
+    cursor: BlobCursor<'a>,
     left: u32,
     key_rank: usize,
 }

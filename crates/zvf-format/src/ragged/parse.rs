@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use zerocopy::byteorder::little_endian::I64;
 
-use crate::cursor::Cursor;
+use crate::cursor::BlobCursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 
@@ -19,7 +19,7 @@ crate::layout! {
 /// Groups of bytes after a table of offsets, borrowed and fully validated.
 #[derive(Debug, Clone, Copy)]
 pub struct RaggedBlob<'a> {
-    groups: Groups<'a>,
+    groups: GroupSlices<'a>,
     data_at: u64,
 }
 
@@ -40,14 +40,14 @@ impl<'a> RaggedBlob<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         if bytes.len() < size_of::<RaggedHead>() {
             return Ok(Self {
-                groups: Groups {
+                groups: GroupSlices {
                     offsets: &[],
                     data: &[],
                 },
                 data_at: wide(bytes.len()),
             });
         }
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = BlobCursor::new(bytes);
         let head = cursor.take::<RaggedHead>("ragged group count")?;
         let count = head.groups.get();
         if count < 0 {
@@ -68,7 +68,7 @@ impl<'a> RaggedBlob<'a> {
             ));
         };
         let offsets = cursor.take_slice::<I64>(count, "ragged offsets")?;
-        let groups = Groups {
+        let groups = GroupSlices {
             offsets,
             data: cursor.rest(),
         };
@@ -127,12 +127,12 @@ impl<'a> RaggedBlob<'a> {
 
 /// Group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
 #[derive(Debug, Clone, Copy)]
-struct Groups<'a> {
+struct GroupSlices<'a> {
     offsets: &'a [I64],
     data: &'a [u8],
 }
 
-impl<'a> Groups<'a> {
+impl<'a> GroupSlices<'a> {
     fn check(&self, table_at: u64, data_at: u64) -> Result<(), DecodeError> {
         let end = signed(self.data.len());
         let mut before = 0_i64;
@@ -180,7 +180,7 @@ impl<'a> Groups<'a> {
 /// The groups of one blob: what [`RaggedBlob::iter`] returns.
 #[derive(Debug, Clone)]
 pub struct GroupIter<'a> {
-    groups: Groups<'a>,
+    groups: GroupSlices<'a>,
     next: usize,
 }
 

@@ -5,7 +5,7 @@ use core::iter::FusedIterator;
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::U32;
 
-use crate::cursor::Cursor;
+use crate::cursor::BlobCursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{index, same_bits, wide};
 
@@ -57,7 +57,7 @@ impl<'a> VlenChunk<'a> {
     /// # Panics
     /// Never.
     pub fn parse(bytes: &'a [u8], expected: u64) -> Result<Self, DecodeError> {
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = BlobCursor::new(bytes);
         let count = cursor.take::<VlenHead>("vlen element count")?.count.get();
         if u64::from(count) != expected {
             let expected = Expected::Exactly(same_bits(expected));
@@ -99,7 +99,7 @@ impl<'a> VlenChunk<'a> {
     /// Never.
     #[inline]
     pub fn parse_cell(bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = BlobCursor::new(bytes);
         let count = cursor.take::<VlenHead>("vlen element count")?.count.get();
         if count != 1 {
             let expected = Expected::Exactly(1);
@@ -142,7 +142,7 @@ impl<'a> VlenChunk<'a> {
     #[must_use]
     pub fn iter(&self) -> VlenIter<'a> {
         VlenIter {
-            cursor: Cursor::resume(self.body, 4),
+            cursor: BlobCursor::resume(self.body, 4),
             left: self.count,
         }
     }
@@ -160,7 +160,7 @@ impl<'a> VlenChunk<'a> {
 }
 
 #[inline]
-fn take_element<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], DecodeError> {
+fn take_element<'a>(cursor: &mut BlobCursor<'a>) -> Result<&'a [u8], DecodeError> {
     let head = cursor.take::<ElementHead>("vlen element length")?;
     cursor.take_slice::<u8>(index(head.length.get()), "vlen element")
 }
@@ -177,7 +177,7 @@ impl<'a> IntoIterator for &VlenChunk<'a> {
 /// The elements of one chunk: what [`VlenChunk::iter`] returns.
 #[derive(Debug, Clone)]
 pub struct VlenIter<'a> {
-    cursor: Cursor<'a>,
+    cursor: BlobCursor<'a>,
     left: u32,
 }
 

@@ -1,12 +1,12 @@
 //! Rules about the type and role that an array declares.
 
-use super::problem::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, ProblemList, list};
 use super::table::Rule;
 use crate::error::quote;
 use crate::role::Role;
 
 /// Compares `zv_array` of some document with the word that belongs there.
-pub(super) fn says_that_it_is(wanted: &str, found: Option<&str>, problems: &mut Problems) {
+pub(super) fn says_that_it_is(wanted: &str, found: Option<&str>, problems: &mut ProblemList) {
     let (at, expected) = ("/attributes/zv_array", format_args!("{wanted:?}"));
     match found {
         None => problems
@@ -21,14 +21,14 @@ pub(super) fn says_that_it_is(wanted: &str, found: Option<&str>, problems: &mut 
     }
 }
 
-pub(super) fn discriminator(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn discriminator(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let Some(wanted) = array.role.discriminator() {
         says_that_it_is(wanted, array.doc.attributes.zv_array.as_deref(), problems);
     }
 }
 
 /// Without one, `float32` is assumed.
-pub(super) fn dtype_there(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn dtype_there(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let typed = array.role.attribute_name().is_some()
         || matches!(array.role, Role::Vertices | Role::Links { .. });
     if typed && array.doc.attributes.dtype.is_none() {
@@ -37,7 +37,7 @@ pub(super) fn dtype_there(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// Trap T14.
-pub(super) fn dtype_object(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn dtype_object(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let dtype = array.doc.attributes.dtype.as_deref();
     if let Some("object" | "O" | "|O" | "|O8") = dtype {
         let expected = "a type with bytes of its own";
@@ -45,7 +45,7 @@ pub(super) fn dtype_object(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn encoding(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn encoding(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let allowed: &[&str] = match array.role {
         Role::Vertices | Role::CompositeVertices { .. } => &["raw", "draco"],
         Role::VertexFragments | Role::LinkFragments => &["fragment_index_v1"],
@@ -58,27 +58,27 @@ pub(super) fn encoding(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn encoding_readable(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn encoding_readable(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.doc.attributes.encoding.as_deref() == Some("draco") {
         problems.add("/attributes/encoding", "\"draco\"", "\"raw\"");
     }
 }
 
 /// Compares the name of some document with the one in its path.
-pub(super) fn has_name(wanted: &str, stored: Option<&str>, problems: &mut Problems) {
+pub(super) fn has_name(wanted: &str, stored: Option<&str>, problems: &mut ProblemList) {
     if stored != Some(wanted) {
         let found = stored.map_or("absent".to_owned(), quote);
         problems.add("/attributes/name", found, quote(wanted));
     }
 }
 
-pub(super) fn attribute_name(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn attribute_name(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let Some(wanted) = array.role.attribute_name() {
         has_name(wanted, array.doc.attributes.name.as_deref(), problems);
     }
 }
 
-pub(super) fn row_shape(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn row_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let attributes = &array.doc.attributes;
     let Some(shape) = &attributes.row_shape else {
         return;
@@ -105,7 +105,7 @@ fn is_integer(dtype: &str) -> bool {
     digits.is_some_and(|digits| matches!(digits, "1" | "2" | "4" | "8" | "16" | "32" | "64"))
 }
 
-pub(super) fn categories(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn categories(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let attributes = &array.doc.attributes;
     if attributes.is_categorical() {
         if attributes.categories.is_none() {

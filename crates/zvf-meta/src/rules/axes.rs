@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::{Problems, close, is_size, list};
+use super::problem::{ProblemList, close, is_size, list};
 use crate::error::{describe, quote};
 use crate::multiscales::{Dataset, Multiscale, Transform};
 use crate::root::RootDoc;
@@ -10,7 +10,7 @@ use crate::text;
 
 const AT: &str = "/attributes/multiscales";
 
-pub(super) fn multiscales_single(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn multiscales_single(root: &RootDoc, problems: &mut ProblemList) {
     let count = root.multiscales.entries.len();
     // Without entries there are no axes, which is another rule.
     if count > 1 {
@@ -18,7 +18,7 @@ pub(super) fn multiscales_single(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn multiscales_format(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn multiscales_format(root: &RootDoc, problems: &mut ProblemList) {
     if let Some(entry) = root.multiscales.entries.first() {
         let version = entry.version.as_deref().unwrap_or("absent");
         if version != "0.4" {
@@ -36,20 +36,20 @@ pub(super) fn multiscales_format(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn axes_present(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn axes_present(root: &RootDoc, problems: &mut ProblemList) {
     if root.dims() == 0 {
         problems.add(format_args!("{AT}/0/axes"), "empty", "one entry an axis");
     }
 }
 
 /// A warning: stores with one axis exist and are read (trap T32).
-pub(super) fn axes_count(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn axes_count(root: &RootDoc, problems: &mut ProblemList) {
     if root.dims() == 1 {
         problems.add(format_args!("{AT}/0/axes"), "of 1 axis", "2 or more");
     }
 }
 
-pub(super) fn axes_space(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn axes_space(root: &RootDoc, problems: &mut ProblemList) {
     let space = root
         .axes()
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn axes_space(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn axes_unique(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn axes_unique(root: &RootDoc, problems: &mut ProblemList) {
     let mut seen = BTreeSet::new();
     for (index, axis) in root.axes().iter().enumerate() {
         if !seen.insert(&axis.name) {
@@ -71,7 +71,7 @@ pub(super) fn axes_unique(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn axes_order(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn axes_order(root: &RootDoc, problems: &mut ProblemList) {
     let rank = |kind: &str| match kind {
         "time" => 0,
         "channel" => 1,
@@ -113,7 +113,7 @@ fn leading(root: &RootDoc) -> impl Iterator<Item = (String, u32, &Dataset)> {
     })
 }
 
-pub(super) fn dataset_path(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn dataset_path(root: &RootDoc, problems: &mut ProblemList) {
     for (at, dataset) in datasets(root) {
         if text::level(&dataset.path).is_none() {
             problems.add(
@@ -125,7 +125,7 @@ pub(super) fn dataset_path(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn dataset_unique(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn dataset_unique(root: &RootDoc, problems: &mut ProblemList) {
     let mut seen = BTreeSet::new();
     for (at, dataset) in datasets(root) {
         if !seen.insert(&dataset.path) {
@@ -135,7 +135,7 @@ pub(super) fn dataset_unique(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn dataset_order(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn dataset_order(root: &RootDoc, problems: &mut ProblemList) {
     let mut before = None;
     for (at, level, _) in leading(root) {
         if before.is_some_and(|before| level < before) {
@@ -150,7 +150,7 @@ pub(super) fn dataset_order(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn dataset_present(root: &RootDoc, levels: &[&str], problems: &mut Problems) {
+pub(super) fn dataset_present(root: &RootDoc, levels: &[&str], problems: &mut ProblemList) {
     for level in levels.iter().filter_map(|name| text::level(name)) {
         if root.multiscales.dataset(level).is_none() {
             let found = format!("without level {level}");
@@ -164,7 +164,7 @@ pub(super) fn dataset_present(root: &RootDoc, levels: &[&str], problems: &mut Pr
 }
 
 /// Removing a level leaves its dataset behind.
-pub(super) fn dataset_stale(root: &RootDoc, levels: &[&str], problems: &mut Problems) {
+pub(super) fn dataset_stale(root: &RootDoc, levels: &[&str], problems: &mut ProblemList) {
     let known: BTreeSet<_> = levels.iter().filter_map(|name| text::level(name)).collect();
     for (at, level, _) in leading(root) {
         if !known.contains(&level) {
@@ -173,7 +173,7 @@ pub(super) fn dataset_stale(root: &RootDoc, levels: &[&str], problems: &mut Prob
     }
 }
 
-pub(super) fn transform_length(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn transform_length(root: &RootDoc, problems: &mut ProblemList) {
     let dims = root.dims();
     for (at, _, dataset) in leading(root).filter(|_| dims > 0) {
         let transform = dataset.transform();
@@ -199,7 +199,7 @@ pub(super) fn transform_length(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn scale_positive(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn scale_positive(root: &RootDoc, problems: &mut ProblemList) {
     for (at, _, dataset) in leading(root) {
         let scale = dataset.transform().scale().unwrap_or_default();
         if !scale.iter().all(|&fold| is_size(fold)) {
@@ -213,7 +213,7 @@ pub(super) fn scale_positive(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn scale_base(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn scale_base(root: &RootDoc, problems: &mut ProblemList) {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level == 0) {
         let scale = dataset.transform().scale().unwrap_or_default();
         // A scale of 0 or less is another rule's.
@@ -229,7 +229,7 @@ pub(super) fn scale_base(root: &RootDoc, problems: &mut Problems) {
 }
 
 /// A writer that shifts coordinates copies the shift over this translation (trap T35), so both values pass then.
-pub(super) fn translation_base(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn translation_base(root: &RootDoc, problems: &mut ProblemList) {
     let Some((at, _, dataset)) = leading(root).find(|(_, level, _)| *level == 0) else {
         return;
     };
@@ -255,7 +255,7 @@ pub(super) fn translation_base(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn translation_coarse(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn translation_coarse(root: &RootDoc, problems: &mut ProblemList) {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
         let halves = dataset.transform().translation().unwrap_or_default();
         if !halves.iter().all(|&half| is_size(half)) {
@@ -266,7 +266,7 @@ pub(super) fn translation_coarse(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn scale_matches_bins(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn scale_matches_bins(root: &RootDoc, problems: &mut ProblemList) {
     let base = root.base_bin_shape();
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
         let transform = dataset.transform();

@@ -8,7 +8,7 @@ use super::level::*;
 use super::links::*;
 use super::objects::*;
 use super::ome::*;
-use super::problem::{ArrayAt, LevelAt, Problem, Problems};
+use super::problem::{ArrayAt, LevelAt, Problem, ProblemList};
 use super::root::*;
 use super::table::Rule;
 use super::vlen::*;
@@ -18,7 +18,7 @@ use crate::root::RootDoc;
 /// Applies all rules about the root document alone.
 #[must_use]
 pub fn check_root(root: &RootDoc) -> Vec<Problem> {
-    apply(Problems::of_root(), ROOT_RULES, |rule, problems| {
+    apply(ProblemList::of_root(), ROOT_RULES, |rule, problems| {
         rule(root, problems)
     })
 }
@@ -27,7 +27,7 @@ pub fn check_root(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn check_root_for(root: &RootDoc, only: &[Rule]) -> Vec<Problem> {
     let rules: Vec<_> = listed(ROOT_RULES, only);
-    apply(Problems::of_root(), &rules, |rule, problems| {
+    apply(ProblemList::of_root(), &rules, |rule, problems| {
         rule(root, problems)
     })
 }
@@ -48,9 +48,9 @@ fn listed<F: Copy>(rules: &[(Rule, F)], only: &[Rule]) -> Vec<(Rule, F)> {
 
 /// Applies rules to one document, each with the function that checks it.
 fn apply<F>(
-    mut problems: Problems,
+    mut problems: ProblemList,
     rules: &[(Rule, F)],
-    check: impl Fn(&F, &mut Problems),
+    check: impl Fn(&F, &mut ProblemList),
 ) -> Vec<Problem> {
     for (rule, function) in rules {
         check(function, problems.of(*rule));
@@ -61,7 +61,7 @@ fn apply<F>(
 /// Applies all rules about the root document and the names of the level groups in the store.
 pub(super) fn check_store(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     let mut list = level_names(levels);
-    let mut problems = Problems::of_root();
+    let mut problems = ProblemList::of_root();
     levels_consecutive(levels, problems.of(Rule::LevelsConsecutive));
     dataset_present(root, levels, problems.of(Rule::DatasetPresent));
     dataset_stale(root, levels, problems.of(Rule::DatasetStale));
@@ -130,9 +130,9 @@ pub(super) fn check_link_attribute_family(
     problems.list
 }
 
-type RootRule = fn(&RootDoc, &mut Problems);
-type LevelRule = fn(LevelAt<'_>, &mut Problems);
-type ArrayRule = fn(ArrayAt<'_>, &mut Problems);
+type RootRule = fn(&RootDoc, &mut ProblemList);
+type LevelRule = fn(LevelAt<'_>, &mut ProblemList);
+type ArrayRule = fn(ArrayAt<'_>, &mut ProblemList);
 
 const ROOT_RULES: &[(Rule, RootRule)] = &[
     (Rule::Version, version),

@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::problem::{LevelAt, Problems};
+use super::problem::{LevelAt, ProblemList};
 use crate::error::{describe, quote};
 use crate::root::RootDoc;
 
 const AT: &str = "/attributes/zarr_vectors";
 
-pub(super) fn user_metadata(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn user_metadata(root: &RootDoc, problems: &mut ProblemList) {
     namespaces(root.user_metadata.as_ref(), problems);
 }
 
 /// Checks user metadata, of the root or of a level.
-fn namespaces(metadata: Option<&Value>, problems: &mut Problems) {
+fn namespaces(metadata: Option<&Value>, problems: &mut ProblemList) {
     let at = "/attributes/user_metadata";
     let expected = "namespaces with members";
     match metadata {
@@ -31,7 +31,7 @@ fn namespaces(metadata: Option<&Value>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn attribute_specs(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn attribute_specs(root: &RootDoc, problems: &mut ProblemList) {
     let at = format!("{AT}/attribute_specs");
     for (scope, names) in root.zarr_vectors.attribute_specs.iter().flatten() {
         if !matches!(scope.as_str(), "vertex" | "object" | "link") {
@@ -63,6 +63,6 @@ pub(super) fn attribute_specs(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_user_metadata(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_user_metadata(level: LevelAt<'_>, problems: &mut ProblemList) {
     namespaces(level.doc.user_metadata.as_ref(), problems);
 }

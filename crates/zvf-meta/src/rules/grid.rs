@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, ProblemList, list};
 use crate::error::quote;
 use crate::space::cell;
 use crate::text;
@@ -26,14 +26,14 @@ fn origin(array: ArrayAt<'_>, rank: usize) -> Option<Vec<i64>> {
     }
 }
 
-pub(super) fn grid_rank(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_rank(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let (found, wanted) = (array.doc.shape.len(), array.level.key_rank());
     if array.role.is_chunk_grid() && array.level.root.dims() > 0 && found != wanted {
         problems.add("/shape", format_args!("of {found} axes"), wanted);
     }
 }
 
-pub(super) fn grid_extent(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_extent(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role.is_chunk_grid() {
         for axis in array
             .doc
@@ -48,7 +48,7 @@ pub(super) fn grid_extent(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn grid_origin_length(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_origin_length(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let (Some(rank), Some(origin)) = (rank(array), &array.doc.attributes.chunk_grid_origin)
         && origin.len() != rank
     {
@@ -57,7 +57,7 @@ pub(super) fn grid_origin_length(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn grid_origin_zero(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_origin_zero(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let stored = array
         .doc
         .attributes
@@ -70,7 +70,7 @@ pub(super) fn grid_origin_zero(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// A note: arrays that a bulk writer makes have the grid of their data, smaller or larger (trap T6).
-pub(super) fn grid_bounds(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_bounds(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let declared = array.level.root.declared_grid(array.level.doc);
     if let (Some(rank), Ok(declared)) = (rank(array), declared)
         && declared.shape.len() == rank
@@ -83,7 +83,7 @@ pub(super) fn grid_bounds(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn grid_split(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_split(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let level = array.level.doc;
     let values = level
         .chunk_attribute_values
@@ -109,13 +109,13 @@ pub(super) fn grid_split(array: ArrayAt<'_>, problems: &mut Problems) {
 
 const LIST: &str = "/attributes/nonempty_chunks";
 
-pub(super) fn presence_there(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn presence_there(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role.is_chunk_grid() && array.doc.attributes.nonempty_chunks.is_none() {
         problems.add(LIST, "absent", "the keys of all cells with a payload");
     }
 }
 
-pub(super) fn presence_keys(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn presence_keys(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let rank = array.doc.shape.len();
     let mut parts = Vec::with_capacity(rank);
     for (index, key) in keys(array).enumerate() {
@@ -130,7 +130,7 @@ pub(super) fn presence_keys(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// Only the first is reported. The reference looks keys up by binary search.
-pub(super) fn presence_order(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn presence_order(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let mut before = "";
     for (index, key) in keys(array).enumerate() {
         if key < before {
@@ -142,7 +142,7 @@ pub(super) fn presence_order(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let Some(keys) = array
         .doc
         .attributes
@@ -168,7 +168,7 @@ pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// Reads of such a level fail.
-pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let shape = &array.doc.shape;
     let Some(origin) = origin(array, shape.len()) else {
         return;

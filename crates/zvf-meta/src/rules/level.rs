@@ -1,6 +1,6 @@
 //! Rules about level groups and their documents.
 
-use super::problem::{LevelAt, Problem, Problems, divides, is_size, list};
+use super::problem::{LevelAt, Problem, ProblemList, divides, is_size, list};
 use super::table::Rule;
 use crate::error::quote;
 use crate::text;
@@ -11,7 +11,7 @@ const AT: &str = "/attributes/zarr_vectors_level";
 pub(super) fn level_names(levels: &[&str]) -> Vec<Problem> {
     let odd = levels.iter().filter(|name| text::level(name).is_none());
     odd.flat_map(|name| {
-        let mut problems = Problems::of_document(format!("{name}/zarr.json"));
+        let mut problems = ProblemList::of_document(format!("{name}/zarr.json"));
         let found = format!("in a group {}", quote(name));
         problems
             .of(Rule::LevelName)
@@ -21,7 +21,7 @@ pub(super) fn level_names(levels: &[&str]) -> Vec<Problem> {
     .collect()
 }
 
-pub(super) fn levels_consecutive(levels: &[&str], problems: &mut Problems) {
+pub(super) fn levels_consecutive(levels: &[&str], problems: &mut ProblemList) {
     let mut numbers: Vec<u32> = levels.iter().filter_map(|name| text::level(name)).collect();
     numbers.sort_unstable();
     let mut pairs = numbers.iter().zip(0..);
@@ -31,25 +31,25 @@ pub(super) fn levels_consecutive(levels: &[&str], problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_number(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_number(level: LevelAt<'_>, problems: &mut ProblemList) {
     if text::level(level.name).is_some_and(|number| number != level.doc.level) {
         problems.add(format_args!("{AT}/level"), level.doc.level, level.name);
     }
 }
 
-pub(super) fn level_chunk_length(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_chunk_length(level: LevelAt<'_>, problems: &mut ProblemList) {
     if let Some(shape) = &level.doc.chunk_shape {
         problems.per_axis(level.root, format_args!("{AT}/chunk_shape"), shape);
     }
 }
 
-pub(super) fn level_chunk_positive(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_chunk_positive(level: LevelAt<'_>, problems: &mut ProblemList) {
     if let Some(shape) = &level.doc.chunk_shape {
         problems.positive(format_args!("{AT}/chunk_shape"), shape);
     }
 }
 
-pub(super) fn level_chunk_nests(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_chunk_nests(level: LevelAt<'_>, problems: &mut ProblemList) {
     let own = level.doc.chunk_shape.iter().flatten();
     let base = &level.root.zarr_vectors.chunk_shape;
     for (axis, (&own, &base)) in own.zip(base).enumerate() {
@@ -62,7 +62,7 @@ pub(super) fn level_chunk_nests(level: LevelAt<'_>, problems: &mut Problems) {
 
 /// Applies only to levels with a chunk shape of their own: chunks of the root's shape may be smaller than coarse bins, and level 0 has another
 /// rule.
-pub(super) fn level_chunk_bins(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_chunk_bins(level: LevelAt<'_>, problems: &mut ProblemList) {
     let (Some(chunk), Some(bins)) = (&level.doc.chunk_shape, level.root.bin_shape(level.doc))
     else {
         return;
@@ -75,13 +75,13 @@ pub(super) fn level_chunk_bins(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_parent_absent(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_parent_absent(level: LevelAt<'_>, problems: &mut ProblemList) {
     if let Some(parent) = level.doc.parent_level.filter(|_| level.doc.level == 0) {
         problems.add(format_args!("{AT}/parent_level"), parent, "null at level 0");
     }
 }
 
-pub(super) fn level_parent(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_parent(level: LevelAt<'_>, problems: &mut ProblemList) {
     let own = level.doc.level;
     if own > 0 && level.doc.parent_level.is_none_or(|parent| parent >= own) {
         let found = level
@@ -96,7 +96,7 @@ pub(super) fn level_parent(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_sparsity(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_sparsity(level: LevelAt<'_>, problems: &mut ProblemList) {
     let sparsity = level.doc.object_sparsity;
     if !(sparsity > 0.0 && sparsity <= 1.0) {
         problems.add(
@@ -107,7 +107,7 @@ pub(super) fn level_sparsity(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_split_pair(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_split_pair(level: LevelAt<'_>, problems: &mut ProblemList) {
     let (absent, present) = match (
         &level.doc.chunk_attribute_name,
         &level.doc.chunk_attribute_values,
@@ -123,7 +123,7 @@ pub(super) fn level_split_pair(level: LevelAt<'_>, problems: &mut Problems) {
     );
 }
 
-pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut ProblemList) {
     let values = &level.doc.chunk_attribute_values;
     if values.as_ref().is_some_and(Vec::is_empty) {
         let at = format!("{AT}/chunk_attribute_values");
@@ -132,7 +132,7 @@ pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut Problems) {
 }
 
 /// A level that was rechunked by another dimension has its own first name; then only the following axes are compared.
-pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut ProblemList) {
     let axes = level.root.axes().iter().map(|axis| axis.name.as_str());
     let name = level.doc.chunk_attribute_name.as_deref();
     let dims: Vec<&str> = match &level.doc.chunk_dims {
@@ -153,7 +153,7 @@ pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_preserves_ids(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_preserves_ids(level: LevelAt<'_>, problems: &mut ProblemList) {
     let doc = level.doc;
     // A coarse level without any parent is another rule's.
     if doc.preserves_object_ids && (doc.level == 0 || doc.inherited_num_objects.is_none()) {
@@ -167,7 +167,7 @@ pub(super) fn level_preserves_ids(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_bin_length(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_bin_length(level: LevelAt<'_>, problems: &mut ProblemList) {
     let doc = level.doc;
     for (member, numbers) in [
         ("bin_shape", &doc.bin_shape),
@@ -180,7 +180,7 @@ pub(super) fn level_bin_length(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_bin_positive(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_bin_positive(level: LevelAt<'_>, problems: &mut ProblemList) {
     for (member, sizes) in [
         ("bin_shape", &level.doc.bin_shape),
         ("bin_size", &level.doc.bin_size),
@@ -190,7 +190,7 @@ pub(super) fn level_bin_positive(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut ProblemList) {
     for (axis, &ratio) in level.doc.bin_ratio.iter().flatten().enumerate() {
         if !(ratio >= 1.0 && ratio.is_finite()) {
             problems.add(format_args!("{AT}/bin_ratio/{axis}"), ratio, "1 or more");
@@ -199,7 +199,7 @@ pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut Problems) {
 }
 
 /// Changing the bins of a level leaves such a member.
-pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut ProblemList) {
     if level.doc.level == 0
         && let Some(bins) = level.doc.bin_shape.as_ref().or(level.doc.bin_size.as_ref())
     {
@@ -211,7 +211,7 @@ pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn level_bins_known(level: LevelAt<'_>, problems: &mut Problems) {
+pub(super) fn level_bins_known(level: LevelAt<'_>, problems: &mut ProblemList) {
     let number = level.doc.level;
     let stored = level
         .root

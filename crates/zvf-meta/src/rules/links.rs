@@ -1,6 +1,6 @@
 //! Rules about link families, their arrays and their attributes.
 
-use super::problem::{ArrayAt, LevelAt, Problems};
+use super::problem::{ArrayAt, LevelAt, ProblemList};
 use super::table::Rule;
 use crate::error::quote;
 use crate::family::LinkFamilyDoc;
@@ -20,7 +20,7 @@ fn are_zero(offsets: &[Vec<i64>]) -> bool {
     offsets.iter().flatten().all(|&part| part == 0)
 }
 
-pub(super) fn link_delta_name(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_delta_name(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let Some((delta, _)) = array
         .role
         .link_path()
@@ -31,7 +31,7 @@ pub(super) fn link_delta_name(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// Compares the delta of some document with the one in its path.
-fn delta_agrees(path: &str, stored: Option<i32>, problems: &mut Problems) {
+fn delta_agrees(path: &str, stored: Option<i32>, problems: &mut ProblemList) {
     if let (Some(wanted), Some(stored)) = (text::delta(path), stored)
         && wanted != stored
     {
@@ -40,13 +40,13 @@ fn delta_agrees(path: &str, stored: Option<i32>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn link_delta(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_delta(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let Some((delta, _)) = array.role.link_path() {
         delta_agrees(delta, array.doc.attributes.level_delta, problems);
     }
 }
 
-pub(super) fn link_segment(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_segment(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let Some((_, segment)) = array.role.link_path() else {
         return;
     };
@@ -71,7 +71,7 @@ pub(super) fn link_segment(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn link_offsets(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_offsets(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let (Some((_, wanted)), Some(found)) = (numbers(array), &array.doc.attributes.offsets)
         && &wanted != found
     {
@@ -84,7 +84,7 @@ pub(super) fn link_offsets(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn link_width(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_width(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let family = array.family.and_then(|family| family.link_width);
     if let (Role::Links { .. }, Some(found), Some(wanted)) =
         (array.role, array.doc.attributes.link_width, family)
@@ -98,7 +98,7 @@ pub(super) fn link_width(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn link_perm(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_perm(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let (Role::Links { .. }, Some((delta, offsets)), Some(found), Some(family)) = (
         array.role,
         numbers(array),
@@ -112,7 +112,7 @@ pub(super) fn link_perm(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn link_canonical(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn link_canonical(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let (Role::Links { segment, .. }, Some((0, offsets)), Some(family)) =
         (array.role, numbers(array), array.family)
     else {
@@ -134,7 +134,7 @@ pub(super) fn link_canonical(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// The delta of a family, in its path and in its document.
-pub(super) fn family_delta(path: &str, stored: Option<i32>, problems: &mut Problems) {
+pub(super) fn family_delta(path: &str, stored: Option<i32>, problems: &mut ProblemList) {
     if text::delta(path).is_none() {
         let found = format!("a family {}", quote(path));
         problems.of(Rule::LinkDeltaName).add("", found, DELTA);
@@ -142,7 +142,11 @@ pub(super) fn family_delta(path: &str, stored: Option<i32>, problems: &mut Probl
     delta_agrees(path, stored, problems.of(Rule::LinkDelta));
 }
 
-pub(super) fn family_policy(level: LevelAt<'_>, family: &LinkFamilyDoc, problems: &mut Problems) {
+pub(super) fn family_policy(
+    level: LevelAt<'_>,
+    family: &LinkFamilyDoc,
+    problems: &mut ProblemList,
+) {
     match family.link_width {
         None => problems.add("/attributes/link_width", "absent", "1 or more"),
         Some(0) => problems.add("/attributes/link_width", 0, "1 or more"),
@@ -154,7 +158,7 @@ pub(super) fn family_policy(level: LevelAt<'_>, family: &LinkFamilyDoc, problems
 }
 
 /// Compares `sid_ndim` of some document with the rank of the level's keys.
-pub(super) fn key_rank(level: LevelAt<'_>, stored: Option<u32>, problems: &mut Problems) {
+pub(super) fn key_rank(level: LevelAt<'_>, stored: Option<u32>, problems: &mut ProblemList) {
     let wanted = level.key_rank();
     // Without axes there is no rank to compare with.
     let stored = stored.filter(|_| level.root.dims() > 0);
@@ -163,13 +167,13 @@ pub(super) fn key_rank(level: LevelAt<'_>, stored: Option<u32>, problems: &mut P
     }
 }
 
-pub(super) fn family_directed(delta: &str, family: &LinkFamilyDoc, problems: &mut Problems) {
+pub(super) fn family_directed(delta: &str, family: &LinkFamilyDoc, problems: &mut ProblemList) {
     if !family.directed && text::delta(delta).is_some_and(|delta| delta != 0) {
         problems.add("/attributes/directed", false, true);
     }
 }
 
-pub(super) fn family_counts(family: &LinkFamilyDoc, problems: &mut Problems) {
+pub(super) fn family_counts(family: &LinkFamilyDoc, problems: &mut ProblemList) {
     if let (Some(links), Some(rows)) = (family.num_links, family.num_physical_records) {
         let at = "/attributes/num_physical_records";
         match family.store {

@@ -27,5 +27,5 @@ mod vlen;
 
 pub use check::{check_level_for, check_root, check_root_for};
 pub use problem::{LevelAt, MOST_PROBLEMS, Problem};
-pub use store::{Checked, check_documents};
+pub use store::{CheckedDocuments, check_documents};
 pub use table::{RULES, Rule, RuleInfo, Severity};

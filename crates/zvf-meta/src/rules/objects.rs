@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::problem::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, ProblemList, list};
 use crate::error::{describe, quote};
 use crate::family::ObjectIndexDoc;
 use crate::names::ObjectLayout;
 use crate::role::Role;
 
-pub(super) fn index_layout(index: &ObjectIndexDoc, problems: &mut Problems) {
+pub(super) fn index_layout(index: &ObjectIndexDoc, problems: &mut ProblemList) {
     // A group that was never filled has no rows to name.
     if index.num_objects.is_some() && index.layout().is_err() {
         let found = index.layout.as_deref().map_or("absent".to_owned(), quote);
@@ -16,7 +16,7 @@ pub(super) fn index_layout(index: &ObjectIndexDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut Problems) {
+pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut ProblemList) {
     if let (Some(rows), Some(present)) = (index.num_objects, index.num_present)
         && present > rows
     {
@@ -29,7 +29,7 @@ pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut Problems) {
 }
 
 /// Layout 1 ignores the table and may leave a stale one.
-pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role != Role::ObjectIds {
         return;
     }
@@ -50,7 +50,7 @@ pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn manifests(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn manifests(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role == Role::Manifests
         && let Some(rows) = array.index.map(|index| index.num_objects.unwrap_or(0))
         && array.doc.shape != [rows]
@@ -59,7 +59,7 @@ pub(super) fn manifests(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn typed_rank(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn typed_rank(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let rank = array.doc.shape.len();
     if !array.role.is_vlen() && !(1..=2).contains(&rank) {
         problems.add(
@@ -70,7 +70,7 @@ pub(super) fn typed_rank(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if !array.role.is_vlen()
         && let Some(stored) = &array.doc.attributes.shape
         && stored != &array.doc.shape
@@ -105,7 +105,7 @@ fn zarr_name(dtype: &str) -> Option<&'static str> {
 }
 
 /// For numeric types.
-pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let stored = array.doc.attributes.dtype.as_deref();
     let name = array.doc.data_type.name.as_str();
     if !array.role.is_vlen()
@@ -117,7 +117,7 @@ pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut Problems) {
 }
 
 /// Types without a sentinel of their own (bool, complex) pass.
-pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
         return;
@@ -153,7 +153,7 @@ fn group_rows(array: ArrayAt<'_>) -> Option<u64> {
     }
 }
 
-pub(super) fn group_count(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn group_count(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if let (Some(rows), Some(count)) = (group_rows(array), array.doc.attributes.num_groups)
         && rows != count
     {
@@ -161,7 +161,7 @@ pub(super) fn group_count(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn group_ranges(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn group_ranges(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let Some(rows) = group_rows(array) else {
         return;
     };
@@ -180,7 +180,7 @@ pub(super) fn group_ranges(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn group_names(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn group_names(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let count = array
         .doc
         .attributes

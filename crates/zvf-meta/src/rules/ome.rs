@@ -1,6 +1,6 @@
 //! Rules about the derived `ome` node. Readers do not use it, so all are warnings.
 
-use super::problem::Problems;
+use super::problem::ProblemList;
 use crate::error::describe;
 use crate::root::RootDoc;
 use crate::text;
@@ -8,14 +8,14 @@ use crate::version::{DESCRIBED, Version};
 
 const AT: &str = "/attributes/ome";
 
-pub(super) fn ome_present(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn ome_present(root: &RootDoc, problems: &mut ProblemList) {
     let expected = Version::parse(&root.zarr_vectors.zv_version).is_none_or(|one| one >= DESCRIBED);
     if expected && root.ome.is_none() && !root.extra.contains_key("ome") {
         problems.add(AT, "absent", "a collection node");
     }
 }
 
-pub(super) fn ome_type(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn ome_type(root: &RootDoc, problems: &mut ProblemList) {
     if let Some(other) = root.extra.get("ome") {
         problems.add(
             AT,
@@ -39,7 +39,7 @@ pub(super) fn ome_type(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn ome_axes(root: &RootDoc, problems: &mut Problems) {
+pub(super) fn ome_axes(root: &RootDoc, problems: &mut ProblemList) {
     // Without axes there is nothing to compare with.
     if let Some(ome) = root.ome.as_ref().filter(|_| root.dims() > 0) {
         let scene = ome.scene_axes().unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn ome_axes(root: &RootDoc, problems: &mut Problems) {
     }
 }
 
-pub(super) fn ome_levels(root: &RootDoc, levels: &[&str], problems: &mut Problems) {
+pub(super) fn ome_levels(root: &RootDoc, levels: &[&str], problems: &mut ProblemList) {
     if let Some(ome) = &root.ome {
         let mut wanted: Vec<u32> = levels.iter().filter_map(|name| text::level(name)).collect();
         wanted.sort_unstable();

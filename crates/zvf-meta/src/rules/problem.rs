@@ -57,12 +57,12 @@ impl LevelAt<'_> {
         self.doc.key_rank(self.root.dims())
     }
 
-    pub(super) fn problems(&self) -> Problems {
-        Problems::of_document(format!("{}/zarr.json", self.name))
+    pub(super) fn problems(&self) -> ProblemList {
+        ProblemList::of_document(format!("{}/zarr.json", self.name))
     }
 
-    pub(super) fn problems_at(&self, path: &str) -> Problems {
-        Problems::of_document(format!("{}/{path}/zarr.json", self.name))
+    pub(super) fn problems_at(&self, path: &str) -> ProblemList {
+        ProblemList::of_document(format!("{}/{path}/zarr.json", self.name))
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) struct ArrayAt<'a> {
 pub const MOST_PROBLEMS: usize = 16;
 
 /// Collects the problems of one document.
-pub(super) struct Problems {
+pub(super) struct ProblemList {
     document: String,
     /// The rule that is checked.
     rule: Rule,
@@ -94,7 +94,7 @@ pub(super) struct Problems {
     pub(super) list: Vec<Problem>,
 }
 
-impl Problems {
+impl ProblemList {
     pub(super) fn of_document(document: impl Into<String>) -> Self {
         Self {
             document: document.into(),

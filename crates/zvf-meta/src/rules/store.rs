@@ -20,7 +20,7 @@ use crate::version::is_ruled;
 
 /// The result of [`check_documents`].
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct CheckedDocuments {
     /// Broken rules, in the order root, store, levels, and inside a level by path.
     pub problems: Vec<Problem>,
     /// Documents that cannot be read at all, by key. Rules that depend on them are not checked.
@@ -48,8 +48,8 @@ pub struct Checked {
 /// assert_eq!(checked.unreadable.len(), 1); // there is no root
 /// ```
 #[must_use]
-pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Checked {
-    let mut checked = Checked::default();
+pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> CheckedDocuments {
+    let mut checked = CheckedDocuments::default();
     let root = match documents.get("zarr.json") {
         None => Err(MetaError::missing("", "a root document")),
         Some(bytes) => RootDoc::parse(bytes.as_ref()),
@@ -100,7 +100,7 @@ fn is_level(path: &str) -> bool {
 }
 
 fn read<T>(
-    checked: &mut Checked,
+    checked: &mut CheckedDocuments,
     path: &str,
     bytes: &[u8],
     parse: fn(&[u8]) -> Result<T, MetaError>,
@@ -117,7 +117,7 @@ fn read<T>(
 }
 
 /// Checks families first, because rules about arrays need their policy.
-fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str, &[u8]>) {
+fn check_inside(checked: &mut CheckedDocuments, level: LevelAt<'_>, nodes: &BTreeMap<&str, &[u8]>) {
     let inside: BTreeMap<&str, (&str, &[u8])> = nodes
         .iter()
         .filter_map(|(&full, &bytes)| {
@@ -203,11 +203,13 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
 /// default, but Zarr requires the member.
 fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     #[derive(serde::Deserialize)]
-    struct Head {
+    struct KeyEncodingMember {
         chunk_key_encoding: Option<serde::de::IgnoredAny>,
     }
     let mut problems = level.problems_at(path);
-    if serde_json::from_slice::<Head>(bytes).is_ok_and(|head| head.chunk_key_encoding.is_none()) {
+    if serde_json::from_slice::<KeyEncodingMember>(bytes)
+        .is_ok_and(|head| head.chunk_key_encoding.is_none())
+    {
         let at = "/chunk_key_encoding";
         problems
             .of(Rule::KeyEncoding)
@@ -243,7 +245,12 @@ fn is_other(role: Role<'_>) -> bool {
     )
 }
 
-fn misplaced(checked: &mut Checked, path: &str, found: &'static str, expected: &'static str) {
+fn misplaced(
+    checked: &mut CheckedDocuments,
+    path: &str,
+    found: &'static str,
+    expected: &'static str,
+) {
     let error = MetaError::unexpected("/node_type", found, expected);
     checked
         .unreadable

@@ -1,11 +1,11 @@
 //! Rules about how arrays are stored: data types, fill values, codecs, keys.
 
-use super::problem::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, ProblemList, list};
 use crate::codec::Codec;
 use crate::error::{describe, quote};
 use crate::key_encoding::KeyScheme;
 
-pub(super) fn no_storage_transformers(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn no_storage_transformers(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let count = array.doc.storage_transformers.len();
     if count > 0 {
         problems.add(
@@ -16,7 +16,7 @@ pub(super) fn no_storage_transformers(array: ArrayAt<'_>, problems: &mut Problem
     }
 }
 
-pub(super) fn key_encoding(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn key_encoding(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let encoding = &array.doc.key_encoding;
     if encoding.scheme != KeyScheme::Default || encoding.separator != '/' {
         let found = format!("{:?} with {:?}", encoding.scheme, encoding.separator).to_lowercase();
@@ -24,14 +24,14 @@ pub(super) fn key_encoding(array: ArrayAt<'_>, problems: &mut Problems) {
     }
 }
 
-pub(super) fn vlen_data_type(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn vlen_data_type(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role.is_vlen() && !array.doc.data_type.is_vlen_bytes() {
         let found = quote(&array.doc.data_type.name);
         problems.add("/data_type", found, "\"variable_length_bytes\"");
     }
 }
 
-pub(super) fn vlen_fill(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn vlen_fill(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role.is_vlen() && array.doc.fill_value != "" {
         problems.add("/fill_value", describe(&array.doc.fill_value), "\"\"");
     }
@@ -46,7 +46,7 @@ fn inner(array: ArrayAt<'_>) -> (Vec<Codec>, &'static str) {
     }
 }
 
-fn first_codec(array: ArrayAt<'_>, wanted: &str, problems: &mut Problems) {
+fn first_codec(array: ArrayAt<'_>, wanted: &str, problems: &mut ProblemList) {
     let (codecs, at) = inner(array);
     let found = codecs.first().map_or("absent", |codec| codec.name.as_str());
     if found != wanted {
@@ -54,19 +54,19 @@ fn first_codec(array: ArrayAt<'_>, wanted: &str, problems: &mut Problems) {
     }
 }
 
-pub(super) fn vlen_codecs(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn vlen_codecs(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role.is_vlen() {
         first_codec(array, "vlen-bytes", problems);
     }
 }
 
-pub(super) fn typed_codecs(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn typed_codecs(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if !array.role.is_vlen() {
         first_codec(array, "bytes", problems);
     }
 }
 
-pub(super) fn grid_chunks(array: ArrayAt<'_>, problems: &mut Problems) {
+pub(super) fn grid_chunks(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if !array.role.is_chunk_grid() {
         return;
     }
