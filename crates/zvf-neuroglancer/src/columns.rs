@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, Schema};
 use zvf_query::numbers::{floats, shape};
 
 use crate::error::{Result, ViewError};
-use crate::precomputed::{Property, PropertyType, SkeletonAttribute, Values};
+use crate::precomputed::{Property, PropertyType, PropertyValues, SkeletonAttribute};
 use crate::units::identifier;
 
 /// Largest number of components of a shown attribute.
@@ -23,7 +23,7 @@ const NO_CATEGORY: f64 = 4_294_967_295.0;
 /// Whole numbers of up to 32 bits and float32 keep their type; all other numbers become float32. Categories become numbers with
 /// names. A missing number is NaN, a missing whole number 0.
 #[derive(Debug, Clone)]
-pub(crate) struct Attribute {
+pub(crate) struct ShownAttribute {
     column: String,
     /// Identifier for Neuroglancer.
     id: String,
@@ -36,12 +36,12 @@ pub(crate) struct Attribute {
 
 /// All attributes of a table that can be shown, and the names of those that cannot.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Attributes {
-    pub(crate) shown: Vec<Attribute>,
+pub(crate) struct ShownAttributes {
+    pub(crate) shown: Vec<ShownAttribute>,
     pub(crate) left_out: Vec<String>,
 }
 
-impl Attributes {
+impl ShownAttributes {
     /// Derives them from the schema of a table, and from any batch of it for the names of categories. `skip` names columns that
     /// are no attributes.
     pub(crate) fn of(schema: &Schema, batch: Option<&RecordBatch>, skip: &[&str]) -> Self {
@@ -53,7 +53,7 @@ impl Attributes {
             }
             let column = batch.and_then(|batch| batch.column_by_name(field.name()));
             let taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
-            match Attribute::of(field, column, &taken) {
+            match ShownAttribute::of(field, column, &taken) {
                 Some(attribute) => found.shown.push(attribute),
                 None => found.left_out.push(field.name().clone()),
             }
@@ -62,7 +62,7 @@ impl Attributes {
     }
 }
 
-impl Attribute {
+impl ShownAttribute {
     fn of(field: &Field, column: Option<&ArrayRef>, taken: &[&str]) -> Option<Self> {
         let mut labels = Vec::new();
         let (kind, width) = match field.data_type() {
@@ -241,7 +241,7 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    pub(crate) fn of(attributes: &[Attribute]) -> Self {
+    pub(crate) fn of(attributes: &[ShownAttribute]) -> Self {
         let mut all = Vec::new();
         for (number, attribute) in attributes.iter().enumerate() {
             let properties = attribute.properties();
@@ -271,12 +271,12 @@ impl Properties {
     /// The values of a batch.
     ///
     /// # Errors
-    /// As [`Attribute::numbers`].
+    /// As [`ShownAttribute::numbers`].
     pub(crate) fn values(
         &self,
-        attributes: &[Attribute],
+        attributes: &[ShownAttribute],
         batch: &RecordBatch,
-    ) -> Result<Vec<Values>> {
+    ) -> Result<Vec<PropertyValues>> {
         let mut numbers = Vec::with_capacity(attributes.len());
         for attribute in attributes {
             numbers.push(attribute.numbers(batch)?);
@@ -298,7 +298,7 @@ impl Properties {
                     put(attribute.kind, &column, &mut bytes);
                 }
             }
-            values.push(Values::new(property.kind.size(), bytes)?);
+            values.push(PropertyValues::new(property.kind.size(), bytes)?);
         }
         Ok(values)
     }

@@ -11,7 +11,7 @@ use zvf_store::{Class, Store};
 use crate::error::ViewError;
 use crate::shards::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
 use crate::viewed_store::ViewedStore;
-use crate::views::{Content, View, content, lines, multilod, points};
+use crate::views::{View, ViewContent, content, lines, multilod, points};
 
 /// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
 const FEW_FILES: u64 = 10_000;
@@ -34,7 +34,7 @@ pub enum Shards {
 /// The result of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Exported {
+pub struct ExportedFolder {
     /// Folders of views, in the folder of the export.
     pub views: Vec<&'static str>,
     /// Number of files.
@@ -103,15 +103,15 @@ pub fn export_precomputed<'a>(
     folder: &'a Path,
     memory_budget: u64,
     shards: Shards,
-) -> BoxFuture<'a, Result<Exported, ExportError>> {
+) -> BoxFuture<'a, Result<ExportedFolder, ExportError>> {
     Box::pin(async move {
         let opened = Arc::new(ViewedStore::new(store));
-        let mut writer = Writer {
+        let mut writer = PrecomputedWriter {
             opened,
             folder,
             budget: memory_budget,
             shards,
-            done: Exported::default(),
+            done: ExportedFolder::default(),
         };
         for view in View::of(writer.opened.kind()) {
             writer.done.views.push(view.name());
@@ -123,23 +123,23 @@ pub fn export_precomputed<'a>(
     })
 }
 
-struct Writer<'a> {
+struct PrecomputedWriter<'a> {
     opened: Arc<ViewedStore>,
     folder: &'a Path,
     budget: u64,
     shards: Shards,
-    done: Exported,
+    done: ExportedFolder,
 }
 
 /// Objects of a folder by their keys: files, or shards that are written at the end.
-struct Index<'p> {
+struct ObjectFiles<'p> {
     path: Vec<&'p str>,
     shards: Option<ShardWriter>,
 }
 
 /// The kind of keys of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keys {
+enum KeyKind {
     /// Ids of objects of some hundred bytes or more.
     Ids,
     /// Ids of objects that are too small to be compressed.
@@ -157,12 +157,12 @@ fn failed(path: &str, error: &ViewError) -> ExportError {
     }
 }
 
-impl Writer<'_> {
+impl PrecomputedWriter<'_> {
     async fn view(&mut self, view: View) -> Result<(), ExportError> {
         let name = view.name();
         let mut info = match self.content(&[name, "info"]).await? {
-            Content::Document(info) => info,
-            Content::File(_) => {
+            ViewContent::Document(info) => info,
+            ViewContent::File(_) => {
                 let error = ViewError::malformed("a bug in zvf: no document; please report it");
                 return Err(failed(name, &error));
             }
@@ -176,7 +176,7 @@ impl Writer<'_> {
             View::Skeletons => {
                 self.file(&[name, "properties", "info"]).await?;
                 let segments = self.segments(name).await?;
-                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
+                let mut index = self.index(vec![name], KeyKind::Ids, segments.len() as u64)?;
                 for segment in segments {
                     let key = segment.to_string();
                     let content = self.content(&[name, &key]).await?;
@@ -187,7 +187,7 @@ impl Writer<'_> {
             View::Multilod => {
                 self.file(&[name, "properties", "info"]).await?;
                 let segments = self.segments(name).await?;
-                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
+                let mut index = self.index(vec![name], KeyKind::Ids, segments.len() as u64)?;
                 for segment in segments {
                     let files = multilod::files(&self.opened, self.budget, segment).await;
                     let key = segment.to_string();
@@ -228,12 +228,12 @@ impl Writer<'_> {
             .await
             .map_err(wrong)?;
         let count = points::count(&self.opened).await.map_err(wrong)?;
-        let mut by_id = self.index(vec![name, "by_id"], Keys::SmallIds, count)?;
+        let mut by_id = self.index(vec![name, "by_id"], KeyKind::SmallIds, count)?;
         let shapes = points::shapes(&self.opened).await.map_err(wrong)?;
         let mut levels = Vec::with_capacity(shapes.len());
         let names: Vec<String> = (0..shapes.len()).map(|level| format!("s{level}")).collect();
         for ((shape, cells), level) in shapes.iter().zip(&names) {
-            let keys = Keys::Cells(morton_bits(shape));
+            let keys = KeyKind::Cells(morton_bits(shape));
             levels.push(self.index(vec![name, level], keys, *cells)?);
         }
         for run in runs {
@@ -256,7 +256,7 @@ impl Writer<'_> {
         if !info["relationships"][0].is_null() {
             let segments = self.segments(name).await?;
             let path = vec![name, "by_object"];
-            let mut by_object = self.index(path, Keys::Ids, segments.len() as u64)?;
+            let mut by_object = self.index(path, KeyKind::Ids, segments.len() as u64)?;
             for segment in segments {
                 let key = segment.to_string();
                 let content = self.content(&[name, "by_object", &key]).await?;
@@ -272,14 +272,14 @@ impl Writer<'_> {
         let levels = lines::levels(&self.opened).await.map_err(wrong)?;
         let count = self.segments(name).await?.len() as u64;
         let cell = vec!["0"; self.opened.dims()].join("_");
-        let mut by_id = self.index(vec![name, "by_id"], Keys::Ids, count)?;
-        let mut by_object = self.index(vec![name, "by_object"], Keys::Ids, count)?;
+        let mut by_id = self.index(vec![name, "by_id"], KeyKind::Ids, count)?;
+        let mut by_object = self.index(vec![name, "by_object"], KeyKind::Ids, count)?;
         for level in 0..levels {
             let files = lines::level_files(&self.opened, self.budget, level).await;
             let files = files.map_err(wrong)?;
             // A level is a single cell, so there is nothing to merge.
             let folder = format!("s{level}");
-            let mut spatial = self.index(vec![name, &folder], Keys::Cells(Some(0)), 1)?;
+            let mut spatial = self.index(vec![name, &folder], KeyKind::Cells(Some(0)), 1)?;
             self.add(&mut spatial, 0, &cell, &[], &files.cell)?;
             self.finish(spatial, &mut info["spatial"][level])?;
             for (segment, single, related) in files.objects {
@@ -303,9 +303,9 @@ impl Writer<'_> {
     fn index<'p>(
         &self,
         path: Vec<&'p str>,
-        keys: Keys,
+        keys: KeyKind,
         count: u64,
-    ) -> Result<Index<'p>, ExportError> {
+    ) -> Result<ObjectFiles<'p>, ExportError> {
         let wanted = match self.shards {
             Shards::Auto => count > FEW_FILES,
             Shards::None => false,
@@ -318,20 +318,20 @@ impl Writer<'_> {
         };
         fs::create_dir_all(&folder).map_err(failed)?;
         let shards = match (wanted, keys) {
-            (true, Keys::Ids) => Some(ShardWriter::by_id(&folder, true).map_err(failed)?),
-            (true, Keys::SmallIds) => Some(ShardWriter::by_id(&folder, false).map_err(failed)?),
-            (true, Keys::Cells(Some(bits))) => {
+            (true, KeyKind::Ids) => Some(ShardWriter::by_id(&folder, true).map_err(failed)?),
+            (true, KeyKind::SmallIds) => Some(ShardWriter::by_id(&folder, false).map_err(failed)?),
+            (true, KeyKind::Cells(Some(bits))) => {
                 Some(ShardWriter::by_cell(&folder, bits).map_err(failed)?)
             }
-            (true, Keys::Cells(None)) | (false, _) => None,
+            (true, KeyKind::Cells(None)) | (false, _) => None,
         };
-        Ok(Index { path, shards })
+        Ok(ObjectFiles { path, shards })
     }
 
     /// Adds an object: to the shards, with its prefix there, or as a file.
     fn add(
         &mut self,
-        index: &mut Index<'_>,
+        index: &mut ObjectFiles<'_>,
         key: u64,
         file: &str,
         before: &[u8],
@@ -350,7 +350,7 @@ impl Writer<'_> {
     }
 
     /// Writes the shards of an index, and their layout into its description.
-    fn finish(&mut self, index: Index<'_>, owner: &mut Value) -> Result<(), ExportError> {
+    fn finish(&mut self, index: ObjectFiles<'_>, owner: &mut Value) -> Result<(), ExportError> {
         let Some(shards) = index.shards else {
             return Ok(());
         };
@@ -368,7 +368,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    async fn content(&self, path: &[&str]) -> Result<Content, ExportError> {
+    async fn content(&self, path: &[&str]) -> Result<ViewContent, ExportError> {
         let content = content(&self.opened, self.budget, path).await;
         content.map_err(|error| failed(&path.join("/"), &error))
     }
@@ -376,8 +376,8 @@ impl Writer<'_> {
     /// Writes one file; returns it if it is a document.
     async fn file(&mut self, path: &[&str]) -> Result<Option<Value>, ExportError> {
         match self.content(path).await? {
-            Content::File(bytes) => self.put(path, &bytes).map(|()| None),
-            Content::Document(document) => {
+            ViewContent::File(bytes) => self.put(path, &bytes).map(|()| None),
+            ViewContent::Document(document) => {
                 self.put(path, document.to_string().as_bytes())?;
                 Ok(Some(document))
             }
@@ -407,9 +407,9 @@ impl Writer<'_> {
 }
 
 /// The bytes of a file.
-fn bytes(content: &Content) -> Vec<u8> {
+fn bytes(content: &ViewContent) -> Vec<u8> {
     match content {
-        Content::File(bytes) => bytes.to_vec(),
-        Content::Document(document) => document.to_string().into_bytes(),
+        ViewContent::File(bytes) => bytes.to_vec(),
+        ViewContent::Document(document) => document.to_string().into_bytes(),
     }
 }

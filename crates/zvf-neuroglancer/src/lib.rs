@@ -10,7 +10,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use zvf_neuroglancer::{Content, View, ViewedStore, content};
+//! use zvf_neuroglancer::{View, ViewContent, ViewedStore, content};
 //! use zvf_store::{Store, blocking::Runtime};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +19,7 @@
 //! Runtime::new()?.wait(async {
 //!     let store = Arc::new(ViewedStore::new(Store::open(&address).await?));
 //!     assert_eq!(View::of(store.kind()), [View::Points]);
-//!     let Content::Document(info) = content(&store, 1 << 20, &["points", "info"]).await? else {
+//!     let ViewContent::Document(info) = content(&store, 1 << 20, &["points", "info"]).await? else {
 //!         return Err("no document".into());
 //!     };
 //!     assert_eq!(info["@type"], "neuroglancer_annotations_v1");
@@ -41,9 +41,9 @@ mod viewed_store;
 mod views;
 
 pub use error::ViewError;
-pub use export::{ExportError, Exported, Shards, export_precomputed};
+pub use export::{ExportError, ExportedFolder, Shards, export_precomputed};
 pub use viewed_store::ViewedStore;
-pub use views::{Content, View, content, is_made};
+pub use views::{View, ViewContent, content, is_made};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -10,10 +10,10 @@ use zvf_meta::Kind;
 use zvf_query::{Outputs, Query, Table, query};
 use zvf_store::Store;
 
-use crate::columns::{Attributes, Properties};
+use crate::columns::{Properties, ShownAttributes};
 use crate::error::Result;
 use crate::plan::lines::LinesPlan;
-use crate::plan::objects::Objects;
+use crate::plan::objects::ObjectSegments;
 use crate::plan::points::PointsPlan;
 use crate::precomputed::Dimension;
 use crate::units;
@@ -29,8 +29,8 @@ pub struct ViewedStore {
     pub(crate) dimensions: Vec<Dimension>,
     /// The axes of space.
     pub(crate) space: Vec<usize>,
-    attributes: OnceCell<Arc<Attributes>>,
-    objects: OnceCell<Arc<Objects>>,
+    attributes: OnceCell<Arc<ShownAttributes>>,
+    objects: OnceCell<Arc<ObjectSegments>>,
     points: OnceCell<Arc<PointsPlan>>,
     lines: OnceCell<Arc<LinesPlan>>,
     rendered: Mutex<Rendered>,
@@ -108,7 +108,7 @@ impl ViewedStore {
     ///
     /// # Errors
     /// The errors of a query for one vertex.
-    pub(crate) async fn attributes(&self) -> Result<Arc<Attributes>> {
+    pub(crate) async fn attributes(&self) -> Result<Arc<ShownAttributes>> {
         let read = || async {
             let one = Query {
                 limit: Some(1),
@@ -118,7 +118,7 @@ impl ViewedStore {
             let answer = query(&self.store, one).await?.collect().await?;
             let batch = answer.table(Table::Vertices)?;
             let found = batch.as_ref().map(|batch| {
-                Attributes::of(&batch.schema(), Some(batch), &["position", "object_id"])
+                ShownAttributes::of(&batch.schema(), Some(batch), &["position", "object_id"])
             });
             Ok(Arc::new(found.unwrap_or_default()))
         };
@@ -129,8 +129,8 @@ impl ViewedStore {
     ///
     /// # Errors
     /// The errors of the list of objects.
-    pub(crate) async fn objects(&self) -> Result<Arc<Objects>> {
-        let read = || async { Objects::read(&self.store).await.map(Arc::new) };
+    pub(crate) async fn objects(&self) -> Result<Arc<ObjectSegments>> {
+        let read = || async { ObjectSegments::read(&self.store).await.map(Arc::new) };
         self.objects.get_or_try_init(read).await.cloned()
     }
 

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use zvf_neuroglancer::{Exported, Shards, export_precomputed};
+use zvf_neuroglancer::{ExportedFolder, Shards, export_precomputed};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 
-fn exported(case: &str, folder: &Path) -> Result<Exported> {
+fn exported(case: &str, folder: &Path) -> Result<ExportedFolder> {
     with_shards(case, folder, Shards::Auto)
 }
 
-fn with_shards(case: &str, folder: &Path, shards: Shards) -> Result<Exported> {
+fn with_shards(case: &str, folder: &Path, shards: Shards) -> Result<ExportedFolder> {
     let store = zvf_testkit::unpack(case)?;
     let runtime = Runtime::new()?;
     let store = runtime.wait(Store::open(&store.path().display().to_string()))?;

@@ -1,11 +1,11 @@
 //! The camera: position of the viewer, and projection of world positions to pixels.
 //!
 //! ```
-//! use zvf_plot::{Camera, Projection, View};
+//! use zvf_plot::{Camera, Orientation, Projection};
 //!
 //! # fn main() -> Result<(), zvf_plot::PlotError> {
 //! // One pixel a unit, the origin at the centre of a picture of 100 times 80 pixels.
-//! let view: View = "xy".parse()?;
+//! let view: Orientation = "xy".parse()?;
 //! let camera = Camera::new(view, Projection::Orthographic, [0.0; 3], 1.0, [50.0, 40.0]);
 //! let seen = camera.project([10.0, 20.0, 5.0]).ok_or_else(|| zvf_plot::PlotError::usage("behind the viewer"))?;
 //! assert_eq!((seen.x, seen.y), (60.0, 20.0));
@@ -18,7 +18,7 @@ use std::str::FromStr;
 use crate::PlotError;
 
 /// A position or direction in world coordinates.
-pub type Point = [f64; 3];
+pub type WorldPoint = [f64; 3];
 
 /// The kind of projection.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,13 +31,13 @@ pub enum Projection {
 
 /// The orientation of a picture: the directions of the world that point right and up in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct View {
-    right: Point,
-    up: Point,
-    back: Point,
+pub struct Orientation {
+    right: WorldPoint,
+    up: WorldPoint,
+    back: WorldPoint,
 }
 
-impl View {
+impl Orientation {
     /// x to the right, y up.
     pub const XY: Self = Self {
         right: [1.0, 0.0, 0.0],
@@ -50,7 +50,7 @@ impl View {
     /// # Errors
     ///
     /// Misuse: directions that are zero, not finite, or parallel.
-    pub fn new(right: Point, up: Point) -> Result<Self, PlotError> {
+    pub fn new(right: WorldPoint, up: WorldPoint) -> Result<Self, PlotError> {
         let wrong = || PlotError::usage("a view needs two directions that are not parallel");
         let right = unit(right).ok_or_else(wrong)?;
         let along = dot(up, right);
@@ -77,7 +77,7 @@ impl View {
         }
         let (a, e) = (azimuth.to_radians(), elevation.to_radians());
         let [first, second, third] = up.frame();
-        let mix = |x: f64, y: f64, z: f64| -> Point {
+        let mix = |x: f64, y: f64, z: f64| -> WorldPoint {
             std::array::from_fn(|axis| {
                 x * part(first, axis) + y * part(second, axis) + z * part(third, axis)
             })
@@ -134,25 +134,25 @@ impl View {
     }
 
     /// The direction that points right in the picture, of length 1.
-    pub fn right(&self) -> Point {
+    pub fn right(&self) -> WorldPoint {
         self.right
     }
 
     /// The direction that points up in the picture, of length 1.
-    pub fn up(&self) -> Point {
+    pub fn up(&self) -> WorldPoint {
         self.up
     }
 
     /// The direction from the data to the viewer, of length 1.
-    pub fn back(&self) -> Point {
+    pub fn back(&self) -> WorldPoint {
         self.back
     }
 }
 
-impl FromStr for View {
+impl FromStr for Orientation {
     type Err = PlotError;
 
-    /// As [`View::parse`], with z up.
+    /// As [`Orientation::parse`], with z up.
     fn from_str(text: &str) -> Result<Self, PlotError> {
         Self::parse(text, UpAxis::default())
     }
@@ -177,8 +177,8 @@ impl Default for UpAxis {
 
 impl UpAxis {
     /// Three right-handed directions; the last one is up.
-    fn frame(self) -> [Point; 3] {
-        let axis = |number: usize, sign: f64| -> Point {
+    fn frame(self) -> [WorldPoint; 3] {
+        let axis = |number: usize, sign: f64| -> WorldPoint {
             std::array::from_fn(|one| if one == number { sign } else { 0.0 })
         };
         let (first, second) = ((self.axis + 1) % 3, (self.axis + 2) % 3);
@@ -211,7 +211,7 @@ impl FromStr for UpAxis {
 
 /// A projected world position.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
+pub struct ProjectedPoint {
     /// Pixels from the left edge of the picture; pixel `i` reaches from `i` to `i + 1`.
     pub x: f64,
     /// Pixels from the upper edge of the picture.
@@ -225,8 +225,8 @@ pub struct Seen {
 /// Projects world positions to pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
-    view: View,
-    target: Point,
+    view: Orientation,
+    target: WorldPoint,
     units_per_pixel: f64,
     center: [f64; 2],
     /// From the target to the viewer, in world units; `None`: parallel rays.
@@ -245,9 +245,9 @@ impl Camera {
     ///
     /// World units and pixels.
     pub fn new(
-        view: View,
+        view: Orientation,
         projection: Projection,
-        target: Point,
+        target: WorldPoint,
         units_per_pixel: f64,
         center: [f64; 2],
     ) -> Self {
@@ -268,7 +268,12 @@ impl Camera {
 
     /// A camera that shows all `points` inside a rectangle of the picture, `[left, top, right, bottom]` in pixels, at the largest
     /// scale that fits. Without points, or with a single position, a pixel is a unit.
-    pub fn fit(view: View, projection: Projection, points: &[Point], inside: [f64; 4]) -> Self {
+    pub fn fit(
+        view: Orientation,
+        projection: Projection,
+        points: &[WorldPoint],
+        inside: [f64; 4],
+    ) -> Self {
         let mut range = Bounds::EMPTY;
         points.iter().for_each(|point| range.add(*point));
         let target = range.center();
@@ -314,8 +319,9 @@ impl Camera {
     }
 
     /// Projects a position; `None` for positions at or behind the viewer, and for positions that are not finite.
-    pub fn project(&self, point: Point) -> Option<Seen> {
-        let from: Point = std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
+    pub fn project(&self, point: WorldPoint) -> Option<ProjectedPoint> {
+        let from: WorldPoint =
+            std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
         let away = -dot(from, self.view.back);
         let (depth, size) = match self.distance {
             None => (away, 1.0),
@@ -329,7 +335,7 @@ impl Camera {
             }
         };
         let scale = size / self.units_per_pixel;
-        let seen = Seen {
+        let seen = ProjectedPoint {
             x: self.center[0] + dot(from, self.view.right) * scale,
             y: self.center[1] - dot(from, self.view.up) * scale,
             depth,
@@ -339,17 +345,21 @@ impl Camera {
     }
 
     /// The part of a line between two positions that is in front of the viewer; `None` if no part is.
-    pub(crate) fn in_front(&self, a: Point, b: Point) -> Option<(Point, Point)> {
+    pub(crate) fn in_front(
+        &self,
+        a: WorldPoint,
+        b: WorldPoint,
+    ) -> Option<(WorldPoint, WorldPoint)> {
         let Some(distance) = self.distance else {
             return Some((a, b));
         };
-        let height = |point: Point| {
-            let from: Point =
+        let height = |point: WorldPoint| {
+            let from: WorldPoint =
                 std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
             distance - dot(from, self.view.back) - 1.001 * NEAR * distance
         };
         let (first, second) = (height(a), height(b));
-        let cut = |from: Point, to: Point, at: f64| -> Point {
+        let cut = |from: WorldPoint, to: WorldPoint, at: f64| -> WorldPoint {
             std::array::from_fn(|axis| part(from, axis) + at * (part(to, axis) - part(from, axis)))
         };
         match (first > 0.0, second > 0.0) {
@@ -377,12 +387,12 @@ impl Camera {
     }
 
     /// The orientation.
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &Orientation {
         &self.view
     }
 
     /// The position that the camera looks at.
-    pub fn target(&self) -> Point {
+    pub fn target(&self) -> WorldPoint {
         self.target
     }
 
@@ -406,9 +416,9 @@ impl Camera {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The smallest coordinates.
-    pub low: Point,
+    pub low: WorldPoint,
     /// The largest coordinates; below `low` if the box is empty.
-    pub high: Point,
+    pub high: WorldPoint,
 }
 
 impl Bounds {
@@ -419,7 +429,7 @@ impl Bounds {
     };
 
     /// Adds a position; coordinates that are not finite are ignored.
-    pub fn add(&mut self, point: Point) {
+    pub fn add(&mut self, point: WorldPoint) {
         if !point.iter().all(|one| one.is_finite()) {
             return;
         }
@@ -438,7 +448,7 @@ impl Bounds {
     }
 
     /// The middle; the origin for an empty box.
-    pub fn center(&self) -> Point {
+    pub fn center(&self) -> WorldPoint {
         if self.is_empty() {
             return [0.0; 3];
         }
@@ -446,7 +456,7 @@ impl Bounds {
     }
 
     /// The eight corners; none for an empty box.
-    pub fn corners(&self) -> Vec<Point> {
+    pub fn corners(&self) -> Vec<WorldPoint> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -461,15 +471,15 @@ impl Bounds {
     }
 }
 
-fn part(point: Point, axis: usize) -> f64 {
+fn part(point: WorldPoint, axis: usize) -> f64 {
     point.get(axis).copied().unwrap_or(0.0)
 }
 
-fn dot(a: Point, b: Point) -> f64 {
+fn dot(a: WorldPoint, b: WorldPoint) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn cross(a: Point, b: Point) -> Point {
+fn cross(a: WorldPoint, b: WorldPoint) -> WorldPoint {
     [
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -477,7 +487,7 @@ fn cross(a: Point, b: Point) -> Point {
     ]
 }
 
-fn distance(a: Point, b: Point) -> f64 {
+fn distance(a: WorldPoint, b: WorldPoint) -> f64 {
     a.iter()
         .zip(b)
         .map(|(a, b)| (a - b) * (a - b))
@@ -486,7 +496,7 @@ fn distance(a: Point, b: Point) -> f64 {
 }
 
 /// The direction of length 1; `None` for a zero vector.
-fn unit(direction: Point) -> Option<Point> {
+fn unit(direction: WorldPoint) -> Option<WorldPoint> {
     let length = dot(direction, direction).sqrt();
     (length.is_finite() && length > 1e-9).then(|| direction.map(|one| one / length))
 }
@@ -495,7 +505,7 @@ fn unit(direction: Point) -> Option<Point> {
 mod tests {
     use super::*;
 
-    fn near(a: Point, b: Point) -> bool {
+    fn near(a: WorldPoint, b: WorldPoint) -> bool {
         distance(a, b) < 1e-9
     }
 
@@ -505,8 +515,8 @@ mod tests {
         for (name, azimuth, elevation) in
             [("xy", -90.0, 90.0), ("xz", -90.0, 0.0), ("yz", 0.0, 0.0)]
         {
-            let named = View::parse(name, up).unwrap();
-            let angles = View::from_angles(azimuth, elevation, up).unwrap();
+            let named = Orientation::parse(name, up).unwrap();
+            let angles = Orientation::from_angles(azimuth, elevation, up).unwrap();
             assert!(
                 near(named.right, angles.right) && near(named.up, angles.up),
                 "{name}"
@@ -514,13 +524,16 @@ mod tests {
             assert!(near(named.back, angles.back), "{name}");
         }
         // Right-handed: the viewer of xy is at +z, the viewer of x-y at -z.
-        assert_eq!(View::parse("xy", up).unwrap().back, [0.0, 0.0, 1.0]);
-        assert_eq!(View::parse("x-y", up).unwrap().back, [0.0, 0.0, -1.0]);
-        assert_eq!(View::parse("x-z", up).unwrap().up, [0.0, 0.0, -1.0]);
+        assert_eq!(Orientation::parse("xy", up).unwrap().back, [0.0, 0.0, 1.0]);
+        assert_eq!(
+            Orientation::parse("x-y", up).unwrap().back,
+            [0.0, 0.0, -1.0]
+        );
+        assert_eq!(Orientation::parse("x-z", up).unwrap().up, [0.0, 0.0, -1.0]);
         // Neuroglancer's first view: y down, looking along +z.
-        let image = View::from_angles(-90.0, 0.0, "-y".parse().unwrap()).unwrap();
+        let image = Orientation::from_angles(-90.0, 0.0, "-y".parse().unwrap()).unwrap();
         assert!(near(image.right, [1.0, 0.0, 0.0]) && near(image.up, [0.0, -1.0, 0.0]));
-        let iso = View::parse("iso", up).unwrap().back;
+        let iso = Orientation::parse("iso", up).unwrap().back;
         assert!(near(
             iso,
             [
@@ -532,7 +545,7 @@ mod tests {
         for wrong in [
             "", "x", "xx", "x-x", "xyz", "xq", "1", "1,b", "nan,0", "1,2,3",
         ] {
-            assert!(View::parse(wrong, up).is_err(), "{wrong}");
+            assert!(Orientation::parse(wrong, up).is_err(), "{wrong}");
         }
         assert!("q".parse::<UpAxis>().is_err());
     }
@@ -540,7 +553,7 @@ mod tests {
     #[test]
     fn perspective_follows_similar_triangles() {
         // Half of the height is 50 pixels of 0.1 units, seen under 45 degrees: the viewer is 5 units away.
-        let view: View = "xy".parse().unwrap();
+        let view: Orientation = "xy".parse().unwrap();
         let camera = Camera::new(
             view,
             Projection::Perspective(90.0),
@@ -574,8 +587,9 @@ mod tests {
                     &points,
                     [10.0, 5.0, 90.0, 65.0],
                 );
-                let seen: Vec<Seen> = points.iter().map(|p| camera.project(*p).unwrap()).collect();
-                let range = |of: fn(&Seen) -> f64| {
+                let seen: Vec<ProjectedPoint> =
+                    points.iter().map(|p| camera.project(*p).unwrap()).collect();
+                let range = |of: fn(&ProjectedPoint) -> f64| {
                     let all = seen.iter().map(of);
                     (
                         all.clone().fold(f64::MAX, f64::min),

@@ -3,7 +3,7 @@
 //! A pixel holds the nearest shape that was drawn there: its depth and 32 bits with its colour or number. Both are
 //! one integer that only decreases, so that the picture depends neither on the order of drawing nor on the number of threads.
 
-use crate::pen::{Pen, Vertex};
+use crate::pen::{Pen, ProjectedVertex};
 
 /// A pixel without a shape.
 const EMPTY: u64 = u64::MAX;
@@ -28,13 +28,13 @@ pub(crate) struct Canvas {
     pixels: Vec<u64>,
     /// Brightness of lit surfaces; empty if no surface is lit.
     shades: Vec<u8>,
-    tiles: Tiles,
+    tiles: DepthTiles,
 }
 
 /// Squares of pixels, and the depth of the farthest pixel of each at its last update: pixels only get nearer, so a line
 /// that is farther away than that in all its tiles is hidden, and its pixels need not be tested.
 #[derive(Debug, Clone)]
-struct Tiles {
+struct DepthTiles {
     /// Number of tiles in a row.
     across: usize,
     /// Upper bound of the upper halves of pixel keys.
@@ -62,7 +62,7 @@ impl Canvas {
             height,
             pixels: vec![EMPTY; all],
             shades: if lit { vec![BRIGHT; all] } else { Vec::new() },
-            tiles: Tiles::new(width, height),
+            tiles: DepthTiles::new(width, height),
         }
     }
 
@@ -147,7 +147,7 @@ impl Canvas {
     }
 
     /// A line of a few pixels' width, drawn as stamps along its longer axis.
-    fn thin(&mut self, a: &Vertex, b: &Vertex, width: f32) {
+    fn thin(&mut self, a: &ProjectedVertex, b: &ProjectedVertex, width: f32) {
         let Some((a, b)) = self.clipped(a, b, width) else {
             return;
         };
@@ -178,7 +178,7 @@ impl Canvas {
             };
             // Rounding must not make a pixel nearer than both ends; otherwise pixels of hidden lines would appear.
             let depth = (start.depth + share * (end.depth - start.depth)).max(nearest);
-            let key = key(depth, Vertex::mix(start, end, share));
+            let key = key(depth, ProjectedVertex::mix(start, end, share));
             let across = floor(side - before);
             for stamp in across..across + stamps {
                 match steep {
@@ -190,7 +190,13 @@ impl Canvas {
     }
 
     /// Whether a line is completely hidden: pixels at most `stamps` around it, no nearer than `nearest`.
-    fn hides(&mut self, a: &Vertex, b: &Vertex, stamps: i32, nearest: f32) -> bool {
+    fn hides(
+        &mut self,
+        a: &ProjectedVertex,
+        b: &ProjectedVertex,
+        stamps: i32,
+        nearest: f32,
+    ) -> bool {
         let reach = stamps as f32;
         let low = [a.x.min(b.x) - reach, a.y.min(b.y) - reach];
         let high = [a.x.max(b.x) + reach, a.y.max(b.y) + reach];
@@ -240,10 +246,16 @@ impl Canvas {
     }
 
     /// The visible part of a line, with a margin of its width.
-    fn clipped(&self, a: &Vertex, b: &Vertex, width: f32) -> Option<(Vertex, Vertex)> {
+    fn clipped(
+        &self,
+        a: &ProjectedVertex,
+        b: &ProjectedVertex,
+        width: f32,
+    ) -> Option<(ProjectedVertex, ProjectedVertex)> {
         let margin = width + 1.0;
         let (wide, tall) = (self.width as f32 + margin, self.height as f32 + margin);
-        let inside = |v: &Vertex| v.x >= -margin && v.y >= -margin && v.x <= wide && v.y <= tall;
+        let inside =
+            |v: &ProjectedVertex| v.x >= -margin && v.y >= -margin && v.x <= wide && v.y <= tall;
         if inside(a) && inside(b) {
             return Some((*a, *b));
         }
@@ -265,11 +277,16 @@ impl Canvas {
                 to = to.min(room / slope);
             }
         }
-        (from <= to).then(|| (Vertex::between(a, b, from), Vertex::between(a, b, to)))
+        (from <= to).then(|| {
+            (
+                ProjectedVertex::between(a, b, from),
+                ProjectedVertex::between(a, b, to),
+            )
+        })
     }
 
     /// A round bar between two positions, lit from the upper left. Its radius may differ at the ends.
-    fn bar(&mut self, a: &Vertex, b: &Vertex) {
+    fn bar(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
         let most = a.radius.max(b.radius);
         let Some((a, b)) = self.clipped(a, b, 2.0 * most) else {
             return;
@@ -298,7 +315,7 @@ impl Canvas {
                 let bulge = a.bulge + share * (b.bulge - a.bulge);
                 let depth = a.depth + share * (b.depth - a.depth) - height * bulge;
                 let normal = [x / radius, -y / radius, height / radius];
-                let value = Vertex::mix(&a, &b, share);
+                let value = ProjectedVertex::mix(&a, &b, share);
                 self.put(column, row, key(depth, value), shade(normal));
             }
         }
@@ -306,7 +323,7 @@ impl Canvas {
 }
 
 impl Pen for Canvas {
-    fn point(&mut self, vertex: &Vertex) {
+    fn point(&mut self, vertex: &ProjectedVertex) {
         let radius = vertex.radius;
         if radius <= 0.75 {
             let key = key(vertex.depth, vertex.value);
@@ -338,7 +355,7 @@ impl Pen for Canvas {
         }
     }
 
-    fn segment(&mut self, a: &Vertex, b: &Vertex) {
+    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
         let width = a.radius.max(b.radius) * 2.0;
         if width <= THIN || self.shades.is_empty() {
             self.thin(a, b, width);
@@ -347,7 +364,7 @@ impl Pen for Canvas {
         }
     }
 
-    fn triangle(&mut self, corners: [&Vertex; 3], normals: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&ProjectedVertex; 3], normals: [[f32; 3]; 3]) {
         let [a, b, c] = corners;
         let low = [a.x.min(b.x).min(c.x), a.y.min(b.y).min(c.y)];
         let high = [a.x.max(b.x).max(c.x), a.y.max(b.y).max(c.y)];
@@ -355,7 +372,7 @@ impl Pen for Canvas {
             return;
         };
         // In double precision: corners may be far outside of the picture.
-        let at = |v: &Vertex| (f64::from(v.x), f64::from(v.y));
+        let at = |v: &ProjectedVertex| (f64::from(v.x), f64::from(v.y));
         let ((ax, ay), (bx, by), (cx, cy)) = (at(a), at(b), at(c));
         let area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
         if area == 0.0 || !area.is_finite() {
@@ -373,7 +390,7 @@ impl Pen for Canvas {
                 }
                 let share = [first as f32, second as f32, third as f32];
                 let depth = a.depth * share[0] + b.depth * share[1] + c.depth * share[2];
-                let value = Vertex::blend(corners, share);
+                let value = ProjectedVertex::blend(corners, share);
                 let normal: [f32; 3] = std::array::from_fn(|axis| {
                     let of = |n: [f32; 3]| n.get(axis).copied().unwrap_or(0.0);
                     of(normals[0]) * share[0]
@@ -386,7 +403,7 @@ impl Pen for Canvas {
     }
 }
 
-impl Tiles {
+impl DepthTiles {
     fn new(width: usize, height: usize) -> Self {
         let across = width.div_ceil(TILE);
         let all = across * height.div_ceil(TILE);

@@ -6,7 +6,7 @@ use crate::scale;
 
 /// An item to draw over the picture. Lengths are in pixels; y counts from the top.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum DecorItem {
     /// A filled rectangle: left, top, width, height.
     Rect([f32; 4], Rgb),
     /// A line.
@@ -56,7 +56,7 @@ pub(crate) struct Legend {
 
 /// Sizes of the decorations.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
+pub(crate) struct DecorLayout {
     pub(crate) width: f32,
     pub(crate) height: f32,
     /// Height of text; `None`: the picture is too small for any.
@@ -66,7 +66,7 @@ pub(crate) struct Layout {
 /// Number of layers and groups that are listed by name; the others are counted.
 const NAMES: usize = 12;
 
-impl Layout {
+impl DecorLayout {
     /// The layout for a picture of a size; without decorations if it is too small for text.
     pub(crate) fn new(size: [u32; 2], decorated: bool) -> Self {
         let (width, height) = (size[0] as f32, size[1] as f32);
@@ -113,7 +113,7 @@ impl Layout {
     }
 
     /// All decorations.
-    pub(crate) fn items(self, legend: &Legend, camera: &Camera, ink: Rgb) -> Vec<Item> {
+    pub(crate) fn items(self, legend: &Legend, camera: &Camera, ink: Rgb) -> Vec<DecorItem> {
         let mut items = Vec::new();
         if self.text.is_none() {
             return items;
@@ -128,7 +128,7 @@ impl Layout {
     }
 
     /// Three arrows in the lower left corner.
-    fn axes(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
+    fn axes(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<DecorItem>) {
         let unit = self.unit();
         let reach = 30.0 * unit;
         let view = camera.view();
@@ -138,7 +138,7 @@ impl Layout {
             -lowest * (reach + 16.0 * unit) + 22.0 * unit
         };
         let origin = [below(view.right()), self.height - below(view.up())];
-        let mut arrows: Vec<(f64, Item, Item)> = Vec::new();
+        let mut arrows: Vec<(f64, DecorItem, DecorItem)> = Vec::new();
         for (axis, name) in legend.axes.iter().enumerate() {
             let of = |direction: [f64; 3]| direction.get(axis).copied().unwrap_or(0.0);
             let (right, up) = (of(view.right()) as f32, of(view.up()) as f32);
@@ -160,8 +160,8 @@ impl Layout {
             let end = [origin[0] + right * reach, origin[1] - up * reach];
             let label = 9.0 * unit / length;
             let at = [end[0] + right * label, end[1] - up * label];
-            let line = Item::Line(origin, end, 2.0 * unit, color);
-            let text = Item::Text {
+            let line = DecorItem::Line(origin, end, 2.0 * unit, color);
+            let text = DecorItem::Text {
                 at,
                 anchor: Anchor::Middle,
                 text: name.clone(),
@@ -175,7 +175,7 @@ impl Layout {
     }
 
     /// A bar of a round length in the lower right corner, to the left of the colour bars.
-    fn scale_bar(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
+    fn scale_bar(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<DecorItem>) {
         let unit = self.unit();
         let room = f64::from(self.width) * 0.2;
         let length = scale::round_down(room * camera.units_per_pixel());
@@ -184,11 +184,11 @@ impl Layout {
         let y = self.height - 18.0 * unit;
         let left = right - pixels;
         let color = ink.mix(Rgb(128, 128, 128), 0.15);
-        items.push(Item::Rect(
+        items.push(DecorItem::Rect(
             [left, y - 1.5 * unit, pixels, 3.0 * unit],
             color,
         ));
-        items.push(Item::Text {
+        items.push(DecorItem::Text {
             at: [(left + right) / 2.0, y - 12.0 * unit],
             anchor: Anchor::Middle,
             text: scale::length(length, legend.unit.as_deref()),
@@ -197,17 +197,17 @@ impl Layout {
     }
 
     /// A colour bar; `from_right` counts from the right edge, from 1.
-    fn bar(self, bar: &ColorBar, from_right: usize, ink: Rgb, items: &mut Vec<Item>) {
+    fn bar(self, bar: &ColorBar, from_right: usize, ink: Rgb, items: &mut Vec<DecorItem>) {
         let unit = self.unit();
         let column = self.bar_width() * unit;
         let left = self.width - column * from_right as f32 + 8.0 * unit;
         let top = 44.0 * unit;
         let height = (self.height - top - 50.0 * unit).max(unit);
         let wide = 14.0 * unit;
-        items.push(Item::Gradient([left, top, wide, height], bar.map));
+        items.push(DecorItem::Gradient([left, top, wide, height], bar.map));
         // As many letters as fit.
         let letters = (column / (8.0 * unit)) as usize;
-        items.push(Item::Text {
+        items.push(DecorItem::Text {
             at: [left, 24.0 * unit],
             anchor: Anchor::Start,
             text: shortened(&bar.title, letters.saturating_sub(1)),
@@ -225,8 +225,8 @@ impl Layout {
             } as f32;
             let y = top + height * (1.0 - share);
             let end = left + wide;
-            items.push(Item::Line([end, y], [end + 4.0 * unit, y], unit, ink));
-            items.push(Item::Text {
+            items.push(DecorItem::Line([end, y], [end + 4.0 * unit, y], unit, ink));
+            items.push(DecorItem::Text {
                 at: [end + 7.0 * unit, y],
                 anchor: Anchor::Start,
                 text: scale::number(tick),
@@ -236,7 +236,7 @@ impl Layout {
     }
 
     /// Names with their colours, in the upper left corner.
-    fn names(self, legend: &Legend, ink: Rgb, items: &mut Vec<Item>) {
+    fn names(self, legend: &Legend, ink: Rgb, items: &mut Vec<DecorItem>) {
         let unit = self.unit();
         let line = 20.0 * unit;
         let room = ((self.height / 2.0) / line) as usize;
@@ -244,11 +244,11 @@ impl Layout {
         let mut y = 20.0 * unit;
         for (color, name) in legend.names.iter().take(shown) {
             let side = 10.0 * unit;
-            items.push(Item::Rect(
+            items.push(DecorItem::Rect(
                 [16.0 * unit, y - side / 2.0, side, side],
                 *color,
             ));
-            items.push(Item::Text {
+            items.push(DecorItem::Text {
                 at: [33.0 * unit, y],
                 anchor: Anchor::Start,
                 text: shortened(name, 32),
@@ -258,7 +258,7 @@ impl Layout {
         }
         let rest = legend.names.len() - shown;
         if rest > 0 {
-            items.push(Item::Text {
+            items.push(DecorItem::Text {
                 at: [33.0 * unit, y],
                 anchor: Anchor::Start,
                 text: format!("and {rest} more"),

@@ -1,16 +1,16 @@
 //! Counts of vertices or lines for each pixel.
 
-use crate::pen::{Pen, Vertex};
+use crate::pen::{Pen, ProjectedVertex};
 
 /// The number of shapes at each pixel.
 #[derive(Debug, Clone)]
-pub(crate) struct Counts {
+pub(crate) struct PixelCounts {
     width: usize,
     height: usize,
     counts: Vec<u32>,
 }
 
-impl Counts {
+impl PixelCounts {
     /// Counts of 0.
     ///
     /// # Cost
@@ -51,13 +51,13 @@ impl Counts {
     }
 }
 
-impl Pen for Counts {
-    fn point(&mut self, vertex: &Vertex) {
+impl Pen for PixelCounts {
+    fn point(&mut self, vertex: &ProjectedVertex) {
         self.add(vertex.x, vertex.y);
     }
 
     /// Counts every pixel along the line once, except the last one, which the next line of a chain counts.
-    fn segment(&mut self, a: &Vertex, b: &Vertex) {
+    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.abs().max(dy.abs());
         // Positions outside the picture are skipped.
@@ -79,7 +79,7 @@ impl Pen for Counts {
     }
 
     /// Counts the middle of the face.
-    fn triangle(&mut self, corners: [&Vertex; 3], _: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&ProjectedVertex; 3], _: [[f32; 3]; 3]) {
         let [a, b, c] = corners;
         self.add((a.x + b.x + c.x) / 3.0, (a.y + b.y + c.y) / 3.0);
     }

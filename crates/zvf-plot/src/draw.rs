@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::camera::{Camera, Point};
+use crate::camera::{Camera, WorldPoint};
 use crate::color::of_direction;
-use crate::pen::{Pen, Vertex};
-use crate::rows::{Rows, range_of};
+use crate::pen::{Pen, ProjectedVertex};
+use crate::rows::{DrawnRows, range_of};
 
 /// How a layer is drawn.
 #[derive(Debug, Clone)]
@@ -27,7 +27,13 @@ pub(crate) struct Lens {
 impl Lens {
     /// A projected vertex; `None` if it is behind the viewer.
     #[inline]
-    fn vertex(&self, point: Point, value: u32, radius: Option<f32>, plain: f32) -> Option<Vertex> {
+    fn vertex(
+        &self,
+        point: WorldPoint,
+        value: u32,
+        radius: Option<f32>,
+        plain: f32,
+    ) -> Option<ProjectedVertex> {
         let seen = self.camera.project(point)?;
         let size = seen.size as f32;
         let radius = match radius {
@@ -38,7 +44,7 @@ impl Lens {
                 (wide as f32).max(self.least)
             }
         };
-        Some(Vertex {
+        Some(ProjectedVertex {
             x: seen.x as f32,
             y: seen.y as f32,
             depth: seen.depth as f32,
@@ -51,7 +57,7 @@ impl Lens {
     }
 
     /// Draws points.
-    pub(crate) fn points(&self, rows: &Rows, pen: &mut impl Pen) {
+    pub(crate) fn points(&self, rows: &DrawnRows, pen: &mut impl Pen) {
         for (row, point) in rows.positions.iter().enumerate() {
             let radius = rows.radii.get(row).copied();
             if let Some(vertex) = self.vertex(*point, rows.value(row), radius, self.point) {
@@ -61,7 +67,7 @@ impl Lens {
     }
 
     /// Draws chains: consecutive rows of one object. `before` ends with the row before the first one.
-    pub(crate) fn chains(&self, before: Option<&Rows>, rows: &Rows, pen: &mut impl Pen) {
+    pub(crate) fn chains(&self, before: Option<&DrawnRows>, rows: &DrawnRows, pen: &mut impl Pen) {
         let end = before.and_then(|rows| Some((rows, rows.positions.len().checked_sub(1)?)));
         let mut last = end.and_then(|(rows, row)| self.link(rows, row));
         for row in 0..rows.positions.len() {
@@ -85,7 +91,7 @@ impl Lens {
 
     /// A row of a chain.
     #[inline]
-    fn link(&self, rows: &Rows, row: usize) -> Option<Link> {
+    fn link(&self, rows: &DrawnRows, row: usize) -> Option<Link> {
         let point = *rows.positions.get(row)?;
         let (value, radius) = (rows.value(row), rows.radii.get(row).copied());
         Some(Link {
@@ -97,7 +103,13 @@ impl Lens {
         })
     }
 
-    fn segment(&self, mut a: Vertex, mut b: Vertex, ends: [Point; 2], pen: &mut impl Pen) {
+    fn segment(
+        &self,
+        mut a: ProjectedVertex,
+        mut b: ProjectedVertex,
+        ends: [WorldPoint; 2],
+        pen: &mut impl Pen,
+    ) {
         if self.directions {
             let [from, to] = ends;
             let way: Vec3 = [
@@ -115,7 +127,13 @@ impl Lens {
     }
 
     /// Draws a line with an end behind the viewer.
-    fn cut(&self, a: (Point, u32), b: (Point, u32), radius: Option<f32>, pen: &mut impl Pen) {
+    fn cut(
+        &self,
+        a: (WorldPoint, u32),
+        b: (WorldPoint, u32),
+        radius: Option<f32>,
+        pen: &mut impl Pen,
+    ) {
         let finite = a.0.iter().chain(&b.0).all(|one| one.is_finite());
         let Some((from, to)) = self.camera.in_front(a.0, b.0).filter(|_| finite) else {
             return;
@@ -131,21 +149,21 @@ impl Lens {
 /// A vertex of a chain.
 #[derive(Debug, Clone, Copy)]
 struct Link {
-    point: Point,
+    point: WorldPoint,
     value: u32,
     radius: Option<f32>,
     id: Option<i64>,
     /// `None` if it is behind the viewer.
-    seen: Option<Vertex>,
+    seen: Option<ProjectedVertex>,
 }
 
 type Vec3 = [f32; 3];
 
 /// Vertices that links refer to, in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldVertices {
     /// The origin of positions.
-    origin: Point,
+    origin: WorldPoint,
     positions: Vec<Vec3>,
     /// One for all vertices, or one for each.
     values: Vec<u32>,
@@ -155,13 +173,13 @@ pub(crate) struct Held {
     faces: Vec<[u32; 3]>,
 }
 
-impl Held {
+impl HeldVertices {
     /// Appends rows.
     ///
     /// # Cost
     ///
     /// 12 bytes for each row, 4 more each for values and radii.
-    pub(crate) fn push(&mut self, rows: &Rows) {
+    pub(crate) fn push(&mut self, rows: &DrawnRows) {
         if self.positions.is_empty() {
             self.origin = rows.positions.first().copied().unwrap_or_default();
         }
@@ -185,10 +203,10 @@ impl Held {
     }
 
     /// Passes every position to a function.
-    pub(crate) fn each(&self, mut take: impl FnMut(Point)) {
+    pub(crate) fn each(&self, mut take: impl FnMut(WorldPoint)) {
         for near in &self.positions {
             take(std::array::from_fn(|axis| {
-                let of = |point: Point| point.get(axis).copied().unwrap_or(0.0);
+                let of = |point: WorldPoint| point.get(axis).copied().unwrap_or(0.0);
                 of(near.map(f64::from)) + of(self.origin)
             }));
         }
@@ -199,7 +217,7 @@ impl Held {
         self.positions.len()
     }
 
-    fn at(&self, row: u32) -> Option<(Point, u32, Option<f32>)> {
+    fn at(&self, row: u32) -> Option<(WorldPoint, u32, Option<f32>)> {
         let row = row as usize;
         let near = self.positions.get(row)?;
         let point = [
@@ -346,7 +364,7 @@ impl Held {
 }
 
 /// Vertices, shared by the threads that draw.
-pub(crate) type Shared = Arc<Held>;
+pub(crate) type Shared = Arc<HeldVertices>;
 
 fn triangles(links: &[u64], corners: usize) -> impl Iterator<Item = [u32; 3]> + '_ {
     links.chunks_exact(corners.max(3)).flat_map(|face| {

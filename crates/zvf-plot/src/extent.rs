@@ -1,33 +1,33 @@
 //! The extent of vertices in the directions of a view.
 
-use crate::camera::{Bounds, Point, View};
+use crate::camera::{Bounds, Orientation, WorldPoint};
 
 /// The vertices that are farthest in 26 directions, which the camera must show.
 #[derive(Debug, Clone)]
-pub(crate) struct Extent {
+pub(crate) struct FarthestVertices {
     /// The directions, with the vertices that are farthest against and along each.
-    ends: Vec<End>,
+    ends: Vec<DirectionEnds>,
 }
 
 #[derive(Debug, Clone)]
-struct End {
-    direction: Point,
-    low: (f64, Point),
-    high: (f64, Point),
+struct DirectionEnds {
+    direction: WorldPoint,
+    low: (f64, WorldPoint),
+    high: (f64, WorldPoint),
 }
 
-impl Extent {
+impl FarthestVertices {
     /// An empty extent, in the directions of a view and all diagonals between them.
-    pub(crate) fn new(view: &View) -> Self {
+    pub(crate) fn new(view: &Orientation) -> Self {
         let (right, up, back) = (view.right(), view.up(), view.back());
         let mut ends = Vec::new();
         for number in 14..27_i32 {
             // Only one of each pair of opposite directions.
             let sign = |digit: i32| f64::from(number / 3_i32.pow(digit.unsigned_abs()) % 3 - 1);
             let (a, b, c) = (sign(0), sign(1), sign(2));
-            ends.push(End {
+            ends.push(DirectionEnds {
                 direction: std::array::from_fn(|axis| {
-                    let of = |way: Point| way.get(axis).copied().unwrap_or(0.0);
+                    let of = |way: WorldPoint| way.get(axis).copied().unwrap_or(0.0);
                     a * of(right) + b * of(up) + c * of(back)
                 }),
                 low: (f64::INFINITY, [0.0; 3]),
@@ -38,7 +38,7 @@ impl Extent {
     }
 
     /// Adds a position; one that is not finite is ignored.
-    pub(crate) fn add(&mut self, point: Point) {
+    pub(crate) fn add(&mut self, point: WorldPoint) {
         for end in &mut self.ends {
             let way = end.direction;
             let far = point[0] * way[0] + point[1] * way[1] + point[2] * way[2];
@@ -63,7 +63,7 @@ impl Extent {
     }
 
     /// The vertices; none for an empty extent.
-    pub(crate) fn points(&self) -> Vec<Point> {
+    pub(crate) fn points(&self) -> Vec<WorldPoint> {
         let found = self.ends.iter().filter(|end| end.low.0 <= end.high.0);
         found.flat_map(|end| [end.low.1, end.high.1]).collect()
     }

@@ -11,12 +11,12 @@ use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objec
 use zvf_store::{Level, Need, Store};
 
 use crate::PlotError;
-use crate::camera::{Bounds, View};
+use crate::camera::{Bounds, Orientation};
 use crate::color::{ColorBy, Colormap, Rgb, of_few};
-use crate::draw::Held;
-use crate::extent::Extent;
+use crate::draw::HeldVertices;
+use crate::extent::FarthestVertices;
 use crate::level::{self, LevelChoice};
-use crate::rows::{self, Columns, Paint};
+use crate::rows::{self, DrawnColumns, Paint};
 use crate::scale;
 
 /// A store with the selection and the style in which it is drawn.
@@ -78,15 +78,15 @@ pub(crate) enum Shapes {
 
 /// A layer whose query is running.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenLayer {
     pub(crate) answer: Answer,
     pub(crate) kind: Kind,
     pub(crate) shapes: Shapes,
-    pub(crate) columns: Columns,
+    pub(crate) columns: DrawnColumns,
     /// Batches that were read to compute the extent of the vertices.
     pub(crate) early: Vec<RecordBatch>,
     /// All vertices, if links need them.
-    pub(crate) held: Held,
+    pub(crate) held: HeldVertices,
     /// The first batch of links.
     pub(crate) links: Option<RecordBatch>,
     pub(crate) density: bool,
@@ -101,7 +101,7 @@ pub(crate) struct Opened {
 
 /// Axes and unit of the space that all layers share.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Space {
+pub(crate) struct PlotSpace {
     pub(crate) names: [String; 3],
     pub(crate) unit: Option<String>,
 }
@@ -115,7 +115,7 @@ const EARLY: usize = 1_000_000;
 /// Number of groups that have their own colours in a table.
 const GROUPS: u64 = 100_000;
 
-impl Space {
+impl PlotSpace {
     /// The columns of positions that are used as x, y and z: axes of those names, else the first axes of space.
     pub(crate) fn columns(store: &Store) -> Vec<usize> {
         let axes = store.root().axes();
@@ -183,7 +183,7 @@ impl Space {
     }
 }
 
-impl Opened {
+impl OpenLayer {
     /// Starts the query of a layer and reads its first rows, or all if vertices are linked.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl Opened {
     /// Misuse: the attribute of the colour rule does not exist. Limit: more linked vertices than the budget. Also the errors of the query.
     pub(crate) async fn begin(
         layer: &Layer,
-        space: &Space,
+        space: &PlotSpace,
         budget: u64,
         warnings: &mut Vec<String>,
     ) -> Result<Self, PlotError> {
@@ -235,8 +235,8 @@ impl Opened {
             (None, None) if kind == Kind::Skeleton => known(&level, "radius").ok(),
             _ => None,
         };
-        let columns = Columns {
-            axes: Space::columns(store),
+        let columns = DrawnColumns {
+            axes: PlotSpace::columns(store),
             scale,
             paint: colors.paint,
             radius,
@@ -248,7 +248,7 @@ impl Opened {
             shapes,
             columns,
             early: Vec::new(),
-            held: Held::default(),
+            held: HeldVertices::default(),
             links: None,
             density: color == ColorBy::Density,
             title: std::mem::take(&mut colors.title),
@@ -303,8 +303,12 @@ impl Opened {
     /// The extent of the layer: from its vertices if all of them are in memory, else from the documents or by a separate query.
     ///
     /// By `&mut`, so that the future is `Send`: an answer is not `Sync`.
-    pub(crate) async fn extent(&mut self, layer: &Layer, view: &View) -> Result<Extent, PlotError> {
-        let mut extent = Extent::new(view);
+    pub(crate) async fn extent(
+        &mut self,
+        layer: &Layer,
+        view: &Orientation,
+    ) -> Result<FarthestVertices, PlotError> {
+        let mut extent = FarthestVertices::new(view);
         self.held.each(|point| extent.add(point));
         for batch in &self.early {
             let positions = self.columns.positions(batch)?;
@@ -325,7 +329,7 @@ impl Opened {
         let declared = self.declared(layer);
         match declared.filter(|_| !by_rows && !by_box && asked.limit.is_none()) {
             Some(bounds) => {
-                let mut extent = Extent::new(view);
+                let mut extent = FarthestVertices::new(view);
                 extent.add_box(&bounds);
                 Ok(extent)
             }
@@ -361,10 +365,10 @@ impl Opened {
 /// Reads all positions of a layer once to compute their extent.
 async fn survey(
     layer: &Layer,
-    columns: &Columns,
+    columns: &DrawnColumns,
     (shapes, level): (Shapes, u32),
-    mut extent: Extent,
-) -> Result<Extent, PlotError> {
+    mut extent: FarthestVertices,
+) -> Result<FarthestVertices, PlotError> {
     let mut asked = asked(layer, columns, shapes, level);
     asked.columns = vec![Column::Position];
     let mut answer = query(&layer.store, asked).await?;
@@ -378,7 +382,7 @@ async fn survey(
 }
 
 /// The query of a layer.
-fn asked(layer: &Layer, columns: &Columns, shapes: Shapes, level: u32) -> Query {
+fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Query {
     let mut query = layer.query.clone();
     query.level = level;
     query.columns = vec![Column::Position];

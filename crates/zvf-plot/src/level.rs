@@ -18,7 +18,7 @@ pub enum LevelChoice {
 
 /// A level and its size.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct DrawnLevel {
     pub(crate) level: Level,
     /// Approximate number of vertices of the selection.
     pub(crate) vertices: u64,
@@ -36,7 +36,7 @@ pub(crate) async fn choose(
     query: &Query,
     choice: LevelChoice,
     budget: u64,
-) -> Result<Chosen, PlotError> {
+) -> Result<DrawnLevel, PlotError> {
     let need = Need {
         objects: true,
         ..Need::nothing()
@@ -60,7 +60,7 @@ async fn measured(
     query: &Query,
     number: u32,
     need: &Need,
-) -> Result<Chosen, PlotError> {
+) -> Result<DrawnLevel, PlotError> {
     let level = store.level(number, need).await?;
     let share = share(store, &level, query)?;
     let mut vertices = level.doc().vertex_count;
@@ -78,7 +78,7 @@ async fn measured(
         above = store.level(next, need).await?;
         vertices = vertices.saturating_add(above.doc().vertex_count);
     }
-    Ok(Chosen {
+    Ok(DrawnLevel {
         level,
         vertices: (vertices as f64 * share).ceil() as u64,
         additive: next != number,

@@ -24,7 +24,7 @@
 //!
 //! # Camera
 //!
-//! A [`Camera`] defines the projection from world positions to pixels. [`Drawn::camera`] is the camera of the picture, from which other programs
+//! A [`Camera`] defines the projection from world positions to pixels. [`Drawing::camera`] is the camera of the picture, from which other programs
 //! can draw the same view.
 
 mod camera;
@@ -45,13 +45,13 @@ mod scale;
 mod scene;
 mod svg;
 
-pub use camera::{Bounds, Camera, Point, Projection, Seen, UpAxis, View};
+pub use camera::{Bounds, Camera, Orientation, ProjectedPoint, Projection, UpAxis, WorldPoint};
 pub use color::{ColorBy, Colormap, Rgb};
 pub use error::PlotError;
 pub use layer::Layer;
 pub use level::LevelChoice;
 pub use picture::Picture;
-pub use scene::{Drawn, DrawnLayer, PlotOptions, plot, plot_svg};
+pub use scene::{Drawing, DrawnLayer, PlotOptions, plot, plot_svg};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

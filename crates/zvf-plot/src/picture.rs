@@ -6,7 +6,7 @@ use crate::PlotError;
 use crate::camera::Camera;
 use crate::canvas::Canvas;
 use crate::color::Rgb;
-use crate::decor::{Anchor, Item};
+use crate::decor::{Anchor, DecorItem};
 
 /// A picture: rows from the top, four bytes for each pixel, red, green, blue and opacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,13 +228,13 @@ impl Picture {
     }
 
     /// Draws decorations, with text of a height.
-    pub(crate) fn decorate(&mut self, items: &[Item], text: u8) {
+    pub(crate) fn decorate(&mut self, items: &[DecorItem], text: u8) {
         for item in items {
             match item {
-                Item::Rect(rect, color) => self.fill(*rect, |_| *color),
-                Item::Gradient(rect, map) => self.fill(*rect, |up| map.at(up)),
-                Item::Line(a, b, width, color) => self.stroke(*a, *b, *width, *color),
-                Item::Text {
+                DecorItem::Rect(rect, color) => self.fill(*rect, |_| *color),
+                DecorItem::Gradient(rect, map) => self.fill(*rect, |up| map.at(up)),
+                DecorItem::Line(a, b, width, color) => self.stroke(*a, *b, *width, *color),
+                DecorItem::Text {
                     at,
                     anchor,
                     text: words,

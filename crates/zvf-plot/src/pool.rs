@@ -10,14 +10,14 @@ pub(crate) struct Pool<P> {
     /// Creates a pen.
     make: Box<dyn Fn() -> P + Send + Sync>,
     idle: Vec<P>,
-    running: JoinSet<Result<(P, Range), PlotError>>,
+    running: JoinSet<Result<(P, DrawnRange), PlotError>>,
     /// Largest number of pens.
     most: usize,
-    range: Range,
+    range: DrawnRange,
 }
 
 /// The smallest and the largest drawn number.
-pub(crate) type Range = Option<(f32, f32)>;
+pub(crate) type DrawnRange = Option<(f32, f32)>;
 
 impl<P: Pen> Pool<P> {
     /// A pool of at most `most` pens.
@@ -38,7 +38,7 @@ impl<P: Pen> Pool<P> {
     /// The errors of earlier jobs.
     pub(crate) async fn run(
         &mut self,
-        job: impl FnOnce(&mut P) -> Result<Range, PlotError> + Send + 'static,
+        job: impl FnOnce(&mut P) -> Result<DrawnRange, PlotError> + Send + 'static,
     ) -> Result<(), PlotError> {
         if self.running.len() >= self.most {
             self.wait().await?;
@@ -67,7 +67,7 @@ impl<P: Pen> Pool<P> {
     /// # Errors
     ///
     /// The errors of jobs.
-    pub(crate) async fn finish(mut self) -> Result<(Vec<P>, Range), PlotError> {
+    pub(crate) async fn finish(mut self) -> Result<(Vec<P>, DrawnRange), PlotError> {
         while self.wait().await? {}
         if self.idle.is_empty() {
             self.idle.push((self.make)());
@@ -77,7 +77,7 @@ impl<P: Pen> Pool<P> {
 }
 
 /// The union of two ranges.
-pub(crate) fn union(a: Range, b: Range) -> Range {
+pub(crate) fn union(a: DrawnRange, b: DrawnRange) -> DrawnRange {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
         (one, other) => one.or(other),

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
 
 use crate::PlotError;
-use crate::camera::Point;
+use crate::camera::WorldPoint;
 use crate::color::{Rgb, of_few, of_id};
 
 /// The colour of missing values.
@@ -46,7 +46,7 @@ impl Paint {
 
 /// The columns of the vertex table that are drawn, and their conversion.
 #[derive(Debug, Clone)]
-pub(crate) struct Columns {
+pub(crate) struct DrawnColumns {
     /// The columns of positions that are used as x, y and z; a store of two axes has no third one.
     pub(crate) axes: Vec<usize>,
     /// Factor of positions: units of the picture in one unit of the store.
@@ -56,10 +56,10 @@ pub(crate) struct Columns {
     pub(crate) radius: Option<String>,
 }
 
-/// Some rows.
+/// Rows of a batch, converted for drawing.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    pub(crate) positions: Vec<Point>,
+pub(crate) struct DrawnRows {
+    pub(crate) positions: Vec<WorldPoint>,
     /// Colours, or bits of numbers; one for all rows, or one for each.
     pub(crate) values: Vec<u32>,
     pub(crate) numeric: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Rows {
     pub(crate) ids: Vec<i64>,
 }
 
-impl Rows {
+impl DrawnRows {
     /// The colour or number of a row.
     pub(crate) fn value(&self, row: usize) -> u32 {
         let one = self.values.get(row).or(self.values.first());
@@ -95,16 +95,16 @@ pub(crate) fn range_of(numbers: impl Iterator<Item = f32>) -> Option<(f32, f32)>
     })
 }
 
-impl Columns {
+impl DrawnColumns {
     /// Reads the rows of a batch.
     ///
     /// # Errors
     ///
     /// Misuse: colours by a column that has no numbers, or not so many channels.
-    pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<Rows, PlotError> {
-        let mut rows = Rows {
+    pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<DrawnRows, PlotError> {
+        let mut rows = DrawnRows {
             positions: self.positions(batch)?,
-            ..Rows::default()
+            ..DrawnRows::default()
         };
         if let Some(ids) = batch.column_by_name("object_id") {
             let ids = ids
@@ -124,7 +124,7 @@ impl Columns {
         Ok(rows)
     }
 
-    fn paint_rows(&self, batch: &RecordBatch, rows: &mut Rows) -> Result<(), PlotError> {
+    fn paint_rows(&self, batch: &RecordBatch, rows: &mut DrawnRows) -> Result<(), PlotError> {
         match &self.paint {
             Paint::Solid(color) => rows.values.push(color.bits()),
             Paint::Direction => rows.values.push(MISSING.bits()),
@@ -173,10 +173,10 @@ impl Columns {
     /// # Errors
     ///
     /// A bug of the query: no positions.
-    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<Point>, PlotError> {
+    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<WorldPoint>, PlotError> {
         let (flat, width) = values_of(&column(batch, "position")?);
         let scale = self.scale;
-        let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<Point> {
+        let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<WorldPoint> {
             (0..batch.num_rows())
                 .map(|row| {
                     let cells = row * width..(row + 1) * width;

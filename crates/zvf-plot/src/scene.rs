@@ -7,16 +7,16 @@ use zvf_meta::Kind;
 use zvf_query::Table;
 
 use crate::PlotError;
-use crate::camera::{Camera, Point, Projection, View};
+use crate::camera::{Camera, Orientation, Projection, WorldPoint};
 use crate::canvas::Canvas;
 use crate::color::{Colormap, Rgb, of_few};
-use crate::decor::{ColorBar, Item, Layout, Legend};
-use crate::density::Counts;
+use crate::decor::{ColorBar, DecorItem, DecorLayout, Legend};
+use crate::density::PixelCounts;
 use crate::draw::Lens;
-use crate::layer::{Layer, Opened, Shapes, Space};
+use crate::layer::{Layer, OpenLayer, PlotSpace, Shapes};
 use crate::pen::Pen;
 use crate::picture::{Light, Picture};
-use crate::pool::{Pool, Range};
+use crate::pool::{DrawnRange, Pool};
 use crate::rows::{self, MISSING, Paint};
 use crate::svg;
 
@@ -26,13 +26,13 @@ pub struct PlotOptions {
     /// Width and height in pixels. Default 1200 by 900.
     pub size: [u32; 2],
     /// The directions that point right and up. Default x and y.
-    pub view: View,
+    pub view: Orientation,
     /// The projection. Default orthographic.
     pub projection: Projection,
     /// Colour of the background; `None`: transparent. Default black.
     pub background: Option<Rgb>,
     /// The position in the middle, and units per pixel; `None`: everything is shown.
-    pub look_at: Option<(Point, f64)>,
+    pub look_at: Option<(WorldPoint, f64)>,
     /// Axes, scale bar, colour bars and names. Default on; pictures below 200 pixels have none.
     pub decorated: bool,
     /// The share of the background in the farthest shapes, from 0 to 1. Default 0.35.
@@ -47,7 +47,7 @@ impl Default for PlotOptions {
     fn default() -> Self {
         Self {
             size: [1200, 900],
-            view: View::XY,
+            view: Orientation::XY,
             projection: Projection::Orthographic,
             background: Some(Rgb::BLACK),
             look_at: None,
@@ -62,7 +62,7 @@ impl Default for PlotOptions {
 /// The result of drawing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Drawn<P> {
+pub struct Drawing<P> {
     /// The picture: pixels, or the text of an SVG file.
     pub picture: P,
     /// The camera that was used.
@@ -109,7 +109,7 @@ const JOB: usize = 1 << 16;
 ///
 /// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by an attribute that does not exist. Limit: more linked vertices than
 /// [`PlotOptions::vertices`]. Also the errors of the queries.
-pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Picture>, PlotError> {
+pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Picture>, PlotError> {
     let mut scene = Scene::new(layers, options).await?;
     let [width, height] = options.size;
     let (wide, tall) = (width as usize, height as usize);
@@ -123,10 +123,10 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
         let info = Info::of(&opened);
         if opened.density {
             let lens = scene.lens(layer, &opened, 1);
-            let mut pool = Pool::new(threads, move || Counts::new(wide, tall));
+            let mut pool = Pool::new(threads, move || PixelCounts::new(wide, tall));
             let vertices = draw(opened, lens, &mut pool, &mut scene.warnings).await?;
             let (mut pens, _) = pool.finish().await?;
-            let mut counts = pens.pop().unwrap_or_else(|| Counts::new(wide, tall));
+            let mut counts = pens.pop().unwrap_or_else(|| PixelCounts::new(wide, tall));
             pens.iter().for_each(|one| counts.merge(one));
             let map = layer.colormap.unwrap_or(Colormap::MAGMA);
             let high = layer
@@ -157,7 +157,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
         for one in std::mem::take(&mut pens) {
             canvas.merge(&one);
         }
-        let colors = Numbers::of(layer, &info, range);
+        let colors = NumberColors::of(layer, &info, range);
         canvas.map(|value, bright| colors.color(value, bright));
         match &mut all {
             None => all = Some(canvas),
@@ -174,9 +174,9 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
         };
         picture.develop(canvas, &camera, SAMPLES, light);
     }
-    let layout = Layout::new(options.size, options.decorated);
+    let layout = DecorLayout::new(options.size, options.decorated);
     picture.decorate(&scene.items(options), layout.text.unwrap_or(16));
-    Ok(Drawn {
+    Ok(Drawing {
         picture,
         camera: scene.camera,
         layers: drawn,
@@ -193,10 +193,13 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
 /// # Errors
 ///
 /// As [`plot`]. Limit: more than [`PlotOptions::shapes`] shapes. Misuse: densities.
-pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<String>, PlotError> {
+pub async fn plot_svg(
+    layers: &[Layer],
+    options: &PlotOptions,
+) -> Result<Drawing<String>, PlotError> {
     let mut scene = Scene::new(layers, options).await?;
     let most = options.shapes;
-    let mut all = svg::Shapes::new(most);
+    let mut all = svg::SvgShapes::new(most);
     let mut drawn = Vec::new();
     for (layer, opened) in layers.iter().zip(std::mem::take(&mut scene.opened)) {
         if opened.density {
@@ -207,10 +210,10 @@ pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<S
         }
         let info = Info::of(&opened);
         let lens = scene.lens(layer, &opened, 1);
-        let mut pool = Pool::new(1, move || svg::Shapes::new(most));
+        let mut pool = Pool::new(1, move || svg::SvgShapes::new(most));
         let vertices = draw(opened, lens, &mut pool, &mut scene.warnings).await?;
         let (pens, range) = pool.finish().await?;
-        let colors = Numbers::of(layer, &info, range);
+        let colors = NumberColors::of(layer, &info, range);
         for one in pens {
             all.append(one, |value| colors.color(value, 255));
         }
@@ -224,11 +227,11 @@ pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<S
         drawn.push(info.drawn(vertices, colors.range));
         scene.explain(layer, &info, colors);
     }
-    let layout = Layout::new(options.size, options.decorated);
+    let layout = DecorLayout::new(options.size, options.decorated);
     let items = scene.items(options);
     let fading = options.fading.clamp(0.0, 1.0);
     let beside = (&*items, layout.text.unwrap_or(16));
-    Ok(Drawn {
+    Ok(Drawing {
         picture: all.write(
             options.size,
             &scene.camera,
@@ -244,7 +247,7 @@ pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<S
 
 /// Layers with their running queries, and the camera.
 struct Scene {
-    opened: Vec<Opened>,
+    opened: Vec<OpenLayer>,
     camera: Camera,
     legend: Legend,
     warnings: Vec<String>,
@@ -262,7 +265,7 @@ struct Info {
 }
 
 impl Info {
-    fn of(opened: &Opened) -> Self {
+    fn of(opened: &OpenLayer) -> Self {
         let paint = &opened.columns.paint;
         Self {
             kind: opened.kind,
@@ -324,12 +327,12 @@ impl Scene {
         let first = layers
             .first()
             .ok_or_else(|| PlotError::usage("no store to draw"))?;
-        let space = Space::of(&first.store);
+        let space = PlotSpace::of(&first.store);
         let mut warnings = Vec::new();
         let mut opened = Vec::new();
-        let mut seen: Vec<Point> = Vec::new();
+        let mut seen: Vec<WorldPoint> = Vec::new();
         for (number, layer) in layers.iter().enumerate() {
-            let mut one = Opened::begin(layer, &space, options.vertices, &mut warnings).await?;
+            let mut one = OpenLayer::begin(layer, &space, options.vertices, &mut warnings).await?;
             if layers.len() > 1
                 && matches!(layer.color, crate::ColorBy::Auto)
                 && matches!(one.columns.paint, Paint::Solid(_))
@@ -346,7 +349,7 @@ impl Scene {
             .iter()
             .filter(|one| one.density || Info::of(one).numeric)
             .count();
-        let layout = Layout::new(options.size, options.decorated);
+        let layout = DecorLayout::new(options.size, options.decorated);
         let bars = if layout.text.is_some() { bars } else { 0 };
         let inside = layout.inside(bars);
         let camera = match options.look_at {
@@ -374,7 +377,7 @@ impl Scene {
     }
 
     /// The lens of a layer on a canvas with `samples` pixels for one of the picture, in each direction.
-    fn lens(&self, layer: &Layer, opened: &Opened, samples: usize) -> LitLens {
+    fn lens(&self, layer: &Layer, opened: &OpenLayer, samples: usize) -> LitLens {
         let times = samples as f32;
         let line = layer.line_width.unwrap_or(match opened.kind {
             Kind::Skeleton | Kind::Graph => 1.5,
@@ -406,7 +409,7 @@ impl Scene {
     }
 
     /// Adds the colour rule of a layer to the legend.
-    fn explain(&mut self, layer: &Layer, info: &Info, colors: Numbers) {
+    fn explain(&mut self, layer: &Layer, info: &Info, colors: NumberColors) {
         if let Some((low, high)) = colors.range {
             self.legend.bars.push(ColorBar {
                 title: info.title.clone(),
@@ -424,27 +427,27 @@ impl Scene {
         self.legend.names.extend(info.groups.iter().cloned());
     }
 
-    fn items(&self, options: &PlotOptions) -> Vec<Item> {
+    fn items(&self, options: &PlotOptions) -> Vec<DecorItem> {
         let ground = options.background.unwrap_or(Rgb::WHITE);
         let ink = match ground.luminance() < 0.5 {
             true => Rgb(225, 228, 232),
             false => Rgb(40, 44, 52),
         };
-        let layout = Layout::new(options.size, options.decorated);
+        let layout = DecorLayout::new(options.size, options.decorated);
         layout.items(&self.legend, &self.camera, ink)
     }
 }
 
 /// The map from numbers to colours.
 #[derive(Debug, Clone, Copy)]
-struct Numbers {
+struct NumberColors {
     map: Colormap,
     /// `None`: values are colours.
     range: Option<(f64, f64)>,
 }
 
-impl Numbers {
-    fn of(layer: &Layer, info: &Info, found: Range) -> Self {
+impl NumberColors {
+    fn of(layer: &Layer, info: &Info, found: DrawnRange) -> Self {
         let found = found.map(|(low, high)| (f64::from(low), f64::from(high)));
         Self {
             map: layer.colormap.unwrap_or_default(),
@@ -483,7 +486,7 @@ fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
 
 /// Draws the rest of a layer; returns its number of vertices.
 async fn draw<P: Pen>(
-    mut opened: Opened,
+    mut opened: OpenLayer,
     lens: LitLens,
     pool: &mut Pool<P>,
     warnings: &mut Vec<String>,
@@ -504,7 +507,7 @@ async fn draw<P: Pen>(
 }
 
 async fn unlinked<P: Pen>(
-    opened: &mut Opened,
+    opened: &mut OpenLayer,
     lens: &Lens,
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
@@ -541,7 +544,7 @@ async fn unlinked<P: Pen>(
 }
 
 async fn edges<P: Pen>(
-    opened: &mut Opened,
+    opened: &mut OpenLayer,
     lens: &Lens,
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
@@ -586,7 +589,7 @@ async fn nodes<P: Pen>(
 }
 
 async fn faces<P: Pen>(
-    opened: &mut Opened,
+    opened: &mut OpenLayer,
     lens: &Lens,
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
@@ -628,7 +631,7 @@ async fn faces<P: Pen>(
     Ok(())
 }
 
-async fn next_links(opened: &mut Opened) -> Result<Option<RecordBatch>, PlotError> {
+async fn next_links(opened: &mut OpenLayer) -> Result<Option<RecordBatch>, PlotError> {
     while let Some((table, batch)) = opened.answer.next().await? {
         if table == Table::Links {
             return Ok(Some(batch));

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use crate::camera::Camera;
 use crate::color::Rgb;
-use crate::decor::{Anchor, Item};
-use crate::pen::{Pen, Vertex};
+use crate::decor::{Anchor, DecorItem};
+use crate::pen::{Pen, ProjectedVertex};
 
 /// Shapes of an SVG file, to be drawn from far to near.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shapes {
-    shapes: Vec<Shape>,
+pub(crate) struct SvgShapes {
+    shapes: Vec<SvgShape>,
     /// Largest number of shapes.
     most: usize,
     /// Whether more were drawn.
@@ -18,23 +18,23 @@ pub(crate) struct Shapes {
 }
 
 #[derive(Debug, Clone)]
-struct Shape {
+struct SvgShape {
     depth: f32,
     value: u32,
     numeric: bool,
     /// From 0 to 1.
     bright: f32,
-    form: Form,
+    form: SvgOutline,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum SvgOutline {
     Circle([f32; 2], f32),
     Path(Vec<[f32; 2]>, f32),
     Face([[f32; 2]; 3]),
 }
 
-impl Shapes {
+impl SvgShapes {
     /// A list of at most `most` shapes.
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Shapes {
         self.over
     }
 
-    fn push(&mut self, shape: Shape) {
+    fn push(&mut self, shape: SvgShape) {
         match self.shapes.len() < self.most {
             true => self.shapes.push(shape),
             false => self.over = true,
@@ -74,10 +74,10 @@ impl Shapes {
         camera: &Camera,
         ground: Option<Rgb>,
         fading: f32,
-        (items, text): (&[Item], u8),
+        (items, text): (&[DecorItem], u8),
     ) -> String {
         self.shapes.sort_by(|a, b| b.depth.total_cmp(&a.depth));
-        let away = |shape: &Shape| camera.away(f64::from(shape.depth)) as f32;
+        let away = |shape: &SvgShape| camera.away(f64::from(shape.depth)) as f32;
         let far = self.shapes.first().map_or(0.0, away);
         let near = self.shapes.last().map_or(0.0, away);
         let [width, height] = size;
@@ -101,13 +101,13 @@ impl Shapes {
                 .dimmed(shape.bright)
                 .mix(ground.unwrap_or(Rgb::WHITE), fading * share);
             match &shape.form {
-                Form::Circle([x, y], radius) => {
+                SvgOutline::Circle([x, y], radius) => {
                     let _ = writeln!(
                         out,
                         "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{radius:.2}\" fill=\"{color}\"/>"
                     );
                 }
-                Form::Path(points, wide) => {
+                SvgOutline::Path(points, wide) => {
                     let mut path = String::new();
                     for (number, [x, y]) in points.iter().enumerate() {
                         let command = if number == 0 { 'M' } else { 'L' };
@@ -118,7 +118,7 @@ impl Shapes {
                         "<path d=\"{path}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{wide:.2}\"/>"
                     );
                 }
-                Form::Face(corners) => {
+                SvgOutline::Face(corners) => {
                     let points: Vec<String> = corners
                         .iter()
                         .map(|[x, y]| format!("{x:.2},{y:.2}"))
@@ -142,17 +142,17 @@ impl Shapes {
 }
 
 /// Writes a decoration.
-fn beside(out: &mut String, item: &Item, number: usize, height: u8) {
+fn beside(out: &mut String, item: &DecorItem, number: usize, height: u8) {
     let _ = match item {
-        Item::Rect([x, y, width, height], color) => writeln!(
+        DecorItem::Rect([x, y, width, height], color) => writeln!(
             out,
             "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"{color}\"/>"
         ),
-        Item::Line([x, y], [to_x, to_y], width, color) => writeln!(
+        DecorItem::Line([x, y], [to_x, to_y], width, color) => writeln!(
             out,
             "<line x1=\"{x:.2}\" y1=\"{y:.2}\" x2=\"{to_x:.2}\" y2=\"{to_y:.2}\" stroke=\"{color}\" stroke-width=\"{width:.2}\"/>"
         ),
-        Item::Gradient([x, y, width, height], map) => {
+        DecorItem::Gradient([x, y, width, height], map) => {
             let mut stops = String::new();
             for step in 0..=16_u8 {
                 let share = f32::from(step) / 16.0;
@@ -168,7 +168,7 @@ fn beside(out: &mut String, item: &Item, number: usize, height: u8) {
                  <rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"url(#map{number})\"/>"
             )
         }
-        Item::Text {
+        DecorItem::Text {
             at: [x, y],
             anchor,
             text,
@@ -203,24 +203,24 @@ fn escaped(text: &str) -> String {
     out
 }
 
-impl Pen for Shapes {
-    fn point(&mut self, vertex: &Vertex) {
-        self.push(Shape {
+impl Pen for SvgShapes {
+    fn point(&mut self, vertex: &ProjectedVertex) {
+        self.push(SvgShape {
             depth: vertex.depth,
             value: vertex.value,
             numeric: vertex.numeric,
             bright: 1.0,
-            form: Form::Circle([vertex.x, vertex.y], vertex.radius.max(0.5)),
+            form: SvgOutline::Circle([vertex.x, vertex.y], vertex.radius.max(0.5)),
         });
     }
 
-    fn segment(&mut self, a: &Vertex, b: &Vertex) {
-        let value = Vertex::mix(a, b, 0.5);
+    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
+        let value = ProjectedVertex::mix(a, b, 0.5);
         let width = a.radius + b.radius;
         // The next segment of a chain extends the path if its style is the same.
         if let Some(last) = self.shapes.last_mut()
             && last.value == value
-            && let Form::Path(points, wide) = &mut last.form
+            && let SvgOutline::Path(points, wide) = &mut last.form
             && points.last() == Some(&[a.x, a.y])
             && (*wide - width).abs() < 0.05
             && points.len() < 1000
@@ -229,27 +229,27 @@ impl Pen for Shapes {
             last.depth = last.depth.min(a.depth.midpoint(b.depth));
             return;
         }
-        self.push(Shape {
+        self.push(SvgShape {
             depth: a.depth.midpoint(b.depth),
             value,
             numeric: a.numeric,
             bright: 1.0,
-            form: Form::Path(vec![[a.x, a.y], [b.x, b.y]], width),
+            form: SvgOutline::Path(vec![[a.x, a.y], [b.x, b.y]], width),
         });
     }
 
-    fn triangle(&mut self, corners: [&Vertex; 3], normals: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&ProjectedVertex; 3], normals: [[f32; 3]; 3]) {
         let third = 1.0 / 3.0;
         let mean: [f32; 3] = std::array::from_fn(|axis| {
             let of = |normal: &[f32; 3]| normal.get(axis).copied().unwrap_or(0.0);
             normals.iter().map(of).sum()
         });
-        self.push(Shape {
+        self.push(SvgShape {
             depth: corners.iter().map(|one| one.depth).sum::<f32>() / 3.0,
-            value: Vertex::blend(corners, [third; 3]),
+            value: ProjectedVertex::blend(corners, [third; 3]),
             numeric: corners[0].numeric,
             bright: f32::from(crate::canvas::surface(mean)) / 255.0,
-            form: Form::Face(corners.map(|one| [one.x, one.y])),
+            form: SvgOutline::Face(corners.map(|one| [one.x, one.y])),
         });
     }
 }

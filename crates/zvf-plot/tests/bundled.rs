@@ -1,7 +1,7 @@
 //! Bundled stores: two ways to draw the same lines, and batches of any size.
 
 use anyhow::{Result, anyhow};
-use zvf_plot::{Drawn, Layer, Picture, PlotOptions, View, plot};
+use zvf_plot::{Drawing, Layer, Orientation, Picture, PlotOptions, plot};
 use zvf_query::Select;
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
@@ -11,7 +11,7 @@ pub(crate) fn draw(
     case: &str,
     options: &PlotOptions,
     change: impl Fn(&mut Layer) -> Result<()>,
-) -> Result<Drawn<Picture>> {
+) -> Result<Drawing<Picture>> {
     let url = zvf_testkit::unpacked(case)?.url()?;
     Runtime::new()?.wait(async {
         let mut layer = Layer::new(Store::open(&url).await?, "bundled");
@@ -23,7 +23,7 @@ pub(crate) fn draw(
 fn options() -> Result<PlotOptions> {
     Ok(PlotOptions {
         size: [200, 150],
-        view: View::from_angles(30.0, 20.0, zvf_plot::UpAxis::default())?,
+        view: Orientation::from_angles(30.0, 20.0, zvf_plot::UpAxis::default())?,
         ..PlotOptions::default()
     })
 }
@@ -110,7 +110,7 @@ fn level_auto_takes_the_finest_level_within_the_budget() -> Result<()> {
 
 #[test]
 fn selections_are_drawn_alone() -> Result<()> {
-    let covered = |drawn: &Drawn<Picture>| {
+    let covered = |drawn: &Drawing<Picture>| {
         let pixels = drawn.picture.rgba().chunks_exact(4);
         pixels.filter(|pixel| pixel[..3] != [0, 0, 0]).count()
     };

@@ -1,7 +1,7 @@
 //! Small stores that are made for a test, and pictures of them.
 
 use anyhow::Result;
-use zvf_plot::{Drawn, Layer, Picture, PlotError, PlotOptions, Rgb, plot};
+use zvf_plot::{Drawing, Layer, Picture, PlotError, PlotOptions, Rgb, plot};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
@@ -66,7 +66,7 @@ impl Made {
         &self,
         layers: &[Layer],
         options: &PlotOptions,
-    ) -> Result<Drawn<Picture>, PlotError> {
+    ) -> Result<Drawing<Picture>, PlotError> {
         self.runtime.wait(plot(layers, options))
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct HttpError {
 }
 
 /// The result of a handler.
-pub(crate) type Answer<T = Response> = Result<T, HttpError>;
+pub(crate) type HandlerResult<T = Response> = Result<T, HttpError>;
 
 impl HttpError {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {

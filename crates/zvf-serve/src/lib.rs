@@ -31,7 +31,7 @@
 //! # Access
 //!
 //! On the loopback address every client may send requests, including web pages of any origin, because viewers in the browser
-//! are web pages. On every other address paths begin with a [`Token`].
+//! are web pages. On every other address paths begin with an [`AccessToken`].
 //!
 //! # Limits
 //!
@@ -57,7 +57,7 @@ mod viewer;
 mod views;
 
 pub use server::{Log, ServeError, ServeOptions, Server};
-pub use token::Token;
+pub use token::AccessToken;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

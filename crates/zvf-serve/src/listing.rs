@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use zvf_store::RawStore;
 
-use crate::http_error::{Answer, HttpError};
+use crate::http_error::{HandlerResult, HttpError};
 use crate::path::{encoded, escaped};
 use crate::reply::{check_match, with_tag};
 
@@ -12,7 +12,12 @@ use crate::reply::{check_match, with_tag};
 ///
 /// # Errors
 /// 404 for a folder without content; 501 if the backend of the store cannot list; 406 for other media types.
-pub(crate) async fn page(raw: &RawStore, name: &str, key: &str, headers: &HeaderMap) -> Answer {
+pub(crate) async fn page(
+    raw: &RawStore,
+    name: &str,
+    key: &str,
+    headers: &HeaderMap,
+) -> HandlerResult {
     check_match(headers, None)?;
     if !accepts_html(headers) {
         return Err(HttpError::new(

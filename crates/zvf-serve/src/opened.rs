@@ -8,12 +8,12 @@ use zvf_store::Store;
 
 /// An open store, until it changes.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedStore {
     pub(crate) views: Arc<ViewedStore>,
     tag: Option<HeaderValue>,
 }
 
-impl Opened {
+impl OpenedStore {
     pub(crate) fn new(store: Store) -> Self {
         // A tag of this opening: views follow from the documents that were read now.
         let mut nonce = [0u8; 8];

@@ -11,10 +11,10 @@ use zvf_neuroglancer::precomputed::Dimension;
 use zvf_neuroglancer::{View, ViewedStore};
 
 use crate::base::Base;
-use crate::http_error::Answer;
+use crate::http_error::HandlerResult;
 use crate::path::escaped;
 use crate::reply::with_tag;
-use crate::sources::{Source, Sources};
+use crate::sources::{ServedStore, Sources};
 
 /// Largest number of segments that are shown at first.
 const MOST_SEGMENTS: usize = 200;
@@ -41,7 +41,7 @@ fn all_stores(root: &str) -> String {
 pub(crate) async fn stores(
     State((sources, base)): State<(Arc<Sources>, Base)>,
     request: Request,
-) -> Answer {
+) -> HandlerResult {
     let _permit = sources.permit().await?;
     let root = base.of(request.headers());
     let mut rows = String::new();
@@ -97,15 +97,15 @@ fn respond(text: String, kind: &'static str) -> Response {
 pub(crate) async fn state(
     State((sources, base)): State<(Arc<Sources>, Base)>,
     request: Request,
-) -> Answer {
+) -> HandlerResult {
     let _permit = sources.permit().await?;
     let document = document(&sources, &base, request.headers()).await?;
     Ok(respond(document.to_string(), "application/json"))
 }
 
-async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer<Value> {
+async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> HandlerResult<Value> {
     let root = base.of(headers);
-    let mut space = Space::default();
+    let mut space = PageSpace::default();
     let mut layers = Vec::new();
     for source in sources.iter() {
         // A store that cannot be opened is named on the page; the others are shown.
@@ -143,7 +143,7 @@ fn without(view: View, store: &ViewedStore) -> String {
 }
 
 /// The layers of one store.
-async fn store_layers(root: &str, source: &Source, store: &ViewedStore) -> Vec<Value> {
+async fn store_layers(root: &str, source: &ServedStore, store: &ViewedStore) -> Vec<Value> {
     let name = source.name();
     let mut layers = Vec::new();
     let views = View::of(store.kind());
@@ -223,14 +223,14 @@ fn shown(store: &ViewedStore, number: usize, dimension: &Dimension) -> Dimension
 
 /// The space of all stores: the axes of the first ones, and the box around all.
 #[derive(Debug, Default)]
-struct Space {
+struct PageSpace {
     /// Axes of space first.
     axes: Vec<(Dimension, f64, f64)>,
     /// How many are of space.
     of_space: usize,
 }
 
-impl Space {
+impl PageSpace {
     fn add(&mut self, store: &ViewedStore) {
         let root = store.store().root();
         let (lo, hi) = &root.zarr_vectors.bounds;

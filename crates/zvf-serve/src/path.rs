@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use crate::http_error::{Answer, HttpError};
+use crate::http_error::{HandlerResult, HttpError};
 
 /// Characters that are encoded in a segment of a link.
 const SEGMENT: &AsciiSet = &CONTROLS
@@ -23,7 +23,7 @@ const SEGMENT: &AsciiSet = &CONTROLS
 
 /// The decoded path after a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Segments {
+pub(crate) struct DecodedPath {
     /// Non-empty segments, none of them `.` or `..`, without slashes, backslashes or control characters.
     pub(crate) names: Vec<String>,
     /// Whether the path ends with a slash.
@@ -37,7 +37,7 @@ const MOST: usize = 64;
 ///
 /// # Errors
 /// 400 for anything but a plain path that leads downwards.
-pub(crate) fn segments(path: &str, prefix: &str) -> Answer<Segments> {
+pub(crate) fn segments(path: &str, prefix: &str) -> HandlerResult<DecodedPath> {
     let wrong = || HttpError::bad_request("found a path with empty, dotted or illegal segments");
     let rest = path.strip_prefix(prefix).ok_or_else(wrong)?;
     let (rest, folder) = match rest.strip_suffix('/') {
@@ -59,7 +59,7 @@ pub(crate) fn segments(path: &str, prefix: &str) -> Answer<Segments> {
         }
         names.push(name.into_owned());
     }
-    Ok(Segments { names, folder })
+    Ok(DecodedPath { names, folder })
 }
 
 /// A segment, encoded for a link.

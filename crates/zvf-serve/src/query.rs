@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
 use zvf_query::{Outputs, QuerySpec, Table};
 
-use crate::http_error::{Answer, HttpError};
-use crate::opened::Opened;
+use crate::http_error::{HandlerResult, HttpError};
+use crate::opened::OpenedStore;
 use crate::reply::{check_match, with_tag};
-use crate::sources::{Source, Sources};
+use crate::sources::{ServedStore, Sources};
 
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ const OURS: [&str; 4] = ["tables", "owners", "batch_rows", "memory_budget"];
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum AnswerFormat {
     /// The Arrow IPC streaming format.
     Arrow,
     /// One JSON array of objects.
@@ -49,7 +49,7 @@ enum Format {
 struct Asked {
     store: Option<String>,
     table: Table,
-    format: Format,
+    format: AnswerFormat,
     spec: QuerySpec,
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn answer(
     State(sources): State<Arc<Sources>>,
     headers: HeaderMap,
     given: Result<Parameters<BTreeMap<String, String>>, axum::extract::rejection::QueryRejection>,
-) -> Answer {
+) -> HandlerResult {
     let Parameters(given) =
         given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
     let mut own = OwnWords::default();
@@ -77,7 +77,7 @@ pub(crate) async fn answer_body(
     State(sources): State<Arc<Sources>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Answer {
+) -> HandlerResult {
     let mut given: serde_json::Value = serde_json::from_slice(&body)
         .map_err(|error| HttpError::bad_request(format!("query: found no JSON: {error}")))?;
     let mut own = OwnWords::default();
@@ -98,7 +98,7 @@ pub(crate) async fn answer_body(
 struct OwnWords {
     store: Option<String>,
     table: Option<Table>,
-    format: Option<Format>,
+    format: Option<AnswerFormat>,
 }
 
 impl OwnWords {
@@ -106,7 +106,7 @@ impl OwnWords {
     ///
     /// # Errors
     /// 400.
-    fn take(&mut self, member: &str, text: Option<&str>) -> Answer<bool> {
+    fn take(&mut self, member: &str, text: Option<&str>) -> HandlerResult<bool> {
         let wrong = |expected: &str| {
             let found = text.map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"));
             HttpError::bad_request(format!("{member}: found {found}, expected {expected}"))
@@ -116,9 +116,9 @@ impl OwnWords {
             ("table", Some("vertices")) => self.table = Some(Table::Vertices),
             ("table", Some("links")) => self.table = Some(Table::Links),
             ("table", Some("objects")) => self.table = Some(Table::Objects),
-            ("format", Some("arrow")) => self.format = Some(Format::Arrow),
-            ("format", Some("json")) => self.format = Some(Format::Json),
-            ("format", Some("ndjson")) => self.format = Some(Format::Lines),
+            ("format", Some("arrow")) => self.format = Some(AnswerFormat::Arrow),
+            ("format", Some("json")) => self.format = Some(AnswerFormat::Json),
+            ("format", Some("ndjson")) => self.format = Some(AnswerFormat::Lines),
             ("store", None) => return Err(wrong("the name of a store")),
             ("table", _) => return Err(wrong("vertices, links or objects")),
             ("format", _) => return Err(wrong("arrow, json or ndjson")),
@@ -142,13 +142,13 @@ impl OwnWords {
         Asked {
             store: self.store,
             table,
-            format: self.format.unwrap_or(Format::Arrow),
+            format: self.format.unwrap_or(AnswerFormat::Arrow),
             spec,
         }
     }
 }
 
-async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) -> Answer {
+async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) -> HandlerResult {
     check_match(headers, None)?;
     let source = source(sources, asked.store.as_deref())?;
     let (table, format) = (asked.table, asked.format);
@@ -166,8 +166,8 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
         }
     };
     let body = match begun {
-        Begun::Whole(bytes) => Body::from(bytes),
-        Begun::Part(rest) => {
+        BegunAnswer::Whole(bytes) => Body::from(bytes),
+        BegunAnswer::Part(rest) => {
             let (mut answer, mut text) = *rest;
             let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
             tokio::spawn(async move {
@@ -187,9 +187,9 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     };
     let mut response = with_tag(StatusCode::OK, None, body);
     let kind = match format {
-        Format::Arrow => "application/vnd.apache.arrow.stream",
-        Format::Json => "application/json",
-        Format::Lines => "application/x-ndjson",
+        AnswerFormat::Arrow => "application/vnd.apache.arrow.stream",
+        AnswerFormat::Json => "application/json",
+        AnswerFormat::Lines => "application/x-ndjson",
     };
     response
         .headers_mut()
@@ -197,7 +197,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     Ok(response)
 }
 
-fn source<'s>(sources: &'s Sources, name: Option<&str>) -> Answer<&'s Source> {
+fn source<'s>(sources: &'s Sources, name: Option<&str>) -> HandlerResult<&'s ServedStore> {
     match name {
         Some(name) => sources.find(name),
         None => {
@@ -213,7 +213,7 @@ fn source<'s>(sources: &'s Sources, name: Option<&str>) -> Answer<&'s Source> {
 }
 
 /// The beginning of an answer, before anything is sent to the client.
-enum Begun {
+enum BegunAnswer {
     /// The whole answer.
     Whole(Bytes),
     /// More than [`HELD`] bytes: the rest of the answer, and the text that was made of its beginning.
@@ -224,7 +224,7 @@ enum Begun {
 ///
 /// # Errors
 /// 404 without such a table; the errors of the query.
-async fn begin(opened: &Opened, asked: &Asked) -> Answer<Begun> {
+async fn begin(opened: &OpenedStore, asked: &Asked) -> HandlerResult<BegunAnswer> {
     let (table, format) = (asked.table, asked.format);
     let mut answer = asked.spec.run(opened.store()).await?;
     let schema = answer.schema(table);
@@ -237,11 +237,11 @@ async fn begin(opened: &Opened, asked: &Asked) -> Answer<Begun> {
             Some(_) => {}
             None => {
                 text.finish().map_err(unwritable)?;
-                return Ok(Begun::Whole(text.take()));
+                return Ok(BegunAnswer::Whole(text.take()));
             }
         }
     }
-    Ok(Begun::Part(Box::new((answer, text))))
+    Ok(BegunAnswer::Part(Box::new((answer, text))))
 }
 
 /// Sends the text so far, then each batch. The next batch is read when the client has received the last one.
@@ -287,8 +287,8 @@ enum TableText {
 }
 
 impl TableText {
-    fn new(schema: &SchemaRef, format: Format) -> std::io::Result<Self> {
-        if format == Format::Arrow {
+    fn new(schema: &SchemaRef, format: AnswerFormat) -> std::io::Result<Self> {
+        if format == AnswerFormat::Arrow {
             let writer =
                 StreamWriter::try_new(Vec::new(), schema).map_err(std::io::Error::other)?;
             return Ok(Self::Arrow(Box::new(writer)));
@@ -300,7 +300,7 @@ impl TableText {
             head.push(':');
             head
         });
-        let array = format == Format::Json;
+        let array = format == AnswerFormat::Json;
         Ok(Self::Json {
             heads: heads.collect(),
             text: if array { b"[".to_vec() } else { Vec::new() },

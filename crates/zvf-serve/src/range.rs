@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The requested part of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedRange {
     /// The whole object: no range, several ranges, another unit, or an invalid header. HTTP allows servers to ignore these.
     Whole,
     /// These bytes.
@@ -14,32 +14,32 @@ pub(crate) enum Wanted {
 }
 
 /// The range of an object of `size` bytes that a header names. Source: RFC 9110, section 14.
-pub(crate) fn wanted(header: Option<&str>, size: u64) -> Wanted {
+pub(crate) fn wanted(header: Option<&str>, size: u64) -> RequestedRange {
     let one = header
         .and_then(|text| text.trim().strip_prefix("bytes="))
         .filter(|list| !list.contains(','))
         .and_then(|range| range.trim().split_once('-'));
     let Some((first, last)) = one else {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     };
     match (position(first), position(last)) {
         // The last so many bytes.
         (Position::None, Position::At(length)) => match length.min(size) {
-            0 => Wanted::Nothing,
-            length => Wanted::Part(size.saturating_sub(length)..size),
+            0 => RequestedRange::Nothing,
+            length => RequestedRange::Part(size.saturating_sub(length)..size),
         },
         (Position::At(first), last @ (Position::At(_) | Position::None)) => {
             let end = match last {
-                Position::At(last) if last < first => return Wanted::Whole,
+                Position::At(last) if last < first => return RequestedRange::Whole,
                 Position::At(last) => last.saturating_add(1).min(size),
                 _ => size,
             };
             match first < end {
-                true => Wanted::Part(first..end),
-                false => Wanted::Nothing,
+                true => RequestedRange::Part(first..end),
+                false => RequestedRange::Nothing,
             }
         }
-        _ => Wanted::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
@@ -67,15 +67,15 @@ mod tests {
     #[test]
     fn single_ranges_are_cut_at_the_end() {
         let of = |text: &str| wanted(Some(text), 100);
-        assert_eq!(of("bytes=0-0"), Wanted::Part(0..1));
-        assert_eq!(of("bytes=10-19"), Wanted::Part(10..20));
-        assert_eq!(of("bytes=90-"), Wanted::Part(90..100));
-        assert_eq!(of("bytes=90-1000"), Wanted::Part(90..100));
-        assert_eq!(of("bytes=-7"), Wanted::Part(93..100));
-        assert_eq!(of("bytes=-1000"), Wanted::Part(0..100));
+        assert_eq!(of("bytes=0-0"), RequestedRange::Part(0..1));
+        assert_eq!(of("bytes=10-19"), RequestedRange::Part(10..20));
+        assert_eq!(of("bytes=90-"), RequestedRange::Part(90..100));
+        assert_eq!(of("bytes=90-1000"), RequestedRange::Part(90..100));
+        assert_eq!(of("bytes=-7"), RequestedRange::Part(93..100));
+        assert_eq!(of("bytes=-1000"), RequestedRange::Part(0..100));
         assert_eq!(
             of("bytes=5-99999999999999999999999999"),
-            Wanted::Part(5..100)
+            RequestedRange::Part(5..100)
         );
     }
 
@@ -87,10 +87,10 @@ mod tests {
             "bytes=-0",
             "bytes=99999999999999999999999-",
         ] {
-            assert_eq!(wanted(Some(text), 100), Wanted::Nothing, "{text}");
+            assert_eq!(wanted(Some(text), 100), RequestedRange::Nothing, "{text}");
         }
-        assert_eq!(wanted(Some("bytes=0-0"), 0), Wanted::Nothing);
-        assert_eq!(wanted(Some("bytes=-5"), 0), Wanted::Nothing);
+        assert_eq!(wanted(Some("bytes=0-0"), 0), RequestedRange::Nothing);
+        assert_eq!(wanted(Some("bytes=-5"), 0), RequestedRange::Nothing);
     }
 
     #[test]
@@ -109,8 +109,8 @@ mod tests {
             "bytes=+1-2",
             "bytes= 1 - 2",
         ] {
-            assert_eq!(wanted(Some(text), 100), Wanted::Whole, "{text}");
+            assert_eq!(wanted(Some(text), 100), RequestedRange::Whole, "{text}");
         }
-        assert_eq!(wanted(None, 100), Wanted::Whole);
+        assert_eq!(wanted(None, 100), RequestedRange::Whole);
     }
 }

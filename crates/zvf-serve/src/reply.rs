@@ -6,8 +6,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
-use crate::http_error::{Answer, HttpError};
-use crate::range::{Wanted, wanted};
+use crate::http_error::{HandlerResult, HttpError};
+use crate::range::{RequestedRange, wanted};
 
 /// The ETags of a condition: `*`, or a list of them; `None` if there is no such condition.
 fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<impl Iterator<Item = &'h str>> {
@@ -29,7 +29,7 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 ///
 /// # Errors
 /// 412 if it is another one.
-pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> Answer<()> {
+pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> HandlerResult<()> {
     let Some(mut tags) = tags(headers, &header::IF_MATCH) else {
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub(crate) fn part(
     headers: &HeaderMap,
     tag: Option<&HeaderValue>,
     size: u64,
-) -> Answer<Option<(Range<u64>, HeaderValue)>> {
+) -> HandlerResult<Option<(Range<u64>, HeaderValue)>> {
     // A range of another version than the client holds is of no use to it: it gets the whole answer.
     let condition = headers.get(header::IF_RANGE);
     let same = condition.is_none_or(|condition| Some(condition) == tag);
@@ -61,13 +61,13 @@ pub(crate) fn part(
         HeaderValue::from_str(&text).map_err(|_| HttpError::malformed("a range that is no header"))
     };
     match wanted(range.and_then(|text| text.to_str().ok()), size) {
-        Wanted::Whole => Ok(None),
-        Wanted::Part(range) => {
+        RequestedRange::Whole => Ok(None),
+        RequestedRange::Part(range) => {
             let last = range.end.saturating_sub(1);
             let place = place(format!("bytes {}-{last}/{size}", range.start))?;
             Ok(Some((range, place)))
         }
-        Wanted::Nothing => {
+        RequestedRange::Nothing => {
             let message = format!("the answer has {size} bytes");
             let error = HttpError::new(StatusCode::RANGE_NOT_SATISFIABLE, message);
             Err(error.with_header(header::CONTENT_RANGE, place(format!("bytes */{size}"))?))

@@ -26,7 +26,7 @@ use zvf_store::{OpenOptions, StoreError};
 use crate::base::Base;
 use crate::http_error::HttpError;
 use crate::sources::Sources;
-use crate::token::Token;
+use crate::token::AccessToken;
 use crate::{page, query, store_files, views};
 
 /// Receives one line for each request.
@@ -41,7 +41,7 @@ pub struct ServeOptions {
     /// The port; 0 selects a free one. Default 0.
     pub port: u16,
     /// The secret first segment of every path. Default none; a server on another address than a loopback one always has one.
-    pub token: Option<Token>,
+    pub token: Option<AccessToken>,
     /// Options with which stores are opened.
     pub open: OpenOptions,
     /// Connections at one time; further ones wait. Default 1024.
@@ -132,7 +132,7 @@ impl Server {
                 source,
             };
             let token = match options.token {
-                None if !options.host.is_loopback() => Some(Token::new().map_err(failed)?),
+                None if !options.host.is_loopback() => Some(AccessToken::new().map_err(failed)?),
                 token => token,
             };
             let (work, budget) = (options.work, options.memory_budget);
@@ -217,7 +217,7 @@ impl Server {
 }
 
 /// The routes, below the token if there is one.
-fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>) -> Router {
+fn app(sources: Arc<Sources>, base: Base, token: Option<AccessToken>, log: Option<Log>) -> Router {
     let pages = Router::new()
         .route("/stores", get(page::stores))
         .route("/state.json", get(page::state));
@@ -265,7 +265,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
 }
 
 /// Answers requests with the token at the beginning of their path, which is removed.
-async fn behind(token: &Token, routes: Router, mut request: Request) -> Response {
+async fn behind(token: &AccessToken, routes: Router, mut request: Request) -> Response {
     let refused = || HttpError::not_found("no such page").into_response();
     if token.is_whole(request.uri().path()) {
         return below(token);
@@ -289,7 +289,7 @@ async fn behind(token: &Token, routes: Router, mut request: Request) -> Response
 }
 
 /// Redirects clients from `/TOKEN` to `/TOKEN/`, to which the links of the pages are relative.
-fn below(token: &Token) -> Response {
+fn below(token: &AccessToken) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     // Relative, as a proxy may have put folders before it.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use zvf_store::{OpenOptions, RawStore, Store, StoreError};
 
-use crate::http_error::{Answer, HttpError};
-use crate::opened::Opened;
+use crate::http_error::{HandlerResult, HttpError};
+use crate::opened::OpenedStore;
 use crate::path::encoded;
 
 /// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
@@ -23,18 +23,18 @@ const LIST: u64 = 8 << 20;
 
 /// One store.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ServedStore {
     name: String,
     address: String,
     options: OpenOptions,
     raw: RawStore,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<OpenedStore>>>,
 }
 
 /// All stores, and their shared state.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    list: Vec<Source>,
+    list: Vec<ServedStore>,
     /// Memory of views and queries that are computed at one time, in units of [`UNIT`].
     work: Arc<Semaphore>,
     /// Total number of units.
@@ -48,7 +48,7 @@ pub(crate) struct Sources {
 
 /// The kind of an answer, which determines its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum AnswerKind {
     /// One query, and one list or object.
     Query,
     /// A mesh in all its levels of detail, and its encoded form.
@@ -77,7 +77,7 @@ impl Sources {
     ) -> Result<Self, StoreError> {
         let mut options = options.clone();
         options.io.limits.cache_bytes = options.io.limits.cache_bytes.min(CACHE);
-        let mut list: Vec<Source> = Vec::new();
+        let mut list: Vec<ServedStore> = Vec::new();
         for address in addresses {
             let base = base_name(address);
             let mut name = base.clone();
@@ -86,7 +86,7 @@ impl Sources {
                 number += 1;
                 name = format!("{base}-{number}");
             }
-            list.push(Source {
+            list.push(ServedStore {
                 name,
                 address: address.clone(),
                 options: options.clone(),
@@ -94,7 +94,7 @@ impl Sources {
                 opened: Mutex::default(),
             });
         }
-        let one = estimate(Work::Query, budget);
+        let one = estimate(AnswerKind::Query, budget);
         let work = u32::try_from(work.max(1)).unwrap_or(u32::MAX);
         let units = one.saturating_mul(work).min(MOST_UNITS);
         let count = usize::try_from(units).unwrap_or(usize::MAX);
@@ -108,7 +108,7 @@ impl Sources {
         })
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Source> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ServedStore> {
         self.list.iter()
     }
 
@@ -116,7 +116,7 @@ impl Sources {
     ///
     /// # Errors
     /// 404.
-    pub(crate) fn find(&self, name: &str) -> Answer<&Source> {
+    pub(crate) fn find(&self, name: &str) -> HandlerResult<&ServedStore> {
         self.list
             .iter()
             .find(|one| one.name == name)
@@ -127,19 +127,19 @@ impl Sources {
     ///
     /// # Errors
     /// 503 while the server stops.
-    pub(crate) async fn permit(&self) -> Answer<Permit> {
-        self.permit_for(Work::Query).await
+    pub(crate) async fn permit(&self) -> HandlerResult<Permit> {
+        self.permit_for(AnswerKind::Query).await
     }
 
     /// Waits for a permit to compute an answer. An answer that waits for others of its kind holds no units, so that it does not block other kinds.
     ///
     /// # Errors
     /// 503 while the server stops.
-    pub(crate) async fn permit_for(&self, work: Work) -> Answer<Permit> {
+    pub(crate) async fn permit_for(&self, work: AnswerKind) -> HandlerResult<Permit> {
         let turns = match work {
-            Work::Query => None,
-            Work::Mesh => Some(&self.meshes),
-            Work::Scan => Some(&self.scans),
+            AnswerKind::Query => None,
+            AnswerKind::Mesh => Some(&self.meshes),
+            AnswerKind::Scan => Some(&self.scans),
         };
         let turn = match turns {
             Some(turns) => Some(Arc::clone(turns).lock_owned().await),
@@ -161,17 +161,17 @@ impl Sources {
 }
 
 /// The memory of an answer in units, for queries that decode `budget` bytes at a time.
-fn estimate(work: Work, budget: u64) -> u32 {
+fn estimate(work: AnswerKind, budget: u64) -> u32 {
     let bytes = match work {
-        Work::Query => budget.saturating_add(LIST),
-        Work::Mesh => budget.saturating_add(4 * LIST),
+        AnswerKind::Query => budget.saturating_add(LIST),
+        AnswerKind::Mesh => budget.saturating_add(4 * LIST),
         // Manifests of all objects, decoded besides the rest.
-        Work::Scan => budget.saturating_mul(3).saturating_add(2 * LIST),
+        AnswerKind::Scan => budget.saturating_mul(3).saturating_add(2 * LIST),
     };
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
 }
 
-impl Source {
+impl ServedStore {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -189,7 +189,7 @@ impl Source {
     ///
     /// # Errors
     /// The errors of the store.
-    pub(crate) async fn opened(&self) -> Answer<Arc<Opened>> {
+    pub(crate) async fn opened(&self) -> HandlerResult<Arc<OpenedStore>> {
         let held = self.opened.lock().await.clone();
         if let Some(opened) = held {
             match opened.store().verify(1).await {
@@ -204,13 +204,13 @@ impl Source {
             return Ok(Arc::clone(opened));
         }
         let store = Store::open_with(&self.address, self.options.clone()).await?;
-        let opened = Arc::new(Opened::new(store));
+        let opened = Arc::new(OpenedStore::new(store));
         *held = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
     /// Drops a stale snapshot; the next request opens the store again.
-    pub(crate) async fn forget(&self, stale: &Arc<Opened>) {
+    pub(crate) async fn forget(&self, stale: &Arc<OpenedStore>) {
         let mut held = self.opened.lock().await;
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, stale)) {
             *held = None;
@@ -250,8 +250,8 @@ mod tests {
         let runtime = zvf_store::blocking::Runtime::new().unwrap();
         runtime.wait(async {
             let sources = Sources::new(&[], &OpenOptions::new(), 4, 16 << 20).unwrap();
-            let first = sources.permit_for(Work::Scan).await.unwrap();
-            let mut second = Box::pin(sources.permit_for(Work::Scan));
+            let first = sources.permit_for(AnswerKind::Scan).await.unwrap();
+            let mut second = Box::pin(sources.permit_for(AnswerKind::Scan));
             assert!(futures::poll!(second.as_mut()).is_pending());
             let one = sources.permit().await.unwrap();
             // A scan and a query are all that fits.
@@ -264,7 +264,7 @@ mod tests {
             drop(other);
             // However large, one answer can be made.
             let small = Sources::new(&[], &OpenOptions::new(), 1, 1).unwrap();
-            drop(small.permit_for(Work::Scan).await.unwrap());
+            drop(small.permit_for(AnswerKind::Scan).await.unwrap());
         });
     }
 
@@ -279,7 +279,7 @@ mod tests {
         }
         let twice = ["a/x.zarrvectors", "b/x.zarrvectors"].map(str::to_owned);
         let sources = Sources::new(&twice, &OpenOptions::new(), 1, 1).unwrap();
-        let names: Vec<&str> = sources.iter().map(Source::name).collect();
+        let names: Vec<&str> = sources.iter().map(ServedStore::name).collect();
         assert_eq!(names, ["x", "x-2"]);
     }
 }

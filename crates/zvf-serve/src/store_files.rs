@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures::stream;
 use zvf_store::{IoError, ObjectState, RawStore, StoreError};
 
-use crate::http_error::{Answer, HttpError};
-use crate::path::{self, Segments};
+use crate::http_error::{HandlerResult, HttpError};
+use crate::path::{self, DecodedPath};
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::Sources;
 
@@ -18,8 +18,8 @@ use crate::sources::Sources;
 const PIECE: u64 = 1 << 20;
 
 /// Answers GET and HEAD.
-pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> Answer {
-    let Segments { names, folder } = path::segments(request.uri().path(), "/store/")?;
+pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> HandlerResult {
+    let DecodedPath { names, folder } = path::segments(request.uri().path(), "/store/")?;
     let Some((name, rest)) = names.split_first() else {
         return Err(HttpError::not_found("no such store"));
     };
@@ -36,7 +36,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     object(raw, key, request.method(), request.headers()).await
 }
 
-async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap) -> Answer {
+async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap) -> HandlerResult {
     let missing = || HttpError::not_found(format!("{key}: no such object"));
     let state = raw.state(&key).await?.ok_or_else(missing)?;
     let tag = tag(&state);

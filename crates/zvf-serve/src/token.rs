@@ -4,15 +4,15 @@ use subtle::ConstantTimeEq;
 
 /// A secret of 128 random bits, in hexadecimal digits.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct AccessToken(String);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("AccessToken(…)")
     }
 }
 
-impl Token {
+impl AccessToken {
     /// A new secret from the system's source of random numbers.
     ///
     /// # Errors
@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn only_the_token_opens_paths() {
-        let token = Token::new().unwrap();
+        let token = AccessToken::new().unwrap();
         assert_eq!(token.digits().len(), 32);
-        assert_ne!(token.digits(), Token::new().unwrap().digits());
+        assert_ne!(token.digits(), AccessToken::new().unwrap().digits());
         let path = format!("/{}/store/a", token.digits());
         assert_eq!(token.strip(&path), Some("/store/a"));
         let whole = format!("/{}", token.digits());

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use zvf_neuroglancer::{Content, content, is_made};
+use zvf_neuroglancer::{ViewContent, content, is_made};
 
-use crate::http_error::{Answer, HttpError};
-use crate::opened::Opened;
+use crate::http_error::{HandlerResult, HttpError};
+use crate::opened::OpenedStore;
 use crate::path;
 use crate::reply::{check_match, is_known, part, with_tag};
-use crate::sources::{Sources, Work};
+use crate::sources::{AnswerKind, Sources};
 
 /// Answers GET and HEAD.
-pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> Answer {
+pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
     let found = path::segments(parts.uri.path(), "/precomputed/")?;
     let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
@@ -45,16 +45,21 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
 }
 
 /// The memory class of an answer.
-fn work(rest: &[&str]) -> Work {
+fn work(rest: &[&str]) -> AnswerKind {
     match rest {
-        ["lines", folder, _] if !folder.starts_with("by_") => Work::Scan,
-        ["multilod" | "meshes", key] if *key != "info" => Work::Mesh,
-        _ => Work::Query,
+        ["lines", folder, _] if !folder.starts_with("by_") => AnswerKind::Scan,
+        ["multilod" | "meshes", key] if *key != "info" => AnswerKind::Mesh,
+        _ => AnswerKind::Query,
     }
 }
 
 /// Answers from one snapshot of the store.
-async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &HeaderMap) -> Answer {
+async fn current(
+    opened: &Arc<OpenedStore>,
+    budget: u64,
+    rest: &[&str],
+    headers: &HeaderMap,
+) -> HandlerResult {
     let tag = opened.tag();
     check_match(headers, tag)?;
     if tag.is_some_and(|tag| is_known(headers, tag)) {
@@ -66,8 +71,8 @@ async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &Hea
     }
     let content = content(&opened.views, budget, rest).await?;
     let (bytes, kind) = match content {
-        Content::File(bytes) => (bytes, "application/octet-stream"),
-        Content::Document(document) => (document.to_string().into(), "application/json"),
+        ViewContent::File(bytes) => (bytes, "application/octet-stream"),
+        ViewContent::Document(document) => (document.to_string().into(), "application/json"),
     };
     let part = part(headers, tag, bytes.len() as u64)?;
     let cut = part.as_ref().and_then(|(range, _)| {

@@ -1,7 +1,7 @@
 //! `/` and `/stores`; the viewer has tests of its own.
 
 use anyhow::Result;
-use zvf_serve::{ServeOptions, Token};
+use zvf_serve::{AccessToken, ServeOptions};
 
 use crate::client::Served;
 
@@ -40,7 +40,7 @@ fn the_stores_are_listed() -> Result<()> {
 #[test]
 fn a_token_without_a_slash_leads_to_its_folder() -> Result<()> {
     let mut options = ServeOptions::new();
-    let token = Token::new()?;
+    let token = AccessToken::new()?;
     let secret = token.digits().to_owned();
     options.token = Some(token);
     let (_store, served) = served(options)?;

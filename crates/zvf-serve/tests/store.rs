@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use zvf_serve::{ServeOptions, Token};
+use zvf_serve::{AccessToken, ServeOptions};
 
 use crate::client::Served;
 
@@ -210,7 +210,7 @@ fn links_out_of_a_store_are_not_followed() -> Result<()> {
 fn a_token_is_the_first_segment_of_every_path() -> Result<()> {
     let store = zvf_testkit::unpack("graph")?;
     let mut options = ServeOptions::new();
-    let token = Token::new()?;
+    let token = AccessToken::new()?;
     let secret = token.digits().to_owned();
     options.token = Some(token);
     let served = Served::with(&[store.path().display().to_string()], options)?;

@@ -6,7 +6,7 @@ mod client;
 
 use anyhow::{Context, Result};
 use client::Served;
-use zvf_serve::{ServeOptions, Token};
+use zvf_serve::{AccessToken, ServeOptions};
 
 fn served(options: ServeOptions) -> Result<(zvf_testkit::TempStore, Served)> {
     let store = zvf_testkit::unpack("graph")?;
@@ -22,7 +22,7 @@ fn links(page: &str) -> Vec<&str> {
 
 #[test]
 fn the_page_is_the_viewer_below_a_token_too() -> Result<()> {
-    for token in [None, Some(Token::new()?)] {
+    for token in [None, Some(AccessToken::new()?)] {
         let mut options = ServeOptions::new();
         let folder = token.as_ref().map(|token| format!("/{}", token.digits()));
         let folder = folder.unwrap_or_default();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 
-use super::objects::Objects;
+use super::objects::ObjectSegments;
 use super::points::PointsPlan;
 use super::scrambled;
-use crate::columns::{Attributes, Properties};
+use crate::columns::{Properties, ShownAttributes};
 use crate::error::{Result, ViewError};
-use crate::precomputed::{AnnotationList, Geometry};
+use crate::precomputed::{AnnotationKind, AnnotationList};
 
 /// Bytes of the first level, and of the largest levels.
 const FIRST: u64 = 256 << 10;
@@ -24,8 +24,8 @@ const MANY: u64 = 200_000;
 /// The plan of the view of lines.
 #[derive(Debug)]
 pub(crate) struct LinesPlan {
-    pub(crate) geometry: Geometry,
-    pub(crate) attributes: Attributes,
+    pub(crate) geometry: AnnotationKind,
+    pub(crate) attributes: ShownAttributes,
     pub(crate) properties: Properties,
     /// Numbers of the objects of each level.
     pub(crate) levels: Vec<Vec<u32>>,
@@ -40,7 +40,7 @@ impl LinesPlan {
     ///
     /// # Errors
     /// Not found for a store without an object index.
-    pub(crate) fn read(objects: &Objects, points: &PointsPlan) -> Result<Self> {
+    pub(crate) fn read(objects: &ObjectSegments, points: &PointsPlan) -> Result<Self> {
         let (lower, upper) = points.corners();
         let dims = lower.len();
         if !objects.exist {
@@ -53,7 +53,7 @@ impl LinesPlan {
             None => Arc::new(Schema::empty()),
         };
         let skip = ["object_id", "vertices", "chunks", "fragments"];
-        let attributes = Attributes::of(&schema, objects.batches.first(), &skip);
+        let attributes = ShownAttributes::of(&schema, objects.batches.first(), &skip);
         let properties = Properties::of(&attributes.shown);
         // Objects with fewer than two vertices are left out.
         let mut order: Vec<u32> = (0..objects.len())
@@ -90,8 +90,8 @@ impl LinesPlan {
             }
         }
         let geometry = match pairs {
-            true => Geometry::Line,
-            false => Geometry::Polyline,
+            true => AnnotationKind::Line,
+            false => AnnotationKind::Polyline,
         };
         Ok(Self {
             geometry,

@@ -16,7 +16,7 @@ pub(crate) const WHOLE: u64 = 1;
 /// Segments of Neuroglancer are unsigned: an object's id is its segment, unless any id is negative; then the segments of all objects
 /// are their numbers in the order of the object index, from 1.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectSegments {
     ids: Vec<i64>,
     vertices: Vec<u64>,
     /// Numbers of objects, by id ascending.
@@ -28,7 +28,7 @@ pub(crate) struct Objects {
     pub(crate) batches: Vec<RecordBatch>,
 }
 
-impl Objects {
+impl ObjectSegments {
     /// Reads the list of objects.
     ///
     /// # Cost

@@ -81,7 +81,7 @@ fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
 
 /// One level of the store.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct AnnotatedLevel {
     pub(crate) level: Level,
     pub(crate) grid: ChunkGrid,
     /// The chunk of the first cell, and the cells on each axis; `None`: all chunks are one cell.
@@ -91,7 +91,7 @@ pub(crate) struct Source {
     pub(crate) largest: u64,
 }
 
-impl Source {
+impl AnnotatedLevel {
     /// The chunk of a cell; `None`: all chunks are one cell.
     pub(crate) fn chunk_of(&self, cell: &[i64]) -> Option<Vec<i64>> {
         let (first, _) = self.cells.as_ref()?;
@@ -130,7 +130,7 @@ impl Source {
 #[derive(Debug)]
 pub(crate) struct PointsPlan {
     /// Levels of the store, coarse to fine.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<AnnotatedLevel>,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
     pub(crate) has_objects: bool,
@@ -189,7 +189,7 @@ impl PointsPlan {
                 }
                 Some((first, shape))
             });
-            sources.push(Source {
+            sources.push(AnnotatedLevel {
                 level,
                 grid,
                 cells,
@@ -212,7 +212,7 @@ impl PointsPlan {
     }
 
     /// The source and the band of a spatial level.
-    pub(crate) fn spatial(&self, wanted: u64) -> Option<(usize, &Source, Band)> {
+    pub(crate) fn spatial(&self, wanted: u64) -> Option<(usize, &AnnotatedLevel, Band)> {
         let mut all = self
             .sources
             .iter()

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{EncodeError, Property, PropertyType, Values, count, put_floats};
+use super::{EncodeError, Property, PropertyType, PropertyValues, count, put_floats};
 
 /// Kind of the annotations of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Geometry {
+pub enum AnnotationKind {
     /// One point for each annotation.
     Point,
     /// Two points for each annotation.
@@ -15,7 +15,7 @@ pub enum Geometry {
     Polyline,
 }
 
-impl Geometry {
+impl AnnotationKind {
     fn name(self) -> &'static str {
         match self {
             Self::Point => "POINT",
@@ -59,7 +59,7 @@ pub struct AnnotationInfo {
     /// Greatest coordinates.
     pub upper_bound: Vec<f64>,
     /// Kind of all annotations.
-    pub geometry: Geometry,
+    pub geometry: AnnotationKind,
     /// Properties, in any order: see [`AnnotationInfo::sort_properties`].
     pub properties: Vec<Property>,
     /// Names of relationships to segments; the lists of each are in the folder `by_NAME`.
@@ -114,7 +114,7 @@ pub fn annotation_info(info: &AnnotationInfo) -> Value {
 /// `u64` count, then each annotation (geometry, properties, zeros up to a multiple of four), then a `u64` id for each.
 #[derive(Debug, Clone)]
 pub struct AnnotationList {
-    geometry: Geometry,
+    geometry: AnnotationKind,
     rank: usize,
     types: Vec<PropertyType>,
     encoded: Vec<u8>,
@@ -126,7 +126,7 @@ pub struct AnnotationList {
 impl AnnotationList {
     /// An empty list of annotations in a space of `rank` axes, with properties of these types in the order of `info`.
     #[must_use]
-    pub fn new(geometry: Geometry, rank: usize, types: Vec<PropertyType>) -> Self {
+    pub fn new(geometry: AnnotationKind, rank: usize, types: Vec<PropertyType>) -> Self {
         Self {
             geometry,
             rank,
@@ -165,15 +165,15 @@ impl AnnotationList {
         &mut self,
         id: u64,
         points: &[f32],
-        properties: &[Values],
+        properties: &[PropertyValues],
         row: usize,
     ) -> Result<(), EncodeError> {
         match self.geometry {
-            Geometry::Point => EncodeError::check("coordinates", points.len(), self.rank)?,
-            Geometry::Line => {
+            AnnotationKind::Point => EncodeError::check("coordinates", points.len(), self.rank)?,
+            AnnotationKind::Line => {
                 EncodeError::check("coordinates", points.len(), self.rank.saturating_mul(2))?;
             }
-            Geometry::Polyline => {
+            AnnotationKind::Polyline => {
                 let over = points.len().checked_rem(self.rank).unwrap_or(points.len());
                 EncodeError::check("coordinates after the last point", over, 0)?;
                 let points = points.len().checked_div(self.rank).unwrap_or(0);

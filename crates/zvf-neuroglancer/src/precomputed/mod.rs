@@ -24,13 +24,13 @@ mod segments;
 mod skeleton;
 
 pub use annotation::{
-    AnnotationInfo, AnnotationList, Dimension, Geometry, SpatialLevel, annotation_info,
+    AnnotationInfo, AnnotationKind, AnnotationList, Dimension, SpatialLevel, annotation_info,
 };
 pub use draco::{DRACO_BITS, DracoError, encode_draco};
 pub use mesh::{mesh_fragment, mesh_info, mesh_manifest};
 pub use multilod::{Detail, MultiLodError, MultiLodMesh, multilod_info, multilod_mesh};
-pub use property::{Property, PropertyType, Values};
-pub use segments::{Number, SegmentProperties};
+pub use property::{Property, PropertyType, PropertyValues};
+pub use segments::{NumericProperty, SegmentProperties};
 pub use skeleton::{SkeletonAttribute, skeleton, skeleton_info};
 
 /// Values cannot be encoded, because the caller's counts are inconsistent. Nothing was written.

@@ -99,13 +99,13 @@ impl Property {
 
 /// The values of one property or attribute for a run of rows, little-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values {
+pub struct PropertyValues {
     /// Bytes of one row.
     row: usize,
     bytes: Vec<u8>,
 }
 
-impl Values {
+impl PropertyValues {
     /// Values whose rows have `row` bytes each.
     ///
     /// # Errors

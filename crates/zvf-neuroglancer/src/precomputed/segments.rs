@@ -6,7 +6,7 @@ use super::PropertyType;
 
 /// One number of every segment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Number {
+pub struct NumericProperty {
     /// Identifier.
     pub id: String,
     /// Type: not a colour.
@@ -29,7 +29,7 @@ pub struct SegmentProperties {
     /// Tags, without blanks, and for each segment the numbers of its tags, ascending.
     pub tags: Option<(Vec<String>, Vec<Vec<u32>>)>,
     /// Numbers.
-    pub numbers: Vec<Number>,
+    pub numbers: Vec<NumericProperty>,
 }
 
 impl SegmentProperties {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{EncodeError, PropertyType, Values, count, put_floats};
+use super::{EncodeError, PropertyType, PropertyValues, count, put_floats};
 
 /// An attribute of the vertices of skeletons.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ pub fn skeleton_info(
 pub fn skeleton(
     positions: &[f32],
     edges: &[[u32; 2]],
-    attributes: &[Values],
+    attributes: &[PropertyValues],
 ) -> Result<Vec<u8>, EncodeError> {
     let vertices = positions.len() / 3;
     EncodeError::check("coordinates", positions.len(), vertices.saturating_mul(3))?;

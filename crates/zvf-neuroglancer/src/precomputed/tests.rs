@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn values(row: usize, bytes: &[u8]) -> Values {
-    Values::new(row, bytes.to_vec()).unwrap()
+fn values(row: usize, bytes: &[u8]) -> PropertyValues {
+    PropertyValues::new(row, bytes.to_vec()).unwrap()
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn points_are_packed_as_struct_packs_them() {
         values(2, &[0x34, 0x12, 0xFF, 0xFF]),
         values(3, &[1, 2, 3, 255, 128, 0]),
     ];
-    let mut list = AnnotationList::new(Geometry::Point, 3, types);
+    let mut list = AnnotationList::new(AnnotationKind::Point, 3, types);
     list.push(7, &[1.0, 2.0, 3.0], &properties, 0).unwrap();
     list.push(u64::MAX, &[-1.5, 0.25, 1e9], &properties, 1)
         .unwrap();
@@ -51,7 +51,7 @@ fn points_are_packed_as_struct_packs_them() {
 
 #[test]
 fn polylines_have_a_count_and_lines_have_none() {
-    let mut list = AnnotationList::new(Geometry::Polyline, 2, Vec::new());
+    let mut list = AnnotationList::new(AnnotationKind::Polyline, 2, Vec::new());
     list.push(1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[], 0)
         .unwrap();
     for (id, encoded) in list.each() {
@@ -65,7 +65,7 @@ fn polylines_have_a_count_and_lines_have_none() {
     let file = format!("0100000000000000 {geometry} 0100000000000000");
     assert_eq!(list.finish(), hex(&file));
 
-    let mut list = AnnotationList::new(Geometry::Line, 2, Vec::new());
+    let mut list = AnnotationList::new(AnnotationKind::Line, 2, Vec::new());
     list.push(1, &[1.0, 2.0, 3.0, 4.0], &[], 0).unwrap();
     let file = "0100000000000000 0000803f 00000040 00004040 00008040 0100000000000000";
     assert_eq!(list.finish(), hex(file));
@@ -73,7 +73,7 @@ fn polylines_have_a_count_and_lines_have_none() {
 
 #[test]
 fn counts_that_do_not_fit_are_errors() {
-    let mut list = AnnotationList::new(Geometry::Point, 3, vec![PropertyType::Uint8]);
+    let mut list = AnnotationList::new(AnnotationKind::Point, 3, vec![PropertyType::Uint8]);
     let one = [values(1, &[1])];
     assert!(list.push(1, &[1.0, 2.0], &one, 0).is_err());
     assert!(list.push(1, &[1.0, 2.0, 3.0], &[], 0).is_err());
@@ -82,9 +82,9 @@ fn counts_that_do_not_fit_are_errors() {
         list.push(1, &[1.0, 2.0, 3.0], &[values(2, &[1, 2])], 0)
             .is_err()
     );
-    assert!(Values::new(4, vec![0; 6]).is_err());
+    assert!(PropertyValues::new(4, vec![0; 6]).is_err());
     assert!(
-        AnnotationList::new(Geometry::Point, 3, Vec::new())
+        AnnotationList::new(AnnotationKind::Point, 3, Vec::new())
             .single(&[])
             .is_err()
     );
@@ -129,7 +129,7 @@ fn the_info_of_annotations() {
         ],
         lower_bound: vec![0.0, -1.0],
         upper_bound: vec![10.0, 1.0],
-        geometry: Geometry::Polyline,
+        geometry: AnnotationKind::Polyline,
         properties: vec![Property {
             id: "kind".into(),
             kind: PropertyType::Uint32,
@@ -228,13 +228,13 @@ fn the_other_documents() {
         strings: Vec::new(),
         tags: Some((vec!["axon".into()], vec![vec![0], vec![]])),
         numbers: vec![
-            Number {
+            NumericProperty {
                 id: "length".into(),
                 kind: PropertyType::Float32,
                 description: None,
                 values: vec![1.5, f64::NAN],
             },
-            Number {
+            NumericProperty {
                 id: "rank".into(),
                 kind: PropertyType::Int8,
                 description: Some("of all".into()),

@@ -6,7 +6,7 @@ mod murmur;
 mod sharding;
 mod writer;
 
-pub use sharding::{Hash, Layout, Sharding, ShardingError, morton, morton_bits};
+pub use sharding::{Hash, ShardBits, ShardingError, ShardingSpec, morton, morton_bits};
 pub use writer::{ShardError, ShardSize, ShardWriter, Sharded};
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Hash {
 
 /// How the shard and the minishard of a key are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct ShardBits {
     /// Number of ignored low bits of a key, so that neighbours share a minishard.
     pub preshift_bits: u32,
     /// The hash of the other bits.
@@ -47,9 +47,9 @@ pub struct Layout {
 
 /// The layout and compression of shards: the member `sharding` of an `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sharding {
+pub struct ShardingSpec {
     /// The placement of objects.
-    pub layout: Layout,
+    pub layout: ShardBits,
     /// Whether minishard indexes are compressed with gzip.
     pub packed_index: bool,
     /// Whether objects are compressed with gzip; fragments of meshes never are.
@@ -66,7 +66,7 @@ pub struct ShardingError {
     pub expected: &'static str,
 }
 
-impl Layout {
+impl ShardBits {
     /// The numbers of the shard and of the minishard of a key.
     #[must_use]
     pub fn place(&self, key: u64) -> (u64, u64) {
@@ -99,7 +99,7 @@ fn low_bits(bits: u32) -> u64 {
     1_u64.checked_shl(bits).map_or(u64::MAX, |end| end - 1)
 }
 
-impl Sharding {
+impl ShardingSpec {
     /// Reads a description.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Sharding {
             }
         };
         Ok(Self {
-            layout: Layout {
+            layout: ShardBits {
                 preshift_bits: bits("preshift_bits", 64, "preshift_bits, at most 64")?,
                 hash,
                 minishard_bits: bits("minishard_bits", MOST_BITS, "minishard_bits, at most 32")?,

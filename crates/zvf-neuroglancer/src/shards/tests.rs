@@ -41,7 +41,7 @@ fn codes_skip_bits_that_no_cell_has() {
 
 #[test]
 fn names_have_a_digit_for_every_four_bits() {
-    let layout = |shard_bits| Layout {
+    let layout = |shard_bits| ShardBits {
         preshift_bits: 0,
         hash: Hash::Identity,
         minishard_bits: 0,
@@ -56,8 +56,8 @@ fn names_have_a_digit_for_every_four_bits() {
 #[test]
 fn descriptions_are_read_as_they_are_written() {
     for (hash, packed) in [(Hash::Identity, true), (Hash::Murmur, false)] {
-        let sharding = Sharding {
-            layout: Layout {
+        let sharding = ShardingSpec {
+            layout: ShardBits {
                 preshift_bits: 3,
                 hash,
                 minishard_bits: 4,
@@ -67,17 +67,17 @@ fn descriptions_are_read_as_they_are_written() {
             packed_data: !packed,
         };
         let mut document = sharding.document();
-        assert_eq!(Sharding::parse(&document), Ok(sharding));
+        assert_eq!(ShardingSpec::parse(&document), Ok(sharding));
         document["minishard_bits"] = 33.into();
-        assert!(Sharding::parse(&document).is_err());
+        assert!(ShardingSpec::parse(&document).is_err());
         document["minishard_bits"] = 4.into();
         document["hash"] = "sha".into();
-        assert!(Sharding::parse(&document).is_err());
+        assert!(ShardingSpec::parse(&document).is_err());
     }
 }
 
 /// The object of a key, as the page of the format says that it is found; and the bytes of the shard before it.
-fn found(folder: &Path, sharding: &Sharding, key: u64) -> Option<(Vec<u8>, Vec<u8>)> {
+fn found(folder: &Path, sharding: &ShardingSpec, key: u64) -> Option<(Vec<u8>, Vec<u8>)> {
     let (shard, minishard) = sharding.layout.place(key);
     let bytes = fs::read(folder.join(sharding.layout.file_name(shard))).ok()?;
     let number = |bytes: &[u8], at: usize| {

@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 
 use zvf_store::Class;
 
-use super::sharding::{Hash, Layout, Sharding};
+use super::sharding::{Hash, ShardBits, ShardingSpec};
 
 /// Largest average number of objects of a minishard.
 const MINISHARD: u64 = 512;
@@ -37,7 +37,7 @@ const BLOCK_BITS: u32 = 9;
 /// Entries that are sorted in memory: 3 MiB of them.
 const FEW: u64 = 1 << 16;
 
-/// Bytes of an [`Entry`] in a file.
+/// Bytes of a [`SpooledEntry`] in a file.
 const ENTRY: usize = 32;
 
 /// The number of shards.
@@ -53,7 +53,7 @@ pub enum ShardSize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sharded {
     /// The layout of the shards.
-    pub sharding: Sharding,
+    pub sharding: ShardingSpec,
     /// Files. Shards without objects have none.
     pub files: u64,
     /// Their bytes.
@@ -89,7 +89,7 @@ impl ShardError {
 
 /// A key, and the position of its object in the temporary file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct SpooledEntry {
     key: u64,
     start: u64,
     /// Bytes before the object, which are not part of its range.
@@ -97,7 +97,7 @@ struct Entry {
     size: u64,
 }
 
-impl Entry {
+impl SpooledEntry {
     fn put(&self, out: &mut impl Write) -> io::Result<()> {
         for number in [self.key, self.start, self.before, self.size] {
             out.write_all(&number.to_le_bytes())?;
@@ -120,9 +120,9 @@ impl Entry {
 
 /// A temporary file that is written first and read afterwards, and the number of entries in it.
 #[derive(Debug)]
-struct Spool(BufWriter<File>, u64);
+struct EntrySpool(BufWriter<File>, u64);
 
-impl Spool {
+impl EntrySpool {
     fn new(folder: &Path) -> io::Result<Self> {
         let file = tempfile::tempfile_in(folder)?;
         Ok(Self(BufWriter::with_capacity(1 << 16, file), 0))
@@ -137,7 +137,7 @@ impl Spool {
         Ok(file)
     }
 
-    fn put(&mut self, entry: &Entry) -> io::Result<()> {
+    fn put(&mut self, entry: &SpooledEntry) -> io::Result<()> {
         self.1 = self.1.saturating_add(1);
         entry.put(&mut self.0)
     }
@@ -145,14 +145,14 @@ impl Spool {
     /// Passes on the entries in their order.
     fn entries(
         self,
-        take: &mut dyn FnMut(Entry) -> Result<(), ShardError>,
+        take: &mut dyn FnMut(SpooledEntry) -> Result<(), ShardError>,
     ) -> Result<(), ShardError> {
         let mut left = self.1;
         let mut file = BufReader::with_capacity(1 << 16, self.into_file()?);
         let mut bytes = [0; ENTRY];
         while left > 0 {
             file.read_exact(&mut bytes)?;
-            take(Entry::of(&bytes))?;
+            take(SpooledEntry::of(&bytes))?;
             left -= 1;
         }
         Ok(())
@@ -166,8 +166,8 @@ impl Spool {
 #[derive(Debug)]
 pub struct ShardWriter {
     folder: PathBuf,
-    data: Spool,
-    entries: Spool,
+    data: EntrySpool,
+    entries: EntrySpool,
     at: u64,
     count: u64,
     /// Bits of the keys, if they are Morton codes.
@@ -195,8 +195,8 @@ impl ShardWriter {
     fn new(folder: &Path, morton: Option<u32>, packed: bool) -> io::Result<Self> {
         Ok(Self {
             folder: folder.to_owned(),
-            data: Spool::new(folder)?,
-            entries: Spool::new(folder)?,
+            data: EntrySpool::new(folder)?,
+            entries: EntrySpool::new(folder)?,
             at: 0,
             count: 0,
             morton,
@@ -219,7 +219,7 @@ impl ShardWriter {
         };
         self.data.0.write_all(before)?;
         self.data.0.write_all(&stored)?;
-        let entry = Entry {
+        let entry = SpooledEntry {
             key,
             start: self.at,
             before: before.len() as u64,
@@ -246,7 +246,7 @@ impl ShardWriter {
     }
 
     /// Chooses the bits.
-    fn layout(&self, size: ShardSize) -> Layout {
+    fn layout(&self, size: ShardSize) -> ShardBits {
         // The smallest number of bits for at most `most` of `all` in each.
         let bits = |all: u64, most: u64| {
             let parts = all.div_ceil(most).max(1);
@@ -260,7 +260,7 @@ impl ShardWriter {
         let minishard_bits = bits(self.count, MINISHARD).saturating_sub(shard_bits);
         let minishard_bits = minishard_bits.min(MOST_MINISHARD_BITS);
         let used = shard_bits.saturating_add(minishard_bits);
-        Layout {
+        ShardBits {
             preshift_bits: self
                 .morton
                 .map_or(0, |bits| bits.saturating_sub(used).min(BLOCK_BITS)),
@@ -280,7 +280,7 @@ impl ShardWriter {
     pub fn finish(self, size: ShardSize) -> Result<Sharded, ShardError> {
         let layout = self.layout(size);
         let mut done = Sharded {
-            sharding: Sharding {
+            sharding: ShardingSpec {
                 layout,
                 packed_index: true,
                 packed_data: self.packed,
@@ -308,14 +308,14 @@ impl ShardWriter {
 }
 
 /// Receives the number of a shard and its entries.
-type TakeShard<'a> = dyn FnMut(u64, Vec<Entry>) -> Result<(), ShardError> + 'a;
+type TakeShard<'a> = dyn FnMut(u64, Vec<SpooledEntry>) -> Result<(), ShardError> + 'a;
 
 /// Passes on the entries of `shards`, shard by shard. Many entries are sorted with up to 128 temporary files, each for a range of shards; few
 /// entries are sorted in memory.
 fn spread(
     folder: &Path,
-    layout: &Layout,
-    entries: Spool,
+    layout: &ShardBits,
+    entries: EntrySpool,
     shards: std::ops::Range<u64>,
     take: &mut TakeShard<'_>,
 ) -> Result<(), ShardError> {
@@ -339,7 +339,7 @@ fn spread(
     let mut start = shards.start;
     while start < shards.end {
         let end = start.saturating_add(each).min(shards.end);
-        spools.push((start..end, Spool::new(folder)?));
+        spools.push((start..end, EntrySpool::new(folder)?));
         start = end;
     }
     entries.entries(&mut |entry| {
@@ -359,11 +359,11 @@ fn spread(
 /// Writes one shard: the list of minishards, then the objects of each minishard and its index. Returns its bytes.
 fn write_shard(
     path: &Path,
-    layout: &Layout,
+    layout: &ShardBits,
     data: &mut File,
-    entries: Vec<Entry>,
+    entries: Vec<SpooledEntry>,
 ) -> Result<u64, ShardError> {
-    let mut entries: Vec<(u64, Entry)> = entries
+    let mut entries: Vec<(u64, SpooledEntry)> = entries
         .into_iter()
         .map(|entry| (layout.place(entry.key).1, entry))
         .collect();

@@ -10,14 +10,14 @@ const MOST: usize = 64 << 20;
 
 /// Content of a view.
 #[derive(Debug)]
-pub enum Content {
+pub enum ViewContent {
     /// A file of bytes.
     File(Bytes),
     /// A document.
     Document(Value),
 }
 
-impl From<Vec<u8>> for Content {
+impl From<Vec<u8>> for ViewContent {
     fn from(bytes: Vec<u8>) -> Self {
         Self::File(bytes.into())
     }

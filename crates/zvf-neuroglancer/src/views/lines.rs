@@ -9,13 +9,13 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use serde_json::json;
 use zvf_query::{Column, Outputs, Query, Table, query};
 
-use super::content::{Content, check_size};
+use super::content::{ViewContent, check_size};
 use super::points::relationships;
 use crate::columns::{positions, single};
 use crate::error::{Result, ViewError};
 use crate::plan::grid::cell;
 use crate::plan::lines::LinesPlan;
-use crate::plan::objects::Objects;
+use crate::plan::objects::ObjectSegments;
 use crate::plan::{number, scrambled};
 use crate::precomputed::{AnnotationInfo, AnnotationList, SpatialLevel, annotation_info};
 use crate::viewed_store::ViewedStore;
@@ -24,7 +24,7 @@ use crate::viewed_store::ViewedStore;
 ///
 /// # Errors
 /// The errors of the list of objects.
-pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
+pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let plan = opened.lines().await?;
     let sizes = plan.lower.iter().zip(&plan.upper);
     let size: Vec<f64> = sizes.map(|(lower, upper)| upper - lower).collect();
@@ -45,7 +45,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
         spatial: spatial.collect(),
     });
     document["zvf"] = json!({"left_out": plan.attributes.left_out});
-    Ok(Content::Document(document))
+    Ok(ViewContent::Document(document))
 }
 
 /// Number of levels.
@@ -88,7 +88,7 @@ pub(crate) async fn level_files(
 }
 
 /// The ids of the objects of a level, in the order of the object index, so that each stored chunk of manifests is read once.
-fn members(plan: &LinesPlan, objects: &Objects, level: usize) -> Result<Vec<i64>> {
+fn members(plan: &LinesPlan, objects: &ObjectSegments, level: usize) -> Result<Vec<i64>> {
     let numbers = plan.levels.get(level);
     let numbers = numbers.ok_or_else(|| ViewError::not_found("no such spatial level"))?;
     let mut numbers = numbers.clone();
@@ -106,7 +106,7 @@ pub(crate) async fn list(
     budget: u64,
     folder: &str,
     key: &str,
-) -> Result<Content> {
+) -> Result<ViewContent> {
     let plan = opened.lines().await?;
     let objects = opened.objects().await?;
     let wanted: Vec<i64> = match folder {
@@ -136,7 +136,7 @@ pub(crate) async fn list(
 async fn lines(
     opened: &ViewedStore,
     plan: &LinesPlan,
-    objects: &Objects,
+    objects: &ObjectSegments,
     budget: u64,
     wanted: Vec<i64>,
 ) -> Result<AnnotationList> {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_query::Column;
 
-use super::content::Content;
-use super::skeletons::{Shape, check_space};
-use crate::columns::{Attributes, single};
+use super::content::ViewContent;
+use super::skeletons::{SegmentSkeleton, check_space};
+use crate::columns::{ShownAttributes, single};
 use crate::error::{Result, ViewError};
 use crate::plan::number;
 use crate::precomputed::{mesh_fragment, mesh_info, mesh_manifest};
@@ -38,7 +38,7 @@ pub(crate) fn left_out(mut document: Value, opened: &ViewedStore) -> Value {
 ///
 /// # Errors
 /// Not found; Limit for a mesh that is too large; the errors of the query.
-pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<Content> {
+pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<ViewContent> {
     check_space(opened)?;
     let mut parts = key.split(':');
     let (id, lod, chunk) = (parts.next(), parts.next(), parts.next());
@@ -47,17 +47,17 @@ pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> R
     };
     let segment = number(id)?;
     if let Some(bytes) = chunk.and_then(|_| opened.rendered(key)) {
-        return Ok(Content::File(bytes));
+        return Ok(ViewContent::File(bytes));
     }
     let mut fragments = fragments(opened, budget, segment).await?;
     let found = match chunk {
         Some(_) => {
             let found = fragments.remove(key);
-            Content::File(found.ok_or_else(|| ViewError::not_found("no such fragment"))?)
+            ViewContent::File(found.ok_or_else(|| ViewError::not_found("no such fragment"))?)
         }
         None => {
             let names: Vec<String> = fragments.keys().cloned().collect();
-            Content::Document(mesh_manifest(&names))
+            ViewContent::Document(mesh_manifest(&names))
         }
     };
     for (name, bytes) in fragments {
@@ -68,14 +68,14 @@ pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> R
 
 /// The vertices and triangles of one fragment.
 #[derive(Debug, Default)]
-struct Piece {
+struct MeshPiece {
     /// Rows of the mesh, and their numbers in the fragment.
     numbers: BTreeMap<u32, u32>,
     rows: Vec<u32>,
     triangles: Vec<[u32; 3]>,
 }
 
-impl Piece {
+impl MeshPiece {
     fn vertex(&mut self, row: u32) -> Result<u32> {
         let next = u32::try_from(self.rows.len())
             .map_err(|_| ViewError::too_large("more vertices than a fragment has room for"))?;
@@ -94,15 +94,15 @@ async fn fragments(
     segment: u64,
 ) -> Result<BTreeMap<String, Bytes>> {
     let columns = vec![Column::Position, Column::Chunk];
-    let shape = Shape::read(
+    let shape = SegmentSkeleton::read(
         opened,
         budget,
         (segment, 0),
         columns,
-        &Attributes::default(),
+        &ShownAttributes::default(),
     )
     .await?;
-    let mut pieces: BTreeMap<&[i64], Piece> = BTreeMap::new();
+    let mut pieces: BTreeMap<&[i64], MeshPiece> = BTreeMap::new();
     let lost = || ViewError::malformed("a face with a corner that is no vertex");
     for [a, b, c] in shape.triangles() {
         let row = usize::try_from(a).map_err(|_| lost())?;

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use crate::error::{Result, ViewError};
 use crate::viewed_store::ViewedStore;
 
-pub use content::Content;
+pub use content::ViewContent;
 pub use view::View;
 
 /// Encodes one file of a view. Its path begins with the folder of the view: `["points", "info"]`.
@@ -30,7 +30,7 @@ pub fn content<'a>(
     store: &'a Arc<ViewedStore>,
     budget: u64,
     path: &'a [&'a str],
-) -> BoxFuture<'a, Result<Content>> {
+) -> BoxFuture<'a, Result<ViewContent>> {
     Box::pin(encoded(store, budget, path))
 }
 
@@ -43,7 +43,7 @@ pub fn is_made(store: &ViewedStore, path: &[&str]) -> bool {
     }
 }
 
-async fn encoded(store: &Arc<ViewedStore>, budget: u64, path: &[&str]) -> Result<Content> {
+async fn encoded(store: &Arc<ViewedStore>, budget: u64, path: &[&str]) -> Result<ViewContent> {
     let missing = || ViewError::not_found("no such view, or no such file of it");
     let (view, rest) = path.split_first().ok_or_else(missing)?;
     let view = View::ALL
@@ -56,8 +56,8 @@ async fn encoded(store: &Arc<ViewedStore>, budget: u64, path: &[&str]) -> Result
         (View::Lines, ["info"]) => lines::info(store).await,
         (View::Lines, [folder, key]) => lines::list(store, budget, folder, key).await,
         (View::Skeletons, ["info"]) => skeletons::info(store).await,
-        (View::Multilod, ["info"]) => Ok(Content::Document(multilod::info(store)?)),
-        (View::Meshes, ["info"]) => Ok(Content::Document(meshes::info(store)?)),
+        (View::Multilod, ["info"]) => Ok(ViewContent::Document(multilod::info(store)?)),
+        (View::Meshes, ["info"]) => Ok(ViewContent::Document(meshes::info(store)?)),
         (View::Skeletons | View::Multilod | View::Meshes, ["properties", "info"]) => {
             properties::info(store).await
         }

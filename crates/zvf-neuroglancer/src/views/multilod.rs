@@ -7,9 +7,9 @@ use serde_json::Value;
 use zvf_meta::Refinement;
 use zvf_query::Column;
 
-use super::content::Content;
-use super::skeletons::{Shape, check_space, transform};
-use crate::columns::Attributes;
+use super::content::ViewContent;
+use super::skeletons::{SegmentSkeleton, check_space, transform};
+use crate::columns::ShownAttributes;
 use crate::error::Result;
 use crate::plan::{need, number};
 use crate::precomputed::{Detail, multilod_info, multilod_mesh};
@@ -45,15 +45,15 @@ fn kept(key: &str) -> String {
 }
 
 /// A cached file.
-pub(crate) fn made(opened: &ViewedStore, key: &str) -> Option<Content> {
-    opened.rendered(&kept(key)).map(Content::File)
+pub(crate) fn made(opened: &ViewedStore, key: &str) -> Option<ViewContent> {
+    opened.rendered(&kept(key)).map(ViewContent::File)
 }
 
 /// A manifest, `ID.index`, or the fragments that it describes, `ID`. Both are cached: viewers request many fragments of a mesh.
 ///
 /// # Errors
 /// As [`files`].
-pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<Content> {
+pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<ViewContent> {
     let (id, manifest) = match key.strip_suffix(".index") {
         Some(id) => (id, true),
         None => (key, false),
@@ -65,7 +65,7 @@ pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> R
     let files = files(opened, budget, segment).await?;
     opened.keep(kept(&format!("{segment}.index")), files.manifest.clone());
     opened.keep(kept(&segment.to_string()), files.fragments.clone());
-    Ok(Content::File(match manifest {
+    Ok(ViewContent::File(match manifest {
         true => files.manifest,
         false => files.fragments,
     }))
@@ -80,12 +80,12 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
     let mut details: Vec<Detail> = Vec::new();
     for level in levels(opened).await? {
         let columns = vec![Column::Position];
-        let shape = Shape::read(
+        let shape = SegmentSkeleton::read(
             opened,
             budget,
             (segment, level),
             columns,
-            &Attributes::default(),
+            &ShownAttributes::default(),
         )
         .await?;
         let detail = Detail {
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(levels(&opened).await.unwrap(), [0]);
             let id = opened.objects().await.unwrap().first(1);
             let key = id.first().unwrap().to_string();
-            let Content::File(fragments) = file(&opened, 1 << 24, &key).await.unwrap() else {
+            let ViewContent::File(fragments) = file(&opened, 1 << 24, &key).await.unwrap() else {
                 panic!("a document");
             };
             assert!(fragments.starts_with(b"DRACO"));

@@ -16,13 +16,15 @@ use serde_json::json;
 use zvf_query::{ChunkRange, Column, Query, Table, query};
 use zvf_store::Level;
 
-use super::content::{Content, check_size};
+use super::content::{ViewContent, check_size};
 use crate::columns::{Properties, positions, single};
 use crate::error::{Result, ViewError};
 use crate::plan::grid::cell;
 use crate::plan::number;
-use crate::plan::points::Source;
-use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
+use crate::plan::points::AnnotatedLevel;
+use crate::precomputed::{
+    AnnotationInfo, AnnotationKind, AnnotationList, SpatialLevel, annotation_info,
+};
 use crate::viewed_store::{VERTICES, ViewedStore};
 
 /// Bits of an id for the row, then for the chunk, then for the level.
@@ -33,7 +35,7 @@ const CHUNK_BITS: u32 = 26;
 ///
 /// # Errors
 /// The errors of the store.
-pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
+pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let plan = opened.points().await?;
     let attributes = opened.attributes().await?;
     let properties = Properties::of(&attributes.shown);
@@ -64,13 +66,13 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
         dimensions: opened.dimensions.clone(),
         lower_bound: plan.lower.clone(),
         upper_bound: plan.upper.clone(),
-        geometry: Geometry::Point,
+        geometry: AnnotationKind::Point,
         properties: properties.described,
         relationships: relationships(plan.has_objects),
         spatial,
     });
     document["zvf"] = json!({"left_out": attributes.left_out});
-    Ok(Content::Document(document))
+    Ok(ViewContent::Document(document))
 }
 
 /// A cell with content, and a run of the bands of its source.
@@ -182,7 +184,9 @@ pub(crate) async fn run_files(
         true => Some(opened.objects().await?),
         false => None,
     };
-    let mut maker = Maker::new(opened, budget).await?.with_lists(bands.len());
+    let mut maker = AnnotationBuilder::new(opened, budget)
+        .await?
+        .with_lists(bands.len());
     maker.owners = plan.has_objects;
     let cell: Result<Vec<i64>, _> = run.cell.iter().map(|at| i64::try_from(*at)).collect();
     let wanted = source.chunk_of(&cell.map_err(|_| lost())?);
@@ -194,7 +198,7 @@ pub(crate) async fn run_files(
         .cell(run.source, source, wanted.as_deref(), held)
         .await?;
     let mut found = CellFiles::default();
-    for Made { list, owners } in maker.lists {
+    for OwnedAnnotations { list, owners } in maker.lists {
         let mut owners = owners.into_iter();
         found.by_id.reserve(list.len());
         for (id, encoded) in list.each() {
@@ -228,7 +232,7 @@ pub(crate) async fn list(
     budget: u64,
     folder: &str,
     key: &str,
-) -> Result<Content> {
+) -> Result<ViewContent> {
     match folder {
         "by_id" => by_id(opened, budget, number(key)?).await,
         "by_object" => by_object(opened, budget, number(key)?).await,
@@ -241,11 +245,16 @@ pub(crate) async fn list(
     }
 }
 
-async fn in_cell(opened: &ViewedStore, budget: u64, spatial: u64, key: &str) -> Result<Content> {
+async fn in_cell(
+    opened: &ViewedStore,
+    budget: u64,
+    spatial: u64,
+    key: &str,
+) -> Result<ViewContent> {
     let plan = opened.points().await?;
     let missing = || ViewError::not_found("no such spatial level");
     let (number, source, band) = plan.spatial(spatial).ok_or_else(missing)?;
-    let mut maker = Maker::new(opened, budget).await?;
+    let mut maker = AnnotationBuilder::new(opened, budget).await?;
     let shape = match &source.cells {
         Some((_, shape)) => shape.clone(),
         None => vec![1; plan.lower.len()],
@@ -256,7 +265,7 @@ async fn in_cell(opened: &ViewedStore, budget: u64, spatial: u64, key: &str) -> 
     Ok(maker.only()?.list.finish().into())
 }
 
-async fn by_id(opened: &ViewedStore, budget: u64, id: u64) -> Result<Content> {
+async fn by_id(opened: &ViewedStore, budget: u64, id: u64) -> Result<ViewContent> {
     let plan = opened.points().await?;
     let missing = || ViewError::not_found("no such annotation");
     let part = |shift: u32, bits: u32| (id >> shift) & ((1u64 << bits) - 1);
@@ -267,7 +276,7 @@ async fn by_id(opened: &ViewedStore, budget: u64, id: u64) -> Result<Content> {
     let chunk = source.level.vertices().presence().get(ordinal);
     let chunk = chunk.ok_or_else(missing)?;
     let row = part(0, ROW_BITS);
-    let mut maker = Maker::new(opened, budget).await?;
+    let mut maker = AnnotationBuilder::new(opened, budget).await?;
     maker.owners = plan.has_objects;
     maker
         .chunk(source.level.number(), chunk, |found| {
@@ -287,13 +296,13 @@ async fn by_id(opened: &ViewedStore, budget: u64, id: u64) -> Result<Content> {
     Ok(made.list.single(&related)?.into())
 }
 
-async fn by_object(opened: &ViewedStore, budget: u64, segment: u64) -> Result<Content> {
+async fn by_object(opened: &ViewedStore, budget: u64, segment: u64) -> Result<ViewContent> {
     let plan = opened.points().await?;
     if !plan.has_objects {
         return Err(ViewError::not_found("the store has no objects"));
     }
     let object = opened.objects().await?.find(segment)?;
-    let mut maker = Maker::new(opened, budget).await?;
+    let mut maker = AnnotationBuilder::new(opened, budget).await?;
     for (number, source) in plan.sources.iter().enumerate() {
         if source.level.object_index().is_some() {
             maker.object(number, &source.level, object).await?;
@@ -319,29 +328,29 @@ fn base(level: usize, ordinal: usize) -> Result<u64> {
 
 /// A list of annotations.
 #[derive(Debug, Clone)]
-struct Made {
+struct OwnedAnnotations {
     list: AnnotationList,
     /// The owners of each annotation, if they are collected.
     owners: Vec<Vec<i64>>,
 }
 
 /// Builds lists of annotations.
-struct Maker<'o> {
+struct AnnotationBuilder<'o> {
     opened: &'o ViewedStore,
-    attributes: std::sync::Arc<crate::columns::Attributes>,
+    attributes: std::sync::Arc<crate::columns::ShownAttributes>,
     properties: Properties,
-    lists: Vec<Made>,
+    lists: Vec<OwnedAnnotations>,
     budget: u64,
     /// Whether the owners of annotations are collected.
     owners: bool,
 }
 
-impl<'o> Maker<'o> {
+impl<'o> AnnotationBuilder<'o> {
     async fn new(opened: &'o ViewedStore, budget: u64) -> Result<Self> {
         let attributes = opened.attributes().await?;
         let properties = Properties::of(&attributes.shown);
-        let list = AnnotationList::new(Geometry::Point, opened.dims(), properties.types());
-        let lists = vec![Made {
+        let list = AnnotationList::new(AnnotationKind::Point, opened.dims(), properties.types());
+        let lists = vec![OwnedAnnotations {
             list,
             owners: Vec::new(),
         }];
@@ -367,9 +376,9 @@ impl<'o> Maker<'o> {
     ///
     /// # Errors
     /// Another number of lists.
-    fn only(self) -> Result<Made> {
+    fn only(self) -> Result<OwnedAnnotations> {
         let wrong = || ViewError::malformed("a bug in zvf: not one list; please report it");
-        let [made] = <[Made; 1]>::try_from(self.lists).map_err(|_| wrong())?;
+        let [made] = <[OwnedAnnotations; 1]>::try_from(self.lists).map_err(|_| wrong())?;
         Ok(made)
     }
 
@@ -377,7 +386,7 @@ impl<'o> Maker<'o> {
     async fn cell(
         &mut self,
         number: usize,
-        source: &Source,
+        source: &AnnotatedLevel,
         wanted: Option<&[i64]>,
         held: impl Fn(u64) -> Option<(u64, usize)>,
     ) -> Result<()> {

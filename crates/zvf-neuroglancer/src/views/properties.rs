@@ -8,12 +8,12 @@ use arrow_schema::DataType;
 use serde_json::json;
 use zvf_store::Need;
 
-use super::content::Content;
-use crate::columns::Attributes;
+use super::content::ViewContent;
+use crate::columns::ShownAttributes;
 use crate::error::Result;
 use crate::plan::need;
-use crate::plan::objects::{Objects, WHOLE};
-use crate::precomputed::{Number, SegmentProperties};
+use crate::plan::objects::{ObjectSegments, WHOLE};
+use crate::precomputed::{NumericProperty, SegmentProperties};
 use crate::units::identifier;
 use crate::viewed_store::ViewedStore;
 
@@ -30,7 +30,7 @@ const PLACES: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
 ///
 /// # Errors
 /// The errors of the list of objects and of the groups.
-pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
+pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let objects = opened.objects().await?;
     let mut found = SegmentProperties {
         ids: (0..objects.len())
@@ -50,7 +50,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
     let left_out = u64::from(objects.len()).saturating_sub(MOST as u64);
     let mut document = found.document();
     document["zvf"] = json!({"segments_left_out": left_out});
-    Ok(Content::Document(document))
+    Ok(ViewContent::Document(document))
 }
 
 /// Columns of texts: the first one called `name` or `label` has the names of segments.
@@ -109,7 +109,7 @@ fn numbers(
     first: &RecordBatch,
     found: &mut SegmentProperties,
 ) -> Result<()> {
-    let attributes = Attributes::of(&first.schema(), Some(first), &PLACES);
+    let attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
     let mut taken: Vec<String> = vec!["label".to_owned(), "tags".to_owned()];
     taken.extend(found.strings.iter().map(|(id, _)| id.clone()));
     for attribute in &attributes.shown {
@@ -135,7 +135,7 @@ fn numbers(
             let names: Vec<&str> = taken.iter().map(String::as_str).collect();
             let id = identifier(&name, &names);
             taken.push(id.clone());
-            found.numbers.push(Number {
+            found.numbers.push(NumericProperty {
                 id,
                 kind: attribute.kind(),
                 description: attribute.description().map(str::to_owned),
@@ -149,7 +149,7 @@ fn numbers(
 /// Groups as tags.
 async fn tags(
     opened: &ViewedStore,
-    objects: &Objects,
+    objects: &ObjectSegments,
     found: &mut SegmentProperties,
 ) -> Result<()> {
     let need = Need {

@@ -6,12 +6,12 @@ use arrow_array::{Array, RecordBatch};
 use serde_json::json;
 use zvf_query::{Column, Outputs, Query, Table, query};
 
-use super::content::{Content, check_size};
-use crate::columns::{Attributes, positions, single};
+use super::content::{ViewContent, check_size};
+use crate::columns::{ShownAttributes, positions, single};
 use crate::error::{Result, ViewError};
 use crate::plan::number;
 use crate::plan::objects::WHOLE;
-use crate::precomputed::{SkeletonAttribute, Values, skeleton, skeleton_info};
+use crate::precomputed::{PropertyValues, SkeletonAttribute, skeleton, skeleton_info};
 use crate::units::nanometres;
 use crate::viewed_store::ViewedStore;
 
@@ -19,19 +19,19 @@ use crate::viewed_store::ViewedStore;
 ///
 /// # Errors
 /// The errors of the store; Not found for stores of more than three axes.
-pub(crate) async fn info(opened: &ViewedStore) -> Result<Content> {
+pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
     let described: Vec<SkeletonAttribute> = attributes
         .shown
         .iter()
-        .map(crate::columns::Attribute::skeleton_attribute)
+        .map(crate::columns::ShownAttribute::skeleton_attribute)
         .collect();
     let mut document = skeleton_info(&transform(opened), &described, Some("properties"));
     let mut left_out = opened.other_axes();
     left_out.extend(attributes.left_out.iter().cloned());
     document["zvf"] = json!({"left_out": left_out});
-    Ok(Content::Document(document))
+    Ok(ViewContent::Document(document))
 }
 
 /// The map from positions of the store to nanometres, three rows of four.
@@ -57,12 +57,12 @@ pub(crate) fn check_space(opened: &ViewedStore) -> Result<()> {
 ///
 /// # Errors
 /// Not found for an id that no object has; Limit for a skeleton that is too large; the errors of the query.
-pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<Content> {
+pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<ViewContent> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
     let columns = vec![Column::Position, Column::Attributes];
     let segment = number(id)?;
-    let shape = Shape::read(opened, budget, (segment, 0), columns, &attributes).await?;
+    let shape = SegmentSkeleton::read(opened, budget, (segment, 0), columns, &attributes).await?;
     let mut edges = Vec::with_capacity(shape.links.len() / 2);
     if shape.width == 2 {
         for link in shape.links.chunks_exact(2) {
@@ -73,7 +73,7 @@ pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<C
     }
     let mut values = Vec::with_capacity(shape.values.len());
     for (attribute, bytes) in attributes.shown.iter().zip(shape.values) {
-        values.push(Values::new(attribute.row_bytes(), bytes)?);
+        values.push(PropertyValues::new(attribute.row_bytes(), bytes)?);
     }
     let positions = shape.positions.iter().map(|point| single(point));
     let positions: Vec<f32> = positions.flatten().collect();
@@ -82,7 +82,7 @@ pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<C
 
 /// One segment in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub(crate) struct SegmentSkeleton {
     /// Positions along the axes of space, in the units of the store; 0 on the third axis if there are two.
     pub(crate) positions: Vec<[f64; 3]>,
     /// Ends of links, row-major.
@@ -95,7 +95,7 @@ pub(crate) struct Shape {
     pub(crate) chunks: Vec<Vec<i64>>,
 }
 
-impl Shape {
+impl SegmentSkeleton {
     /// Reads a segment of a level: an object, or everything in a store without objects. The result is empty for a level above 0 without the
     /// object.
     ///
@@ -109,7 +109,7 @@ impl Shape {
         budget: u64,
         (segment, level): (u64, u32),
         columns: Vec<Column>,
-        attributes: &Attributes,
+        attributes: &ShownAttributes,
     ) -> Result<Self> {
         let objects = opened.objects().await?;
         let wanted = match objects.exist {

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::detail::MultiLodError;
 
 /// A cut of an edge: its ends, the axis, and the bits of the plane's coordinate.
-type Cut = (u32, u32, usize, u64);
+type EdgeCut = (u32, u32, usize, u64);
 
 /// Points, including those added by cuts. An edge is cut at the same points in both of its triangles, so that there are no gaps.
 #[derive(Debug)]
 pub(super) struct Cutter {
     points: Vec<[f64; 3]>,
-    cuts: HashMap<Cut, u32>,
+    cuts: HashMap<EdgeCut, u32>,
 }
 
 impl Cutter {

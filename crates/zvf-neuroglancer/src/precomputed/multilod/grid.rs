@@ -21,7 +21,7 @@ const _: () = assert!(DRACO_BITS == 16, "the greatest coordinate has 16 bits");
 
 /// The change of the size of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CellScaling {
     /// Twice as wide.
     Twice,
     /// Half as wide.
@@ -30,7 +30,7 @@ pub(super) enum Step {
 
 /// The grid of level 0. Its numbers are rounded as in the manifest, so that positions are relative to the values that readers use.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Grid {
+pub(super) struct FinestGrid {
     pub(super) shape: [f32; 3],
     pub(super) origin: [f32; 3],
     /// Greatest coordinates of all levels.
@@ -63,7 +63,7 @@ fn whole(number: f64) -> u32 {
     number as u32
 }
 
-impl Grid {
+impl FinestGrid {
     /// The grid of a mesh.
     ///
     /// # Errors
@@ -104,19 +104,19 @@ impl Grid {
             upper,
         };
         while grid.cells().iter().any(|cells| *cells > MOST_CELLS) {
-            grid = grid.resized(Step::Twice)?;
+            grid = grid.resized(CellScaling::Twice)?;
         }
         let Some(finest) = details.first() else {
             return Ok(grid);
         };
         let first = grid;
         while grid.cells().iter().any(|cells| *cells > 1.0) && grid.density(finest) < FEW {
-            grid = grid.resized(Step::Twice)?;
+            grid = grid.resized(CellScaling::Twice)?;
         }
         if grid == first {
             // The number is limited: a mesh at a single position would stay in one cell forever.
             for _ in 0..MOST_HALVINGS {
-                let finer = grid.resized(Step::Half)?;
+                let finer = grid.resized(CellScaling::Half)?;
                 let fits = finer.cells().iter().all(|cells| *cells <= MOST_CELLS);
                 if !fits || grid.density(finest) < MANY || finer.density(finest) < FEW {
                     break;
@@ -131,10 +131,10 @@ impl Grid {
     ///
     /// # Errors
     /// Cells that exceed float32.
-    pub(super) fn resized(&self, step: Step) -> Result<Self, MultiLodError> {
+    pub(super) fn resized(&self, step: CellScaling) -> Result<Self, MultiLodError> {
         let factor = match step {
-            Step::Twice => 2.0,
-            Step::Half => 0.5,
+            CellScaling::Twice => 2.0,
+            CellScaling::Half => 0.5,
         };
         let mut shape = [0.0; 3];
         for (new, old) in shape.iter_mut().zip(&self.shape) {
@@ -173,7 +173,7 @@ impl Grid {
     }
 
     /// The grid of a level.
-    pub(super) fn level(&self, number: usize) -> View {
+    pub(super) fn level(&self, number: usize) -> LodGrid {
         // Above level 0, cells are also cut at their middle.
         let (times, halves) = match number {
             0 => (1.0, 1),
@@ -190,7 +190,7 @@ impl Grid {
             let cells = ((of(&self.upper) - f64::from(origin)) / of(&cells)).ceil();
             *most = whole(cells.max(1.0)).saturating_sub(1);
         }
-        View {
+        LodGrid {
             cells,
             origin: self.origin.map(f64::from),
             halves,
@@ -201,7 +201,7 @@ impl Grid {
 
 /// One level of the grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct View {
+pub(super) struct LodGrid {
     /// Size of the cells by which triangles are cut.
     cells: [f64; 3],
     origin: [f64; 3],
@@ -211,7 +211,7 @@ pub(super) struct View {
     most: [u32; 3],
 }
 
-impl View {
+impl LodGrid {
     /// A position in units of cells.
     pub(super) fn place(&self, place: &[f64; 3]) -> [f64; 3] {
         let mut found = [0.0; 3];

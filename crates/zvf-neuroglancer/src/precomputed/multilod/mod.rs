@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::cut::Cutter;
 use self::detail::precise;
 pub use self::detail::{Detail, MultiLodError};
-use self::grid::{Grid, Step};
+use self::grid::{CellScaling, FinestGrid};
 use super::draco::{DRACO_BITS, encode_draco};
 use super::{EncodeError, count, put_floats};
 
@@ -80,12 +80,12 @@ pub fn multilod_mesh(
     let triangles = details.iter().map(|detail| detail.triangles.len());
     let most = triangles.sum::<usize>().saturating_mul(PIECES);
     let most = most.saturating_add(FEW_PIECES);
-    let mut grid = Grid::of(details, cell, corner)?;
+    let mut grid = FinestGrid::of(details, cell, corner)?;
     loop {
         let mut left = most;
         let mut levels = Vec::with_capacity(details.len());
         for (number, detail) in details.iter().enumerate() {
-            let Some(level) = Level::cut(detail, &grid, number, &mut left)? else {
+            let Some(level) = EncodedLod::cut(detail, &grid, number, &mut left)? else {
                 break;
             };
             levels.push(level);
@@ -94,18 +94,18 @@ pub fn multilod_mesh(
             return written(&grid, levels);
         }
         // Triangles that are much larger than cells.
-        grid = grid.resized(Step::Twice)?;
+        grid = grid.resized(CellScaling::Twice)?;
     }
 }
 
 /// The grid position of a fragment, compared in Z order, x least significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Cell {
+struct GridCell {
     order: u128,
     at: [u32; 3],
 }
 
-impl Cell {
+impl GridCell {
     fn new(at: [u32; 3]) -> Self {
         let mut order = 0;
         for bit in (0..u32::BITS).rev() {
@@ -124,33 +124,33 @@ impl Cell {
 
 /// An encoded level of detail.
 #[derive(Debug, Default)]
-struct Level {
-    fragments: BTreeMap<Cell, Vec<u8>>,
+struct EncodedLod {
+    fragments: BTreeMap<GridCell, Vec<u8>>,
     /// Average length of an edge.
     scale: f64,
 }
 
 /// A fragment that is not encoded yet.
 #[derive(Debug, Default)]
-struct Fragment {
+struct FragmentMesh {
     /// Numbers of the level's points in this fragment.
     numbers: BTreeMap<u32, u32>,
     positions: Vec<[u32; 3]>,
     triangles: Vec<[u32; 3]>,
 }
 
-impl Level {
+impl EncodedLod {
     /// Cuts and encodes a level; `None` if that takes more than `left` pieces.
     fn cut(
         detail: &Detail,
-        grid: &Grid,
+        grid: &FinestGrid,
         number: usize,
         left: &mut usize,
     ) -> Result<Option<Self>, MultiLodError> {
         let view = grid.level(number);
         let points = detail.positions.iter().map(|place| view.place(place));
         let mut cutter = Cutter::new(points.collect());
-        let mut fragments: BTreeMap<Cell, Fragment> = BTreeMap::new();
+        let mut fragments: BTreeMap<GridCell, FragmentMesh> = BTreeMap::new();
         let mut length = 0.0;
         let mut pieces = Vec::new();
         for triangle in &detail.triangles {
@@ -165,7 +165,7 @@ impl Level {
             }
             for piece in &pieces {
                 let at = view.cell(&cutter.middle(piece));
-                let fragment = fragments.entry(Cell::new(at)).or_default();
+                let fragment = fragments.entry(GridCell::new(at)).or_default();
                 let [first, rest @ ..] = piece.as_slice() else {
                     continue;
                 };
@@ -193,13 +193,13 @@ impl Level {
     }
 }
 
-impl Fragment {
+impl FragmentMesh {
     /// The number of a point in the fragment at `at`.
     fn vertex(
         &mut self,
         point: u32,
         at: [u32; 3],
-        view: &grid::View,
+        view: &grid::LodGrid,
         cutter: &Cutter,
     ) -> Result<u32, MultiLodError> {
         if let Some(number) = self.numbers.get(&point) {
@@ -227,14 +227,14 @@ fn edges(detail: &Detail, [a, b, c]: &[u32; 3]) -> f64 {
 }
 
 /// The manifest and the fragments, from fine to coarse.
-fn written(grid: &Grid, mut levels: Vec<Level>) -> Result<MultiLodMesh, MultiLodError> {
+fn written(grid: &FinestGrid, mut levels: Vec<EncodedLod>) -> Result<MultiLodMesh, MultiLodError> {
     // Each cell must have a parent in every coarser level, even if that is empty.
-    let mut parents: BTreeSet<Cell> = BTreeSet::new();
+    let mut parents: BTreeSet<GridCell> = BTreeSet::new();
     for level in &mut levels {
         for parent in &parents {
             level.fragments.entry(*parent).or_default();
         }
-        parents = level.fragments.keys().map(Cell::parent).collect();
+        parents = level.fragments.keys().map(GridCell::parent).collect();
     }
     let mut found = MultiLodMesh::default();
     let manifest = &mut found.manifest;

@@ -196,7 +196,7 @@ fn levels_keep_their_surface_and_are_cut_by_the_grid() {
         read.scales
     );
     for (number, (level, detail)) in read.levels.iter().zip(&details).enumerate() {
-        let cells: Vec<Cell> = level.iter().map(|(at, _)| Cell::new(*at)).collect();
+        let cells: Vec<GridCell> = level.iter().map(|(at, _)| GridCell::new(*at)).collect();
         assert!(cells.is_sorted());
         let found = placed(&read, number);
         let wanted = of(detail);
