@@ -6,7 +6,7 @@ use zvf_edit::ColumnEdit;
 use zvf_query::{Query, Table, query};
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoOptions, Store};
-use zvf_volume::{Affine, AxisUse, Order, Sampler, Volume};
+use zvf_volume::{Affine, AxisUse, Interpolation, Sampler, Volume};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,7 +22,12 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         let volume = Volume::open("volume.b2nd", &IoOptions::new()).await?;
         // The indices of elements are their positions.
         let affine = Affine::identity(3);
-        let sampler = Sampler::new(volume, vec![AxisUse::Space; 3], &affine, Order::Linear)?;
+        let sampler = Sampler::new(
+            volume,
+            vec![AxisUse::Space; 3],
+            &affine,
+            Interpolation::Linear,
+        )?;
         let value = AttributeSpec::number("value", NumberType::F32);
         let mut column =
             ColumnEdit::open("places.zarrvectors", value, false, WriteOptions::new()).await?;

@@ -1,7 +1,7 @@
 //! A whole chunk in memory.
 
 use crate::header::u32_at;
-use crate::stream::{Context, decode_block};
+use crate::stream::{BlockContext, decode_block};
 use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special, SpecialKind};
 
 /// Most bytes of a dictionary.
@@ -251,7 +251,7 @@ impl<'a> Chunk<'a> {
                 let start = self.table.start(block)?;
                 let bytes = self.bytes.get(start..).unwrap_or_default();
                 let dictionary = self.table.dictionary();
-                let context = Context {
+                let context = BlockContext {
                     header: &self.header,
                     pipeline,
                     dictionary,

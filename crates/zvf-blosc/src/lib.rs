@@ -100,7 +100,7 @@ pub use chunk::{BlockTable, Chunk};
 pub use codec::{Codec, Codecs, Expand, StreamError};
 #[cfg(feature = "alloc")]
 pub use encode::{
-    EncodeError, Encoder, FirstFilter, Format, LastFilter, Packers, Settings, Written,
+    ChunkBody, EncodeError, Encoder, FirstFilter, Generation, LastFilter, Packers, Settings,
 };
 pub use error::{Class, DecodeError, Expected};
 pub use filters::Pipeline;

@@ -129,7 +129,7 @@ impl<'a> Streams<'a> {
 
 /// The data that decoding a block needs besides its own bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct BlockContext<'a> {
     /// The chunk's header.
     pub header: &'a Header,
     /// Its filters.
@@ -153,7 +153,7 @@ pub struct Context<'a> {
 ///
 /// Never.
 pub fn decode_block(
-    context: Context<'_>,
+    context: BlockContext<'_>,
     block: usize,
     bytes: &[u8],
     out: &mut [u8],
@@ -186,13 +186,13 @@ pub fn decode_block(
 ///
 /// As [`decode_block`].
 pub fn join_streams(
-    context: Context<'_>,
+    context: BlockContext<'_>,
     block: usize,
     bytes: &[u8],
     out: &mut [u8],
     codecs: &mut (impl Expand + ?Sized),
 ) -> Result<(), DecodeError> {
-    let Context {
+    let BlockContext {
         header, dictionary, ..
     } = context;
     if out.is_empty() {

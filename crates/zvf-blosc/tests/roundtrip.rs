@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use zvf_blosc::{
-    Body, Chunk, Codec, Codecs, Encoder, FirstFilter, Format, LastFilter, Packers, SHORT, Settings,
-    Special, SpecialKind, Written,
+    Body, Chunk, ChunkBody, Codec, Codecs, Encoder, FirstFilter, Generation, LastFilter, Packers,
+    SHORT, Settings, Special, SpecialKind,
 };
 
 fn every_codec() -> Vec<Option<Codec>> {
@@ -73,12 +73,12 @@ proptest! {
         last in prop::sample::select(vec![LastFilter::None, LastFilter::Shuffle, LastFilter::BitShuffle]),
     ) {
         let settings = Settings::new(typesize, blocksize)
-            .with_format(Format::Blosc1)
+            .with_format(Generation::Blosc1)
             .with_codec(codec)
             .with_filters(FirstFilter::None, last);
         let mut bytes = Vec::new();
         let written = Encoder::new(settings).unwrap().encode(&data, &mut bytes).unwrap();
-        prop_assert!(matches!(written, Written::Stored | Written::Compressed));
+        prop_assert!(matches!(written, ChunkBody::Stored | ChunkBody::Compressed));
         prop_assert!(bytes.len() <= data.len() + SHORT);
         let chunk = Chunk::parse(&bytes).unwrap();
         prop_assert_eq!((chunk.header().len(), chunk.header().version()), (SHORT, 2));
@@ -88,11 +88,11 @@ proptest! {
 
 #[test]
 fn blosc_1_has_no_other_filters_and_no_wide_items() {
-    let settings = Settings::new(4, 64).with_format(Format::Blosc1);
+    let settings = Settings::new(4, 64).with_format(Generation::Blosc1);
     assert!(Encoder::new(settings).is_ok());
     let delta = settings.with_filters(FirstFilter::Delta, LastFilter::None);
     assert!(Encoder::new(delta).is_err());
-    assert!(Encoder::new(Settings::new(256, 512).with_format(Format::Blosc1)).is_err());
+    assert!(Encoder::new(Settings::new(256, 512).with_format(Generation::Blosc1)).is_err());
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn special_chunks_have_no_blocks() {
     let mut bytes = Vec::new();
     assert_eq!(
         encoder.encode(&[0; 400], &mut bytes).unwrap(),
-        Written::Zeros
+        ChunkBody::Zeros
     );
     assert_eq!(bytes.len(), 32);
     bytes.clear();
@@ -109,7 +109,7 @@ fn special_chunks_have_no_blocks() {
         encoder
             .encode(&[1, 2, 3, 4].repeat(100), &mut bytes)
             .unwrap(),
-        Written::Value
+        ChunkBody::Value
     );
     assert_eq!(bytes.len(), 36);
     let chunk = Chunk::parse(&bytes).unwrap();

@@ -3,7 +3,7 @@
 /// What kind of number or text an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ItemKind {
     /// `b`: one byte, 0 or 1.
     Bool,
     /// `i`: signed integer.
@@ -35,21 +35,21 @@ pub enum Kind {
 /// # Examples
 ///
 /// ```
-/// use zvf_caterva::dtype::{Dtype, Kind};
+/// use zvf_caterva::dtype::{Dtype, ItemKind};
 ///
 /// let dtype = Dtype::new(">f4", 4);
-/// assert_eq!((dtype.kind(), dtype.size(), dtype.big_endian()), (Kind::Float, 4, true));
+/// assert_eq!((dtype.kind(), dtype.size(), dtype.big_endian()), (ItemKind::Float, 4, true));
 ///
 /// let record = Dtype::new("[('a', '<i4'), ('b', '<f8')]", 12);
 /// let names: Vec<&str> = record.fields().map(|(name, _)| name).collect();
 /// assert_eq!(names, ["a", "b"]);
 ///
-/// assert_eq!(Dtype::new("bfloat16", 2).kind(), Kind::Opaque);
+/// assert_eq!(Dtype::new("bfloat16", 2).kind(), ItemKind::Opaque);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dtype<'a> {
     text: &'a str,
-    kind: Kind,
+    kind: ItemKind,
     size: usize,
     big_endian: bool,
 }
@@ -69,7 +69,7 @@ impl<'a> Dtype<'a> {
             },
             _ => Self {
                 text,
-                kind: Kind::Opaque,
+                kind: ItemKind::Opaque,
                 size,
                 big_endian: false,
             },
@@ -84,7 +84,7 @@ impl<'a> Dtype<'a> {
 
     /// The kind of item.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> ItemKind {
         self.kind
     }
 
@@ -102,12 +102,12 @@ impl<'a> Dtype<'a> {
 
     /// Names and types of a record's fields, in order, without padding; nothing for other types.
     pub fn fields(&self) -> impl Iterator<Item = (&'a str, Dtype<'a>)> + use<'a> {
-        let text = if self.kind == Kind::Record {
+        let text = if self.kind == ItemKind::Record {
             self.text
         } else {
             ""
         };
-        Fields { rest: inner(text) }.filter_map(|(name, dtype)| {
+        FieldTuples { rest: inner(text) }.filter_map(|(name, dtype)| {
             let (kind, size, big_endian) = plain(dtype)?;
             Some((
                 name,
@@ -131,7 +131,7 @@ pub fn size_of(text: &str) -> Option<usize> {
 }
 
 /// Kind, size and byte order of NumPy's short form.
-fn plain(text: &str) -> Option<(Kind, usize, bool)> {
+fn plain(text: &str) -> Option<(ItemKind, usize, bool)> {
     let (order, rest) = text.split_at_checked(1)?;
     let big_endian = match order {
         "<" | "|" | "=" => false,
@@ -143,19 +143,19 @@ fn plain(text: &str) -> Option<(Kind, usize, bool)> {
     let (number, unit) = rest.split_at_checked(digits)?;
     let number: usize = number.parse().ok()?;
     let (kind, unit_size, sizes): (_, _, &[usize]) = match code {
-        "b" => (Kind::Bool, 1, &[1]),
-        "i" => (Kind::Int, 1, &[1, 2, 4, 8]),
-        "u" => (Kind::Uint, 1, &[1, 2, 4, 8]),
-        "f" => (Kind::Float, 1, &[2, 4, 8, 12, 16]),
-        "c" => (Kind::Complex, 1, &[8, 16, 24, 32]),
-        "m" => (Kind::TimeDelta, 1, &[8]),
-        "M" => (Kind::DateTime, 1, &[8]),
-        "S" => (Kind::Bytes, 1, &[]),
-        "U" => (Kind::Unicode, 4, &[]),
-        "V" => (Kind::Void, 1, &[]),
+        "b" => (ItemKind::Bool, 1, &[1]),
+        "i" => (ItemKind::Int, 1, &[1, 2, 4, 8]),
+        "u" => (ItemKind::Uint, 1, &[1, 2, 4, 8]),
+        "f" => (ItemKind::Float, 1, &[2, 4, 8, 12, 16]),
+        "c" => (ItemKind::Complex, 1, &[8, 16, 24, 32]),
+        "m" => (ItemKind::TimeDelta, 1, &[8]),
+        "M" => (ItemKind::DateTime, 1, &[8]),
+        "S" => (ItemKind::Bytes, 1, &[]),
+        "U" => (ItemKind::Unicode, 4, &[]),
+        "V" => (ItemKind::Void, 1, &[]),
         _ => return None,
     };
-    let timed = matches!(kind, Kind::TimeDelta | Kind::DateTime);
+    let timed = matches!(kind, ItemKind::TimeDelta | ItemKind::DateTime);
     let unit_fits = unit.is_empty() || (timed && unit.ends_with(']'));
     let size_fits = sizes.is_empty() || sizes.contains(&number);
     let size = number.checked_mul(unit_size)?;
@@ -163,12 +163,12 @@ fn plain(text: &str) -> Option<(Kind, usize, bool)> {
 }
 
 /// Size of a list of plain fields.
-fn record(text: &str) -> Option<(Kind, usize, bool)> {
+fn record(text: &str) -> Option<(ItemKind, usize, bool)> {
     let rest = inner(text);
     if rest.is_empty() {
         return None;
     }
-    let mut fields = Fields { rest };
+    let mut fields = FieldTuples { rest };
     let mut size = 0usize;
     for (_, dtype) in &mut fields {
         size = size.checked_add(plain(dtype)?.1)?;
@@ -177,7 +177,7 @@ fn record(text: &str) -> Option<(Kind, usize, bool)> {
         .rest
         .trim()
         .is_empty()
-        .then_some((Kind::Record, size, false))
+        .then_some((ItemKind::Record, size, false))
 }
 
 /// The text between the brackets of a list.
@@ -190,11 +190,11 @@ fn inner(text: &str) -> &str {
 }
 
 /// The tuples of two texts at the start of `rest`; stops before anything else.
-struct Fields<'a> {
+struct FieldTuples<'a> {
     rest: &'a str,
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for FieldTuples<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 use zvf_blosc::{DecodeError, Expected};
 
 use crate::layout::{FrameHead, TrailerEnd};
-use crate::marked::Fields;
+use crate::marked::MarkedFields;
 use zvf_grid::int::wide;
 
 /// The position of a member of the header.
@@ -25,7 +25,7 @@ pub const MAGIC_AT: usize = at!(magic.value);
 /// Where the chunks of a frame are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum FrameLayout {
     /// In the same file as the header.
     Contiguous,
     /// One file each, in the folder of `chunks.b2frame`.
@@ -44,7 +44,7 @@ pub struct FrameHeader {
     /// Version, width of index entries, and what chunks are like.
     pub general_flags: u8,
     /// Where the chunks are.
-    pub layout: Layout,
+    pub layout: FrameLayout,
     /// Default compressor number (low nibble) and level (high). Advisory.
     pub codec: u8,
     /// Decoded bytes of all chunks, padding included.
@@ -76,7 +76,7 @@ impl FrameHeader {
     ///
     /// Never.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let fields = Fields::new(bytes, 0);
+        let fields = MarkedFields::new(bytes, 0);
         let magic = fields.slice("frame magic", MAGIC_AT, MAGIC.len())?;
         if magic != MAGIC {
             let found = i64::from(magic.first().copied().unwrap_or_default());
@@ -102,8 +102,8 @@ impl FrameHeader {
         fields.marker("filter pipeline", slots, 0xd8)?;
         fields.marker("filter slots", slots + 1, 6)?;
         let layout = match head.frame_type {
-            0 => Layout::Contiguous,
-            1 => Layout::Sparse,
+            0 => FrameLayout::Contiguous,
+            1 => FrameLayout::Sparse,
             other => {
                 let expected = Expected::Text("0 contiguous or 1 sparse");
                 let found = i64::from(other);
@@ -204,8 +204,8 @@ impl FrameHeader {
     #[must_use]
     pub fn index_start(&self) -> Option<u64> {
         let area = match self.layout {
-            Layout::Contiguous => self.cbytes,
-            Layout::Sparse => 0,
+            FrameLayout::Contiguous => self.cbytes,
+            FrameLayout::Sparse => 0,
         };
         u64::from(self.header_len).checked_add(area)
     }
@@ -266,7 +266,7 @@ impl TrailerTail {
     /// Truncated; malformed: a marker, or a trailer that reaches before the index.
     pub fn parse(tail: &[u8], header: &FrameHeader) -> Result<Self, DecodeError> {
         let base = header.frame_len.saturating_sub(wide(Self::LEN));
-        let fields = Fields::new(tail, base);
+        let fields = MarkedFields::new(tail, base);
         let at = offset_of!(TrailerEnd, trailer_len);
         let trailer_len = fields.u32("trailer_len", at, 0xce)?;
         let at = offset_of!(TrailerEnd, fingerprint);

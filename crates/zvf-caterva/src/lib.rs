@@ -85,11 +85,11 @@ mod write;
 
 pub use entry::Entry;
 pub use geometry::Geometry;
-pub use header::{FrameHeader, HEADER, Layout, MAGIC, MAGIC_AT, TRAILER, TrailerTail};
+pub use header::{FrameHeader, FrameLayout, HEADER, MAGIC, MAGIC_AT, TRAILER, TrailerTail};
 pub use meta::{MOST_FIXED, MOST_VARIABLE, Metalayer, Metalayers};
 pub use nd::{NdKind, NdMeta};
 #[cfg(feature = "std")]
-pub use read::{Array, Counts, Error, ErrorClass, Frame, ReadOptions};
+pub use read::{Array, Error, ErrorClass, Frame, ReadCounts, ReadOptions};
 pub use view::{FrameView, find_nd};
 #[cfg(feature = "std")]
 pub use write::{ChunkRegion, WriteOptions, Writer};

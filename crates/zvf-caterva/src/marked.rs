@@ -10,12 +10,12 @@ use zvf_grid::int::wide;
 
 /// Fields of `bytes`, which begin `base` bytes into the frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct MarkedFields<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) base: u64,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MarkedFields<'a> {
     pub(crate) const fn new(bytes: &'a [u8], base: u64) -> Self {
         Self { bytes, base }
     }
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends marked fields; the writer's side of [`Fields`].
+/// Appends marked fields; the writer's side of [`MarkedFields`].
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
 pub(crate) struct Marks(pub(crate) Vec<u8>);

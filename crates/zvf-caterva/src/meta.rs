@@ -9,7 +9,7 @@
 
 use zvf_blosc::{DecodeError, Expected};
 
-use crate::marked::Fields;
+use crate::marked::MarkedFields;
 use zvf_grid::int::{index, wide};
 
 /// Most metalayers of a header.
@@ -22,7 +22,7 @@ const NAME: u8 = 31;
 /// A section of metalayers, used in place.
 #[derive(Debug, Clone, Copy)]
 pub struct Metalayers<'a> {
-    fields: Fields<'a>,
+    fields: MarkedFields<'a>,
     /// Where the first entry begins in `fields`.
     entries: usize,
     count: u16,
@@ -48,7 +48,7 @@ impl<'a> Metalayers<'a> {
     pub fn of_header(header: &'a [u8]) -> Result<Self, DecodeError> {
         let base = crate::HEADER;
         let bytes = header.get(base..).unwrap_or_default();
-        Self::parse(Fields::new(bytes, wide(base)), 0, base, MOST_FIXED)
+        Self::parse(MarkedFields::new(bytes, wide(base)), 0, base, MOST_FIXED)
     }
 
     /// The section of a trailer, which begins at byte `at` of the frame.
@@ -57,14 +57,14 @@ impl<'a> Metalayers<'a> {
     ///
     /// As [`Self::of_header`]; at most 8192 entries.
     pub fn of_trailer(trailer: &'a [u8], at: u64) -> Result<Self, DecodeError> {
-        let fields = Fields::new(trailer, at);
+        let fields = MarkedFields::new(trailer, at);
         fields.marker("trailer", 0, 0x94)?;
         fields.marker("trailer version", 1, 1)?;
         // The fixed end is no part of the section.
         let end = trailer.len().saturating_sub(crate::TrailerTail::LEN);
         let section = trailer.get(2..end.max(2)).unwrap_or_default();
         Self::parse(
-            Fields::new(section, at.saturating_add(2)),
+            MarkedFields::new(section, at.saturating_add(2)),
             1,
             2,
             MOST_VARIABLE,
@@ -72,7 +72,7 @@ impl<'a> Metalayers<'a> {
     }
 
     fn parse(
-        fields: Fields<'a>,
+        fields: MarkedFields<'a>,
         counted_from: usize,
         shift: usize,
         most: u16,

@@ -14,7 +14,7 @@
 use zvf_blosc::{DecodeError, Expected};
 use zvf_grid::{Dims, GridError, MAX_RANK};
 
-use crate::marked::Fields;
+use crate::marked::MarkedFields;
 use zvf_grid::int::{index, wide};
 
 /// Which metalayer describes the array.
@@ -58,7 +58,7 @@ impl NdKind {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct NdMeta<'a> {
-    fields: Fields<'a>,
+    fields: MarkedFields<'a>,
     nd: u8,
     kind: NdKind,
     dtype: Option<(u8, &'a [u8])>,
@@ -75,7 +75,7 @@ impl<'a> NdMeta<'a> {
     ///
     /// Never.
     pub fn parse(content: &'a [u8], kind: NdKind) -> Result<Self, DecodeError> {
-        let fields = Fields::new(content, 0);
+        let fields = MarkedFields::new(content, 0);
         let first = fields.byte("n-d metalayer", 0)?;
         if !matches!(first, 0x95 | 0x97) {
             let expected = Expected::Text("an array of 5 or 7");

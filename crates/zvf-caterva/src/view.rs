@@ -3,7 +3,7 @@
 use zvf_blosc::{Chunk, DecodeError, Expected};
 
 use crate::header::signed;
-use crate::{FrameHeader, Layout, Metalayers, NdKind, NdMeta, TrailerTail};
+use crate::{FrameHeader, FrameLayout, Metalayers, NdKind, NdMeta, TrailerTail};
 use zvf_grid::int::{index, wide};
 
 /// Views of everything in a frame but its array; zero-copy.
@@ -148,8 +148,8 @@ pub(crate) fn check_index(
 /// Checks that a position of the index is in the chunk area.
 pub(crate) fn check_entry(header: &FrameHeader, at: u64) -> Result<(), DecodeError> {
     let most = match header.layout {
-        Layout::Contiguous => header.cbytes.checked_sub(32),
-        Layout::Sparse => Some(u64::from(u32::MAX)),
+        FrameLayout::Contiguous => header.cbytes.checked_sub(32),
+        FrameLayout::Sparse => Some(u64::from(u32::MAX)),
     };
     if most.is_none_or(|most| at > most) {
         let expected = Expected::AtMost(signed(most.unwrap_or(0)));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use serde_json::Value;
-use zvf_caterva::dtype::Kind;
+use zvf_caterva::dtype::ItemKind;
 use zvf_caterva::{
-    Array, Entry, Frame, FrameView, Layout, NdKind, NdMeta, ReadOptions, Selection, SpecialKind,
-    find_nd,
+    Array, Entry, Frame, FrameLayout, FrameView, NdKind, NdMeta, ReadOptions, Selection,
+    SpecialKind, find_nd,
 };
 
 use crate::support::{boxed, folder, hex, numbers, samples, sha};
@@ -39,7 +39,7 @@ fn headers_are_as_listed() {
             "{name}"
         );
         let sparse = sample["layout"] == "sparse";
-        assert_eq!(header.layout == Layout::Sparse, sparse, "{name}");
+        assert_eq!(header.layout == FrameLayout::Sparse, sparse, "{name}");
     }
 }
 
@@ -153,7 +153,7 @@ fn check_array(sample: &Value, array: &Array) {
         "{name}"
     );
     assert_eq!(
-        array.dtype().kind() == Kind::Opaque,
+        array.dtype().kind() == ItemKind::Opaque,
         nd["dtype"].is_null(),
         "{name}"
     );
@@ -258,7 +258,7 @@ fn is_stored(array: &Array, chunk: u64) -> bool {
         {
             let name = sample["file"].as_str().unwrap();
             let bytes = match header.layout {
-                Layout::Sparse => {
+                FrameLayout::Sparse => {
                     std::fs::read(path.join(name).join(format!("{at:08X}.chunk"))).unwrap()
                 }
                 _ => std::fs::read(path.join(name)).unwrap()

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use zvf_blosc::stream::{Context, Streams, decode_block};
+use zvf_blosc::stream::{BlockContext, Streams, decode_block};
 use zvf_blosc::{BlockTable, Body, Chunk, Class, Codecs, DecodeError, Header, Pipeline, SHORT};
 #[cfg(feature = "encode")]
 use zvf_blosc::{
-    Codec as Library, EncodeError, Encoder, FirstFilter, Format, LastFilter, Settings,
+    Codec as Library, EncodeError, Encoder, FirstFilter, Generation, LastFilter, Settings,
 };
 #[cfg(all(feature = "encode", any(feature = "zarrs", test)))]
 use zvf_meta::Codec;
@@ -84,7 +84,7 @@ fn check_streams(header: &Header, block: usize, bytes: &[u8]) -> Result<(), Code
 
 /// A frame with blocks that decode one by one.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub(crate) struct BloscBlocks {
     header: Header,
     pipeline: Option<Pipeline>,
     /// The result of [`extents`]; empty if the frame stores plain bytes.
@@ -97,7 +97,7 @@ pub(crate) struct Blocks {
 /// Bytes that are read of a frame for its header and most block tables.
 const HEAD: usize = 512;
 
-impl Blocks {
+impl BloscBlocks {
     /// Reads header and block table.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl Blocks {
             let length = self.header.block_len(block);
             decoded.resize(length, 0);
             self.scratch.resize(length.max(self.scratch.len()), 0);
-            let context = Context {
+            let context = BlockContext {
                 header: &self.header,
                 pipeline: self.pipeline.as_ref().ok_or_else(missing)?,
                 dictionary: None,
@@ -347,7 +347,7 @@ pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
         block => block,
     };
     let mut settings = Settings::new(typesize, (block / typesize).max(1) * typesize)
-        .with_format(Format::Blosc1)
+        .with_format(Generation::Blosc1)
         .with_codec((effort > 0).then_some(library))
         .with_filters(FirstFilter::None, last);
     settings.level = i32::try_from(level).map_err(|_| format!("clevel: found {effort}"))?;
@@ -364,7 +364,7 @@ pub(crate) fn of_items(items: u8) -> Settings {
         _ => (Library::Lz4, 0, LastFilter::Shuffle),
     };
     let mut settings = Settings::new(width, BLOCK / width * width)
-        .with_format(Format::Blosc1)
+        .with_format(Generation::Blosc1)
         .with_codec(Some(library))
         .with_filters(FirstFilter::None, last);
     settings.level = level;

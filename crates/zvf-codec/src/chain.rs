@@ -20,7 +20,7 @@ use crate::{bz2, foreign};
 
 /// One codec that this build decodes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum ChainCodec {
     #[cfg(any(feature = "pure", feature = "zstd"))]
     Zstd,
     #[cfg(feature = "gzip")]
@@ -39,7 +39,7 @@ enum Step {
 
 /// The bytes-to-bytes codecs of an array, in the order in which they are decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chain(Vec<Step>);
+pub struct Chain(Vec<ChainCodec>);
 
 impl Chain {
     /// The chain of a codec list without its first, array-to-bytes entry.
@@ -51,21 +51,21 @@ impl Chain {
         for codec in codecs {
             steps.push(match codec.name.as_str() {
                 #[cfg(any(feature = "pure", feature = "zstd"))]
-                "zstd" | "numcodecs.zstd" => Step::Zstd,
+                "zstd" | "numcodecs.zstd" => ChainCodec::Zstd,
                 #[cfg(feature = "gzip")]
-                "gzip" | "numcodecs.gzip" => Step::Gzip,
+                "gzip" | "numcodecs.gzip" => ChainCodec::Gzip,
                 #[cfg(feature = "gzip")]
-                "numcodecs.zlib" => Step::Zlib,
+                "numcodecs.zlib" => ChainCodec::Zlib,
                 #[cfg(feature = "zarrs")]
-                "numcodecs.bz2" => Step::Bz2,
+                "numcodecs.bz2" => ChainCodec::Bz2,
                 #[cfg(feature = "zarrs")]
                 name if foreign::NAMES.contains(&name) => {
-                    Step::Foreign(foreign::Foreign::new(codec)?)
+                    ChainCodec::Foreign(foreign::Foreign::new(codec)?)
                 }
                 #[cfg(feature = "blosc-frames")]
-                "blosc" | "numcodecs.blosc" => Step::Blosc,
-                "crc32c" => Step::Crc32c,
-                "numcodecs.fletcher32" => Step::Fletcher32,
+                "blosc" | "numcodecs.blosc" => ChainCodec::Blosc,
+                "crc32c" => ChainCodec::Crc32c,
+                "numcodecs.fletcher32" => ChainCodec::Fletcher32,
                 other => return Err(other.to_owned()),
             });
         }
@@ -85,19 +85,19 @@ impl Chain {
         for step in &self.0 {
             data = match step {
                 #[cfg(any(feature = "pure", feature = "zstd"))]
-                Step::Zstd => Data::Shared(zstd::decode(data.as_slice(), limit)?.into()),
+                ChainCodec::Zstd => Data::Shared(zstd::decode(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "gzip")]
-                Step::Gzip => Data::Shared(gzip::decode(data.as_slice(), limit)?.into()),
+                ChainCodec::Gzip => Data::Shared(gzip::decode(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "gzip")]
-                Step::Zlib => Data::Shared(gzip::decode_zlib(data.as_slice(), limit)?.into()),
+                ChainCodec::Zlib => Data::Shared(gzip::decode_zlib(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "zarrs")]
-                Step::Bz2 => Data::Shared(bz2::decode(data.as_slice(), limit)?.into()),
+                ChainCodec::Bz2 => Data::Shared(bz2::decode(data.as_slice(), limit)?.into()),
                 #[cfg(feature = "zarrs")]
-                Step::Foreign(codec) => Data::Shared(codec.decode(data.as_slice())?.into()),
+                ChainCodec::Foreign(codec) => Data::Shared(codec.decode(data.as_slice())?.into()),
                 #[cfg(feature = "blosc-frames")]
-                Step::Blosc => Data::Shared(blosc::decode(data.as_slice(), limit)?.into()),
-                Step::Crc32c => checked(data)?,
-                Step::Fletcher32 => fletcher32::checked(data)?,
+                ChainCodec::Blosc => Data::Shared(blosc::decode(data.as_slice(), limit)?.into()),
+                ChainCodec::Crc32c => checked(data)?,
+                ChainCodec::Fletcher32 => fletcher32::checked(data)?,
             };
         }
         check(
@@ -125,15 +125,17 @@ impl Chain {
         };
         let first: Option<DecodeFirst> = match last {
             #[cfg(any(feature = "pure", feature = "zstd"))]
-            Step::Zstd => Some(|data, keep, whole, _| zstd::decode_first(data, keep, whole)),
+            ChainCodec::Zstd => Some(|data, keep, whole, _| zstd::decode_first(data, keep, whole)),
             #[cfg(feature = "gzip")]
-            Step::Gzip => Some(|data, keep, whole, _| gzip::decode_first(data, keep, whole)),
+            ChainCodec::Gzip => Some(|data, keep, whole, _| gzip::decode_first(data, keep, whole)),
             #[cfg(feature = "gzip")]
-            Step::Zlib => Some(|data, keep, whole, _| gzip::decode_zlib_first(data, keep, whole)),
+            ChainCodec::Zlib => {
+                Some(|data, keep, whole, _| gzip::decode_zlib_first(data, keep, whole))
+            }
             #[cfg(feature = "zarrs")]
-            Step::Bz2 => Some(|data, keep, whole, _| bz2::decode_first(data, keep, whole)),
+            ChainCodec::Bz2 => Some(|data, keep, whole, _| bz2::decode_first(data, keep, whole)),
             #[cfg(feature = "blosc-frames")]
-            Step::Blosc => Some(blosc::decode_first),
+            ChainCodec::Blosc => Some(blosc::decode_first),
             _ => None,
         };
         let Some(first) = first.filter(|_| whole <= MOST_STREAMED) else {
@@ -152,7 +154,7 @@ impl Chain {
     pub(crate) fn split_blocks(&self) -> Option<Self> {
         match self.0.split_last() {
             #[cfg(feature = "blosc-frames")]
-            Some((Step::Blosc, before)) => Some(Self(before.to_vec())),
+            Some((ChainCodec::Blosc, before)) => Some(Self(before.to_vec())),
             _ => None,
         }
     }

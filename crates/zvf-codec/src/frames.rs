@@ -1,7 +1,7 @@
 //! Settings of the Blosc frames that writers choose among.
 
 use serde_json::{Value, json};
-use zvf_blosc::{Codec as Library, EncodeError, FirstFilter, Format, LastFilter, Settings};
+use zvf_blosc::{Codec as Library, EncodeError, FirstFilter, Generation, LastFilter, Settings};
 
 use crate::{CodecError, blosc};
 
@@ -98,7 +98,7 @@ impl BloscFrames {
             LastFilter::None
         };
         let mut settings = Settings::new(usize::from(self.items), self.block_bytes() as usize)
-            .with_format(Format::Blosc1)
+            .with_format(Generation::Blosc1)
             .with_codec(Some(library))
             .with_filters(FirstFilter::None, last);
         settings.level = level;

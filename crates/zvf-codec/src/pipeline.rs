@@ -14,14 +14,14 @@ use crate::{CodecError, blosc, fletcher32, foreign, names};
 
 /// A list of codecs, ready to be used.
 #[derive(Debug, Clone)]
-struct Pipeline {
+struct PreparedCodecs {
     codecs: Vec<Codec>,
-    made: Arc<[Made]>,
+    made: Arc<[PreparedCodec]>,
 }
 
 /// A codec, ready to be used.
 #[derive(Debug, Clone)]
-enum Made {
+enum PreparedCodec {
     /// By `zvf-blosc`.
     Blosc(Settings),
     /// One of `zarrs`.
@@ -30,7 +30,7 @@ enum Made {
     Fletcher32,
 }
 
-impl Made {
+impl PreparedCodec {
     fn new(codec: &Codec) -> Result<Self, String> {
         match codec.name.as_str() {
             "blosc" => match blosc::settings(codec) {
@@ -62,13 +62,13 @@ impl Made {
 
 thread_local! {
     /// The codecs of the most recent list, cached because creating them parses their configurations.
-    static LAST: RefCell<Option<Pipeline>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<PreparedCodecs>> = const { RefCell::new(None) };
 }
 
-impl Pipeline {
+impl PreparedCodecs {
     /// Creates the codecs. The error names the one that cannot be created, and the reason.
     fn new(codecs: &[Codec]) -> Result<Self, String> {
-        let made: Result<Arc<[_]>, String> = codecs.iter().map(Made::new).collect();
+        let made: Result<Arc<[_]>, String> = codecs.iter().map(PreparedCodec::new).collect();
         Ok(Self {
             codecs: codecs.to_vec(),
             made: made?,
@@ -93,7 +93,7 @@ pub(crate) fn check(codecs: &[Codec]) -> Result<(), String> {
     // Divisible by many sizes of elements.
     const SOME: u16 = 55_440;
     let some = (0..SOME).map(|n| n.to_le_bytes()[0]).collect();
-    let pipeline = Pipeline::new(codecs)?;
+    let pipeline = PreparedCodecs::new(codecs)?;
     let tried = isolate(|| pipeline.encode(some).map(|_| ()));
     tried.unwrap_or_else(|panic| {
         Err(format!(
@@ -109,7 +109,7 @@ pub(crate) fn encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, CodecE
     let last = LAST.take().filter(|last| last.codecs == codecs);
     let pipeline = match last {
         Some(pipeline) => pipeline,
-        None => Pipeline::new(codecs).map_err(failed)?,
+        None => PreparedCodecs::new(codecs).map_err(failed)?,
     };
     let encoded = isolate(|| pipeline.encode(bytes)).and_then(|encoded| encoded);
     if encoded.is_ok() {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 #[cfg(feature = "blosc-frames")]
-use crate::blosc::Blocks;
+use crate::blosc::BloscBlocks;
 use crate::chain::Chain;
 use crate::data::Data;
 use crate::error::{CodecError, check};
@@ -26,7 +26,7 @@ pub struct RangeDecoder {
     stored: StoredBytes,
     /// The blocks of the stored bytes; `None`: these are the decoded ones.
     #[cfg(feature = "blosc-frames")]
-    blocks: Option<Blocks>,
+    blocks: Option<BloscBlocks>,
     limit: u64,
 }
 
@@ -61,7 +61,7 @@ impl Chain {
                         .into_bytes(),
                 ),
             };
-            let blocks = Some(Blocks::open(&stored, limit)?);
+            let blocks = Some(BloscBlocks::open(&stored, limit)?);
             return Ok(RangeDecoder {
                 stored,
                 blocks,

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use zvf_encode::error::{OrBug, internal};
 use zvf_query::{Measures, Query};
 use zvf_store::{IoOptions, Store};
-use zvf_volume::{Order, Sampler};
+use zvf_volume::{Interpolation, Sampler};
 use zvf_write::{Groups, NumberType, Values, WriteError};
 
 use crate::ConvertError;
@@ -97,7 +97,12 @@ pub fn label_pairs<'a>(
         let mut measures = measures.with_columns(wanted)?;
         let placed = PlacedVolume::open(store, &source.volume, source.affine.as_deref(), io);
         let placed = placed.await?;
-        let sampler = Sampler::new(placed.volume, placed.uses, &placed.to_world, Order::Nearest)?;
+        let sampler = Sampler::new(
+            placed.volume,
+            placed.uses,
+            &placed.to_world,
+            Interpolation::Nearest,
+        )?;
         let sampler = sampler.with_outside(0.0)?;
         let schema = measures.schema();
         let names = schema.fields().iter().map(|field| field.name().clone());

@@ -90,7 +90,7 @@ impl NewRows {
 /// A place among fragments: chunk and fragment.
 pub(crate) type FragmentAt = (u32, u32);
 
-/// What an edit knows and changes.
+/// The level that an edit changes: the rows and links that were read, and their changes.
 #[derive(Debug)]
 pub(crate) struct EditState {
     pub(crate) level: Level,

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use zvf_tet::{
-    Axis, Budget, Codec, DType, DatasetSpec, OpenOptions, Profile, Tet, TetFile, TetWriter,
+    Axis, Budget, DType, DatasetSpec, OpenOptions, Profile, Tet, TetFile, TetWriter, TileCodec,
     WriteOptions, verify,
 };
 
@@ -97,7 +97,7 @@ pub fn tet_writer(data: &[u8]) {
     let extent = |at: usize| 1 + u64::from(extents.get(at).copied().unwrap_or(3)) % most;
     let shape: Vec<u64> = (0..rank).map(|axis| extent(2 * axis)).collect();
     let chunk: Vec<u64> = (0..rank).map(|axis| extent(2 * axis + 1)).collect();
-    let codec = [Codec::Raw, Codec::Zstd][usize::from(options & 1)];
+    let codec = [TileCodec::Raw, TileCodec::Zstd][usize::from(options & 1)];
     let count = shape.iter().product::<u64>() as usize * dtype.size();
     let bytes: Vec<u8> = elements
         .iter()

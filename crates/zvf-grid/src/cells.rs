@@ -5,14 +5,14 @@ use crate::{Axis, Dims, GridError, MAX_RANK, Run, Selection};
 
 /// The elements of one cell that a selection has on one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct AxisPart {
     /// The cell's place in the grid on this axis.
     pub cell: u64,
     /// The elements: `src` from the start of the cell, `dst` from the start of the result.
     pub run: Run,
 }
 
-/// The [`Part`]s of one axis, in order. Cells without a selected element are skipped.
+/// The [`AxisPart`]s of one axis, in order. Cells without a selected element are skipped.
 #[derive(Debug, Clone, Copy)]
 pub struct AxisParts {
     range: Axis,
@@ -32,9 +32,9 @@ impl AxisParts {
 }
 
 impl Iterator for AxisParts {
-    type Item = Part;
+    type Item = AxisPart;
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<AxisPart> {
         let left = self.range.count().checked_sub(self.done)?;
         if left == 0 || self.cell == 0 {
             return None;
@@ -46,7 +46,7 @@ impl Iterator for AxisParts {
             .checked_add(self.done.checked_mul(self.range.step)?)?;
         let src = index % self.cell;
         let count = (self.cell - src).div_ceil(self.range.step).min(left);
-        let part = Part {
+        let part = AxisPart {
             cell: index / self.cell,
             run: Run {
                 src,
@@ -250,7 +250,7 @@ impl Cells {
 }
 
 impl CellPart {
-    fn set(&mut self, axis: usize, part: Part) {
+    fn set(&mut self, axis: usize, part: AxisPart) {
         if let (Some(coord), Some(run)) =
             (self.coord.as_mut().get_mut(axis), self.runs.get_mut(axis))
         {

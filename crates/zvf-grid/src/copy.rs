@@ -43,7 +43,7 @@ pub fn copy(
     dst_shape: &[u64],
     runs: &[Run],
 ) -> Result<(), GridError> {
-    let plan = Plan::new(
+    let plan = CopyPlan::new(
         item,
         Some((src.len(), src_shape)),
         (dst.len(), dst_shape),
@@ -66,7 +66,7 @@ pub fn fill(
     dst_shape: &[u64],
     runs: &[Run],
 ) -> Result<(), GridError> {
-    let plan = Plan::new(value.len(), None, (dst.len(), dst_shape), runs)?;
+    let plan = CopyPlan::new(value.len(), None, (dst.len(), dst_shape), runs)?;
     let same = value
         .first()
         .filter(|first| value.iter().all(|byte| byte == *first));
@@ -94,7 +94,7 @@ struct Loop {
 
 /// A checked copy: loops over `outer`, and inside them `inner` elements of `item` bytes.
 #[derive(Debug)]
-struct Plan {
+struct CopyPlan {
     loops: [Loop; MAX_RANK],
     outer: usize,
     /// First byte in the source, in the target.
@@ -106,7 +106,7 @@ struct Plan {
     stride: usize,
 }
 
-impl Plan {
+impl CopyPlan {
     /// Checks shapes, lengths and runs; merges axes that are contiguous in both buffers.
     fn new(
         item: usize,

@@ -69,11 +69,11 @@ mod merge;
 mod select;
 mod slabs;
 
-pub use cells::{AxisParts, CellPart, Cells, Part};
+pub use cells::{AxisPart, AxisParts, CellPart, Cells};
 pub use copy::{Run, copy, fill};
 pub use dims::Dims;
 pub use error::GridError;
-pub use merge::{Merge, Requests};
+pub use merge::{Merge, MergedRanges};
 pub use select::{Axis, Selection};
 pub use slabs::Slabs;
 

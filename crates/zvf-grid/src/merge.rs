@@ -36,11 +36,11 @@ impl Merge {
     /// # Cost
     ///
     /// Linear, without allocation.
-    pub fn requests<I>(self, ranges: I) -> Requests<I::IntoIter>
+    pub fn requests<I>(self, ranges: I) -> MergedRanges<I::IntoIter>
     where
         I: IntoIterator<Item = Range<u64>>,
     {
-        Requests {
+        MergedRanges {
             merge: self,
             ranges: ranges.into_iter().peekable(),
         }
@@ -49,12 +49,12 @@ impl Merge {
 
 /// Iterator of [`Merge::requests`].
 #[derive(Debug, Clone)]
-pub struct Requests<I: Iterator<Item = Range<u64>>> {
+pub struct MergedRanges<I: Iterator<Item = Range<u64>>> {
     merge: Merge,
     ranges: Peekable<I>,
 }
 
-impl<I: Iterator<Item = Range<u64>>> Iterator for Requests<I> {
+impl<I: Iterator<Item = Range<u64>>> Iterator for MergedRanges<I> {
     type Item = (Range<u64>, usize);
 
     fn next(&mut self) -> Option<Self::Item> {

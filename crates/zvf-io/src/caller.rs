@@ -36,26 +36,26 @@ use crate::{Ask, Cap, IoError, Object};
 /// # }
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct CallerStore(Arc<Inner>);
+pub struct CallerStore(Arc<CallerInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CallerInner {
     tasks: Arc<Tasks>,
     /// Whether a run is active.
     busy: AtomicBool,
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<CallerRequests>,
 }
 
 /// The requests to the caller.
 #[derive(Debug, Default)]
-struct Wanted {
+struct CallerRequests {
     next: u64,
     /// Requests that were not returned to the caller yet.
     new: Vec<u64>,
-    waiting: BTreeMap<u64, (ObjectFetch, oneshot::Sender<Fetched>)>,
+    waiting: BTreeMap<u64, (ObjectFetch, oneshot::Sender<FetchResult>)>,
 }
 
-pub(crate) type Fetched = Result<Option<Object>, IoError>;
+pub(crate) type FetchResult = Result<Option<Object>, IoError>;
 
 /// A part of an object that the caller has to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,12 +156,12 @@ impl CallerStore {
         }
     }
 
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+    fn wanted(&self) -> MutexGuard<'_, CallerRequests> {
         self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes a request to the caller and waits for the answer.
-    pub(crate) async fn fetch(&self, key: &str, ask: &Ask, cap: Cap, round: u32) -> Fetched {
+    pub(crate) async fn fetch(&self, key: &str, ask: &Ask, cap: Cap, round: u32) -> FetchResult {
         let runs = Tasks::current().is_some_and(|now| Arc::ptr_eq(&now, &self.0.tasks));
         if !runs {
             return Err(IoError::misuse(
@@ -182,7 +182,7 @@ impl CallerStore {
         ask: &Ask,
         cap: Cap,
         round: u32,
-    ) -> (u64, oneshot::Receiver<Fetched>) {
+    ) -> (u64, oneshot::Receiver<FetchResult>) {
         let (to, answer) = oneshot::channel();
         let mut wanted = self.wanted();
         let id = wanted.next;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::context::Context;
 use crate::overlay::placed;
 use crate::single_flight::SingleFlight;
-use crate::versions::{Pinned, Role, State, changed, told};
+use crate::versions::{Pinned, ReportedState, SnapshotRole, changed, told};
 use crate::{Ask, CallerStore, Cap, IoError, Method, Object, Overlay, Question, Reply};
 use zvf_grid::int::wide;
 
@@ -48,7 +48,7 @@ impl CallerObjects {
         key: &str,
         ask: Ask,
         cap: Cap,
-        role: Role,
+        role: SnapshotRole,
     ) -> Result<Option<Object>, IoError> {
         let id = (key.to_owned(), ask.clone(), cap.most);
         let work = Box::pin(async {
@@ -111,7 +111,7 @@ impl CallerObjects {
         };
         let cap = question.cap(context.limits());
         let reply = self
-            .get(context, key, Ask::Whole, cap, Role::Document)
+            .get(context, key, Ask::Whole, cap, SnapshotRole::Document)
             .await;
         if let Ok(None) | Err(IoError::Denied { .. }) = reply {
             context.versions().note_absent(key)?;
@@ -146,8 +146,8 @@ impl CallerObjects {
 }
 
 /// The state of an object, as far as the caller states it.
-fn state_of(object: &Object) -> State {
-    State {
+fn state_of(object: &Object) -> ReportedState {
+    ReportedState {
         etag: object.etag.clone(),
         modified: 0,
         size: object.size,

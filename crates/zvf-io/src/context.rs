@@ -12,12 +12,12 @@ use crate::{IoError, IoOptions, IoTrace, Limits, Merge, Method, Stop};
 /// The shared state of the requests to an address, with the number of the current round. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
-    shared: Arc<Shared>,
+    shared: Arc<ContextInner>,
     round: u32,
 }
 
 #[derive(Debug, Clone)]
-struct Shared {
+struct ContextInner {
     slots: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     memory_units: u32,
@@ -36,7 +36,7 @@ impl Context {
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
         let memory_units = u32::try_from(units).unwrap_or(u32::MAX >> 4);
-        let shared = Shared {
+        let shared = ContextInner {
             slots: Arc::new(Semaphore::new(concurrency)),
             memory: Arc::new(Semaphore::new(usize::try_from(memory_units).unwrap_or(1))),
             memory_units,
@@ -54,9 +54,9 @@ impl Context {
 
     /// The same limits and trace, with no version observed yet.
     pub(crate) fn without_versions(&self, verify: bool) -> Self {
-        let shared = Shared {
+        let shared = ContextInner {
             versions: Arc::new(Versions::new(verify)),
-            ..Shared::clone(&self.shared)
+            ..ContextInner::clone(&self.shared)
         };
         Self {
             shared: Arc::new(shared),

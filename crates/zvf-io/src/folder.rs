@@ -15,7 +15,7 @@ use crate::overlay::placed;
 
 /// The entries of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum FolderEntry {
     Folder,
     File,
     /// A link or anything else.
@@ -24,7 +24,7 @@ pub(crate) enum Entry {
 
 /// Receives the name and kind of an entry, and a function that returns its size.
 type VisitEntry<'v, X> =
-    dyn FnMut(String, Entry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
+    dyn FnMut(String, FolderEntry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
 
 /// A folder, by its path and, once it is open, by its handle.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Folder {
     pub(crate) fn visit<X: From<io::Error>>(
         &self,
         key: &str,
-        visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+        visit: &mut dyn FnMut(String, FolderEntry) -> Result<(), X>,
     ) -> Result<(), X> {
         self.root()
             .visit(&self.path, key, &mut |name, kind, _| visit(name, kind))
@@ -111,8 +111,8 @@ impl Folder {
     ) -> Result<(), X> {
         self.root().visit(&self.path, key, &mut |name, kind, size| {
             let size = match kind {
-                Entry::Folder => None,
-                Entry::File | Entry::Other => Some(size()?),
+                FolderEntry::Folder => None,
+                FolderEntry::File | FolderEntry::Other => Some(size()?),
             };
             visit(name, size)
         })
@@ -129,7 +129,7 @@ mod at {
     use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
     use rustix::io::Errno;
 
-    use super::{Entry, VisitEntry};
+    use super::{FolderEntry, VisitEntry};
     use zvf_sys::regular_file;
 
     /// Flags of a handle for looking up names; on systems that have them, it needs no permission to read.
@@ -207,9 +207,9 @@ mod at {
                     known => known,
                 };
                 let kind = match kind {
-                    FileType::Directory => Entry::Folder,
-                    FileType::RegularFile => Entry::File,
-                    _ => Entry::Other,
+                    FileType::Directory => FolderEntry::Folder,
+                    FileType::RegularFile => FolderEntry::File,
+                    _ => FolderEntry::Other,
                 };
                 let size = || Ok(u64::try_from(stat()?.st_size).unwrap_or(0));
                 visit(name.to_owned(), kind, &size)?;
@@ -225,7 +225,7 @@ mod at {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::{Entry, VisitEntry};
+    use super::{FolderEntry, VisitEntry};
 
     /// No handle: files are looked up by path.
     #[derive(Debug)]
@@ -265,9 +265,9 @@ mod at {
                     continue;
                 };
                 let kind = match (kind.is_dir(), kind.is_file()) {
-                    (true, _) => Entry::Folder,
-                    (_, true) => Entry::File,
-                    _ => Entry::Other,
+                    (true, _) => FolderEntry::Folder,
+                    (_, true) => FolderEntry::File,
+                    _ => FolderEntry::Other,
                 };
                 visit(name, kind, &|| Ok(entry.metadata()?.len()))?;
             }

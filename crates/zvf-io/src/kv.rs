@@ -18,7 +18,7 @@ use crate::location::Location;
 #[cfg(feature = "backends")]
 use crate::remote::Remote;
 use crate::task::{blocking, driven};
-use crate::versions::Role;
+use crate::versions::SnapshotRole;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
 use zvf_grid::int::wide;
 
@@ -227,12 +227,12 @@ impl Kv {
                 #[cfg(feature = "backends")]
                 Backend::Remote(remote) => {
                     remote
-                        .get(&self.context, key, ask, limit, Role::Content)
+                        .get(&self.context, key, ask, limit, SnapshotRole::Content)
                         .await
                 }
                 Backend::Caller(caller) => {
                     caller
-                        .get(&self.context, key, ask, limit, Role::Content)
+                        .get(&self.context, key, ask, limit, SnapshotRole::Content)
                         .await
                 }
             }

@@ -1,7 +1,7 @@
 //! Objects by key below an address: a folder, a bucket or a web server.
 //!
 //! All readers and writers of this workspace send their requests through this crate: stores through [`Kv`], single files of other
-//! formats through [`FileLocation`], writers through [`Requests`]. It moves bytes and knows none of the formats.
+//! formats through [`FileLocation`], writers through [`WriteRequests`]. It moves bytes and knows none of the formats.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -115,7 +115,7 @@ pub use overlay::{Overlay, STAGING};
 pub use remote::{Remote, SaveProgress};
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
 #[cfg(feature = "backends")]
-pub use retry::{Answer, Requests};
+pub use retry::{BackendAnswer, WriteRequests};
 #[cfg(feature = "backends")]
 pub use single_object::{FileLocation, ObjectFile, ObjectFolder, ObjectLocation};
 pub use single_state::{Listing, ObjectPart, ObjectState, ObjectStates};
@@ -126,7 +126,7 @@ pub use tasks::is_caller_run;
 pub use tls::use_ring;
 pub use trace::{IoTrace, Method, Request};
 #[cfg(feature = "backends")]
-pub use upload::{Place, put_file};
+pub use upload::{WriteLocation, put_file};
 pub use versions::Versions;
 pub use zvf_grid::Merge;
 pub use zvf_sys::regular_file::{open_file, special};

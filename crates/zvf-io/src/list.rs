@@ -7,7 +7,7 @@ use object_store::{Error, ListResult, ObjectMeta};
 use crate::classify::{Failure, sort};
 use crate::context::Context;
 use crate::remote::{Remote, state_of};
-use crate::versions::State;
+use crate::versions::ReportedState;
 use crate::{Cap, IoError, Method, Usage};
 use zvf_grid::int::wide;
 
@@ -52,7 +52,7 @@ impl Remote {
     pub(crate) async fn objects(
         &self,
         context: &Context,
-    ) -> Result<Option<Vec<(String, State)>>, IoError> {
+    ) -> Result<Option<Vec<(String, ReportedState)>>, IoError> {
         let cap = Cap::cells(context.limits());
         let path = self.path("")?;
         let mut found = Vec::new();

@@ -7,9 +7,9 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use crate::context::Context;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use crate::versions::changed;
-use crate::versions::{Role, State};
+use crate::versions::{ReportedState, SnapshotRole};
 use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage};
 use zvf_grid::int::wide;
 use zvf_sys::regular_file;
@@ -35,7 +35,7 @@ fn read_state(
     key: &str,
     ask: &Ask,
     cap: Cap,
-) -> Result<Option<(Object, State)>, IoError> {
+) -> Result<Option<(Object, ReportedState)>, IoError> {
     let trace = context.trace();
     let start = trace.start();
     let result = read_file(root, key, ask, cap);
@@ -54,7 +54,7 @@ fn read_file(
     key: &str,
     ask: &Ask,
     cap: Cap,
-) -> Result<Option<(Object, State)>, IoError> {
+) -> Result<Option<(Object, ReportedState)>, IoError> {
     let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
     };
@@ -184,13 +184,13 @@ impl OpenFile {
 }
 
 /// The state of a file: inode, time of the last write, bytes.
-fn state_of(meta: &Metadata) -> State {
+fn state_of(meta: &Metadata) -> ReportedState {
     let written = meta
         .modified()
         .ok()
         .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
         .unwrap_or_default();
-    State {
+    ReportedState {
         etag: Some(format!("{:x}-{:x}", inode(meta), written.as_nanos())),
         modified: i64::try_from(written.as_micros()).unwrap_or(i64::MAX),
         size: meta.len(),
@@ -198,7 +198,11 @@ fn state_of(meta: &Metadata) -> State {
 }
 
 /// The state of a file; `None` if it does not exist.
-pub(crate) fn state(root: &Folder, context: &Context, key: &str) -> Result<Option<State>, IoError> {
+pub(crate) fn state(
+    root: &Folder,
+    context: &Context,
+    key: &str,
+) -> Result<Option<ReportedState>, IoError> {
     let trace = context.trace();
     let start = trace.start();
     let state = match root.metadata(key) {
@@ -292,7 +296,7 @@ pub(crate) fn answer(
             if let Some((object, state)) = &read {
                 context
                     .versions()
-                    .note(key, state, Role::Document, &object.bytes)?;
+                    .note(key, state, SnapshotRole::Document, &object.bytes)?;
             } else {
                 context.versions().note_absent(key)?;
             }
@@ -323,38 +327,38 @@ pub(crate) fn answer(
 pub(crate) fn entries(
     root: &Folder,
     key: &str,
-    visit: &mut dyn FnMut(String, Entry) -> Result<(), Stop>,
+    visit: &mut dyn FnMut(String, FolderEntry) -> Result<(), VisitEnd>,
 ) -> Result<(), IoError> {
     visited(key, root.visit(key, visit))
 }
 
 /// A folder that does not exist has no entries.
-fn visited(key: &str, result: Result<(), Stop>) -> Result<(), IoError> {
+fn visited(key: &str, result: Result<(), VisitEnd>) -> Result<(), IoError> {
     match result {
         Ok(()) => Ok(()),
-        Err(Stop::Io(error))
+        Err(VisitEnd::Io(error))
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
         {
             Ok(())
         }
-        Err(Stop::Io(error)) => Err(IoError::file(key, error)),
-        Err(Stop::Visit(error)) => Err(error),
+        Err(VisitEnd::Io(error)) => Err(IoError::file(key, error)),
+        Err(VisitEnd::Visit(error)) => Err(error),
     }
 }
 
 /// Why a visit ended early.
-pub(crate) enum Stop {
+pub(crate) enum VisitEnd {
     Io(std::io::Error),
     Visit(IoError),
 }
 
-impl From<std::io::Error> for Stop {
+impl From<std::io::Error> for VisitEnd {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<IoError> for Stop {
+impl From<IoError> for VisitEnd {
     fn from(error: IoError) -> Self {
         Self::Visit(error)
     }
@@ -365,9 +369,9 @@ fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     entries(root, key, &mut |name, kind| {
         // A symbolic link to a file counts as a file. A broken link is listed like a folder, so that an error about it is reported later.
         let file = match kind {
-            Entry::File => true,
-            Entry::Folder => false,
-            Entry::Other => root
+            FolderEntry::File => true,
+            FolderEntry::Folder => false,
+            FolderEntry::Other => root
                 .metadata(&below(key, &name))
                 .is_ok_and(|metadata| metadata.is_file()),
         };
@@ -430,7 +434,7 @@ pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<
 }
 
 /// All files of the folder, with their states.
-pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, State)>, IoError> {
+pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedState)>, IoError> {
     let mut keys = Vec::new();
     walk(root, "", "", &mut keys, cap, 0)?;
     let mut found = Vec::with_capacity(keys.len());
@@ -459,7 +463,7 @@ fn walk(
     check_depth(key, depth)?;
     let mut deeper = Vec::new();
     entries(root, key, &mut |name, kind| {
-        if kind == Entry::Folder {
+        if kind == FolderEntry::Folder {
             deeper.push(name);
             return Ok(());
         }

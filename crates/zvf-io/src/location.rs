@@ -168,10 +168,10 @@ enum NoBackend {
 }
 
 #[cfg(feature = "backends")]
-type Built = Result<(Arc<dyn ObjectStore>, Backs), NoBackend>;
+type BuiltStore = Result<(Arc<dyn ObjectStore>, Backs), NoBackend>;
 
 #[cfg(feature = "backends")]
-fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
+fn remote(scheme: &str, url: &Url, options: &IoOptions) -> BuiltStore {
     match scheme {
         "s3" | "s3a" => cloud::s3(url, options),
         "gs" => cloud::gcs(url, options),
@@ -197,9 +197,9 @@ mod profile;
 
 #[cfg(all(feature = "backends", not(feature = "cloud")))]
 mod cloud {
-    use super::{Built, IoOptions, NoBackend, Url};
+    use super::{BuiltStore, IoOptions, NoBackend, Url};
 
-    pub(crate) fn s3(_: &Url, _: &IoOptions) -> Built {
+    pub(crate) fn s3(_: &Url, _: &IoOptions) -> BuiltStore {
         Err(NoBackend::Missing("cloud"))
     }
     pub(crate) use {s3 as azure, s3 as gcs};
@@ -207,7 +207,7 @@ mod cloud {
 
 /// A plain web server: it cannot list, unless the option `webdav=true` declares that it supports WebDAV.
 #[cfg(feature = "http")]
-fn http(url: &Url, options: &IoOptions) -> Built {
+fn http(url: &Url, options: &IoOptions) -> BuiltStore {
     use object_store::http::HttpBuilder;
     use object_store::{ClientConfigKey, ClientOptions};
     let mut client = ClientOptions::new()
@@ -226,7 +226,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
     let store = HttpBuilder::new()
         .with_url(base)
         .with_client_options(client)
-        .with_http_connector(crate::web_answers::Connector::default())
+        .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries())
         .build()
         .map_err(NoBackend::Build)?;
@@ -239,7 +239,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
 }
 
 #[cfg(all(feature = "backends", not(feature = "http")))]
-fn http(_: &Url, _: &IoOptions) -> Built {
+fn http(_: &Url, _: &IoOptions) -> BuiltStore {
     Err(NoBackend::Missing("http"))
 }
 

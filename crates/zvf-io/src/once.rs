@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
 
-type Shared<T, E> = Arc<OnceCell<Result<T, E>>>;
+type OnceResult<T, E> = Arc<OnceCell<Result<T, E>>>;
 
 /// A value that the first caller loads while others wait for it.
 ///
 /// A failure is returned to all waiting callers: if each of them tried again in turn, a silent server would delay a query by one time-out for
 /// each waiter. A later caller tries again.
 #[derive(Debug)]
-pub struct Once<T, E>(Mutex<Shared<T, E>>);
+pub struct Once<T, E>(Mutex<OnceResult<T, E>>);
 
 impl<T, E> Default for Once<T, E> {
     fn default() -> Self {
@@ -26,7 +26,7 @@ impl<T: Clone, E: Clone> Once<T, E> {
         Self(Mutex::new(Arc::new(OnceCell::new_with(Some(Ok(thing))))))
     }
 
-    fn shared(&self) -> Shared<T, E> {
+    fn shared(&self) -> OnceResult<T, E> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

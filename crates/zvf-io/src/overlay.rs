@@ -17,7 +17,7 @@ pub struct Overlay {
 
 /// The location of an object under an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Placed {
+enum OverlayPlace {
     /// At its own key.
     Own,
     /// In the folder of staged objects.
@@ -58,13 +58,13 @@ impl Overlay {
     }
 
     /// The location of the object of a key.
-    fn place(&self, key: &str) -> Placed {
+    fn place(&self, key: &str) -> OverlayPlace {
         if self.put.contains(key) {
-            Placed::Staged(self.staged(key))
+            OverlayPlace::Staged(self.staged(key))
         } else if self.removed.contains(key) {
-            Placed::Gone
+            OverlayPlace::Gone
         } else {
-            Placed::Own
+            OverlayPlace::Own
         }
     }
 
@@ -99,9 +99,9 @@ impl Overlay {
 /// The key of the object that is read for `key`; `None` if the object is removed.
 pub(crate) fn placed<'k>(overlay: Option<&Overlay>, key: &'k str) -> Option<Cow<'k, str>> {
     match overlay.map(|overlay| overlay.place(key)) {
-        None | Some(Placed::Own) => Some(Cow::Borrowed(key)),
-        Some(Placed::Staged(key)) => Some(Cow::Owned(key)),
-        Some(Placed::Gone) => None,
+        None | Some(OverlayPlace::Own) => Some(Cow::Borrowed(key)),
+        Some(OverlayPlace::Staged(key)) => Some(Cow::Owned(key)),
+        Some(OverlayPlace::Gone) => None,
     }
 }
 
@@ -116,7 +116,7 @@ fn below(prefix: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Overlay, Placed};
+    use super::{Overlay, OverlayPlace};
 
     #[test]
     fn keys_and_listings_follow_the_overlay() {
@@ -125,10 +125,10 @@ mod tests {
         let overlay = Overlay::new("e1".to_owned(), put, keys(&["0/a/c/1", "0/d/zarr.json"]));
         assert_eq!(
             overlay.place("0/a/c/0"),
-            Placed::Staged("zvf-edit-e1/0/a/c/0".to_owned())
+            OverlayPlace::Staged("zvf-edit-e1/0/a/c/0".to_owned())
         );
-        assert_eq!(overlay.place("0/a/c/1"), Placed::Gone);
-        assert_eq!(overlay.place("0/a/c/2"), Placed::Own);
+        assert_eq!(overlay.place("0/a/c/1"), OverlayPlace::Gone);
+        assert_eq!(overlay.place("0/a/c/2"), OverlayPlace::Own);
         let mut names = ["a", "c", "d"].map(str::to_owned).to_vec();
         overlay.correct_folders("0", &mut names);
         assert_eq!(names, ["a", "b", "c"]);

@@ -22,7 +22,7 @@ use crate::location::Backs;
 use crate::overlay::placed;
 use crate::retry::{Tries, transfer};
 use crate::single_flight::SingleFlight;
-use crate::versions::{Role, State};
+use crate::versions::{ReportedState, SnapshotRole};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
 use zvf_grid::int::wide;
 
@@ -35,7 +35,7 @@ pub type SaveProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
 pub struct Remote {
     pub(crate) store: Arc<dyn ObjectStore>,
     prefix: Arc<str>,
-    shared: Arc<Shared>,
+    shared: Arc<RemoteState>,
     retry: Retry,
     silence: std::time::Duration,
     /// The replacements of an unfinished edit.
@@ -44,7 +44,7 @@ pub struct Remote {
 
 /// The detected features of a backend, and the requests in flight.
 #[derive(Debug)]
-struct Shared {
+struct RemoteState {
     can: Can,
     objects: SingleFlight<(String, Ask, u64), Option<Object>>,
     names: SingleFlight<Question, Option<Vec<String>>>,
@@ -60,13 +60,13 @@ struct Can {
 
 /// The part of an object that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum WantedPart {
     /// Only its state.
     State,
     Bytes(Ask),
 }
 
-impl Part {
+impl WantedPart {
     /// Offset and length, as the trace shows them.
     fn traced(&self) -> (Option<u64>, Option<u64>) {
         match self {
@@ -99,14 +99,14 @@ impl Part {
 #[derive(Debug, Clone)]
 pub(crate) struct Got {
     pub(crate) object: Object,
-    pub(crate) state: State,
+    pub(crate) state: ReportedState,
 }
 
 /// The purpose of an answer: its limit, and its role in the snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Use {
     pub(crate) cap: Cap,
-    pub(crate) role: Option<Role>,
+    pub(crate) role: Option<SnapshotRole>,
 }
 
 impl Remote {
@@ -124,7 +124,7 @@ impl Remote {
         Self {
             store,
             prefix: prefix.into(),
-            shared: Arc::new(Shared {
+            shared: Arc::new(RemoteState {
                 can,
                 objects: SingleFlight::default(),
                 names: SingleFlight::default(),
@@ -137,7 +137,7 @@ impl Remote {
 
     /// The same prefix under an overlay. Objects that were requested before are requested again.
     pub(crate) fn under(&self, overlay: Overlay) -> Self {
-        let shared = Shared {
+        let shared = RemoteState {
             can: Can {
                 list: AtomicBool::new(self.lists()),
                 suffix: AtomicBool::new(self.shared.can.suffix.load(Ordering::Relaxed)),
@@ -195,7 +195,7 @@ impl Remote {
         key: &str,
         ask: Ask,
         cap: Cap,
-        role: Role,
+        role: SnapshotRole,
     ) -> Result<Option<Object>, IoError> {
         let id = (key.to_owned(), ask.clone(), cap.most);
         let purpose = Use {
@@ -219,7 +219,7 @@ impl Remote {
         let object = |got: Option<Got>| got.map(|got| got.object);
         if let Ask::Suffix(length) = ask {
             if can.suffix.load(Ordering::Relaxed) {
-                let part = Part::Bytes(ask.clone());
+                let part = WantedPart::Bytes(ask.clone());
                 match self.send(context, key, part, purpose).await {
                     Err(IoError::NotSupported { .. }) => {
                         can.suffix.store(false, Ordering::Relaxed);
@@ -228,7 +228,7 @@ impl Remote {
                 }
             }
             let head = match can.range.load(Ordering::Relaxed) {
-                true => self.send(context, key, Part::State, purpose).await,
+                true => self.send(context, key, WantedPart::State, purpose).await,
                 false => Ok(None),
             };
             let size = match head {
@@ -241,7 +241,7 @@ impl Remote {
             if size > 0 {
                 let range = size.saturating_sub(*length)..size;
                 match self
-                    .send(context, key, Part::Bytes(Ask::Range(range)), purpose)
+                    .send(context, key, WantedPart::Bytes(Ask::Range(range)), purpose)
                     .await
                 {
                     Err(IoError::NotSupported { .. }) => {
@@ -252,7 +252,7 @@ impl Remote {
             }
         }
         if matches!(ask, Ask::Range(_) | Ask::Prefix(_)) && can.range.load(Ordering::Relaxed) {
-            let part = Part::Bytes(ask.clone());
+            let part = WantedPart::Bytes(ask.clone());
             match self.send(context, key, part, purpose).await {
                 // This may also be an object that ends before the range begins, which the whole object shows.
                 Err(IoError::NotSupported { .. }) => {}
@@ -260,7 +260,7 @@ impl Remote {
             }
         }
         let got = self
-            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .send(context, key, WantedPart::Bytes(Ask::Whole), purpose)
             .await?;
         // The object could only be read as a whole, so ranges are not requested again, unless it is just too short for this range.
         let short = got.as_ref().is_some_and(|got| match ask {
@@ -278,7 +278,7 @@ impl Remote {
         &self,
         context: &Context,
         key: &str,
-        part: Part,
+        part: WantedPart,
         purpose: Use,
     ) -> Result<Option<Got>, IoError> {
         let Some(path) = self.place(key)? else {
@@ -321,7 +321,7 @@ impl Remote {
             let start = context.trace().start();
             let result = self.save_once((key, &path), file, progress, &mut tries);
             let result = result.await;
-            let whole = Part::Bytes(Ask::Whole);
+            let whole = WantedPart::Bytes(Ask::Whole);
             record(
                 context,
                 start,
@@ -375,7 +375,7 @@ impl Remote {
         context: &Context,
         key: &str,
         path: &Path,
-        part: &Part,
+        part: &WantedPart,
         purpose: Use,
         tries: &mut Tries,
     ) -> Result<Option<Got>, Failure> {
@@ -388,7 +388,7 @@ impl Remote {
         let mut state = state_of(&result.meta);
         if is_unannounced(&result) {
             return match part {
-                Part::Bytes(Ask::Whole) => {
+                WantedPart::Bytes(Ask::Whole) => {
                     let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
                     state.size = wide(bytes.len());
                     if let Some(role) = purpose.role {
@@ -409,7 +409,7 @@ impl Remote {
             };
         }
         let range = part.of(state.size);
-        if *part != Part::State && result.range != range {
+        if *part != WantedPart::State && result.range != range {
             let found = &result.range;
             return Err(Failure::passing(format!(
                 "received bytes {} to {} of {}, requested {} to {}",
@@ -418,7 +418,7 @@ impl Remote {
         }
         let length = range.end.saturating_sub(range.start);
         let bytes = match part {
-            Part::State => Bytes::new(),
+            WantedPart::State => Bytes::new(),
             _ => {
                 purpose.cap.check(key, length)?;
                 let room = context.room(length).await?;
@@ -452,7 +452,7 @@ impl Remote {
             Question::Document(key) => {
                 let cap = question.cap(context.limits());
                 let reply = self
-                    .get(context, key, Ask::Whole, cap, Role::Document)
+                    .get(context, key, Ask::Whole, cap, SnapshotRole::Document)
                     .await;
                 if let Ok(None) | Err(IoError::Denied { .. }) = reply {
                     context.versions().note_absent(key)?;
@@ -480,8 +480,8 @@ impl Remote {
 }
 
 /// The state of an object, as the backend reports it.
-pub(crate) fn state_of(meta: &ObjectMeta) -> State {
-    State {
+pub(crate) fn state_of(meta: &ObjectMeta) -> ReportedState {
+    ReportedState {
         etag: meta.e_tag.clone(),
         modified: meta.last_modified.timestamp_micros(),
         size: meta.size,
@@ -551,7 +551,7 @@ async fn body(
 fn record(
     context: &Context,
     start: Option<Instant>,
-    (key, part): (&str, &Part),
+    (key, part): (&str, &WantedPart),
     made: u32,
     came: Result<Option<u64>, &Failure>,
 ) {
@@ -559,7 +559,7 @@ fn record(
         return;
     }
     let method = match part {
-        Part::State => Method::Head,
+        WantedPart::State => Method::Head,
         _ => Method::Get,
     };
     let (bytes, failed) = match came {

@@ -94,16 +94,16 @@ impl Tries {
 
 /// The answer of a backend to a request that it received: success, or one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
 /// [`Error::NotModified`], which are not failures of the request.
-pub type Answer<T> = Result<T, Error>;
+pub type BackendAnswer<T> = Result<T, Error>;
 
 /// Sends and retries requests of writers, by the rules for readers: see [`Retry`].
 #[derive(Debug, Clone, Copy)]
-pub struct Requests {
+pub struct WriteRequests {
     retry: Retry,
     silence: Duration,
 }
 
-impl Requests {
+impl WriteRequests {
     /// Requests with the limits and retries of these options.
     #[must_use]
     pub fn new(options: &IoOptions) -> Self {
@@ -123,7 +123,7 @@ impl Requests {
         key: &str,
         bytes: usize,
         mut send: impl FnMut(u32) -> F,
-    ) -> Result<Answer<T>, IoError> {
+    ) -> Result<BackendAnswer<T>, IoError> {
         let bytes = wide(bytes);
         let mut tries = Tries::new(self.retry, self.silence);
         loop {

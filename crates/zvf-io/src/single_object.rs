@@ -16,9 +16,9 @@ use zvf_sys::{ReadAt, ReadFolder, RequestCost};
 
 use crate::kv::{Backend, Kv};
 use crate::location::{Location, scheme};
-use crate::remote::{Got, Part, Remote, SaveProgress, Use};
+use crate::remote::{Got, Remote, SaveProgress, Use, WantedPart};
 use crate::task::{driven, runtime};
-use crate::versions::{State, changed};
+use crate::versions::{ReportedState, changed};
 use crate::{Ask, Cap, IoError, IoOptions};
 
 /// Bytes of the first request for an object, and bytes that are read at its end.
@@ -156,7 +156,7 @@ impl ObjectLocation {
     }
 
     fn file(&self, runtime: Handle) -> ObjectFile {
-        let inner = Inner {
+        let inner = SingleObjectInner {
             place: self.clone(),
             version: OnceLock::new(),
         };
@@ -190,26 +190,26 @@ impl ReadFolder for ObjectFolder {
 /// ([`blocking`](crate::blocking)), never in a task.
 #[derive(Debug)]
 pub struct ObjectFile {
-    inner: Arc<Inner>,
+    inner: Arc<SingleObjectInner>,
     runtime: Handle,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SingleObjectInner {
     place: ObjectLocation,
-    version: OnceLock<Version>,
+    version: OnceLock<PinnedObject>,
 }
 
 /// The version that is read, and its first bytes, if they were read: all bytes if the server sends no ranges.
 #[derive(Debug)]
-struct Version {
-    state: State,
+struct PinnedObject {
+    state: ReportedState,
     front: Option<Bytes>,
 }
 
-impl Version {
+impl PinnedObject {
     /// Fails for an answer of another version.
-    fn check(&self, key: &str, now: &State) -> Result<(), IoError> {
+    fn check(&self, key: &str, now: &ReportedState) -> Result<(), IoError> {
         let same = self.state.etag.is_none() || self.state.etag == now.etag;
         match same && self.state.size == now.size {
             true => Ok(()),
@@ -224,16 +224,16 @@ impl Version {
     }
 }
 
-impl Inner {
+impl SingleObjectInner {
     /// The version with the first bytes; `None` if the object does not exist.
-    async fn first(&self) -> Result<Option<&Version>, IoError> {
+    async fn first(&self) -> Result<Option<&PinnedObject>, IoError> {
         if let Some(version) = self.version.get() {
             return Ok(Some(version));
         }
         match self.start().await {
             // The server does not support ranges, or the object is empty.
             Err(IoError::NotSupported { .. }) => {
-                let got = self.send(Part::Bytes(Ask::Whole)).await?;
+                let got = self.send(WantedPart::Bytes(Ask::Whole)).await?;
                 self.begin(got)
             }
             answer => answer,
@@ -241,18 +241,18 @@ impl Inner {
     }
 
     /// As [`first`](Self::first), by a range alone.
-    async fn start(&self) -> Result<Option<&Version>, IoError> {
-        let got = self.send(Part::Bytes(Ask::Range(0..AHEAD))).await?;
+    async fn start(&self) -> Result<Option<&PinnedObject>, IoError> {
+        let got = self.send(WantedPart::Bytes(Ask::Range(0..AHEAD))).await?;
         self.begin(got)
     }
 
     /// The version of a first answer.
-    fn begin(&self, got: Option<Got>) -> Result<Option<&Version>, IoError> {
+    fn begin(&self, got: Option<Got>) -> Result<Option<&PinnedObject>, IoError> {
         let Some(Got { object, state }) = got else {
             return Ok(None);
         };
         let found = state.clone();
-        let version = self.version.get_or_init(|| Version {
+        let version = self.version.get_or_init(|| PinnedObject {
             state,
             front: Some(object.bytes),
         });
@@ -260,7 +260,7 @@ impl Inner {
         Ok(Some(version))
     }
 
-    async fn send(&self, part: Part) -> Result<Option<Got>, IoError> {
+    async fn send(&self, part: WantedPart) -> Result<Option<Got>, IoError> {
         let ObjectLocation { kv, remote, key } = &self.place;
         let purpose = Use {
             cap: Cap::cell(kv.limits()),
@@ -272,7 +272,10 @@ impl Inner {
     /// One range, which must be inside the object.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, IoError> {
         let key = &self.place.key;
-        let got = match self.send(Part::Bytes(Ask::Range(range.clone()))).await {
+        let got = match self
+            .send(WantedPart::Bytes(Ask::Range(range.clone())))
+            .await
+        {
             // No range was answered so far, so the server may not support them.
             Err(IoError::NotSupported { .. }) if self.version.get().is_none() => {
                 let version = self.first().await?.ok_or_else(|| self.missing())?;
@@ -285,7 +288,9 @@ impl Inner {
         };
         let Got { object, state } = got.ok_or_else(|| self.missing())?;
         let found = state.clone();
-        let version = self.version.get_or_init(|| Version { state, front: None });
+        let version = self
+            .version
+            .get_or_init(|| PinnedObject { state, front: None });
         version.check(key, &found)?;
         match wide(object.bytes.len()) == range.end.saturating_sub(range.start) {
             true => Ok(object.bytes),

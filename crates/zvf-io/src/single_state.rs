@@ -8,14 +8,14 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::context::Context;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use crate::kv::{Backend, Kv};
 #[cfg(feature = "backends")]
-use crate::remote::{Got, Part, Remote, Use};
+use crate::remote::{Got, Remote, Use, WantedPart};
 use crate::task::blocking;
 #[cfg(feature = "backends")]
 use crate::task::driven;
-use crate::versions::State;
+use crate::versions::ReportedState;
 use crate::{Ask, Cap, IoError, local};
 use zvf_grid::int::wide;
 
@@ -170,7 +170,7 @@ impl Kv {
                 }
             };
             found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            let told = |(key, state): (String, State)| {
+            let told = |(key, state): (String, ReportedState)| {
                 let (size, etag) = (state.size, state.etag.map(unquoted));
                 (key, ObjectState { size, etag })
             };
@@ -245,9 +245,9 @@ impl Remote {
             cap: Cap::cell(context.limits()),
             role: None,
         };
-        match self.send(context, key, Part::State, purpose()).await {
+        match self.send(context, key, WantedPart::State, purpose()).await {
             Err(error) if !error.is_transient() => {
-                self.send(context, key, Part::Bytes(Ask::Range(0..1)), purpose())
+                self.send(context, key, WantedPart::Bytes(Ask::Range(0..1)), purpose())
                     .await
             }
             answered => answered,
@@ -257,11 +257,11 @@ impl Remote {
 
 /// Whether a key is a regular file inside the real path of the folder: symbolic links out of a store are not followed.
 fn is_file_within(root: &Folder, key: &str) -> Result<bool, IoError> {
-    kind_within(root, key).map(|kind| kind == Some(Entry::File))
+    kind_within(root, key).map(|kind| kind == Some(FolderEntry::File))
 }
 
 /// The real path of a key in the folder; `None` if it does not exist or is outside.
-fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
+fn kind_within(root: &Folder, key: &str) -> Result<Option<FolderEntry>, IoError> {
     let missing = |error: &std::io::Error| {
         matches!(
             error.kind(),
@@ -275,8 +275,8 @@ fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
     });
     match real {
         Ok((false, _)) => Ok(None),
-        Ok((true, meta)) if meta.is_file() => Ok(Some(Entry::File)),
-        Ok((true, meta)) if meta.is_dir() => Ok(Some(Entry::Folder)),
+        Ok((true, meta)) if meta.is_file() => Ok(Some(FolderEntry::File)),
+        Ok((true, meta)) if meta.is_dir() => Ok(Some(FolderEntry::Folder)),
         Ok((true, _)) => Ok(None),
         Err(error) if missing(&error) => Ok(None),
         Err(error) => Err(IoError::file(key, error)),
@@ -296,7 +296,7 @@ fn is_loop(_: &std::io::Error) -> bool {
 
 fn local_listing(root: &Folder, prefix: &str, cap: Cap) -> Result<Listing, IoError> {
     let mut listing = Listing::default();
-    if kind_within(root, prefix)? != Some(Entry::Folder) {
+    if kind_within(root, prefix)? != Some(FolderEntry::Folder) {
         return Ok(listing);
     }
     let mut count = 0u64;
@@ -304,12 +304,12 @@ fn local_listing(root: &Folder, prefix: &str, cap: Cap) -> Result<Listing, IoErr
         count = count.saturating_add(1);
         cap.check(prefix, count)?;
         let kind = match entry {
-            Entry::Other => kind_within(root, &local::below(prefix, &name))?,
+            FolderEntry::Other => kind_within(root, &local::below(prefix, &name))?,
             known => Some(known),
         };
         match kind {
-            Some(Entry::Folder) => listing.folders.push(name),
-            Some(Entry::File) => listing.objects.push(name),
+            Some(FolderEntry::Folder) => listing.folders.push(name),
+            Some(FolderEntry::File) => listing.objects.push(name),
             _ => {}
         }
         Ok(())

@@ -53,10 +53,10 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Handle, IoError> {
 
 /// A task that is cancelled when it is dropped.
 #[cfg(feature = "backends")]
-struct Task(JoinHandle<()>);
+struct AbortOnDrop(JoinHandle<()>);
 
 #[cfg(feature = "backends")]
-impl Drop for Task {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -97,7 +97,7 @@ fn drive(work: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<(), IoError>
         }
         #[cfg(feature = "backends")]
         {
-            let mut task = Task(runtime()?.spawn(work));
+            let mut task = AbortOnDrop(runtime()?.spawn(work));
             ended((&mut task.0).await)
         }
         #[cfg(not(feature = "backends"))]

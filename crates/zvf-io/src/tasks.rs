@@ -24,28 +24,28 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     /// Tasks that were not polled yet.
-    new: Mutex<Vec<Task>>,
-    running: Mutex<FuturesUnordered<Task>>,
+    new: Mutex<Vec<SharedTask>>,
+    running: Mutex<FuturesUnordered<SharedTask>>,
 }
 
 /// A task, shared with its handle, which may cancel it.
 #[derive(Debug, Clone, Default)]
-struct Task(Arc<Mutex<Work>>);
+struct SharedTask(Arc<Mutex<TaskState>>);
 
 #[derive(Default)]
-struct Work {
+struct TaskState {
     /// `None` once the task ended or was dropped.
     future: Option<BoxFuture<'static, ()>>,
     waker: Option<Waker>,
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for TaskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Work")
     }
 }
 
-impl Future for Task {
+impl Future for SharedTask {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -63,7 +63,7 @@ impl Future for Task {
 }
 
 /// Cancels a task when its caller is dropped.
-struct Handle(Task);
+struct Handle(SharedTask);
 
 impl Drop for Handle {
     fn drop(&mut self) {
@@ -99,7 +99,7 @@ impl Tasks {
     /// Misuse: the set was dropped before.
     pub(crate) async fn drive(&self, work: BoxFuture<'static, ()>) -> Result<(), IoError> {
         let (to, ended) = oneshot::channel();
-        let task = Task::default();
+        let task = SharedTask::default();
         locked(&task.0).future = Some(Box::pin(async move {
             work.await;
             // Fails if the caller was dropped meanwhile.

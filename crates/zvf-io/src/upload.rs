@@ -9,11 +9,11 @@ use futures::future::BoxFuture;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
 
 use crate::location::Location;
-use crate::{Answer, IoError, IoOptions, Requests};
+use crate::{BackendAnswer, IoError, IoOptions, WriteRequests};
 
 /// The location to which a store is written.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum WriteLocation {
     /// A folder of the local disk.
     Folder(PathBuf),
     /// A prefix of an object store, without slashes at its ends; its client sends no request twice.
@@ -25,7 +25,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl WriteLocation {
     /// Resolves an address, as [`Kv::open`](crate::Kv::open) does. Sends nothing.
     ///
     /// # Errors
@@ -66,26 +66,26 @@ pub fn put_file<'a>(
             .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
             .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
         let local = |source: std::io::Error| IoError::backend(file.display().to_string(), source);
-        let (store, prefix) = match Place::of(folder, options)? {
-            Place::Folder(folder) => {
+        let (store, prefix) = match WriteLocation::of(folder, options)? {
+            WriteLocation::Folder(folder) => {
                 return std::fs::copy(file, folder.join(name))
                     .map(|_| ())
                     .map_err(local);
             }
-            Place::Prefix { store, prefix } => (store, prefix),
+            WriteLocation::Prefix { store, prefix } => (store, prefix),
         };
         let path = match prefix.is_empty() {
             true => object_store::path::Path::parse(name),
             false => object_store::path::Path::parse(format!("{prefix}/{name}")),
         };
         let path = path.map_err(|error| bad(&error.to_string()))?;
-        let requests = Requests::new(options);
+        let requests = WriteRequests::new(options);
         let answer = requests.put_file(store.as_ref(), name, &path, file).await?;
         answer.map_err(|error| IoError::backend(address, error))
     })
 }
 
-impl Requests {
+impl WriteRequests {
     /// Uploads a local file, as [`put_file`] does.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Requests {
         key: &'a str,
         path: &'a object_store::path::Path,
         file: &'a Path,
-    ) -> BoxFuture<'a, Result<Answer<()>, IoError>> {
+    ) -> BoxFuture<'a, Result<BackendAnswer<()>, IoError>> {
         Box::pin(async move {
             let local =
                 |source: std::io::Error| IoError::backend(file.display().to_string(), source);

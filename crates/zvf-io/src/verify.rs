@@ -10,10 +10,10 @@ use futures::future::try_join_all;
 use crate::context::Context;
 use crate::kv::{Backend, Kv};
 #[cfg(feature = "backends")]
-use crate::remote::{Part, Remote, Use};
+use crate::remote::{Remote, Use, WantedPart};
 use crate::task::{blocking, driven};
 #[cfg(feature = "backends")]
-use crate::versions::{Listed, Pinned, State};
+use crate::versions::{ListingDigest, Pinned, ReportedState};
 use crate::versions::{changed, told};
 #[cfg(feature = "backends")]
 use crate::{Ask, Cap};
@@ -106,8 +106,8 @@ impl Remote {
             role: None,
         };
         let state = first.map(|first| &first.state);
-        if state.is_none_or(State::is_telling) {
-            match self.send(context, key, Part::State, purpose).await {
+        if state.is_none_or(ReportedState::is_telling) {
+            match self.send(context, key, WantedPart::State, purpose).await {
                 Ok(now) if now.as_ref().map(|now| &now.state) == state => return Ok(()),
                 Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
                 Err(error) if error.is_transient() => return Err(error),
@@ -115,7 +115,7 @@ impl Remote {
             }
         }
         let now = match self
-            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .send(context, key, WantedPart::Bytes(Ask::Whole), purpose)
             .await
         {
             Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
@@ -140,7 +140,7 @@ impl Remote {
         &self,
         context: &Context,
         prefix: &str,
-        first: Listed,
+        first: ListingDigest,
     ) -> Result<(), IoError> {
         let cap = Cap::names(context.limits());
         match self.folders(context, prefix, cap).await? {

@@ -16,7 +16,7 @@ use crate::{IoError, STAGING};
 
 /// The state of an object, as the backend reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct State {
+pub(crate) struct ReportedState {
     /// The ETag; on a local disk inode and time of the last write.
     pub(crate) etag: Option<String>,
     /// Time of the last write, in microseconds since 1970; 0 if the backend does not state it.
@@ -25,14 +25,14 @@ pub(crate) struct State {
     pub(crate) size: u64,
 }
 
-impl State {
+impl ReportedState {
     /// Whether the state has a value that changes with the content.
     pub(crate) fn is_telling(&self) -> bool {
         self.etag.is_some() || self.modified != 0
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for ReportedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.size)?;
         if let Some(etag) = &self.etag {
@@ -60,7 +60,7 @@ fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
 
 /// The role of an object in the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SnapshotRole {
     /// A document of the snapshot.
     Document,
     /// An object that documents refer to: a cell, a shard, a chunk of a table.
@@ -70,7 +70,7 @@ pub(crate) enum Role {
 /// A document as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
-    pub(crate) state: State,
+    pub(crate) state: ReportedState,
     /// A hash of the bytes, if the backend sends no validator.
     digest: Option<u64>,
     /// Whether it was read before the snapshot was settled.
@@ -79,12 +79,12 @@ pub(crate) struct Pinned {
 
 /// A listing of folder names, as it was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListingDigest {
     names: usize,
     digest: u64,
 }
 
-impl fmt::Display for Listed {
+impl fmt::Display for ListingDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a listing of {} names ({:x})", self.names, self.digest)
     }
@@ -102,7 +102,7 @@ pub(crate) struct Looks {
         not(feature = "backends"),
         expect(dead_code, reason = "only backends list")
     )]
-    pub(crate) listings: Vec<(String, Listed)>,
+    pub(crate) listings: Vec<(String, ListingDigest)>,
 }
 
 /// The states of all objects that were read.
@@ -111,17 +111,17 @@ pub struct Versions {
     /// Whether changes are detected by further checks than of repeated reads.
     on: bool,
     opened: i64,
-    inner: Mutex<Inner>,
+    inner: Mutex<VersionsInner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct VersionsInner {
     /// By path of the node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
     /// Nodes without a document, which was requested together with the root.
     absent: BTreeSet<String>,
     /// Listings that were requested together with the root, by prefix.
-    listed: BTreeMap<String, Listed>,
+    listed: BTreeMap<String, ListingDigest>,
     /// Documents of arrays with cells that were read, and of all nodes above them.
     used: BTreeSet<String>,
     /// The levels of answers, as written in keys.
@@ -168,7 +168,7 @@ impl Versions {
         self.on
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, VersionsInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -186,8 +186,8 @@ impl Versions {
     pub(crate) fn note(
         &self,
         key: &str,
-        state: &State,
-        role: Role,
+        state: &ReportedState,
+        role: SnapshotRole,
         bytes: &[u8],
     ) -> Result<(), IoError> {
         let mut inner = self.inner();
@@ -198,18 +198,18 @@ impl Versions {
         {
             return Err(changed(
                 key,
-                &Told("the snapshot was taken", horizon),
-                &Told("the object was written", state.modified),
+                &TimedEvent("the snapshot was taken", horizon),
+                &TimedEvent("the object was written", state.modified),
             ));
         }
         // Blobs that are requested with the documents, such as the records of links, are content.
         let role = if key.ends_with("zarr.json") {
             role
         } else {
-            Role::Content
+            SnapshotRole::Content
         };
         match role {
-            Role::Document => {
+            SnapshotRole::Document => {
                 let path = node_of(key);
                 if let Some(first) = inner.documents.get(path) {
                     return match first.state == *state {
@@ -225,7 +225,7 @@ impl Versions {
                 };
                 inner.documents.insert(path.to_owned(), pinned);
             }
-            Role::Content => {
+            SnapshotRole::Content => {
                 inner.use_documents_of(key);
                 let id = (inner.hashes.0.hash_one(key), inner.hashes.1.hash_one(key));
                 let etag = state.etag.as_ref().map(|e| inner.hashes.0.hash_one(e));
@@ -234,7 +234,7 @@ impl Versions {
                     Some(first) if *first == now => {}
                     Some((first, modified, size)) => {
                         let named = (*first == etag).then(|| state.etag.clone()).flatten();
-                        let first = State {
+                        let first = ReportedState {
                             etag: named.or(first.map(|_| "not this".to_owned())),
                             modified: *modified,
                             size: *size,
@@ -286,10 +286,10 @@ impl Versions {
     }
 
     /// The part of a listing that is compared. Staging folders of edits are not part of the store until the root names them.
-    pub(crate) fn listed(&self, names: &[String]) -> Listed {
+    pub(crate) fn listed(&self, names: &[String]) -> ListingDigest {
         let known = names.iter().filter(|name| !name.starts_with(STAGING));
         let known: Vec<&String> = known.collect();
-        Listed {
+        ListingDigest {
             names: known.len(),
             digest: self.inner().hashes.0.hash_one(&known),
         }
@@ -349,7 +349,7 @@ impl Versions {
     }
 }
 
-impl Inner {
+impl VersionsInner {
     fn digest(&self, bytes: &[u8]) -> u64 {
         self.hashes.0.hash_one(bytes)
     }
@@ -370,7 +370,7 @@ impl Inner {
 pub(crate) const ABSENT: &str = "absent";
 
 /// A state as text.
-pub(crate) fn told(state: Option<&State>) -> &dyn fmt::Display {
+pub(crate) fn told(state: Option<&ReportedState>) -> &dyn fmt::Display {
     match state {
         Some(state) => state,
         None => &ABSENT,
@@ -388,9 +388,9 @@ pub(crate) fn changed(key: &str, first: &dyn fmt::Display, now: &dyn fmt::Displa
 }
 
 /// An event and its time.
-struct Told(&'static str, i64);
+struct TimedEvent(&'static str, i64);
 
-impl fmt::Display for Told {
+impl fmt::Display for TimedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at ", self.0)?;
         write_time(f, self.1)
@@ -415,10 +415,10 @@ fn key_of(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Role, State, Versions};
+    use super::{ReportedState, SnapshotRole, Versions};
 
-    fn state(etag: &str, modified: i64, size: u64) -> State {
-        State {
+    fn state(etag: &str, modified: i64, size: u64) -> ReportedState {
+        ReportedState {
             etag: (!etag.is_empty()).then(|| etag.to_owned()),
             modified,
             size,
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn another_state_is_a_change() {
         let pins = Versions::new(false);
-        for role in [Role::Document, Role::Content] {
+        for role in [SnapshotRole::Document, SnapshotRole::Content] {
             let key = format!("{role:?}/zarr.json");
             let first = state("a", 5, 9);
             for _ in 0..2 {
@@ -468,12 +468,15 @@ mod tests {
         let pins = Versions::new(true);
         let (old, new) = (state("", 1, 1), state("", i64::MAX, 1));
         let soon = state("", pins.opened + 60_000_000, 1);
-        pins.note("zarr.json", &soon, Role::Document, b"").unwrap();
+        pins.note("zarr.json", &soon, SnapshotRole::Document, b"")
+            .unwrap();
         pins.settle();
-        pins.note("0/a/c/0", &old, Role::Content, b"").unwrap();
+        pins.note("0/a/c/0", &old, SnapshotRole::Content, b"")
+            .unwrap();
         // Clocks differ: the times of the documents themselves count as not later than the snapshot.
-        pins.note("0/a/c/1", &soon, Role::Content, b"").unwrap();
-        for role in [Role::Document, Role::Content] {
+        pins.note("0/a/c/1", &soon, SnapshotRole::Content, b"")
+            .unwrap();
+        for role in [SnapshotRole::Document, SnapshotRole::Content] {
             let error = pins.note("0/a/c/2", &new, role, b"").unwrap_err();
             assert!(
                 error.to_string().contains("the snapshot was taken at 20"),
@@ -482,7 +485,9 @@ mod tests {
         }
         let blind = Versions::new(false);
         blind.settle();
-        blind.note("0/a/c/2", &new, Role::Content, b"").unwrap();
+        blind
+            .note("0/a/c/2", &new, SnapshotRole::Content, b"")
+            .unwrap();
     }
 
     fn keys(pins: &Versions, all: bool) -> Vec<String> {
@@ -495,7 +500,7 @@ mod tests {
         let pins = Versions::new(true);
         let told = state("a", 1, 1);
         let note = |key, role| pins.note(key, &told, role, b"").unwrap();
-        note("zarr.json", Role::Document);
+        note("zarr.json", SnapshotRole::Document);
         pins.settle();
         for key in [
             "0/zarr.json",
@@ -503,18 +508,18 @@ mod tests {
             "0/b/zarr.json",
             "1/zarr.json",
         ] {
-            note(key, Role::Document);
+            note(key, SnapshotRole::Document);
         }
         pins.note_absent("0/groups/zarr.json").unwrap();
         assert_eq!(keys(&pins, false), ["zarr.json"]);
-        note("0/a/c/0/1", Role::Content);
+        note("0/a/c/0/1", SnapshotRole::Content);
         let above = ["zarr.json", "0/zarr.json", "0/a/zarr.json"];
         assert_eq!(keys(&pins, false), above);
         assert_eq!(keys(&pins, true).len(), 5);
         let reads = pins.to_verify(false).unwrap().reads;
         pins.verified(reads);
         assert_eq!(keys(&pins, false), ["zarr.json"]);
-        note("0/a/c/0/2", Role::Content);
+        note("0/a/c/0/2", SnapshotRole::Content);
         assert_eq!(keys(&pins, false), above);
     }
 
@@ -539,7 +544,7 @@ mod tests {
                 "0/b/zarr.json",
                 "1/zarr.json",
             ] {
-                pins.note(key, &told, Role::Document, b"").unwrap();
+                pins.note(key, &told, SnapshotRole::Document, b"").unwrap();
             }
             for key in ["0/groups/zarr.json", "1/groups/zarr.json"] {
                 pins.note_absent(key).unwrap();
@@ -547,7 +552,8 @@ mod tests {
             for prefix in ["", "0/links", "1/links"] {
                 pins.note_listed(prefix, &["x".to_owned()]);
             }
-            pins.note("zarr.json", &told, Role::Document, b"").unwrap();
+            pins.note("zarr.json", &told, SnapshotRole::Document, b"")
+                .unwrap();
             pins.settle();
             pins.use_level(0);
             assert_eq!(
@@ -570,7 +576,7 @@ mod tests {
     #[test]
     fn bytes_stand_in_for_a_backend_that_tells_nothing() {
         let pins = Versions::new(true);
-        pins.note("zarr.json", &state("", 0, 2), Role::Document, b"ab")
+        pins.note("zarr.json", &state("", 0, 2), SnapshotRole::Document, b"ab")
             .unwrap();
         let list = pins.to_verify(false).unwrap().documents;
         let pinned = list[0].1.as_ref().unwrap();

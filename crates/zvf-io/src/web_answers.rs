@@ -17,19 +17,19 @@ const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00
 
 /// Makes clients that accept such answers.
 #[derive(Debug, Default)]
-pub(crate) struct Connector(xml_answers::Connector);
+pub(crate) struct WebConnector(xml_answers::XmlConnector);
 
-impl HttpConnector for Connector {
+impl HttpConnector for WebConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Lenient(self.0.connect(options)?)))
+        Ok(HttpClient::new(WebClient(self.0.connect(options)?)))
     }
 }
 
 #[derive(Debug)]
-struct Lenient(HttpClient);
+struct WebClient(HttpClient);
 
 #[async_trait::async_trait]
-impl HttpService for Lenient {
+impl HttpService for WebClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let reads = matches!(request.method().as_str(), "GET" | "HEAD");
         let mut response = self.0.execute(request).await?;

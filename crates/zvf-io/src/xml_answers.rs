@@ -13,20 +13,20 @@ use object_store::client::{
 
 /// Makes clients that check answers.
 #[derive(Debug, Default)]
-pub(crate) struct Connector(ReqwestConnector);
+pub(crate) struct XmlConnector(ReqwestConnector);
 
-impl HttpConnector for Connector {
+impl HttpConnector for XmlConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         crate::tls::use_ring();
-        Ok(HttpClient::new(Checked(self.0.connect(options)?)))
+        Ok(HttpClient::new(XmlClient(self.0.connect(options)?)))
     }
 }
 
 #[derive(Debug)]
-struct Checked(HttpClient);
+struct XmlClient(HttpClient);
 
 #[async_trait]
-impl HttpService for Checked {
+impl HttpService for XmlClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let query = request.uri().query().unwrap_or_default();
         let expected = expected(request.method().as_str(), query);

@@ -18,9 +18,9 @@ use crate::error::Result;
 use crate::local_files::LocalFiles;
 use crate::tables::{edit_remarks, set_fills};
 use crate::{Context, JobError, JobEvent};
-use gather::{Gathered, Taken};
-use given::Given;
-use numbers::{Numbers, listed};
+use gather::{BatchConverter, Taken};
+use given::AppendSource;
+use numbers::{ObjectNumbering, listed};
 pub use options::AppendJob;
 
 /// The ids of the new objects, and the notes.
@@ -67,16 +67,16 @@ impl AppendJob {
     }
 
     /// Adds the input to an edit; abandons the edit on an error. Returns the edit, the new ids of objects and the notes.
-    async fn append(&self, mut edit: Edit, given: Given) -> Result<(Edit, IdsAndNotes)> {
+    async fn append(&self, mut edit: Edit, given: AppendSource) -> Result<(Edit, IdsAndNotes)> {
         let begun = self.begin(&mut edit, &given).await;
         let (edit, (numbers, known)) = or_abandon(edit, begun).await?;
-        let mut gathered = Gathered::new(edit, numbers, self.ids.rule(1), known);
+        let mut gathered = BatchConverter::new(edit, numbers, self.ids.rule(1), known);
         let read = blocking(move || {
             let notes = gathered.take(&given);
             Ok((gathered, given, notes))
         });
         let (gathered, given, notes) = read.await?;
-        let Gathered {
+        let BatchConverter {
             mut edit,
             numbers,
             taken,
@@ -90,16 +90,20 @@ impl AppendJob {
     }
 
     /// The ids that the new objects get, and the object attributes of the store.
-    async fn begin(&self, edit: &mut Edit, given: &Given) -> Result<(Numbers, Vec<AttributeSpec>)> {
+    async fn begin(
+        &self,
+        edit: &mut Edit,
+        given: &AppendSource,
+    ) -> Result<(ObjectNumbering, Vec<AttributeSpec>)> {
         set_fills(edit, &self.fill)?;
         let numbers = match given {
             // The reader already gave objects of different files different ids.
-            Given::Import(import) => {
-                let mut numbers = Numbers::of(edit, ObjectIds::Kept, &[])?;
+            AppendSource::Import(import) => {
+                let mut numbers = ObjectNumbering::of(edit, ObjectIds::Kept, &[])?;
                 numbers.keep = import.names_objects() && !self.ids.new_ids;
                 numbers
             }
-            Given::Tables(_) => Numbers::of(edit, self.ids.rule(1), &self.files)?,
+            AppendSource::Tables(_) => ObjectNumbering::of(edit, self.ids.rule(1), &self.files)?,
         };
         let known = match edit.spec().has_objects() && given.describes_objects() {
             true => edit.object_attributes().await?,
@@ -112,10 +116,10 @@ impl AppendJob {
 /// Adds the collected tables to an edit. Returns the ids of the new objects and the notes.
 async fn put(
     edit: &mut Edit,
-    mut numbers: Numbers,
+    mut numbers: ObjectNumbering,
     taken: Taken,
     mut notes: Vec<String>,
-    given: &Given,
+    given: &AppendSource,
 ) -> Result<IdsAndNotes> {
     numbers.check()?;
     edit.append_all(&taken.batches).await?;
@@ -137,7 +141,7 @@ async fn put(
             "left out, since groups of the store have no such attribute: {list}"
         ));
     }
-    if let Given::Import(import) = given {
+    if let AppendSource::Import(import) = given {
         notes.extend_from_slice(import.placement());
     }
     notes.dedup();

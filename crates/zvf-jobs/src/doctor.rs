@@ -194,7 +194,7 @@ fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Bytes of the cells of an array with their present codec and with the chosen one.
-struct Encoded {
+struct EncodedSizes {
     stored: u64,
     again: u64,
 }
@@ -236,7 +236,11 @@ impl Doctor<'_> {
     /// # Errors
     ///
     /// A codec that fails.
-    fn again(stored: &Compression, items: usize, cells: &[Vec<u8>]) -> Result<Encoded, CodecError> {
+    fn again(
+        stored: &Compression,
+        items: usize,
+        cells: &[Vec<u8>],
+    ) -> Result<EncodedSizes, CodecError> {
         let sample = CodecSample::of(cells.len(), |at, most| {
             let cell = cells.iter().skip(at).take(1).flatten();
             Ok::<_, CodecError>(cell.take(most).copied().collect())
@@ -249,7 +253,7 @@ impl Doctor<'_> {
             }
             Ok(sum)
         };
-        Ok(Encoded {
+        Ok(EncodedSizes {
             stored: bytes(stored)?,
             again: bytes(&chosen)?,
         })

@@ -57,22 +57,22 @@ pub(crate) async fn end<T>(edit: Edit, store: &str, made: Result<T>) -> Result<(
 
 /// Notes, warnings and matches of an edit, beside its summary.
 #[derive(Debug, Default)]
-struct Made {
+struct EditNotes {
     notes: Vec<String>,
     warnings: Vec<String>,
     matched: Option<Matched>,
 }
 
 /// The result of a change without notes.
-fn done(made: std::result::Result<(), WriteError>) -> Result<Made> {
-    made.map(|()| Made::default()).map_err(JobError::from)
+fn done(made: std::result::Result<(), WriteError>) -> Result<EditNotes> {
+    made.map(|()| EditNotes::default()).map_err(JobError::from)
 }
 
 /// Ends an edit as [`end`] does, and reports it.
 async fn report(
     edit: Edit,
     store: &str,
-    made: Result<Made>,
+    made: Result<EditNotes>,
     context: &Context,
 ) -> Result<EditReport> {
     let (done, made) = end(edit, store, made).await?;

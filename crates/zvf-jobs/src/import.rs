@@ -347,7 +347,7 @@ impl ImportJob {
         let (progress, stop) = (context.progress(), context.write.open.io.stop.clone());
         let done = blocking(move || {
             let writing = &mut writer;
-            let read = import.read(&mut Counted {
+            let read = import.read(&mut CountingSink {
                 writing,
                 progress,
                 stop,
@@ -359,13 +359,13 @@ impl ImportJob {
 }
 
 /// Passes data on to a writer; reports progress, and fails once the caller stops the job.
-struct Counted<'w> {
+struct CountingSink<'w> {
     writing: &'w mut StoreWriter,
     progress: JobProgress,
     stop: Stop,
 }
 
-impl Sink for Counted<'_> {
+impl Sink for CountingSink<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         self.stop.check()?;
         let before = self.writing.vertices();

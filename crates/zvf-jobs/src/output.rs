@@ -20,7 +20,7 @@ use zvf_convert::output::{
 use crate::JobError;
 use crate::error::Result;
 pub(crate) use dir::GROUPS;
-pub(crate) use sink::{Place, Sink};
+pub(crate) use sink::{AnswerPlace, AnswerSink};
 pub use staged::{Staged, is_special, remove_path, unfinished_files};
 pub use upload::Output;
 

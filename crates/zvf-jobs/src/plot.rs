@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
-use zvf_plot::{Camera, Drawn, Layer, Picture, PlotOptions, Projection, View, plot, plot_svg};
+use zvf_plot::{
+    Camera, Drawing, Layer, Orientation, Picture, PlotOptions, Projection, plot, plot_svg,
+};
 use zvf_query::Select;
 
 use crate::checks::{needs, one_of};
@@ -238,7 +240,7 @@ impl PlotJob {
     /// Settings of the picture.
     fn options(&self) -> Result<PlotOptions> {
         let up = self.up.as_ref().map(|up| *up.value());
-        let view = View::parse(&self.view, up.unwrap_or_default());
+        let view = Orientation::parse(&self.view, up.unwrap_or_default());
         let mut options = PlotOptions {
             size: *self.size.value(),
             view: view.map_err(JobError::plot(""))?,
@@ -397,7 +399,7 @@ impl PlotJob {
         .boxed()
     }
 
-    fn report<P>(&self, drawn: &Drawn<P>) -> PlotReport {
+    fn report<P>(&self, drawn: &Drawing<P>) -> PlotReport {
         let layers = self.stores.iter().zip(&drawn.layers);
         PlotReport {
             file: None,

@@ -19,7 +19,7 @@ use zvf_store::format::int;
 use crate::checks::{needs, one_of};
 use crate::error::Result;
 use crate::export::ExportTarget;
-use crate::output::{GROUPS, Place, Sink};
+use crate::output::{AnswerPlace, AnswerSink, GROUPS};
 use crate::rows::warnings_of;
 use crate::selection::{opened, set, set_columns};
 use crate::{
@@ -79,7 +79,7 @@ options! {
 
 /// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum AnswerTarget {
     /// Only a summary.
     Summary,
     /// The vertex table.
@@ -92,44 +92,44 @@ enum Target {
 
 impl ResultOptions {
     /// The destination for `output` and `format`; with both, the vertex table goes to the file in that format.
-    fn target(&self) -> Result<Target> {
+    fn target(&self) -> Result<AnswerTarget> {
         let path = match (&self.output, self.format) {
-            (None, None) => return Ok(Target::Summary),
+            (None, None) => return Ok(AnswerTarget::Summary),
             (Some(path), Some(_)) if is_packed(path) => {
                 return Err(JobError::usage(format!(
                     "{}: found .gz beside --format, expected no --format: .csv.gz and .tsv.gz are packed without it",
                     path.display()
                 )));
             }
-            (_, Some(format)) => return Ok(Target::Table(format)),
+            (_, Some(format)) => return Ok(AnswerTarget::Table(format)),
             (Some(path), None) => path,
         };
         if is_directory_name(path) {
-            return Ok(Target::Tables);
+            return Ok(AnswerTarget::Tables);
         }
         if let Some(format) = TableFormat::of_vertices(path) {
-            return Ok(Target::Table(format));
+            return Ok(AnswerTarget::Table(format));
         }
         let format = export_format(path)?;
         #[cfg(feature = "parquet")]
         if format == Format::Parquet && !self.columns.is_empty() {
-            return Ok(Target::Table(TableFormat::Parquet));
+            return Ok(AnswerTarget::Table(TableFormat::Parquet));
         }
         if !self.columns.is_empty() {
             let found = format!("some for {}", path.display());
             let expected = "none: they are for .arrow, .csv, .ndjson, .parquet and directories; `attributes` chooses attributes";
             return Err(JobError::option("columns", found, expected));
         }
-        Ok(Target::Export(format))
+        Ok(AnswerTarget::Export(format))
     }
 
     /// Sets the tables and columns that are written in the description of a query.
-    fn set(&self, spec: &mut QuerySpec, target: Target) -> Result<()> {
+    fn set(&self, spec: &mut QuerySpec, target: AnswerTarget) -> Result<()> {
         self.at.set(spec);
         spec.limit = self.limit;
         set_columns(spec, &self.columns)?;
         set(spec, "attributes", Some(&self.attributes))?;
-        if matches!(target, Target::Table(_)) {
+        if matches!(target, AnswerTarget::Table(_)) {
             spec.tables = Outputs {
                 vertices: true,
                 links: false,
@@ -138,9 +138,9 @@ impl ResultOptions {
         }
         // NPY holds positions alone, and exports decide for themselves.
         spec.owners = match target {
-            Target::Table(format) => format != TableFormat::Npy,
-            Target::Tables => true,
-            Target::Summary | Target::Export(_) => false,
+            AnswerTarget::Table(format) => format != TableFormat::Npy,
+            AnswerTarget::Tables => true,
+            AnswerTarget::Summary | AnswerTarget::Export(_) => false,
         };
         Ok(())
     }
@@ -180,7 +180,7 @@ impl QueryJob {
         result.set(&mut QuerySpec::new(), result.target()?)
     }
 
-    async fn spec(&self, target: Target, context: &Context) -> Result<QuerySpec> {
+    async fn spec(&self, target: AnswerTarget, context: &Context) -> Result<QuerySpec> {
         let mut spec = self.terms.read(&self.store, context).await?;
         spec.select = self.select.map_or(Select::Vertices, Select::from);
         self.result.set(&mut spec, target)?;
@@ -214,12 +214,12 @@ impl QueryJob {
             let output = output.transpose()?;
             let target = self.result.target()?;
             let Some(output) = output else {
-                let done = self.answer(Place::Nowhere, context).await;
+                let done = self.answer(AnswerPlace::Nowhere, context).await;
                 return done.map(QueryReport::Answer);
             };
             let path = output.path().to_owned();
             let place = match target {
-                Target::Export(_) => {
+                AnswerTarget::Export(_) => {
                     let target = ExportTarget {
                         output,
                         links: None,
@@ -229,13 +229,13 @@ impl QueryJob {
                     };
                     let split = self.split.as_ref().map(|split| *split.value());
                     SelectName::check(self.select, self.terms.place.relation())?;
-                    let spec = self.spec(Target::Summary, context).await?;
+                    let spec = self.spec(AnswerTarget::Summary, context).await?;
                     let done = target.write(&self.store, &spec, split, context).await;
                     return done.map(QueryReport::File);
                 }
-                Target::Table(format) => Place::File(path, format),
-                Target::Tables => Place::Directory(path),
-                Target::Summary => Place::Nowhere,
+                AnswerTarget::Table(format) => AnswerPlace::File(path, format),
+                AnswerTarget::Tables => AnswerPlace::Directory(path),
+                AnswerTarget::Summary => AnswerPlace::Nowhere,
             };
             let mut done = self.answer(place, context).await?;
             let files = done.files.iter().map(PathBuf::from).collect();
@@ -260,12 +260,12 @@ impl QueryJob {
             let format = self.result.format;
             let format =
                 format.ok_or_else(|| JobError::option("format", "nothing", "that of a table"))?;
-            self.answer(Place::Writer(out, format), context).await
+            self.answer(AnswerPlace::Writer(out, format), context).await
         }
         .boxed()
     }
 
-    async fn answer(&self, place: Place, context: &Context) -> Result<QueryAnswered> {
+    async fn answer(&self, place: AnswerPlace, context: &Context) -> Result<QueryAnswered> {
         let (store, query) = self.open(context).await?;
         let failed = || JobError::query(&self.store);
         let level = query.level;
@@ -273,8 +273,8 @@ impl QueryJob {
         let mut answer = answer.map_err(failed())?;
         let [has_links, has_objects] =
             [Table::Links, Table::Objects].map(|table| answer.schema(table).is_some());
-        let grouped = has_objects && matches!(place, Place::Directory(_));
-        let mut sink = Sink::open(place, |table| answer.schema(table).map(AsRef::as_ref))?;
+        let grouped = has_objects && matches!(place, AnswerPlace::Directory(_));
+        let mut sink = AnswerSink::open(place, |table| answer.schema(table).map(AsRef::as_ref))?;
         let mut digest = Digest::default();
         let progress = context.progress();
         let mut members = BTreeSet::new();
@@ -413,7 +413,7 @@ pub struct Traffic {
 mod tests {
     use super::*;
 
-    fn target(name: Option<&str>, format: Option<TableFormat>) -> Result<Target> {
+    fn target(name: Option<&str>, format: Option<TableFormat>) -> Result<AnswerTarget> {
         let output = name.map(PathBuf::from);
         let options = ResultOptions {
             output,
@@ -426,17 +426,17 @@ mod tests {
     #[test]
     fn endings_decide() {
         let table = |name: &str| target(Some(name), None).unwrap();
-        assert_eq!(table("a/b.CSV"), Target::Table(TableFormat::Csv));
+        assert_eq!(table("a/b.CSV"), AnswerTarget::Table(TableFormat::Csv));
         for (name, format) in [
             ("a.parquet", Format::Parquet),
             ("n.swc", Format::Swc),
             ("a.TSV", Format::Csv),
             ("b/t.trk", Format::Trk),
         ] {
-            assert_eq!(table(name), Target::Export(format));
+            assert_eq!(table(name), AnswerTarget::Export(format));
         }
         for name in ["out", "out/", "out.csv/", "a.b/out", "..", "."] {
-            assert_eq!(table(name), Target::Tables);
+            assert_eq!(table(name), AnswerTarget::Tables);
         }
         for name in ["box.docx", "box.json", "box.results", "v1.5"] {
             let error = target(Some(name), None).unwrap_err().to_string();
@@ -446,8 +446,8 @@ mod tests {
         }
         for name in [None, Some("x")] {
             let found = target(name, Some(TableFormat::Npy)).unwrap();
-            assert_eq!(found, Target::Table(TableFormat::Npy));
+            assert_eq!(found, AnswerTarget::Table(TableFormat::Npy));
         }
-        assert_eq!(target(None, None).unwrap(), Target::Summary);
+        assert_eq!(target(None, None).unwrap(), AnswerTarget::Summary);
     }
 }

@@ -9,7 +9,7 @@ use zvf_edit::ColumnEdit;
 use zvf_encode::{AttributeSpec, NumberType};
 use zvf_store::meta::Affine;
 use zvf_store::{Class, Need};
-use zvf_volume::{AxisUse, Counts, Order, Sampler, Volume, VolumeError, VolumePlacement};
+use zvf_volume::{AxisUse, Counts, Interpolation, Sampler, Volume, VolumeError, VolumePlacement};
 
 use crate::error::Result;
 use crate::values::pairs;
@@ -106,15 +106,17 @@ impl SampleJob {
             context.event(&JobEvent::Note("positions are stored as voxelmm: they were converted to scanner millimetres by the affine of the header"));
         }
         let element = volume.info().element.number;
-        let order = match (self.order, element.map(Order::usual)) {
-            (Some(OrderName::Nearest), _) => Order::Nearest,
-            (Some(OrderName::Linear), _) | (None, None | Some(Order::Linear)) => Order::Linear,
-            (None, Some(Order::Nearest)) => {
+        let order = match (self.order, element.map(Interpolation::usual)) {
+            (Some(OrderName::Nearest), _) => Interpolation::Nearest,
+            (Some(OrderName::Linear), _) | (None, None | Some(Interpolation::Linear)) => {
+                Interpolation::Linear
+            }
+            (None, Some(Interpolation::Nearest)) => {
                 let text = element.map_or_else(String::new, |one| one.to_string());
                 context.event(&JobEvent::Note(&format!(
                     "elements are {text}, which may be labels: the nearest one is taken; --order linear gives values between them"
                 )));
-                Order::Nearest
+                Interpolation::Nearest
             }
         };
         let sampler = Sampler::new(volume.clone(), uses, &matched.to_world, order);
@@ -130,7 +132,7 @@ impl SampleJob {
         let write = context.writing(false);
         let column = ColumnEdit::open(&self.store, spec, self.replace, write).await;
         let mut column = column.map_err(JobError::write(&self.store))?;
-        let places = Places {
+        let places = ToWorld {
             to_rasmm,
             picked: matched.picked,
         };
@@ -152,8 +154,8 @@ impl SampleJob {
             attribute: self.name.clone(),
             dtype,
             order: match order {
-                Order::Nearest => OrderName::Nearest,
-                Order::Linear => OrderName::Linear,
+                Interpolation::Nearest => OrderName::Nearest,
+                Interpolation::Linear => OrderName::Linear,
             },
             notes: matched.remarks,
             vertices: filled.vertices,
@@ -171,10 +173,10 @@ impl SampleJob {
         &self,
         column: &mut ColumnEdit,
         sampler: &Sampler,
-        to_places: &Places,
+        to_places: &ToWorld,
         context: &Context,
-    ) -> Result<Filled> {
-        let (mut filled, progress) = (Filled::default(), context.progress());
+    ) -> Result<SampleCounts> {
+        let (mut filled, progress) = (SampleCounts::default(), context.progress());
         let of_store = || JobError::write(&self.store);
         while let Some(chunk) = column.next().await.map_err(of_store())? {
             let mut places = Vec::new();
@@ -199,20 +201,20 @@ impl SampleJob {
 
 /// Counts over the values of all chunks.
 #[derive(Debug, Clone, Copy, Default)]
-struct Filled {
+struct SampleCounts {
     vertices: u64,
     outside: u64,
     counts: Counts,
 }
 
 /// Converts stored positions to world coordinates of the volume.
-struct Places {
+struct ToWorld {
     to_rasmm: Option<Affine>,
     /// The axes of the store that the volume has.
     picked: Vec<usize>,
 }
 
-impl Places {
+impl ToWorld {
     fn of(&self, row: &[f64], out: &mut Vec<f64>) {
         let mut mapped = [0.0; 3];
         let row = match &self.to_rasmm {

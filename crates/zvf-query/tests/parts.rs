@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use zvf_blosc::{Codec, Encoder, FirstFilter, Format, LastFilter, Settings};
+use zvf_blosc::{Codec, Encoder, FirstFilter, Generation, LastFilter, Settings};
 use zvf_query::{BBox, Column, Filter, Names, Query, Select};
 use zvf_store::meta::ArrayDoc;
 use zvf_store::{Limits, Need, OpenOptions, Store, undo_codecs};
@@ -14,7 +14,7 @@ use crate::support::{ask, memory};
 fn in_blocks(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let mut made = files.clone();
     let settings = Settings::new(4, 96)
-        .with_format(Format::Blosc1)
+        .with_format(Generation::Blosc1)
         .with_codec(Some(Codec::Lz4))
         .with_filters(FirstFilter::None, LastFilter::Shuffle);
     let mut encoder = Encoder::new(settings).unwrap();

@@ -25,7 +25,7 @@ pub struct Groups {
     members: MemberLists,
 }
 
-/// The storage of the lists.
+/// How the lists of members are stored.
 #[derive(Debug)]
 pub(crate) enum MemberLists {
     /// An element for each group.

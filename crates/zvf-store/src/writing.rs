@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::redo::Redo;
 #[cfg(feature = "backends")]
-pub use zvf_io::{Answer, Place, Requests, put_file};
+pub use zvf_io::{BackendAnswer, WriteLocation, WriteRequests, put_file};
 
 /// The key of the marker that a writer of this project puts first, and removes last.
 pub const MARKER: &str = "zvf-unfinished.json";

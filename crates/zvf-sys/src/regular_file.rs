@@ -7,15 +7,15 @@ use std::path::Path;
 
 /// The name of the kind of an object that is not a regular file: a named pipe, a device or a socket.
 #[derive(Debug)]
-struct Special(&'static str);
+struct SpecialFile(&'static str);
 
-impl fmt::Display for Special {
+impl fmt::Display for SpecialFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "is {}, expected a file", self.0)
     }
 }
 
-impl std::error::Error for Special {}
+impl std::error::Error for SpecialFile {}
 
 /// Opens a file of the local disk for reading. A named pipe, a device or a socket is an error, without waiting. Symbolic links are followed. A
 /// folder can be opened; reading from it fails.
@@ -57,14 +57,14 @@ pub fn checked(file: File) -> io::Result<File> {
 #[cold]
 #[must_use]
 pub fn refused(kind: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, Special(kind))
+    io::Error::new(io::ErrorKind::InvalidInput, SpecialFile(kind))
 }
 
 /// The name of the kind of a refused object, if that is why opening failed.
 #[must_use]
 pub fn is_refused(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
-    inner.is::<Special>().then(|| inner.to_string())
+    inner.is::<SpecialFile>().then(|| inner.to_string())
 }
 
 /// The name of the kind of an object that is neither file nor folder.

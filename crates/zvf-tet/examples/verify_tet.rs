@@ -4,11 +4,11 @@
 
 use std::io::Cursor;
 
-use zvf_tet::{Codec, DType, DatasetSpec, TetFile, TetWriter, WriteOptions, verify};
+use zvf_tet::{DType, DatasetSpec, TetFile, TetWriter, TileCodec, WriteOptions, verify};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let labels = DatasetSpec::new("labels", DType::U16, &[64, 64], &[16, 16]);
-    let labels = labels.with_codec(Codec::Zstd);
+    let labels = labels.with_codec(TileCodec::Zstd);
     let sink = Cursor::new(Vec::new());
     let mut writer = TetWriter::new(sink, vec![labels], WriteOptions::default())?;
     let elements: Vec<u8> = (0..64 * 64_u16)

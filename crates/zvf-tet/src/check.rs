@@ -6,10 +6,10 @@
 
 use zvf_grid::Dims;
 
-use crate::error::{Class, Expected, Place, Profile, TetError, Warnings};
+use crate::error::{Class, Expected, FieldOwner, Profile, TetError, Warnings};
 use crate::footer::FooterRefs;
-use crate::layout::{Entry, FLAG_FOOTER};
-use crate::record::Geometry;
+use crate::layout::{FLAG_FOOTER, IndexEntry};
+use crate::record::DatasetGeometry;
 use crate::view::Tet;
 use zvf_grid::int::wide;
 
@@ -177,7 +177,7 @@ impl<'a> Tet<'a> {
                     id,
                     Expected::AtMost(datasets.saturating_sub(1)),
                 )
-                .of(Place::Entry(row)));
+                .of(FieldOwner::Entry(row)));
             }
         }
         let found = wide(self.entries().len());
@@ -249,7 +249,7 @@ impl<'a> Tet<'a> {
                     wide(found),
                     Expected::Exactly(geometry.tiles),
                 )
-                .of(Place::Dataset(record.number())));
+                .of(FieldOwner::Dataset(record.number())));
             }
             start += found;
         }
@@ -260,7 +260,7 @@ impl<'a> Tet<'a> {
                 .split_at_checked(usize::try_from(geometry.tiles).unwrap_or(0))
                 .unwrap_or((rest, &[]));
             rest = left;
-            let mut before: Option<&Entry> = None;
+            let mut before: Option<&IndexEntry> = None;
             let mut twice = None;
             for row in run {
                 let Some(entry) = of(*row) else { continue };
@@ -280,7 +280,7 @@ impl<'a> Tet<'a> {
                     row,
                     Expected::Text("one entry a tile; this row is the second one"),
                 )
-                .of(Place::Entry(row)));
+                .of(FieldOwner::Entry(row)));
             }
         }
         Ok(())
@@ -328,8 +328,8 @@ impl<'a> Tet<'a> {
     fn check_tile(
         &self,
         row: u64,
-        entry: &Entry,
-        geometry: &Geometry,
+        entry: &IndexEntry,
+        geometry: &DatasetGeometry,
         warnings: &mut Warnings,
     ) -> Result<(), TetError> {
         let at = self.entry_at(row);
@@ -346,7 +346,7 @@ impl<'a> Tet<'a> {
                     *c,
                     Expected::AtMost(tiles - 1),
                 )
-                .of(Place::Entry(row)));
+                .of(FieldOwner::Entry(row)));
             }
         }
         let raw = entry.raw_byte_len.get();
@@ -359,7 +359,7 @@ impl<'a> Tet<'a> {
                 raw,
                 Expected::Exactly(tile.unwrap_or(u64::MAX)),
             )
-            .of(Place::Entry(row)));
+            .of(FieldOwner::Entry(row)));
         }
         if unused.iter().any(|slot| *slot != 0) {
             let at = at + 8 + 8 * wide(coord.len());
@@ -410,7 +410,7 @@ impl<'a> Tet<'a> {
                 found,
                 expected,
             )
-            .of(Place::Entry(row))
+            .of(FieldOwner::Entry(row))
         };
         let shared = |overlap: Overlap| {
             fault(
@@ -494,7 +494,7 @@ struct Overlap {
 }
 
 /// All eight slots.
-fn coordinates(entry: &Entry) -> [u64; crate::layout::MAX_RANK] {
+fn coordinates(entry: &IndexEntry) -> [u64; crate::layout::MAX_RANK] {
     entry.chunk_index.map(zerocopy::little_endian::U64::get)
 }
 

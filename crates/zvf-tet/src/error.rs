@@ -144,10 +144,10 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Whose field it is.
+/// The structure of a file that a field belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum FieldOwner {
     /// Of the file.
     File,
     /// Of the record of this number.
@@ -169,7 +169,7 @@ pub enum Place {
 pub struct TetError {
     class: Class,
     what: &'static str,
-    place: Place,
+    place: FieldOwner,
     at: u64,
     found: u64,
     expected: Expected,
@@ -187,7 +187,7 @@ impl TetError {
         Self {
             class,
             what,
-            place: Place::File,
+            place: FieldOwner::File,
             at,
             found,
             expected,
@@ -195,7 +195,7 @@ impl TetError {
     }
 
     #[cold]
-    pub(crate) const fn of(self, place: Place) -> Self {
+    pub(crate) const fn of(self, place: FieldOwner) -> Self {
         Self { place, ..self }
     }
 
@@ -211,9 +211,9 @@ impl TetError {
         self.what
     }
 
-    /// Whose field it is.
+    /// The structure that the field belongs to.
     #[must_use]
-    pub const fn place(&self) -> Place {
+    pub const fn place(&self) -> FieldOwner {
         self.place
     }
 
@@ -240,9 +240,9 @@ impl fmt::Display for TetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.class)?;
         match self.place {
-            Place::File => {}
-            Place::Dataset(number) => write!(f, "dataset {number}: ")?,
-            Place::Entry(number) => write!(f, "entry {number}: ")?,
+            FieldOwner::File => {}
+            FieldOwner::Dataset(number) => write!(f, "dataset {number}: ")?,
+            FieldOwner::Entry(number) => write!(f, "entry {number}: ")?,
         }
         write!(
             f,

@@ -4,7 +4,7 @@ use zerocopy::FromBytes;
 
 use crate::error::{Class, Expected, Profile, TetError};
 use crate::json::{self, Spill};
-use crate::layout::{TAIL_MAGIC, Tail};
+use crate::layout::{FooterTail, TAIL_MAGIC};
 use zvf_grid::int::wide;
 
 /// The place of the footer.
@@ -26,7 +26,7 @@ impl FooterPlace {
     /// [`Class::FooterMissing`], [`Class::UnsupportedHistoryVersion`], [`Class::FooterOutOfBounds`].
     pub fn parse(end: &[u8], file_len: u64, floor: u64) -> Result<Self, TetError> {
         let at = file_len.saturating_sub(16);
-        let tail = Tail::ref_from_suffix(end)
+        let tail = FooterTail::ref_from_suffix(end)
             .ok()
             .map(|(_, tail)| tail)
             .filter(|tail| tail.magic == TAIL_MAGIC && at >= 32);

@@ -14,7 +14,7 @@ const DEPTH: u32 = 100;
 
 /// The members of the top object about regions of the file.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundRegions {
     pub(crate) inline_metadata: bool,
     pub(crate) metadata: Option<Spill>,
     pub(crate) zone_maps: Option<Spill>,
@@ -29,7 +29,7 @@ pub(crate) struct Bad {
 }
 
 /// Scans a footer: one object, with each known key once.
-pub(crate) fn scan(text: &[u8]) -> Result<Found, Bad> {
+pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
     if let Err(error) = core::str::from_utf8(text) {
         return Err(Bad {
             at: error.valid_up_to(),
@@ -37,7 +37,7 @@ pub(crate) fn scan(text: &[u8]) -> Result<Found, Bad> {
         });
     }
     let mut scanner = Scanner { text, at: 0 };
-    let mut found = Found::default();
+    let mut found = FoundRegions::default();
     let mut seen = [false; 5];
     scanner.object(|scanner, key| {
         let known = [

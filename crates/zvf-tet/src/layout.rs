@@ -5,9 +5,9 @@
 //! 32       u64           length of the records        } only where there are datasets
 //! 40       records       RecordHead, name, padding to 8, shape, chunk shape
 //! then     IndexHeader   32 bytes
-//! then     Entry         104 bytes for each tile
+//! then     IndexEntry    104 bytes for each tile
 //! then     payloads
-//! end−16   Tail          16 bytes, where bit 0 of the flags is set
+//! end−16   FooterTail    16 bytes, where bit 0 of the flags is set
 //! ```
 //!
 //! All numbers are little-endian and unaligned, so that a view on any bytes is sound on any machine.
@@ -89,7 +89,7 @@ zvf_format::layout! {
     }
 
     /// One tile in the chunk index: 104 bytes.
-    pub struct Entry: 104 {
+    pub struct IndexEntry: 104 {
         /// number of the record, from 0
         pub dataset_id: U64,
         /// place in the grid of tiles, axis 0 first; slots beyond the axes are 0 (ignored and reported)
@@ -107,7 +107,7 @@ zvf_format::layout! {
     }
 
     /// End of a file with a footer: the last 16 bytes.
-    pub struct Tail: 16 {
+    pub struct FooterTail: 16 {
         /// bytes of the JSON that ends where the tail begins
         pub history_json_len: U64,
         /// 1 or 2; any other value is refused
@@ -125,7 +125,7 @@ impl RecordHead {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     /// End of the payload in the file. None where 64 bits do not hold it.
     #[must_use]
     pub fn payload_stop(&self) -> Option<u64> {
@@ -147,21 +147,21 @@ impl Entry {
 
     /// How the payload is stored. None for a codec this crate does not know.
     #[must_use]
-    pub fn codec(&self) -> Option<Codec> {
-        Codec::from_tag(self.codec.get())
+    pub fn codec(&self) -> Option<TileCodec> {
+        TileCodec::from_tag(self.codec.get())
     }
 }
 
 /// How a tile is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Codec {
+pub enum TileCodec {
     /// The elements as they are.
     Raw,
     /// Zstandard frames.
     Zstd,
 }
 
-impl Codec {
+impl TileCodec {
     /// The codec of a tag.
     #[must_use]
     pub const fn from_tag(tag: u32) -> Option<Self> {

@@ -32,11 +32,11 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use zvf_tet::{Axis, Codec, DType, DatasetSpec, TetFile, TetWriter, WriteOptions};
+//! use zvf_tet::{Axis, DType, DatasetSpec, TetFile, TetWriter, TileCodec, WriteOptions};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.tet");
-//! let spec = DatasetSpec::new("fa", DType::U16, &[3, 4], &[2, 4]).with_codec(Codec::Zstd);
+//! let spec = DatasetSpec::new("fa", DType::U16, &[3, 4], &[2, 4]).with_codec(TileCodec::Zstd);
 //! let mut writer = TetWriter::create(&path, vec![spec], WriteOptions::default())?;
 //! let values: Vec<u8> = (0_u16..12).flat_map(u16::to_le_bytes).collect();
 //! writer.write_array(&values)?;
@@ -85,11 +85,11 @@ mod view;
 
 pub use check::Proof;
 pub use dtype::DType;
-pub use error::{Class, Expected, Place, Profile, TetError, Warning, Warnings};
+pub use error::{Class, Expected, FieldOwner, Profile, TetError, Warning, Warnings};
 pub use footer::{FooterPlace, FooterRefs};
 pub use json::Spill;
-pub use layout::{Codec, Entry};
-pub use record::{Geometry, Record, Records};
+pub use layout::{IndexEntry, TileCodec};
+pub use record::{DatasetGeometry, Record, Records};
 pub use view::{Tet, head_len};
 /// Selections of arrays, of `zvf-grid`.
 pub use zvf_grid::{Axis, Dims, GridError, Selection};

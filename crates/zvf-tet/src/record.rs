@@ -4,7 +4,7 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 use zvf_grid::{Dims, GridError};
 
-use crate::error::{Class, Expected, Place, TetError};
+use crate::error::{Class, Expected, FieldOwner, TetError};
 use crate::layout::{MAX_RANK, RECORDS_AT, RecordHead};
 use crate::{DType, Warnings};
 use zvf_grid::int::wide;
@@ -32,7 +32,7 @@ impl<'a> Record<'a> {
                 wide(bytes.len()),
                 Expected::AtLeast(need),
             )
-            .of(Place::Dataset(number))
+            .of(FieldOwner::Dataset(number))
         };
         let (head, rest) =
             RecordHead::ref_from_prefix(bytes).map_err(|_| short("record head", 16))?;
@@ -47,7 +47,7 @@ impl<'a> Record<'a> {
                     u64::from(head.ndim.get()),
                     Expected::Text("1 to 8"),
                 )
-                .of(Place::Dataset(number))
+                .of(FieldOwner::Dataset(number))
             })?;
         let name_len = u64::from(head.name_len.get());
         let padded = head.padded_name();
@@ -67,7 +67,7 @@ impl<'a> Record<'a> {
                 wide(error.valid_up_to()),
                 Expected::Text("UTF-8; this many bytes of it are"),
             )
-            .of(Place::Dataset(number))
+            .of(FieldOwner::Dataset(number))
         })?;
         let need = 16 + padded + 16 * wide(rank);
         let (shape, rest) =
@@ -154,9 +154,9 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// [`Class::UnknownDtype`], [`Class::ZeroExtent`], [`Class::SizeOverflow`].
-    pub fn check(&self) -> Result<Geometry, TetError> {
+    pub fn check(&self) -> Result<DatasetGeometry, TetError> {
         let fault = |class, what, at, found, expected| {
-            TetError::new(class, what, at, found, expected).of(Place::Dataset(self.number))
+            TetError::new(class, what, at, found, expected).of(FieldOwner::Dataset(self.number))
         };
         let dtype = self.dtype().ok_or_else(|| {
             fault(
@@ -197,7 +197,7 @@ impl<'a> Record<'a> {
             .ok_or_else(|| overflow("bytes of the dataset"))?;
         let grid = Dims::grid(&shape, &chunk_shape).map_err(|_| overflow("grid"))?;
         let tiles = grid.count().ok_or_else(|| overflow("tiles of the grid"))?;
-        Ok(Geometry {
+        Ok(DatasetGeometry {
             dtype,
             shape,
             chunk_shape,
@@ -224,7 +224,7 @@ impl<'a> Record<'a> {
 
 /// A checked record: shapes without zeros, sizes that fit in 64 bits.
 #[derive(Debug, Clone, Copy)]
-pub struct Geometry {
+pub struct DatasetGeometry {
     /// Type of the elements.
     pub dtype: DType,
     /// Extents of the dataset.
@@ -239,7 +239,7 @@ pub struct Geometry {
     pub tiles: u64,
 }
 
-impl Geometry {
+impl DatasetGeometry {
     /// Extents of the tile at `coord`, clipped to the dataset. None outside the grid.
     #[must_use]
     pub fn extent(&self, coord: &[u64]) -> Option<Dims> {

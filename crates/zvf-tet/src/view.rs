@@ -2,9 +2,9 @@
 
 use zerocopy::FromBytes;
 
-use crate::error::{Class, Expected, Place, Profile, TetError};
+use crate::error::{Class, Expected, FieldOwner, Profile, TetError};
 use crate::layout::{
-    DIRECTORY_AT, DirectoryHead, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader,
+    DIRECTORY_AT, DirectoryHead, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexEntry, IndexHeader,
     LAYOUT_VERSION, MAGIC, RECORD_MIN, RECORDS_AT, Superblock,
 };
 use crate::record::{Record, Records};
@@ -19,7 +19,7 @@ pub struct Tet<'a> {
     file_len: u64,
     records: &'a [u8],
     header: Option<&'a IndexHeader>,
-    entries: &'a [Entry],
+    entries: &'a [IndexEntry],
 }
 
 /// Steps 1 to 4: a superblock with an index inside the file.
@@ -239,7 +239,7 @@ impl<'a> Tet<'a> {
 
     /// The index entries, in the order of the file.
     #[must_use]
-    pub const fn entries(&self) -> &'a [Entry] {
+    pub const fn entries(&self) -> &'a [IndexEntry] {
         self.entries
     }
 
@@ -273,7 +273,7 @@ impl<'a> Tet<'a> {
         for (row, entry) in (0..).zip(self.entries) {
             let fault = |class, what, field, found, expected| {
                 TetError::new(class, what, self.entry_at(row) + field, found, expected)
-                    .of(Place::Entry(row))
+                    .of(FieldOwner::Entry(row))
             };
             let (raw, stored) = (entry.raw_byte_len.get(), entry.stored_byte_len.get());
             match entry.codec.get() {
@@ -322,8 +322,8 @@ impl<'a> Tet<'a> {
         first_row: u64,
         grid: &zvf_grid::Dims,
         coord: &[u64],
-    ) -> Option<(u64, &'a Entry)> {
-        let fits = |entry: &Entry| entry.dataset_id.get() == id && entry.is_at(coord);
+    ) -> Option<(u64, &'a IndexEntry)> {
+        let fits = |entry: &IndexEntry| entry.dataset_id.get() == id && entry.is_at(coord);
         let row = first_row.checked_add(grid.position(coord)?)?;
         if let Some(entry) = usize::try_from(row)
             .ok()
@@ -342,7 +342,7 @@ fn part(head: &[u8], start: u64, stop: u64) -> Option<&[u8]> {
 }
 
 /// Step 11: the index at `offset`, `length` bytes of it.
-fn index(head: &[u8], offset: u64, length: u64) -> Result<(&IndexHeader, &[Entry]), TetError> {
+fn index(head: &[u8], offset: u64, length: u64) -> Result<(&IndexHeader, &[IndexEntry]), TetError> {
     let stop = offset.saturating_add(length);
     let bytes = part(head, offset, stop)
         .ok_or_else(|| truncated("chunk index", offset, wide(head.len()), stop))?;
@@ -372,7 +372,7 @@ fn index(head: &[u8], offset: u64, length: u64) -> Result<(&IndexHeader, &[Entry
     let need = count
         .checked_mul(104)
         .and_then(|bytes| bytes.checked_add(32));
-    let entries = <[Entry]>::ref_from_bytes(rest)
+    let entries = <[IndexEntry]>::ref_from_bytes(rest)
         .ok()
         .filter(|entries| need == Some(length) && wide(entries.len()) == count);
     match entries {

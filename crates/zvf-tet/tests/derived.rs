@@ -34,7 +34,8 @@ fn every_changed_file_gets_its_verdict() {
                     assert_eq!(found, class, "{name} {way} {profile:?}: {error}");
                     assert!(!report.is_ok());
                     let reported = report.findings.iter().find_map(|finding| {
-                        (finding.severity == zvf_tet::Severity::Error).then_some(finding.class)
+                        (finding.severity == zvf_tet::VerifySeverity::Error)
+                            .then_some(finding.class)
                     });
                     assert_eq!(reported.flatten().map(Class::name), class, "{name} {way}");
                 } else {

@@ -1,7 +1,7 @@
 //! Every good fixture against its manifest: structure, all bytes, every slice, in every way to open a file.
 
 use serde_json::Value;
-use zvf_tet::{Codec, Profile, Tet, TetFile, verify};
+use zvf_tet::{Profile, Tet, TetFile, TileCodec, verify};
 
 use crate::support::{axes, bytes, everything, files, hex, naive, numbers, path, sha256, ways};
 
@@ -177,7 +177,7 @@ fn all_bytes_and_every_slice_are_those_of_the_manifest() {
                     assert!(tile.needed_offset >= tile.payload_offset);
                     let stop = tile.payload_offset + tile.stored_byte_len;
                     assert!(tile.needed_offset + tile.needed_len <= stop);
-                    if tile.codec == Codec::Zstd {
+                    if tile.codec == TileCodec::Zstd {
                         assert_eq!(tile.needed_len, tile.stored_byte_len);
                     }
                 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use zvf_tet::{
-    Axis, Codec, DType, DatasetSpec, OpenOptions, TetFile, TetWriter, WriteOptions, verify,
+    Axis, DType, DatasetSpec, OpenOptions, TetFile, TetWriter, TileCodec, WriteOptions, verify,
 };
 
 use crate::support::{everything, naive};
@@ -26,7 +26,11 @@ fn made(name: String) -> impl Strategy<Value = Made> {
         move |(extents, dtype, zstd, level, seed)| {
             let (shape, chunk): (Vec<_>, Vec<_>) = extents.into_iter().unzip();
             let dtype = DType::ALL[dtype];
-            let codec = if zstd { Codec::Zstd } else { Codec::Raw };
+            let codec = if zstd {
+                TileCodec::Zstd
+            } else {
+                TileCodec::Raw
+            };
             let spec = DatasetSpec::new(name.clone(), dtype, &shape, &chunk)
                 .with_codec(codec)
                 .with_level(level);
@@ -123,7 +127,7 @@ proptest! {
                 let first = file.entry(dataset, &vec![0; made.spec.shape.len()]).unwrap().1;
                 prop_assert!(packed || first.payload_offset.get() % 64 == 0);
                 if let Some(span) = file.raw_span(dataset) {
-                    prop_assert!(made.spec.codec == Codec::Raw);
+                    prop_assert!(made.spec.codec == TileCodec::Raw);
                     let borrowed = file.borrow(dataset, &dataset.all());
                     prop_assert!(!span.row_major || borrowed.is_none() || borrowed == Some(&made.bytes[..]));
                 }
@@ -136,7 +140,7 @@ proptest! {
 fn large_results_are_read_by_several_threads() {
     let shape = [1100_u64, 1000];
     let elements: Vec<u8> = (0..1_100_000_u32).flat_map(u32::to_le_bytes).collect();
-    for codec in [Codec::Raw, Codec::Zstd] {
+    for codec in [TileCodec::Raw, TileCodec::Zstd] {
         let spec = DatasetSpec::new("a", DType::U32, &shape, &[64, 96]).with_codec(codec);
         let made = Made {
             spec,

@@ -3,8 +3,8 @@
 use std::io::{Cursor, Seek, SeekFrom, Write};
 
 use zvf_tet::{
-    Codec, DType, DatasetSpec, Error, FileMetadata, Footer, HistoryRow, Metadata, Profile, TetFile,
-    TetWriter, WriteOptions,
+    DType, DatasetSpec, Error, FileMetadata, Footer, HistoryRow, Metadata, Profile, TetFile,
+    TetWriter, TileCodec, WriteOptions,
 };
 
 use crate::support::{bytes, everything, files};
@@ -70,7 +70,7 @@ fn packed_raw_files_of_the_reference_are_written_byte_for_byte() {
         let plain = file
             .entries()
             .iter()
-            .all(|entry| entry.codec() == Some(Codec::Raw))
+            .all(|entry| entry.codec() == Some(TileCodec::Raw))
             && file.footer().is_none_or(|footer| footer.version == 1);
         if plain {
             assert_eq!(copied, original, "{name}");
@@ -318,7 +318,7 @@ fn wrong_calls_are_refused() {
 fn a_file_appears_when_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
-    let spec = || vec![DatasetSpec::new("a", DType::U8, &[5], &[2]).with_codec(Codec::Zstd)];
+    let spec = || vec![DatasetSpec::new("a", DType::U8, &[5], &[2]).with_codec(TileCodec::Zstd)];
     let mut writer = TetWriter::create(&path, spec(), WriteOptions::default()).unwrap();
     writer.write_tile(&[1, 2]).unwrap();
     assert!(!path.exists());

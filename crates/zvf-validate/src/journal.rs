@@ -222,7 +222,7 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
     format!("{version} sha256:{digest}")
 }
 
-/// What a file is.
+/// The content of a file that may be a journal.
 enum FileContent {
     /// Something else.
     Other,

@@ -201,7 +201,7 @@ impl Sample {
     }
 }
 
-/// What is being done.
+/// The progress of one part of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValidationStep {

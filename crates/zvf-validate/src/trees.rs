@@ -117,7 +117,7 @@ impl LevelEdges {
     }
 }
 
-/// Vertices that are connected.
+/// Sets of connected vertices, by the smallest number in each.
 struct ConnectedParts(Vec<u32>);
 
 impl ConnectedParts {

@@ -4,7 +4,7 @@
 
 use zvf_caterva::{WriteOptions, Writer};
 use zvf_store::{IoOptions, blocking::Runtime};
-use zvf_volume::{Range, Volume};
+use zvf_volume::{AxisRanges, Volume};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let volume = Volume::open(&path.to_string_lossy(), &IoOptions::new()).await?;
         let info = volume.info();
         println!("{} {:?}", info.element.text, &info.shape[..]);
-        let range = Range::parse("10, ::16, 5:9", &info.shape)?; // as NumPy writes it
+        let range = AxisRanges::parse("10, ::16, 5:9", &info.shape)?; // as NumPy writes it
         let (bytes, counts) = volume.read(&range.selection).await?;
         let (voxels, _) = bytes.as_chunks::<2>();
         let voxels: Vec<u16> = voxels.iter().map(|two| u16::from_le_bytes(*two)).collect();

@@ -6,12 +6,12 @@ pub struct VolumeAddress {
     /// Path or URL.
     pub file: String,
     /// Which volume of several; none: the only one, or the first level of an image.
-    pub pick: Option<Pick>,
+    pub pick: Option<VolumePick>,
 }
 
 /// One volume of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pick {
+pub enum VolumePick {
     /// By name: `#fa`.
     Name(String),
     /// By number, from 0: `#@2`.
@@ -36,7 +36,9 @@ impl VolumeAddress {
         let number = name.strip_prefix('@').and_then(|one| one.parse().ok());
         Self {
             file: file.to_owned(),
-            pick: Some(number.map_or_else(|| Pick::Name(name.to_owned()), Pick::Number)),
+            pick: Some(
+                number.map_or_else(|| VolumePick::Name(name.to_owned()), VolumePick::Number),
+            ),
         }
     }
 }
@@ -46,8 +48,8 @@ impl std::fmt::Display for VolumeAddress {
         f.write_str(&self.file)?;
         match &self.pick {
             None => Ok(()),
-            Some(Pick::Name(name)) => write!(f, "#{name}"),
-            Some(Pick::Number(number)) => write!(f, "#@{number}"),
+            Some(VolumePick::Name(name)) => write!(f, "#{name}"),
+            Some(VolumePick::Number(number)) => write!(f, "#@{number}"),
         }
     }
 }

@@ -14,7 +14,7 @@ use zvf_grid::{Axis, Cells, Dims, Selection};
 use zvf_tet::{DatasetSpec, TetWriter};
 
 use crate::blocking::blocking;
-use crate::{Counts, Element, Form, Volume, VolumeError, VolumeInfo};
+use crate::{Counts, Element, Volume, VolumeError, VolumeFormat, VolumeInfo};
 
 /// How a volume is written.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ pub struct ConvertOptions {
 #[non_exhaustive]
 pub struct Converted {
     /// The form that was written.
-    pub form: Form,
+    pub form: VolumeFormat,
     /// Elements.
     pub elements: u64,
     /// The cost of the reads.
@@ -78,7 +78,7 @@ pub async fn convert(
         .cells(&chunk)?
         .total()
         .unwrap_or(u64::MAX);
-    let mut sink = Sink::new(form, out, info, &chunk, options)?;
+    let mut sink = VolumeSink::new(form, out, info, &chunk, options)?;
     let (mut counts, mut done) = (Counts::default(), 0_u64);
     while let Some(region) = sink.next()? {
         let (mut bytes, took) = volume.read(&region).await?;
@@ -108,14 +108,14 @@ fn chunk_of(info: &VolumeInfo) -> Result<Dims, VolumeError> {
     Ok(Dims::new(&extents.collect::<Vec<_>>())?)
 }
 
-fn form_of(out: &Path) -> Result<Form, VolumeError> {
+fn form_of(out: &Path) -> Result<VolumeFormat, VolumeError> {
     let ending = out
         .extension()
         .map(|one| one.to_string_lossy().to_lowercase());
     match ending.as_deref() {
-        Some("tet") => Ok(Form::Tet),
-        Some("b2nd" | "b2frame" | "caterva") => Ok(Form::Caterva),
-        Some("zarr") => Ok(Form::Zarr),
+        Some("tet") => Ok(VolumeFormat::Tet),
+        Some("b2nd" | "b2frame" | "caterva") => Ok(VolumeFormat::Caterva),
+        Some("zarr") => Ok(VolumeFormat::Zarr),
         _ => Err(VolumeError::misuse(format!(
             "{}: an ending .tet, .b2nd or .zarr is needed",
             out.display()
@@ -124,7 +124,7 @@ fn form_of(out: &Path) -> Result<Form, VolumeError> {
 }
 
 /// The properties that a container cannot store.
-fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
+fn lost(info: &VolumeInfo, form: VolumeFormat) -> Vec<String> {
     let mut lost = Vec::new();
     if info.axes.iter().any(|axis| axis.place.is_some()) {
         lost.push("where the elements are (scale and translation of the image)".to_owned());
@@ -132,7 +132,7 @@ fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
         lost.push("where the elements are (the affine of the image)".to_owned());
     }
     let named = info.axes.iter().any(|axis| axis.name.is_some());
-    if named && form == Form::Caterva {
+    if named && form == VolumeFormat::Caterva {
         lost.push("names of axes".to_owned());
     }
     if info.axes.iter().any(|axis| axis.unit.is_some()) {
@@ -141,15 +141,15 @@ fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
     lost
 }
 
-enum Sink {
+enum VolumeSink {
     Tet(Box<TetWriter<zvf_tet::WriteTarget>>, Element),
     Caterva(Box<Writer>, Dims),
     Zarr(Box<ZarrSink>),
 }
 
-impl Sink {
+impl VolumeSink {
     fn new(
-        form: Form,
+        form: VolumeFormat,
         out: &Path,
         info: &VolumeInfo,
         chunk: &Dims,
@@ -161,19 +161,19 @@ impl Sink {
             (None, name) => name.to_owned(),
         };
         match form {
-            Form::Tet => {
+            VolumeFormat::Tet => {
                 let dtype = tet_type(&info.element)?;
                 let codec = if options.raw {
-                    zvf_tet::Codec::Raw
+                    zvf_tet::TileCodec::Raw
                 } else {
-                    zvf_tet::Codec::Zstd
+                    zvf_tet::TileCodec::Zstd
                 };
                 let spec = DatasetSpec::new(name(), dtype, &info.shape, chunk).with_codec(codec);
                 let write = zvf_tet::WriteOptions::default().with_footer(footer(info, &name()));
                 let writer = TetWriter::create(out, vec![spec], write)?;
                 Ok(Self::Tet(Box::new(writer), info.element.clone()))
             }
-            Form::Caterva => {
+            VolumeFormat::Caterva => {
                 let block = block(info, chunk, options)?;
                 let codec = (!options.raw).then_some(Codec::Zstd);
                 let write = zvf_caterva::WriteOptions::new(info.element.size, chunk, &block)
@@ -182,10 +182,12 @@ impl Sink {
                 let writer = Writer::create(out, &info.shape, write)?;
                 Ok(Self::Caterva(Box::new(writer), info.shape))
             }
-            Form::Zarr => Ok(Self::Zarr(Box::new(ZarrSink::new(
+            VolumeFormat::Zarr => Ok(Self::Zarr(Box::new(ZarrSink::new(
                 out, info, chunk, options,
             )?))),
-            Form::Nifti | Form::Mgh => Err(VolumeError::misuse(format!("{form} is not written"))),
+            VolumeFormat::Nifti | VolumeFormat::Mgh => {
+                Err(VolumeError::misuse(format!("{form} is not written")))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zvf_grid::{Dims, Run, Selection, copy};
 use zvf_store::{IoOptions, RawStore};
 
-use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
+use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo};
 
 /// Chunks under way at one time.
 const AT_ONCE: usize = 8;
@@ -28,7 +28,7 @@ pub(crate) async fn arrays(
     options: &IoOptions,
 ) -> Result<Option<Vec<(VolumeInfo, ZarrArray)>>, VolumeError> {
     let raw = RawStore::open(address, options)?;
-    let Some(root) = Node::read(&raw, "").await? else {
+    let Some(root) = ZarrNode::read(&raw, "").await? else {
         return Ok(None);
     };
     if root.is_array {
@@ -39,14 +39,14 @@ pub(crate) async fn arrays(
     let mut found = Vec::new();
     if levels.is_empty() {
         for name in raw.folders("").await?.unwrap_or_default() {
-            match Node::read(&raw, &name).await? {
+            match ZarrNode::read(&raw, &name).await? {
                 Some(node) if node.is_array => found.push(array(&raw, &name, node, None)?),
                 _ => {}
             }
         }
     }
     for level in levels {
-        let Some(node) = Node::read(&raw, &level.path)
+        let Some(node) = ZarrNode::read(&raw, &level.path)
             .await?
             .filter(|node| node.is_array)
         else {
@@ -63,14 +63,14 @@ pub(crate) async fn arrays(
 }
 
 /// A document of Zarr, of either version.
-struct Node {
+struct ZarrNode {
     is_array: bool,
     version: u8,
     document: Value,
     attributes: Value,
 }
 
-impl Node {
+impl ZarrNode {
     async fn read(raw: &RawStore, path: &str) -> Result<Option<Self>, VolumeError> {
         let key = |name: &str| match path {
             "" => name.to_owned(),
@@ -195,10 +195,10 @@ fn transform(places: &mut [(f64, f64)], step: &Value) -> Result<(), VolumeError>
 fn array(
     raw: &RawStore,
     path: &str,
-    node: Node,
+    node: ZarrNode,
     axes: Option<Vec<AxisInfo>>,
 ) -> Result<(VolumeInfo, ZarrArray), VolumeError> {
-    let Node {
+    let ZarrNode {
         version, document, ..
     } = &node;
     let place = || {
@@ -245,7 +245,7 @@ fn array(
         });
     let info = VolumeInfo {
         name: path.to_owned(),
-        form: Form::Zarr,
+        form: VolumeFormat::Zarr,
         layout: format!("zarr v{version}"),
         element,
         shape,
@@ -270,9 +270,9 @@ fn extents(list: &Value) -> Option<Dims> {
     Dims::new(&all?).ok()
 }
 
-type Described = (Option<Dims>, Option<Dims>, Vec<String>, Vec<String>, String);
+type ArrayMembers = (Option<Dims>, Option<Dims>, Vec<String>, Vec<String>, String);
 
-fn version_2(document: &Value) -> Described {
+fn version_2(document: &Value) -> ArrayMembers {
     let name = |codec: &Value| codec["id"].as_str().map(str::to_owned);
     let filters = document["filters"].as_array().into_iter().flatten();
     (
@@ -284,7 +284,7 @@ fn version_2(document: &Value) -> Described {
     )
 }
 
-fn version_3(document: &Value) -> Described {
+fn version_3(document: &Value) -> ArrayMembers {
     let chunk = extents(&document["chunk_grid"]["configuration"]["chunk_shape"]);
     let names = |list: &Value| -> Vec<String> {
         list.as_array()

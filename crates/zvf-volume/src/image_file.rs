@@ -17,7 +17,7 @@ use zvf_sys::ReadAt;
 
 use crate::blocking::blocking;
 use crate::element::number;
-use crate::{AxisInfo, Counts, Element, Form, VolumeError, VolumeInfo};
+use crate::{AxisInfo, Counts, Element, VolumeError, VolumeFormat, VolumeInfo};
 
 /// Bytes of a copy that are kept in memory; a larger one is a temporary file.
 const MEMORY: usize = 64 << 20;
@@ -190,8 +190,8 @@ fn opened(
     let info = VolumeInfo {
         name: String::new(),
         form: match header {
-            ImageHeader::Mgh(_) => Form::Mgh,
-            _ => Form::Nifti,
+            ImageHeader::Mgh(_) => VolumeFormat::Mgh,
+            _ => VolumeFormat::Nifti,
         },
         layout: header.format().to_owned(),
         element: match scaling {
@@ -332,7 +332,7 @@ impl ImageFile {
     ) -> Result<(), VolumeError> {
         /// One axis: its range, the number of its indices, and bytes between them in the file and in the result.
         #[derive(Clone, Copy)]
-        struct Walk {
+        struct AxisWalk {
             axis: Axis,
             count: u64,
             stride: u64,
@@ -340,13 +340,13 @@ impl ImageFile {
         }
         let mut next = item;
         let axes = selection.axes().iter().zip(&self.strides).rev();
-        let mut walks: Vec<Walk> = axes
+        let mut walks: Vec<AxisWalk> = axes
             .map(|(axis, stride)| {
                 let range = axis.stop.saturating_sub(axis.start);
                 let count = range.div_ceil(axis.step.max(1));
                 let out = next;
                 next = next.saturating_mul(usize::try_from(count).unwrap_or(usize::MAX));
-                Walk {
+                AxisWalk {
                     axis: *axis,
                     count,
                     stride: *stride,

@@ -8,7 +8,7 @@ use crate::Element;
 
 /// How a volume is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum VolumeFormat {
     /// A dataset of a TET file.
     Tet,
     /// An array in a contiguous or sparse Blosc2 frame: Caterva or b2nd.
@@ -21,7 +21,7 @@ pub enum Form {
     Mgh,
 }
 
-impl Form {
+impl VolumeFormat {
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -35,7 +35,7 @@ impl Form {
     }
 }
 
-impl std::fmt::Display for Form {
+impl std::fmt::Display for VolumeFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -60,7 +60,7 @@ pub struct VolumeInfo {
     /// Its name in the file: of a dataset, or the path of an array; empty if there is only one.
     pub name: String,
     /// How it is stored.
-    pub form: Form,
+    pub form: VolumeFormat,
     /// What exactly: `b2nd`, `caterva`, `sparse b2nd`, `zarr v2`, …
     pub layout: String,
     /// The elements.

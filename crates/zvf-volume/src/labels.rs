@@ -8,7 +8,7 @@ use zvf_format::int::wide;
 use zvf_grid::{Axis, MAX_RANK, Selection};
 
 use crate::element::number;
-use crate::{AxisUse, Form, Volume, VolumeError};
+use crate::{AxisUse, Volume, VolumeError, VolumeFormat};
 
 /// Bytes that are read at once, unless a chunk has more.
 const WINDOW: u64 = 64 << 20;
@@ -20,7 +20,7 @@ const LARGEST: u64 = 256 << 20;
 const LISTED: usize = 20;
 
 /// A first element and a count, in C order of the axes of space.
-type Run = (u64, u64);
+type ElementRun = (u64, u64);
 
 impl Volume {
     /// The elements with one of some labels, or without labels the elements that are not 0, as ascending, separate runs (first element, count), numbered in C
@@ -39,7 +39,7 @@ impl Volume {
         axes: &'a [AxisUse],
         labels: &'a [i64],
         most: usize,
-    ) -> BoxFuture<'a, Result<Vec<Run>, VolumeError>> {
+    ) -> BoxFuture<'a, Result<Vec<ElementRun>, VolumeError>> {
         Box::pin(async move {
             let info = self.info();
             let Some(dtype) = info.element.number else {
@@ -64,9 +64,9 @@ impl Volume {
                 return Err(VolumeError::misuse("more elements than can be counted"));
             }
             let mut window = of_space(axes, info.chunk.iter());
-            let forward = matches!(info.form, Form::Nifti | Form::Mgh);
+            let forward = matches!(info.form, VolumeFormat::Nifti | VolumeFormat::Mgh);
             fit(&mut window, &extents, dtype.size(), forward);
-            let mut found = Found::new(labels, dtype, most);
+            let mut found = LabelRuns::new(labels, dtype, most);
             let mut low = vec![0_u64; extents.len()];
             loop {
                 let ends = low.iter().zip(&window).zip(&extents);
@@ -151,7 +151,7 @@ fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
 }
 
 /// The runs that were found.
-struct Found {
+struct LabelRuns {
     /// Rising; none: all but 0.
     labels: Vec<i64>,
     /// Which of them were found.
@@ -159,11 +159,11 @@ struct Found {
     /// Some labels that were found.
     others: BTreeSet<i64>,
     dtype: DType,
-    runs: Vec<Run>,
+    runs: Vec<ElementRun>,
     most: usize,
 }
 
-impl Found {
+impl LabelRuns {
     fn new(labels: &[i64], dtype: DType, most: usize) -> Self {
         let mut labels = labels.to_vec();
         labels.sort_unstable();
@@ -262,7 +262,7 @@ impl Found {
     }
 
     fn too_many(&self) -> VolumeError {
-        let bytes = |runs: usize| wide(runs.saturating_mul(size_of::<Run>()));
+        let bytes = |runs: usize| wide(runs.saturating_mul(size_of::<ElementRun>()));
         VolumeError::Limit {
             what: "runs of neighbouring elements with these labels (a coarser level of the image has fewer)".to_owned(),
             found: bytes(self.runs.len()),
@@ -270,7 +270,7 @@ impl Found {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<Run>, VolumeError> {
+    fn finish(mut self) -> Result<Vec<ElementRun>, VolumeError> {
         let missing = self.labels.iter().zip(&self.seen);
         let missing: Vec<String> = missing
             .filter(|(_, seen)| !**seen)

@@ -26,7 +26,7 @@
 //! ```
 //! use zvf_store::blocking::Runtime;
 //! use zvf_store::IoOptions;
-//! use zvf_volume::{Range, Volume};
+//! use zvf_volume::{AxisRanges, Volume};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tet/f64_2d_edge_zstd.tet");
@@ -34,7 +34,7 @@
 //!     let volume = Volume::open(file, &IoOptions::new()).await?;
 //!     assert_eq!(volume.info().element.text, "<f8");
 //!     // As NumPy writes it: the first row, every second column.
-//!     let range = Range::parse("0, ::2", &volume.info().shape)?;
+//!     let range = AxisRanges::parse("0, ::2", &volume.info().shape)?;
 //!     let (bytes, counts) = volume.read(&range.selection).await?;
 //!     assert_eq!(bytes.len() as u64, range.selection.count().unwrap_or(0) * 8);
 //!     assert!(counts.chunks >= 1);
@@ -61,17 +61,17 @@ mod range;
 mod sample;
 mod volume;
 
-pub use address::{Pick, VolumeAddress};
+pub use address::{VolumeAddress, VolumePick};
 pub use affine::affine_of_axes;
 pub use convert::{ConvertOptions, Converted, convert};
 pub use counts::Counts;
 pub use element::Element;
 pub use error::VolumeError;
-pub use info::{AxisInfo, Form, VolumeInfo};
+pub use info::{AxisInfo, VolumeFormat, VolumeInfo};
 pub use npy::npy_header;
 pub use placement::VolumePlacement;
-pub use range::Range;
-pub use sample::{AxisUse, Order, Sampled, Sampler};
+pub use range::AxisRanges;
+pub use sample::{AxisUse, Interpolation, Sampled, Sampler};
 pub use volume::Volume;
 pub use zvf_grid::{Axis, Dims, Selection};
 pub use zvf_meta::{Affine, StatedAffine};

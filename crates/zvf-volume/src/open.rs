@@ -13,11 +13,11 @@ use zvf_tet::TetFile;
 use crate::blocking::blocking;
 use crate::image::{self, ZarrArray};
 use crate::image_file::{self, ImageFile};
-use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
+use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo};
 
-/// Where the bytes come from.
+/// The open file or array that a volume is read from.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum VolumeSource {
     Tet(Arc<TetFile>, usize),
     Caterva(Arc<Array>),
     Zarr(Arc<ZarrArray>),
@@ -28,7 +28,7 @@ pub(crate) enum Source {
 pub(crate) async fn all(
     address: &str,
     options: &IoOptions,
-) -> Result<Vec<(VolumeInfo, Source)>, VolumeError> {
+) -> Result<Vec<(VolumeInfo, VolumeSource)>, VolumeError> {
     let location = FileLocation::resolve(address, options)?;
     let (found, failed) = match location {
         FileLocation::Local(path) => (blocking(move || local(&path)).await?, None),
@@ -52,14 +52,14 @@ pub(crate) async fn all(
     }
     let arrays = arrays.into_iter();
     Ok(arrays
-        .map(|(info, array)| (info, Source::Zarr(Arc::new(array))))
+        .map(|(info, array)| (info, VolumeSource::Zarr(Arc::new(array))))
         .collect())
 }
 
-type Found = Option<Vec<(VolumeInfo, Source)>>;
+type FoundVolumes = Option<Vec<(VolumeInfo, VolumeSource)>>;
 
 /// The volumes of a file or a sparse frame; `None` for another folder.
-fn local(path: &Path) -> Result<Found, VolumeError> {
+fn local(path: &Path) -> Result<FoundVolumes, VolumeError> {
     if path.is_dir() {
         if !path.join(Frame::HEAD).is_file() {
             return Ok(None);
@@ -80,7 +80,7 @@ fn local(path: &Path) -> Result<Found, VolumeError> {
 }
 
 /// The volumes of a file; the container is detected from its first bytes. `None` for other files.
-fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
+fn container(file: Box<dyn ReadAt>, name: &str) -> Result<FoundVolumes, VolumeError> {
     let failed = || VolumeError::file(format!("reading {name}"));
     let mut first = [0; 16];
     let size = file.size().map_err(failed())?;
@@ -98,7 +98,7 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
             })
             .collect();
         let volumes = infos.into_iter().enumerate();
-        let of_it = |(number, info)| (info, Source::Tet(Arc::clone(&file), number));
+        let of_it = |(number, info)| (info, VolumeSource::Tet(Arc::clone(&file), number));
         return Ok(Some(volumes.map(of_it).collect()));
     }
     if first
@@ -109,7 +109,7 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
     }
     if zvf_meta::ImageHeader::is_candidate(first) {
         let (info, image) = image_file::open(name, file)?;
-        return Ok(Some(vec![(info, Source::Image(image))]));
+        return Ok(Some(vec![(info, VolumeSource::Image(image))]));
     }
     Ok(None)
 }
@@ -119,7 +119,7 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
 async fn remote(
     address: &str,
     place: &ObjectLocation,
-) -> Result<(Found, Option<IoError>), VolumeError> {
+) -> Result<(FoundVolumes, Option<IoError>), VolumeError> {
     let mut failed = None;
     let mut answered = |answer| match answer {
         // After the last attempt failed, no other container is tried.
@@ -146,7 +146,7 @@ async fn remote(
 }
 
 /// The codecs that tiles of a dataset have.
-fn codecs(entries: &[zvf_tet::Entry], number: u64) -> Vec<String> {
+fn codecs(entries: &[zvf_tet::IndexEntry], number: u64) -> Vec<String> {
     let of_it = entries
         .iter()
         .filter(|entry| entry.dataset_id.get() == number);
@@ -173,7 +173,7 @@ fn dataset(dataset: &zvf_tet::Dataset, footer: Option<&zvf_tet::Footer>) -> Volu
         .unwrap_or_default();
     VolumeInfo {
         name: dataset.name().to_owned(),
-        form: Form::Tet,
+        form: VolumeFormat::Tet,
         layout: "tet layout 1".to_owned(),
         element: dtype.map_or_else(
             |_| Element::parse("", geometry.dtype.size()),
@@ -201,7 +201,7 @@ fn numpy(dtype: zvf_tet::DType) -> String {
     format!("{letter}{}", dtype.size())
 }
 
-fn frame(frame: Frame, sparse: bool) -> Result<(VolumeInfo, Source), VolumeError> {
+fn frame(frame: Frame, sparse: bool) -> Result<(VolumeInfo, VolumeSource), VolumeError> {
     let array = frame.into_array()?;
     let info = nd(
         array.geometry(),
@@ -210,7 +210,7 @@ fn frame(frame: Frame, sparse: bool) -> Result<(VolumeInfo, Source), VolumeError
         array.frame().header(),
         sparse,
     );
-    Ok((info, Source::Caterva(Arc::new(array))))
+    Ok((info, VolumeSource::Caterva(Arc::new(array))))
 }
 
 fn nd(
@@ -227,7 +227,7 @@ fn nd(
     let (codec, filters) = described(header);
     VolumeInfo {
         name: String::new(),
-        form: Form::Caterva,
+        form: VolumeFormat::Caterva,
         layout: if sparse {
             format!("sparse {kind}")
         } else {

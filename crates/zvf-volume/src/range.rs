@@ -4,16 +4,16 @@ use zvf_grid::{Axis, Dims, Selection};
 
 use crate::VolumeError;
 
-/// A selection, and the axes that one index each has taken away.
+/// A selection, and which axes its result keeps: an axis with a single index is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct AxisRanges {
     /// The elements.
     pub selection: Selection,
     /// For each axis whether it stays in the result.
     pub kept: Vec<bool>,
 }
 
-impl Range {
+impl AxisRanges {
     /// Every element of an array.
     ///
     /// # Errors

@@ -10,14 +10,14 @@ use crate::{Affine, Counts, Volume, VolumeError};
 
 /// How a value between elements is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum Interpolation {
     /// The element whose voxel contains the place: index `floor(v + 0.5)`. The result has the type of the volume; for labels.
     Nearest,
     /// Linear interpolation along every axis between the centres of neighbouring elements. The result is floats.
     Linear,
 }
 
-impl Order {
+impl Interpolation {
     /// The default order for a type: linear for floats, nearest for all others, which may be labels.
     #[must_use]
     pub const fn usual(element: DType) -> Self {
@@ -41,7 +41,7 @@ pub enum AxisUse {
 ///
 /// # Inside
 ///
-/// With [`Order::Linear`] a place is inside where `0 <= v <= n - 1` on every axis, with [`Order::Nearest`] where
+/// With [`Interpolation::Linear`] a place is inside where `0 <= v <= n - 1` on every axis, with [`Interpolation::Nearest`] where
 /// `-0.5 <= v < n - 0.5`; `v` is the place in elements, and a millionth of an element more is forgiven at closed ends,
 /// because maps round. Elsewhere the value is [`outside`](Self::with_outside). A coordinate that is no number is outside.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub struct Sampler {
     axes: Vec<AxisUse>,
     /// From the world to elements.
     to_voxel: Affine,
-    order: Order,
+    order: Interpolation,
     outside: f64,
     result: DType,
     /// Most bytes of a box that is read at once.
@@ -81,7 +81,7 @@ impl Sampler {
         volume: Volume,
         axes: Vec<AxisUse>,
         to_world: &Affine,
-        order: Order,
+        order: Interpolation,
     ) -> Result<Self, VolumeError> {
         let info = volume.info();
         let Some(dtype) = info.element.number else {
@@ -108,8 +108,8 @@ impl Sampler {
             }
         }
         let result = match order {
-            Order::Nearest => DType::little(dtype.kind),
-            Order::Linear => DType::little(match dtype.kind {
+            Interpolation::Nearest => DType::little(dtype.kind),
+            Interpolation::Linear => DType::little(match dtype.kind {
                 DTypeKind::F64
                 | DTypeKind::I32
                 | DTypeKind::I64
@@ -151,7 +151,7 @@ impl Sampler {
         self
     }
 
-    /// The type of the values, little-endian: that of the volume for [`Order::Nearest`]; otherwise `float32`, or `float64` for volumes of `float64` and of
+    /// The type of the values, little-endian: that of the volume for [`Interpolation::Nearest`]; otherwise `float32`, or `float64` for volumes of `float64` and of
     /// integers that `float32` cannot represent.
     #[must_use]
     pub const fn dtype(&self) -> DType {
@@ -228,8 +228,10 @@ impl Sampler {
             .iter()
             .zip(extents)
             .all(|(&v, &extent)| match self.order {
-                Order::Nearest => element_at(v, extent).is_some(),
-                Order::Linear => v >= -VOXEL_SLACK && v <= extent as f64 - 1.0 + VOXEL_SLACK,
+                Interpolation::Nearest => element_at(v, extent).is_some(),
+                Interpolation::Linear => {
+                    v >= -VOXEL_SLACK && v <= extent as f64 - 1.0 + VOXEL_SLACK
+                }
             })
     }
 
@@ -244,8 +246,8 @@ impl Sampler {
         let v = v.max(0.0);
         match self.order {
             // Places inside have one.
-            Order::Nearest => (element_at(v, extent).unwrap_or(last), 0.0),
-            Order::Linear => match (v.floor() as u64).min(last) {
+            Interpolation::Nearest => (element_at(v, extent).unwrap_or(last), 0.0),
+            Interpolation::Linear => match (v.floor() as u64).min(last) {
                 first if first == last => (first, 0.0),
                 first => (first, v - v.floor()),
             },
@@ -372,13 +374,13 @@ impl Sampler {
                     .unwrap_or_default()
             };
             match self.order {
-                Order::Nearest => {
+                Interpolation::Nearest => {
                     value.extend_from_slice(element(base));
                     if dtype.order == ByteOrder::Big {
                         value.reverse();
                     }
                 }
-                Order::Linear => {
+                Interpolation::Linear => {
                     let shares = shares.get(..shared).unwrap_or_default();
                     let mut sum = 0.0;
                     for corner in 0..1_usize << shared {

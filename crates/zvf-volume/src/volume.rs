@@ -7,15 +7,15 @@ use zvf_grid::Selection;
 use zvf_store::IoOptions;
 
 use crate::blocking::blocking;
-use crate::open::{Source, all};
-use crate::{Axis, Counts, Pick, VolumeAddress, VolumeError, VolumeInfo};
+use crate::open::{VolumeSource, all};
+use crate::{Axis, Counts, VolumeAddress, VolumeError, VolumeInfo, VolumePick};
 
 /// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Volume {
     address: String,
     info: Arc<VolumeInfo>,
-    source: Source,
+    source: VolumeSource,
 }
 
 impl Volume {
@@ -38,9 +38,9 @@ impl Volume {
             });
             let volumes: Vec<Self> = match &place.pick {
                 None => volumes.collect(),
-                Some(Pick::Number(number)) => volumes.skip(*number).take(1).collect(),
+                Some(VolumePick::Number(number)) => volumes.skip(*number).take(1).collect(),
                 // Names need not be unique: the first one is meant.
-                Some(Pick::Name(name)) => volumes
+                Some(VolumePick::Name(name)) => volumes
                     .filter(|one| one.info.name == *name)
                     .take(1)
                     .collect(),
@@ -141,7 +141,7 @@ impl Volume {
                     .unwrap_or(u64::MAX))
             };
             match &self.source {
-                Source::Tet(file, number) => {
+                VolumeSource::Tet(file, number) => {
                     let (file, number) = (Arc::clone(file), *number);
                     let (bytes, stats) = blocking(move || {
                         let dataset = file.datasets().get(number);
@@ -152,7 +152,7 @@ impl Volume {
                     .await?;
                     Ok((bytes, tet_counts(stats)))
                 }
-                Source::Caterva(array) => {
+                VolumeSource::Caterva(array) => {
                     let array = Arc::clone(array);
                     let (bytes, before, after) = blocking(move || {
                         let before = array.frame().counts();
@@ -162,11 +162,11 @@ impl Volume {
                     .await?;
                     Ok((bytes, caterva_counts(chunks()?, before, after)))
                 }
-                Source::Image(image) => {
+                VolumeSource::Image(image) => {
                     let out = self.buffer(&selection)?;
                     image.read(selection, self.info.element.size, out).await
                 }
-                Source::Zarr(array) => {
+                VolumeSource::Zarr(array) => {
                     let mut out = self.buffer(&selection)?;
                     let counts = Counts {
                         chunks: array.read(&self.info, &selection, &mut out).await?,
@@ -215,7 +215,11 @@ fn tet_counts(stats: zvf_tet::ReadStats) -> Counts {
 }
 
 /// Reads of the same array that go on at the same time are counted in each other.
-fn caterva_counts(chunks: u64, before: zvf_caterva::Counts, after: zvf_caterva::Counts) -> Counts {
+fn caterva_counts(
+    chunks: u64,
+    before: zvf_caterva::ReadCounts,
+    after: zvf_caterva::ReadCounts,
+) -> Counts {
     Counts {
         chunks,
         blocks: after.blocks.saturating_sub(before.blocks),

@@ -7,7 +7,9 @@ use proptest::test_runner::{Config, TestRunner};
 use zvf_store::IoOptions;
 use zvf_store::blocking::Runtime;
 use zvf_tet::{DType, DatasetSpec, TetWriter, WriteOptions};
-use zvf_volume::{Axis, ConvertOptions, Form, Range, Selection, Volume, VolumeError, convert};
+use zvf_volume::{
+    Axis, AxisRanges, ConvertOptions, Selection, Volume, VolumeError, VolumeFormat, convert,
+};
 
 fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -227,13 +229,13 @@ fn an_image_of_version_2_is_read_with_its_transforms() {
     let first = open(address).unwrap();
     assert_eq!(
         (first.info().name.as_str(), first.info().form),
-        ("0", Form::Zarr)
+        ("0", VolumeFormat::Zarr)
     );
     assert_eq!(open(&format!("{address}#1")).unwrap().info().name, "1");
     assert_eq!(open(&format!("{address}#@1")).unwrap().info().name, "1");
     assert!(open(&format!("{address}#2")).is_err());
 
-    let range = Range::parse("1:, ::2", &first.info().shape).unwrap();
+    let range = AxisRanges::parse("1:, ::2", &first.info().shape).unwrap();
     let found: Vec<u16> = read(&first, &range.selection)
         .chunks_exact(2)
         .map(|two| u16::from_le_bytes([two[0], two[1]]))

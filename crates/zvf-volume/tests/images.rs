@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use zvf_store::blocking::Runtime;
 use zvf_store::{Class, IoOptions};
-use zvf_volume::{Axis, Form, Selection, Volume, VolumeError};
+use zvf_volume::{Axis, Selection, Volume, VolumeError, VolumeFormat};
 
 /// A NIfTI-1 file. `at`: a byte and what is there instead.
 fn nifti(
@@ -98,7 +98,10 @@ fn selections_are_those_of_the_array_whose_first_axis_is_the_fastest() {
                 .collect();
             wanted.resize(wanted.len().max(3), 1);
             let info = volume.info();
-            assert_eq!((&info.shape[..], info.form), (&wanted[..], Form::Nifti));
+            assert_eq!(
+                (&info.shape[..], info.form),
+                (&wanted[..], VolumeFormat::Nifti)
+            );
             assert_eq!(info.element.text, "<u2");
             let mut runner = TestRunner::new(Config::with_cases(24));
             let ranges: Vec<_> = wanted
@@ -312,7 +315,10 @@ fn mgh_files_are_read() {
         std::fs::write(&path, bytes).unwrap();
         let volume = open(path.to_str().unwrap()).unwrap();
         let info = volume.info();
-        assert_eq!((info.form, &info.shape[..]), (Form::Mgh, &[3, 2, 1][..]));
+        assert_eq!(
+            (info.form, &info.shape[..]),
+            (VolumeFormat::Mgh, &[3, 2, 1][..])
+        );
         assert_eq!(info.element.text, ">i2");
         let affine = &info.affine.as_ref().unwrap().affine;
         // Coronal: i to the left, j to the bottom, k to the front, and the middle at 0.

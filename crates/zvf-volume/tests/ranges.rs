@@ -1,6 +1,6 @@
 //! Ranges as NumPy reads them. Expected results were made with `numpy.arange(n)[…]`.
 
-use zvf_volume::{Axis, Range};
+use zvf_volume::{Axis, AxisRanges};
 
 #[test]
 fn ranges_are_numpys() {
@@ -35,7 +35,7 @@ fn ranges_are_numpys() {
         ),
     ];
     for (text, axes, result) in cases {
-        let range = Range::parse(text, &shape).unwrap();
+        let range = AxisRanges::parse(text, &shape).unwrap();
         assert_eq!(range.selection.axes(), axes, "{text}");
         assert_eq!(&range.result_shape().unwrap()[..], *result, "{text}");
     }
@@ -46,7 +46,7 @@ fn what_is_no_range_is_refused() {
     for text in [
         "10", "-11", "1,2,3,4", "a", "1:2:3:4", "::0", "::-1", "...,...", "1,,2", "1.5",
     ] {
-        let refused = Range::parse(text, &[10, 6, 8]);
+        let refused = AxisRanges::parse(text, &[10, 6, 8]);
         assert!(refused.is_err(), "{text}: {refused:?}");
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zvf_caterva::{WriteOptions, Writer};
 use zvf_store::IoOptions;
 use zvf_store::blocking::Runtime;
-use zvf_volume::{Affine, AxisUse, Order, Sampler, Volume};
+use zvf_volume::{Affine, AxisUse, Interpolation, Sampler, Volume};
 
 /// A volume of numbers in a frame.
 fn volume(folder: &std::path::Path, shape: &[u64], values: &[f32]) -> Volume {
@@ -102,7 +102,7 @@ proptest! {
         let to_world = Affine::from_rows(&rows, rank).unwrap();
         let world: Vec<f64> = places.iter().map(|one| 2.0 * one + 1.0).collect();
         let runtime = Runtime::new().unwrap();
-        for order in [Order::Linear, Order::Nearest] {
+        for order in [Interpolation::Linear, Interpolation::Nearest] {
             let sampler = Sampler::new(volume.clone(), vec![AxisUse::Space; rank], &to_world, order)
                 .unwrap()
                 .with_outside(-5.0)
@@ -114,10 +114,10 @@ proptest! {
             let mut outside = 0;
             for (voxel, found) in places.chunks_exact(rank).zip(found) {
                 let wanted = match order {
-                    Order::Linear if inside(&shape, voxel, 0.0) => {
+                    Interpolation::Linear if inside(&shape, voxel, 0.0) => {
                         linear(&shape, &values, voxel, &mut Vec::new())
                     }
-                    Order::Nearest if voxel.iter().zip(&shape).all(|(v, n)| {
+                    Interpolation::Nearest if voxel.iter().zip(&shape).all(|(v, n)| {
                         let at = (v + 0.5).floor();
                         at >= 0.0 && at < *n as f64
                     }) => {
@@ -168,7 +168,7 @@ fn each_block_is_read_once_for_a_batch() {
         volume,
         vec![AxisUse::Space; 3],
         &Affine::identity(3),
-        Order::Linear,
+        Interpolation::Linear,
     )
     .unwrap();
     // Many places in one corner: elements 0 to 3 on each axis, 2 blocks of 2 an axis.
@@ -192,7 +192,7 @@ fn what_cannot_be_sampled_is_refused() {
             volume.clone(),
             uses.clone(),
             &Affine::identity(3),
-            Order::Linear
+            Interpolation::Linear
         )
         .is_err()
     );
@@ -201,15 +201,15 @@ fn what_cannot_be_sampled_is_refused() {
             volume.clone(),
             vec![AxisUse::Space, AxisUse::Index(2)],
             &Affine::identity(1),
-            Order::Linear
+            Interpolation::Linear
         )
         .is_err()
     );
     let flat = Affine::from_rows(&[1.0, 1.0, 0.0, 1.0, 1.0, 0.0], 2).unwrap();
-    assert!(Sampler::new(volume.clone(), uses.clone(), &flat, Order::Linear).is_err());
+    assert!(Sampler::new(volume.clone(), uses.clone(), &flat, Interpolation::Linear).is_err());
     assert!(Affine::from_rows(&[1.0; 5], 2).is_err());
     assert!(Affine::from_rows(&[f64::NAN; 6], 2).is_err());
     assert!(Affine::from_rows(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0], 2).is_err());
-    let sampler = Sampler::new(volume, uses, &identity, Order::Linear).unwrap();
+    let sampler = Sampler::new(volume, uses, &identity, Interpolation::Linear).unwrap();
     assert!(sampler.with_outside(0.5).is_ok());
 }

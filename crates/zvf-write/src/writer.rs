@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 use crate::finish;
 use crate::journal::{Call, Journal};
-use crate::parts::part::Part;
+use crate::parts::part::PartIdentity;
 use zvf_encode::batches::Router;
 use zvf_encode::level::{LevelInput, PushedObjectTables, checked_groups};
 use zvf_encode::parallel::blocking;
@@ -36,7 +36,7 @@ pub struct StoreWriter {
     taken: u64,
     journal: Option<Journal>,
     /// The part that is written, of a store of several.
-    part: Option<Part>,
+    part: Option<PartIdentity>,
     broken: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl StoreWriter {
         address: String,
         spec: StoreSpec,
         options: WriteOptions,
-        part: Part,
+        part: PartIdentity,
     ) -> Self {
         Self {
             part: Some(part),

@@ -13,7 +13,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
 use zvf_blosc::{
-    Chunk, Codec as Library, Codecs, Encoder, FirstFilter, Format, LastFilter, Settings,
+    Chunk, Codec as Library, Codecs, Encoder, FirstFilter, Generation, LastFilter, Settings,
 };
 use zvf_query::{BBox, Query, Select, Table};
 use zvf_store::Store;
@@ -278,7 +278,7 @@ fn codecs(runtime: &Runtime, url: &str) -> Result<()> {
         for (width, block) in [(4, 128), (4, 64), (4, 32), (4, 16), (4, 8), (12, 16)] {
             let size = (block << 10) / width * width;
             let mut settings = Settings::new(width, size)
-                .with_format(Format::Blosc1)
+                .with_format(Generation::Blosc1)
                 .with_codec(Some(codec))
                 .with_filters(FirstFilter::None, LastFilter::Shuffle);
             settings.level = level;

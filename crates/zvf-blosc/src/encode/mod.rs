@@ -9,7 +9,7 @@ use crate::filters::{bitshuffle, delta_first, delta_other, delta_word, shuffle};
 use crate::header::MOST;
 use crate::{Codec, SpecialKind};
 pub use pack::Packers;
-pub use settings::{EncodeError, FirstFilter, Format, LastFilter, Settings};
+pub use settings::{EncodeError, FirstFilter, Generation, LastFilter, Settings};
 
 /// Flag of a chunk that stores the plain bytes.
 const STORED: u8 = 0x02;
@@ -19,7 +19,7 @@ const UNSPLIT: u8 = 0x10;
 /// The body of an encoded chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Written {
+pub enum ChunkBody {
     /// Every byte is zero: a chunk of 32 bytes, which a frame replaces by an index entry.
     Zeros,
     /// Every item is the same: a chunk of a header and one item.
@@ -104,7 +104,7 @@ impl Encoder {
     /// # Errors
     ///
     /// [`EncodeError`]: more bytes than a chunk can hold, or a codec that fails.
-    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<Written, EncodeError> {
+    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<ChunkBody, EncodeError> {
         let n = u32::try_from(data.len()).ok().filter(|n| *n <= MOST);
         let n = n.ok_or(EncodeError::TooLong {
             bytes: data.len() as u64,
@@ -112,7 +112,7 @@ impl Encoder {
         let start = out.len();
         let head = self.settings.format.header_len();
         if n > 0
-            && self.settings.format == Format::Blosc2
+            && self.settings.format == Generation::Blosc2
             && let Some(special) = self.special(data, n, out)
         {
             return Ok(special);
@@ -121,20 +121,20 @@ impl Encoder {
             && data.len() >= head
             && self.compress(codec, data, n, out)?
         {
-            return Ok(Written::Compressed);
+            return Ok(ChunkBody::Compressed);
         }
         out.truncate(start);
         self.header(out, n, STORED, 0, data.len() + head);
         out.extend(data);
-        Ok(Written::Stored)
+        Ok(ChunkBody::Stored)
     }
 
     /// Appends a chunk without streams, where all items are the same.
-    fn special(&self, data: &[u8], n: u32, out: &mut Vec<u8>) -> Option<Written> {
+    fn special(&self, data: &[u8], n: u32, out: &mut Vec<u8>) -> Option<ChunkBody> {
         let (width, head) = (self.settings.typesize, self.settings.format.header_len());
         if data.iter().all(|byte| *byte == 0) {
             self.header(out, n, 0, SpecialKind::Zeros.code() << 4, head);
-            return Some(Written::Zeros);
+            return Some(ChunkBody::Zeros);
         }
         let repeats = data.len() > width
             && data.len().is_multiple_of(width)
@@ -145,7 +145,7 @@ impl Encoder {
         repeats.then(|| {
             self.header(out, n, 0, SpecialKind::Value.code() << 4, head + width);
             out.extend(data.iter().take(width));
-            Written::Value
+            ChunkBody::Value
         })
     }
 
@@ -221,13 +221,13 @@ impl Encoder {
             }
             LastFilter::BitShuffle => {
                 self.last.resize(block.len(), 0);
-                let whole = self.settings.format == Format::Blosc1;
+                let whole = self.settings.format == Generation::Blosc1;
                 bitshuffle(data, width, whole, &mut self.last);
                 data = &self.last;
             }
         }
         let byte = data.first().copied().unwrap_or_default();
-        if self.settings.format == Format::Blosc2 && data.iter().all(|other| *other == byte) {
+        if self.settings.format == Generation::Blosc2 && data.iter().all(|other| *other == byte) {
             out.extend((-i32::from(byte)).to_le_bytes());
             if byte != 0 {
                 out.push(1);
@@ -254,14 +254,14 @@ impl Encoder {
         let start = out.len();
         let typesize = u8::try_from(settings.chunk_typesize()).unwrap_or(1);
         let (version, filters) = match settings.format {
-            Format::Blosc1 => match settings.last {
+            Generation::Blosc1 => match settings.last {
                 LastFilter::None => (2, 0),
                 LastFilter::Shuffle => (2, 1),
                 LastFilter::BitShuffle => (2, 4),
             },
             // Both bits of shuffles: the header is a long one.
-            Format::Blosc2 if settings.first == FirstFilter::Delta => (5, 5 | 8),
-            Format::Blosc2 => (5, 5),
+            Generation::Blosc2 if settings.first == FirstFilter::Delta => (5, 5 | 8),
+            Generation::Blosc2 => (5, 5),
         };
         out.extend([version, 1, flags | filters, typesize]);
         out.extend(n.to_le_bytes());
@@ -270,7 +270,7 @@ impl Encoder {
         let blocksize = settings.blocksize.min(n as usize).max(1);
         set(out, start + 8, blocksize);
         set(out, start + 12, cbytes);
-        if settings.format == Format::Blosc1 {
+        if settings.format == Generation::Blosc1 {
             return;
         }
         let (filters, metas) = settings.slots();

@@ -35,7 +35,7 @@ pub enum LastFilter {
 /// The generation of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Format {
+pub enum Generation {
     /// A header of 16 bytes, no special chunks: what Blosc 1 and numcodecs read. Items of at most 255 bytes, and a shuffle as the only filter.
     Blosc1,
     /// A header of 32 bytes.
@@ -43,7 +43,7 @@ pub enum Format {
     Blosc2,
 }
 
-impl Format {
+impl Generation {
     /// Bytes of a header.
     #[must_use]
     pub const fn header_len(self) -> usize {
@@ -58,7 +58,7 @@ impl Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Generation of the chunks.
-    pub format: Format,
+    pub format: Generation,
     /// Bytes of an item, 1 or more. Above 255 the chunk header states 1, and filters work on bytes.
     pub typesize: usize,
     /// Bytes of a block.
@@ -85,7 +85,7 @@ impl Settings {
             Codec::BloscLz
         };
         Self {
-            format: Format::Blosc2,
+            format: Generation::Blosc2,
             typesize,
             blocksize,
             codec: Some(codec),
@@ -112,7 +112,7 @@ impl Settings {
 
     /// The same for chunks of another generation.
     #[must_use]
-    pub const fn with_format(self, format: Format) -> Self {
+    pub const fn with_format(self, format: Generation) -> Self {
         Self { format, ..self }
     }
 
@@ -160,10 +160,10 @@ impl Settings {
         if self.typesize == 0 {
             return setting("item size", 0);
         }
-        if self.format == Format::Blosc1 && self.typesize > 255 {
+        if self.format == Generation::Blosc1 && self.typesize > 255 {
             return setting("item size of Blosc 1", self.typesize as u64);
         }
-        if self.format == Format::Blosc1 && self.first != FirstFilter::None {
+        if self.format == Generation::Blosc1 && self.first != FirstFilter::None {
             let (ids, _) = self.slots();
             return setting("filter of Blosc 1", u64::from(ids[4]));
         }

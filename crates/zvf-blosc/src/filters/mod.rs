@@ -40,7 +40,7 @@ pub mod id {
 
 /// One filter with its parameters resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
+enum ResolvedFilter {
     Nothing,
     Shuffle(usize),
     /// Item width; whether blocks whose items are no multiple of 8 were copied (chunk version 2).
@@ -49,7 +49,7 @@ enum Op {
     ByteDelta(usize),
 }
 
-impl Op {
+impl ResolvedFilter {
     /// Whether the operation writes to another buffer than it reads.
     const fn moves(self) -> bool {
         matches!(self, Self::Shuffle(_) | Self::BitShuffle(..))
@@ -74,7 +74,7 @@ impl Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pipeline {
     /// In the order of reversal.
-    ops: [Op; 6],
+    ops: [ResolvedFilter; 6],
 }
 
 impl Pipeline {
@@ -88,7 +88,7 @@ impl Pipeline {
         typesize: usize,
         frame_typesize: usize,
     ) -> Result<Self, DecodeError> {
-        let mut ops = [Op::Nothing; 6];
+        let mut ops = [ResolvedFilter::Nothing; 6];
         for ((op, (id, meta)), slot) in ops.iter_mut().rev().zip(slots).zip(0u64..) {
             let width = |default| {
                 if *meta == 0 {
@@ -98,12 +98,12 @@ impl Pipeline {
                 }
             };
             *op = match *id {
-                id::NONE | id::TRUNC_PREC | id::INT_TRUNC => Op::Nothing,
-                id::SHUFFLE if width(typesize) == 1 => Op::Nothing,
-                id::SHUFFLE => Op::Shuffle(width(typesize)),
-                id::BITSHUFFLE => Op::BitShuffle(typesize, false),
-                id::DELTA => Op::Delta(delta::word(typesize)),
-                id::BYTEDELTA => Op::ByteDelta(width(frame_typesize).max(1)),
+                id::NONE | id::TRUNC_PREC | id::INT_TRUNC => ResolvedFilter::Nothing,
+                id::SHUFFLE if width(typesize) == 1 => ResolvedFilter::Nothing,
+                id::SHUFFLE => ResolvedFilter::Shuffle(width(typesize)),
+                id::BITSHUFFLE => ResolvedFilter::BitShuffle(typesize, false),
+                id::DELTA => ResolvedFilter::Delta(delta::word(typesize)),
+                id::BYTEDELTA => ResolvedFilter::ByteDelta(width(frame_typesize).max(1)),
                 other => {
                     let expected = Expected::Text("filter 0 to 4, 35 or 36");
                     let found = i64::from(other);
@@ -121,14 +121,14 @@ impl Pipeline {
 
     /// The pipeline that the flags of a 16-byte header encode.
     pub(crate) const fn from_flags(flags: u8, typesize: usize, version: u8) -> Self {
-        let mut ops = [Op::Nothing; 6];
+        let mut ops = [ResolvedFilter::Nothing; 6];
         if flags & 1 != 0 && typesize > 1 {
-            ops[0] = Op::Shuffle(typesize);
+            ops[0] = ResolvedFilter::Shuffle(typesize);
         } else if flags & 4 != 0 {
-            ops[0] = Op::BitShuffle(typesize, version == 2);
+            ops[0] = ResolvedFilter::BitShuffle(typesize, version == 2);
         }
         if flags & 8 != 0 {
-            ops[1] = Op::Delta(delta::word(typesize));
+            ops[1] = ResolvedFilter::Delta(delta::word(typesize));
         }
         Self { ops }
     }
@@ -136,7 +136,9 @@ impl Pipeline {
     /// Whether blocks other than 0 need the decoded block 0 of their chunk.
     #[must_use]
     pub fn has_delta(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Delta(_)))
+        self.ops
+            .iter()
+            .any(|op| matches!(op, ResolvedFilter::Delta(_)))
     }
 
     /// Whether streams must be decoded into the scratch buffer, not into the output, before [`Self::undo`].
@@ -151,8 +153,8 @@ impl Pipeline {
         let mut found = None;
         for op in self.ops {
             match op {
-                Op::Nothing => {}
-                Op::Shuffle(width) if found.is_none() => found = Some(width),
+                ResolvedFilter::Nothing => {}
+                ResolvedFilter::Shuffle(width) if found.is_none() => found = Some(width),
                 _ => return None,
             }
         }
@@ -162,7 +164,9 @@ impl Pipeline {
     /// Whether there is no filter to reverse.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ops.iter().all(|op| matches!(op, Op::Nothing))
+        self.ops
+            .iter()
+            .all(|op| matches!(op, ResolvedFilter::Nothing))
     }
 
     /// Reverses the filters of one block; the result is in `out`.
@@ -205,14 +209,14 @@ impl Pipeline {
                 (&mut *out, &mut *scratch)
             };
             match op {
-                Op::Nothing => {}
-                Op::Shuffle(width) => unshuffle(data, width, other),
-                Op::BitShuffle(width, whole) => unbitshuffle(data, width, whole, other),
-                Op::Delta(word) => match reference {
+                ResolvedFilter::Nothing => {}
+                ResolvedFilter::Shuffle(width) => unshuffle(data, width, other),
+                ResolvedFilter::BitShuffle(width, whole) => unbitshuffle(data, width, whole, other),
+                ResolvedFilter::Delta(word) => match reference {
                     None => delta::decode_first(data, word),
                     Some(block) => delta::decode_other(data, block, word),
                 },
-                Op::ByteDelta(width) => sums::undo(data, width),
+                ResolvedFilter::ByteDelta(width) => sums::undo(data, width),
             }
             in_scratch ^= op.moves();
         }

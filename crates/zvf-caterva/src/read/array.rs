@@ -9,9 +9,9 @@ use zvf_grid::{CellPart, GridError, Selection};
 use zvf_sys::in_parallel;
 
 use super::cache::Workspace;
-use super::decode::Visit;
-use super::fetch::{Fetched, coalesce};
-use super::{Counts, Error, Frame, ReadOptions};
+use super::decode::ChunkRead;
+use super::fetch::{FetchedBytes, coalesce};
+use super::{Error, Frame, ReadCounts, ReadOptions};
 use crate::dtype::Dtype;
 use crate::{Entry, Geometry, NdKind};
 use zvf_grid::int::wide;
@@ -275,7 +275,7 @@ impl Array {
         out: &mut [u8],
     ) -> Result<(), Error> {
         let parts = &self.frame.parts;
-        let visit = Visit::new(&self.geometry, parts, (chunk, part), shape, options);
+        let visit = ChunkRead::new(&self.geometry, parts, (chunk, part), shape, options);
         match parts.index.entry(chunk).map_err(Error::chunk(chunk))? {
             Entry::Special(kind) => {
                 let special = Special::of(kind, self.geometry.item);
@@ -287,7 +287,7 @@ impl Array {
 
     fn read_chunk(
         &self,
-        visit: &Visit<'_>,
+        visit: &ChunkRead<'_>,
         at: u64,
         work: &mut Workspace,
         out: &mut [u8],
@@ -301,7 +301,7 @@ impl Array {
         let mut windows = visit.windows(&table)?;
         if let Some(bytes) = source.bytes(cbytes).or(begun.get(..cbytes)) {
             let (mut buffers, _) = work.split();
-            let fetched = Fetched::Whole(bytes);
+            let fetched = FetchedBytes::Whole(bytes);
             return windows
                 .try_for_each(|window| visit.decode(&table, fetched, &window?, &mut buffers, out));
         }
@@ -348,7 +348,7 @@ impl Array {
 
     /// Reads and decodes since the frame was opened.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ReadCounts {
         self.frame.counts()
     }
 }

@@ -12,7 +12,7 @@ const TABLES: usize = 64 << 20;
 
 /// Header, block table and dictionary of one chunk: what is read before its blocks.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct ChunkHead {
     pub(crate) header: Header,
     pub(crate) pipeline: Option<Pipeline>,
     /// The chunk's bytes up to and with the dictionary; with the value of a special chunk.
@@ -21,7 +21,7 @@ pub(crate) struct Table {
     ends: Vec<u32>,
 }
 
-impl Table {
+impl ChunkHead {
     /// The length of the prefix that [`Self::new`] needs, as far as it follows from `prefix`.
     pub(crate) fn needs(header: &Header, prefix: &[u8]) -> usize {
         let end = header.table_end();
@@ -120,17 +120,17 @@ impl Table {
 
 /// Tables of chunks that were visited.
 #[derive(Debug, Default)]
-pub(crate) struct Tables {
-    kept: Mutex<(HashMap<u64, Arc<Table>>, usize)>,
+pub(crate) struct ChunkHeadCache {
+    kept: Mutex<(HashMap<u64, Arc<ChunkHead>>, usize)>,
 }
 
-impl Tables {
-    pub(crate) fn get(&self, chunk: u64) -> Option<Arc<Table>> {
+impl ChunkHeadCache {
+    pub(crate) fn get(&self, chunk: u64) -> Option<Arc<ChunkHead>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0.get(&chunk).cloned()
     }
 
-    pub(crate) fn keep(&self, chunk: u64, table: Table) -> Arc<Table> {
+    pub(crate) fn keep(&self, chunk: u64, table: ChunkHead) -> Arc<ChunkHead> {
         let table = Arc::new(table);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (map, weight) = &mut *kept;
@@ -167,9 +167,9 @@ pub(crate) struct Workspace {
 
 /// Workspaces that no thread is using.
 #[derive(Debug, Default)]
-pub(crate) struct Pool(Mutex<Vec<Workspace>>);
+pub(crate) struct WorkspacePool(Mutex<Vec<Workspace>>);
 
-impl Pool {
+impl WorkspacePool {
     pub(crate) fn take(&self) -> Workspace {
         self.0
             .lock()

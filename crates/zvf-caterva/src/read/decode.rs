@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use zvf_blosc::filters::unshuffle_some;
-use zvf_blosc::stream::{Context, decode_block, join_streams};
+use zvf_blosc::stream::{BlockContext, decode_block, join_streams};
 use zvf_blosc::{Body, DecodeError, Special};
 use zvf_grid::{CellPart, Run, copy, fill};
 
-use super::cache::{Table, Workspace};
-use super::fetch::Fetched;
-use super::parts::{Counters, Parts};
+use super::cache::{ChunkHead, Workspace};
+use super::fetch::FetchedBytes;
+use super::parts::{FrameParts, ReadCounters};
 use super::plan::BlockPart;
 use super::{Error, ReadOptions};
 use crate::Geometry;
@@ -47,7 +47,7 @@ pub(crate) struct Needed {
 }
 
 /// One chunk of a read.
-pub(crate) struct Visit<'a> {
+pub(crate) struct ChunkRead<'a> {
     pub(crate) geometry: &'a Geometry,
     pub(crate) chunk: u64,
     /// The part of the chunk that is selected.
@@ -55,14 +55,14 @@ pub(crate) struct Visit<'a> {
     /// The extents of the result that `part` belongs to.
     pub(crate) shape: &'a [u64],
     pub(crate) options: &'a ReadOptions<'a>,
-    pub(crate) counters: &'a Counters,
+    pub(crate) counters: &'a ReadCounters,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> ChunkRead<'a> {
     /// A read of `part` of a chunk for a result of `shape`.
     pub(crate) fn new(
         geometry: &'a Geometry,
-        parts: &'a Parts,
+        parts: &'a FrameParts,
         (chunk, part): (u64, CellPart),
         shape: &'a [u64],
         options: &'a ReadOptions<'a>,
@@ -122,7 +122,7 @@ impl<'a> Visit<'a> {
     }
 
     /// The blocks of the chunk's own block table that hold one block of the array.
-    pub(crate) fn header_blocks(&self, table: &Table, block: usize) -> Range<usize> {
+    pub(crate) fn header_blocks(&self, table: &ChunkHead, block: usize) -> Range<usize> {
         let (each, n) = (table.header.blocksize().max(1), self.geometry.block_bytes);
         if each == n {
             return block..block + 1;
@@ -136,7 +136,7 @@ impl<'a> Visit<'a> {
     /// bytes, which may be another one, since several threads may have written them.
     pub(crate) fn windows<'v>(
         &'v self,
-        table: &'v Table,
+        table: &'v ChunkHead,
     ) -> Result<impl Iterator<Item = Result<Vec<Needed>, Error>> + 'v, Error> {
         let blocks = self.geometry.blocks_of(&self.part)?;
         let mut blocks = blocks.map(move |part| self.needed(table, part));
@@ -150,7 +150,7 @@ impl<'a> Visit<'a> {
         }))
     }
 
-    fn needed(&self, table: &Table, part: BlockPart) -> Result<Needed, Error> {
+    fn needed(&self, table: &ChunkHead, part: BlockPart) -> Result<Needed, Error> {
         let (mut start, mut stored) = (usize::MAX, 0usize);
         for extent in self.block_extents(table, part.number) {
             let extent = extent?;
@@ -167,7 +167,7 @@ impl<'a> Visit<'a> {
     /// The ranges of the header blocks that hold one block of the array.
     fn block_extents<'v>(
         &'v self,
-        table: &'v Table,
+        table: &'v ChunkHead,
         block: usize,
     ) -> impl Iterator<Item = Result<Range<usize>, Error>> + 'v {
         let extent = |number| {
@@ -178,7 +178,7 @@ impl<'a> Visit<'a> {
     }
 
     /// How many of these blocks to read at once.
-    pub(crate) fn piece(&self, table: &Table, needed: &[Needed]) -> usize {
+    pub(crate) fn piece(&self, table: &ChunkHead, needed: &[Needed]) -> usize {
         if table.header.cbytes() <= self.options.whole_chunk {
             return needed.len();
         }
@@ -193,7 +193,7 @@ impl<'a> Visit<'a> {
     /// Adds the extents of some blocks, and the one of block 0 if a chunk has delta and `reference_of` is another chunk.
     pub(crate) fn extents(
         &self,
-        table: &Table,
+        table: &ChunkHead,
         needed: &[Needed],
         reference_of: Option<u64>,
         extents: &mut Vec<Range<usize>>,
@@ -214,8 +214,8 @@ impl<'a> Visit<'a> {
     /// Decodes blocks from bytes that were fetched.
     pub(crate) fn decode(
         &self,
-        table: &Table,
-        fetched: Fetched<'_>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'_>,
         needed: &[Needed],
         work: &mut Buffers<'_>,
         out: &mut [u8],
@@ -227,8 +227,8 @@ impl<'a> Visit<'a> {
 
     fn block(
         &self,
-        table: &Table,
-        fetched: Fetched<'_>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'_>,
         block: &BlockPart,
         work: &mut Buffers<'_>,
         out: &mut [u8],
@@ -278,8 +278,8 @@ impl<'a> Visit<'a> {
     /// Decodes a block and unshuffles only the few wanted items.
     fn some_items(
         &self,
-        table: &Table,
-        fetched: Fetched<'_>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'_>,
         block: usize,
         runs: &[Run],
         work: &mut Buffers<'_>,
@@ -298,7 +298,7 @@ impl<'a> Visit<'a> {
         }
         let planes = work.scratch.get_mut(..n).unwrap_or_default();
         let header = &table.header;
-        let context = Context {
+        let context = BlockContext {
             header,
             pipeline,
             dictionary: table.dictionary(),
@@ -340,8 +340,8 @@ impl<'a> Visit<'a> {
     /// Decodes one block of the array into the start of `bytes`, from the header blocks that hold it.
     fn whole_block(
         &self,
-        table: &Table,
-        fetched: Fetched<'_>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'_>,
         block: usize,
         work: &mut Buffers<'_>,
         bytes: &mut Vec<u8>,
@@ -380,7 +380,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Fails before memory is allocated for blocks that their stored bytes cannot decode to.
-    fn check_size(&self, table: &Table, n: usize, blocks: Range<usize>) -> Result<(), Error> {
+    fn check_size(&self, table: &ChunkHead, n: usize, blocks: Range<usize>) -> Result<(), Error> {
         if n <= FREE || table.header.body() != Body::Compressed {
             return Ok(());
         }
@@ -401,8 +401,8 @@ impl<'a> Visit<'a> {
 
     fn bytes<'f>(
         &self,
-        table: &Table,
-        fetched: Fetched<'f>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'f>,
         block: usize,
     ) -> Result<(usize, &'f [u8]), Error> {
         let bad = Error::block(self.chunk, block);
@@ -424,8 +424,8 @@ impl<'a> Visit<'a> {
 
     fn stored<'f>(
         &self,
-        table: &Table,
-        fetched: Fetched<'f>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'f>,
         block: usize,
     ) -> Result<&'f [u8], Error> {
         Ok(self.bytes(table, fetched, block)?.1)
@@ -434,8 +434,8 @@ impl<'a> Visit<'a> {
     /// Decodes one block of the chunk's block table into exactly `out`.
     fn header_block(
         &self,
-        table: &Table,
-        fetched: Fetched<'_>,
+        table: &ChunkHead,
+        fetched: FetchedBytes<'_>,
         block: usize,
         work: &mut Buffers<'_>,
         out: &mut [u8],
@@ -466,7 +466,7 @@ impl<'a> Visit<'a> {
             reference = Some(work.reference.as_slice());
         }
         let (start, bytes) = self.bytes(table, fetched, block)?;
-        let context = Context {
+        let context = BlockContext {
             header: &table.header,
             pipeline,
             dictionary: table.dictionary(),
@@ -536,7 +536,7 @@ pub(crate) struct Buffers<'a> {
 
 impl Workspace {
     /// The buffers, and the segments that were read.
-    pub(crate) fn split(&mut self) -> (Buffers<'_>, Fetched<'_>) {
+    pub(crate) fn split(&mut self) -> (Buffers<'_>, FetchedBytes<'_>) {
         let buffers = Buffers {
             codecs: &mut self.codecs,
             scratch: &mut self.scratch,
@@ -545,6 +545,6 @@ impl Workspace {
             reference: &mut self.reference,
             reference_of: &mut self.reference_of,
         };
-        (buffers, Fetched::Pieces(&self.raw, &self.segments))
+        (buffers, FetchedBytes::Pieces(&self.raw, &self.segments))
     }
 }

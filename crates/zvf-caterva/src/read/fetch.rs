@@ -7,10 +7,10 @@ use zvf_grid::Merge;
 use zvf_sys::ReadAt;
 
 use super::Error;
-use super::cache::{Table, Workspace};
+use super::cache::{ChunkHead, Workspace};
 use super::frame::{Frame, Storage, chunk_file};
-use super::parts::{Parts, TableRead};
-use crate::Layout;
+use super::parts::{FrameParts, TableRead};
+use crate::FrameLayout;
 use zvf_grid::int::wide;
 
 /// How to read. The default suits local files.
@@ -93,7 +93,7 @@ impl Frame {
         let (file, start) = match &self.storage {
             Storage::One { source, offset } => {
                 let header = &self.parts.header;
-                debug_assert_eq!(header.layout, Layout::Contiguous);
+                debug_assert_eq!(header.layout, FrameLayout::Contiguous);
                 let start = u64::from(header.header_len).saturating_add(at);
                 (ChunkFile::Frame(&**source), start.saturating_add(*offset))
             }
@@ -118,7 +118,7 @@ impl Frame {
         &self,
         source: &ChunkSource<'_>,
         whole: usize,
-    ) -> Result<(Arc<Table>, Vec<u8>), Error> {
+    ) -> Result<(Arc<ChunkHead>, Vec<u8>), Error> {
         let mut bytes = Vec::new();
         if let Some(table) = self.parts.tables.get(source.chunk) {
             return Ok((table, bytes));
@@ -128,7 +128,7 @@ impl Frame {
             each => self.parts.header.chunk_len(source.chunk).div_ceil(each),
         };
         let most = source.available()?;
-        let mut guess = Parts::table_guess(usize::try_from(blocks).unwrap_or(usize::MAX));
+        let mut guess = FrameParts::table_guess(usize::try_from(blocks).unwrap_or(usize::MAX));
         if self.remote && most <= wide(whole) {
             guess = guess.max(whole);
         }
@@ -248,14 +248,14 @@ pub(crate) fn coalesce(
 
 /// Bytes that were read, found by their place in the chunk.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Fetched<'a> {
+pub(crate) enum FetchedBytes<'a> {
     /// The chunk from its first byte.
     Whole(&'a [u8]),
     /// Segments, ascending.
     Pieces(&'a [u8], &'a [(usize, usize, usize)]),
 }
 
-impl<'a> Fetched<'a> {
+impl<'a> FetchedBytes<'a> {
     pub(crate) fn get(&self, range: &Range<usize>) -> Option<&'a [u8]> {
         match *self {
             Self::Whole(bytes) => bytes.get(range.clone()),

@@ -7,8 +7,8 @@ use zvf_blosc::{Chunk, Codecs, DecodeError};
 use zvf_sys::{FileAt, Memory, ReadAt, ReadFolder};
 
 use super::Error;
-use super::parts::{Counts, Parts, Stop};
-use crate::{Entry, FrameHeader, Layout, Metalayers, Special};
+use super::parts::{FrameParts, ReadCounts, Stop};
+use crate::{Entry, FrameHeader, FrameLayout, Metalayers, Special};
 use zvf_grid::int::{index, wide};
 
 /// The storage of the chunks.
@@ -37,7 +37,7 @@ pub(crate) enum Storage {
 /// ```
 #[derive(Debug)]
 pub struct Frame {
-    pub(crate) parts: Parts,
+    pub(crate) parts: FrameParts,
     pub(crate) storage: Storage,
     /// Whether each read is a request to a server.
     pub(crate) remote: bool,
@@ -89,7 +89,7 @@ impl Frame {
     ///
     /// As [`Self::open`].
     pub fn from_source(source: Box<dyn ReadAt>, offset: u64) -> Result<Self, Error> {
-        let parts = read_parts(&*source, offset, Layout::Contiguous)?;
+        let parts = read_parts(&*source, offset, FrameLayout::Contiguous)?;
         Ok(Self {
             parts,
             remote: source.requests().is_some(),
@@ -104,7 +104,7 @@ impl Frame {
     /// As [`Self::open`].
     pub fn from_folder(head: Box<dyn ReadAt>, folder: Box<dyn ReadFolder>) -> Result<Self, Error> {
         Ok(Self {
-            parts: read_parts(&*head, 0, Layout::Sparse)?,
+            parts: read_parts(&*head, 0, FrameLayout::Sparse)?,
             remote: head.requests().is_some(),
             storage: Storage::Folder(folder),
         })
@@ -194,7 +194,7 @@ impl Frame {
 
     /// Reads and decodes since the frame was opened.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ReadCounts {
         self.parts.counters.get()
     }
 }
@@ -209,7 +209,7 @@ pub(crate) fn chunk_file(number: u64) -> String {
 }
 
 /// Reads all parts of a frame except its chunks.
-fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts, Error> {
+fn read_parts(source: &dyn ReadAt, offset: u64, layout: FrameLayout) -> Result<FrameParts, Error> {
     let failed = || Error::io("reading a frame");
     let size = source.size().map_err(failed())?.saturating_sub(offset);
     let mut reads = Vec::new();
@@ -222,10 +222,10 @@ fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts,
         reads.push(n);
         Ok(out)
     };
-    let mut head = read(0..size.min(wide(Parts::FIRST)))?;
+    let mut head = read(0..size.min(wide(FrameParts::FIRST)))?;
     let mut tail = None;
     let parts = loop {
-        match Parts::open(&head, tail.as_deref(), Some(size), layout) {
+        match FrameParts::open(&head, tail.as_deref(), Some(size), layout) {
             Ok(parts) => break parts,
             Err(Stop::Refused(error)) => return Err(error),
             Err(Stop::Lacks(range)) if range.start == 0 => head = read(range)?,

@@ -20,7 +20,7 @@ const SORTED: u64 = 1 << 20;
 
 /// The index of one frame.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct FrameIndex {
     frame: FrameHeader,
     /// The index chunk, as stored; empty without chunks.
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Index {
     sorted: OnceLock<Vec<u64>>,
 }
 
-impl Index {
+impl FrameIndex {
     /// Checks the index chunk at the start of `between`, the bytes from its position up to the trailer.
     pub(crate) fn new(frame: FrameHeader, between: &[u8]) -> Result<Self, DecodeError> {
         let at = frame.index_start().unwrap_or(u64::MAX);

@@ -14,4 +14,4 @@ pub use array::Array;
 pub use error::{Error, ErrorClass};
 pub use fetch::ReadOptions;
 pub use frame::Frame;
-pub use parts::Counts;
+pub use parts::ReadCounts;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use zvf_blosc::{Chunk, Codecs, DecodeError, Header, LONG};
 
 use super::Error;
-use super::cache::{Pool, Table, Tables};
-use super::index::Index;
+use super::cache::{ChunkHead, ChunkHeadCache, WorkspacePool};
+use super::index::FrameIndex;
 use crate::view::find_nd;
-use crate::{FrameHeader, Geometry, Layout, Metalayers, NdKind, TrailerTail};
+use crate::{FrameHeader, FrameLayout, Geometry, Metalayers, NdKind, TrailerTail};
 use zvf_grid::int::{index, wide};
 
 /// Format and text of an item type, if the metalayer has them.
@@ -19,7 +19,7 @@ pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
 /// Reads and decodes since a frame was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct ReadCounts {
     /// Ranges read from files or objects, opening included. Bytes in memory are not counted.
     pub reads: u64,
     /// Bytes of those ranges.
@@ -29,20 +29,20 @@ pub struct Counts {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct ReadCounters {
     pub(crate) reads: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) blocks: AtomicU64,
 }
 
-impl Counters {
+impl ReadCounters {
     pub(crate) fn read(&self, bytes: usize) {
         self.reads.fetch_add(1, Relaxed);
         self.bytes.fetch_add(wide(bytes), Relaxed);
     }
 
-    pub(crate) fn get(&self) -> Counts {
-        Counts {
+    pub(crate) fn get(&self) -> ReadCounts {
+        ReadCounts {
             reads: self.reads.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             blocks: self.blocks.load(Relaxed),
@@ -50,7 +50,7 @@ impl Counters {
     }
 }
 
-/// Why [`Parts::open`] stopped.
+/// Why [`FrameParts::open`] stopped.
 pub(crate) enum Stop {
     /// These bytes have to be read first: more of the head, or the tail.
     Lacks(Range<u64>),
@@ -64,26 +64,26 @@ impl From<DecodeError> for Stop {
     }
 }
 
-/// What [`Parts::table`] makes of the bytes that were read.
+/// What [`FrameParts::table`] makes of the bytes that were read.
 pub(crate) enum TableRead {
     /// So many bytes of the chunk have to be read first.
     Lacks(usize),
-    Table(Arc<Table>),
+    Table(Arc<ChunkHead>),
 }
 
 /// An opened frame without the way to its bytes.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct FrameParts {
     pub(crate) header: FrameHeader,
     head: Vec<u8>,
     trailer: Vec<u8>,
-    pub(crate) index: Index,
-    pub(crate) tables: Tables,
-    pub(crate) pool: Pool,
-    pub(crate) counters: Counters,
+    pub(crate) index: FrameIndex,
+    pub(crate) tables: ChunkHeadCache,
+    pub(crate) pool: WorkspacePool,
+    pub(crate) counters: ReadCounters,
 }
 
-impl Parts {
+impl FrameParts {
     /// Bytes to read first: enough for the header of nearly every frame.
     pub(crate) const FIRST: usize = 4096;
     /// Most bytes from the index to the end of the frame that are read into memory: an index of 2^27 stored entries.
@@ -95,7 +95,7 @@ impl Parts {
         head: &[u8],
         tail: Option<&[u8]>,
         size: Option<u64>,
-        layout: Layout,
+        layout: FrameLayout,
     ) -> Result<Self, Stop> {
         let header = FrameHeader::parse(head)?;
         check_layout(&header, layout)?;
@@ -133,16 +133,16 @@ impl Parts {
         let (between, trailer) = tail.split_at(tail.len().saturating_sub(length));
         let at = header.frame_len.saturating_sub(wide(length));
         Metalayers::of_trailer(trailer, at)?;
-        let index = Index::new(header, between)?;
+        let index = FrameIndex::new(header, between)?;
         let trailer = trailer.to_vec();
         Ok(Self {
             header,
             head,
             trailer,
             index,
-            tables: Tables::default(),
-            pool: Pool::default(),
-            counters: Counters::default(),
+            tables: ChunkHeadCache::default(),
+            pool: WorkspacePool::default(),
+            counters: ReadCounters::default(),
         })
     }
 
@@ -213,12 +213,12 @@ impl Parts {
         }
         let header = self.chunk_header(chunk, bytes, most)?;
         // The size of a dictionary is stored after the table: at most two more reads.
-        let needs = Table::needs(&header, bytes);
+        let needs = ChunkHead::needs(&header, bytes);
         if bytes.len() < needs && bytes.len() < limit {
             return Ok(TableRead::Lacks(needs.min(limit)));
         }
         let bad = Error::chunk(chunk);
-        let table = Table::new(header, bytes, index(self.header.typesize)).map_err(bad)?;
+        let table = ChunkHead::new(header, bytes, index(self.header.typesize)).map_err(bad)?;
         Ok(TableRead::Table(self.tables.keep(chunk, table)))
     }
 
@@ -229,11 +229,11 @@ impl Parts {
 }
 
 /// The frame says the layout it was found in.
-fn check_layout(header: &FrameHeader, layout: Layout) -> Result<(), DecodeError> {
+fn check_layout(header: &FrameHeader, layout: FrameLayout) -> Result<(), DecodeError> {
     if header.layout == layout {
         return Ok(());
     }
     let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
-    let found = i64::from(header.layout == Layout::Sparse);
+    let found = i64::from(header.layout == FrameLayout::Sparse);
     Err(DecodeError::malformed("frame type", 26, found, expected))
 }

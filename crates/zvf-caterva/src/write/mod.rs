@@ -7,11 +7,11 @@ mod sink;
 use std::path::Path;
 
 use rayon::prelude::*;
-use zvf_blosc::{Encoder, Written};
+use zvf_blosc::{ChunkBody, Encoder};
 use zvf_grid::{Dims, GridError, Run, Selection, copy};
 
 pub use options::WriteOptions;
-use sink::Sink;
+use sink::FrameSink;
 
 use crate::{Entry, Error, Geometry, SpecialKind};
 use zvf_grid::int::wide;
@@ -50,7 +50,7 @@ pub struct ChunkRegion {
 pub struct Writer {
     geometry: Geometry,
     options: WriteOptions,
-    sink: Sink,
+    sink: FrameSink,
     header_len: usize,
     trailer: Vec<u8>,
     entries: Vec<i64>,
@@ -71,7 +71,7 @@ impl Writer {
         options: WriteOptions,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        Self::new(shape, options, |head| Sink::file(path, head))
+        Self::new(shape, options, |head| FrameSink::file(path, head))
     }
 
     /// A writer into memory.
@@ -80,13 +80,13 @@ impl Writer {
     ///
     /// Settings that the format does not have.
     pub fn in_memory(shape: &[u64], options: WriteOptions) -> Result<Self, Error> {
-        Self::new(shape, options, |head| Ok(Sink::Memory(head)))
+        Self::new(shape, options, |head| Ok(FrameSink::Memory(head)))
     }
 
     fn new(
         shape: &[u64],
         options: WriteOptions,
-        sink: impl FnOnce(Vec<u8>) -> Result<Sink, Error>,
+        sink: impl FnOnce(Vec<u8>) -> Result<FrameSink, Error>,
     ) -> Result<Self, Error> {
         let geometry = options.geometry(shape)?;
         let settings = options.settings(&geometry);
@@ -182,7 +182,7 @@ impl Writer {
         };
         let settings = *self.encoder.settings();
         let geometry = self.geometry;
-        let encode = |region: &ChunkRegion| -> Result<(Written, Vec<u8>), Error> {
+        let encode = |region: &ChunkRegion| -> Result<(ChunkBody, Vec<u8>), Error> {
             let n = region
                 .extent
                 .count()
@@ -258,9 +258,9 @@ impl Writer {
         })
     }
 
-    fn append(&mut self, written: Written, bytes: &[u8]) -> Result<(), Error> {
+    fn append(&mut self, written: ChunkBody, bytes: &[u8]) -> Result<(), Error> {
         let entry = match written {
-            Written::Zeros => Entry::Special(SpecialKind::Zeros),
+            ChunkBody::Zeros => Entry::Special(SpecialKind::Zeros),
             _ => {
                 let at = self.cbytes;
                 self.sink.append(bytes)?;

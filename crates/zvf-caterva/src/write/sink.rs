@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 
 #[derive(Debug)]
-pub(crate) enum Sink {
+pub(crate) enum FrameSink {
     Memory(Vec<u8>),
     File(Temporary),
 }
@@ -21,7 +21,7 @@ pub(crate) struct Temporary {
     broken: bool,
 }
 
-impl Sink {
+impl FrameSink {
     pub(crate) fn file(target: &Path, head: Vec<u8>) -> Result<Self, Error> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".b2nd-").suffix(".partial");
@@ -110,19 +110,19 @@ fn folder(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use super::Sink;
+    use super::FrameSink;
 
     #[test]
     fn a_file_that_is_not_finished_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a.b2nd");
         std::fs::write(&target, b"old").unwrap();
-        let mut sink = Sink::file(&target, b"head".to_vec()).unwrap();
+        let mut sink = FrameSink::file(&target, b"head".to_vec()).unwrap();
         sink.append(b" and more").unwrap();
         drop(sink);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(std::fs::read(&target).unwrap(), b"old");
-        let mut sink = Sink::file(&target, b"head".to_vec()).unwrap();
+        let mut sink = FrameSink::file(&target, b"head".to_vec()).unwrap();
         sink.append(b" and more").unwrap();
         sink.finish(b"HEAD").unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use zvf_jobs::{Staged, is_special};
-use zvf_volume::{ConvertOptions, Counts, Range, Volume, VolumeInfo, convert, npy_header};
+use zvf_volume::{AxisRanges, ConvertOptions, Counts, Volume, VolumeInfo, convert, npy_header};
 
 use crate::args::volume::{ConvertArgs, InfoArgs, SliceArgs, VolumeArgs, VolumeCommand};
 use crate::context::Context;
@@ -193,7 +193,7 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
     for note in &info.notes {
         context.remark(&format!("{address}: {note}"));
     }
-    let range = Range::parse(&args.range, &info.shape).map_err(at)?;
+    let range = AxisRanges::parse(&args.range, &info.shape).map_err(at)?;
     let shape = range.result_shape().map_err(at)?;
     let item = count_of(info.element.size);
     let bytes = range

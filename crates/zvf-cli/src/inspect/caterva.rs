@@ -2,7 +2,7 @@
 //! errors.
 
 use zvf_caterva::layout::FrameHead;
-use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
+use zvf_caterva::{Entry, Frame, FrameHeader, FrameLayout, Metalayers, SpecialKind};
 
 use super::dump::{Dump, Stopped, Walk};
 use crate::error::fold;
@@ -25,7 +25,7 @@ fn parts(dump: &mut Dump, bytes: &[u8]) -> Result<(), Stopped> {
     let layers = Metalayers::of_header(head);
     let layers = layers.map_err(|error| dump.fault(error.at(), error.to_string()))?;
     metalayers(dump, &layers);
-    if header.layout == Layout::Sparse {
+    if header.layout == FrameLayout::Sparse {
         dump.conclude("the head of a sparse frame: chunks lie beside it, one a file");
         return Ok(());
     }

@@ -2,9 +2,10 @@
 
 use zvf_format::U64;
 use zvf_tet::layout::{
-    DirectoryHead, Entry, FLAG_FOOTER, IndexHeader, MAX_RANK, RecordHead, Superblock, Tail,
+    DirectoryHead, FLAG_FOOTER, FooterTail, IndexEntry, IndexHeader, MAX_RANK, RecordHead,
+    Superblock,
 };
-use zvf_tet::{Codec, DType, FooterPlace, TetFile};
+use zvf_tet::{DType, FooterPlace, TetFile, TileCodec};
 
 use super::dump::{Dump, Field, Stopped, Walk};
 
@@ -80,10 +81,10 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     }
     if footer > 0 {
         walk.section("footer");
-        let json = walk.left().saturating_sub(size_of::<Tail>() as u64);
+        let json = walk.left().saturating_sub(size_of::<FooterTail>() as u64);
         let text = String::from_utf8_lossy(walk.take(json, "json")?).into_owned();
         walk.note("json", text, "history and metadata");
-        walk.structure::<Tail>(true, |_, _| {})?;
+        walk.structure::<FooterTail>(true, |_, _| {})?;
     }
     Ok(())
 }
@@ -121,15 +122,15 @@ fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let shown = count.min(walk.shown());
     for number in 0..shown {
         walk.section(format!("entry {number}"));
-        walk.structure::<Entry>(true, |entry: &Entry, field: &mut Field| {
+        walk.structure::<IndexEntry>(true, |entry: &IndexEntry, field: &mut Field| {
             if field.name == "codec" {
-                let name = entry.codec().map(Codec::name);
+                let name = entry.codec().map(TileCodec::name);
                 field.meaning = name.unwrap_or("no codec that is known").into();
             }
         })?;
     }
     let hidden = count.saturating_sub(shown);
-    let bytes = hidden.saturating_mul(size_of::<Entry>() as u64);
+    let bytes = hidden.saturating_mul(size_of::<IndexEntry>() as u64);
     walk.skip_rows(bytes, hidden, "entries")
 }
 
@@ -137,6 +138,6 @@ fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 fn footer_length(walk: &Walk<'_, '_>) -> u64 {
     let place = FooterPlace::parse(walk.rest(), walk.len(), walk.at());
     let json = place.map_or(0, |place| place.json_len);
-    json.saturating_add(size_of::<Tail>() as u64)
+    json.saturating_add(size_of::<FooterTail>() as u64)
         .min(walk.left())
 }

@@ -275,7 +275,7 @@ impl BatchReceiver for ObjectTableCollector {
     }
 }
 
-/// Passes points on to a [`ObjectVisitor`].
+/// Passes points on to an [`ObjectVisitor`].
 struct PointFeeder<'a, 'v> {
     path: &'a std::path::Path,
     /// The map to the frame of the file.

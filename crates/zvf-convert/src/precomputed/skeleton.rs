@@ -135,7 +135,7 @@ pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
     Some(found)
 }
 
-/// Which vertices are connected.
+/// Sets of connected vertices, by the smallest number in each.
 struct ConnectedVertices(Vec<usize>);
 
 impl ConnectedVertices {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use zvf_neuroglancer::shards::Sharding;
+use zvf_neuroglancer::shards::ShardingSpec;
 
 use super::info::JsonFile;
 use super::record::{ObjectBytes, most};
@@ -32,7 +32,7 @@ pub(super) enum SegmentSource {
     /// Shards, by their names.
     Shards {
         files: Vec<PathBuf>,
-        sharding: Sharding,
+        sharding: ShardingSpec,
     },
 }
 
@@ -40,9 +40,12 @@ pub(super) enum SegmentSource {
 ///
 /// # Errors
 /// Malformed: another kind of sharding.
-pub(super) fn sharding(info: &JsonFile, owner: &Value) -> Result<Option<Sharding>, ConvertError> {
+pub(super) fn sharding(
+    info: &JsonFile,
+    owner: &Value,
+) -> Result<Option<ShardingSpec>, ConvertError> {
     let value = owner.get("sharding").filter(|value| !value.is_null());
-    let found = value.map(Sharding::parse).transpose();
+    let found = value.map(ShardingSpec::parse).transpose();
     found.map_err(|error| info.bad(error.found, error.expected))
 }
 
@@ -87,7 +90,7 @@ impl SegmentSource {
     /// I/O; more files than limits allow.
     pub(super) fn open(
         folder: &Path,
-        sharding: Option<Sharding>,
+        sharding: Option<ShardingSpec>,
         limits: &FileLimits,
         key: &dyn Fn(&str) -> Option<u64>,
     ) -> Result<Self, ConvertError> {
@@ -212,7 +215,7 @@ impl ShardFile {
 
     fn visit(
         &mut self,
-        sharding: &Sharding,
+        sharding: &ShardingSpec,
         most: u64,
         take: &mut TakeRecord<'_>,
     ) -> Result<(), ConvertError> {
@@ -262,7 +265,7 @@ impl ShardFile {
         index: &ObjectBytes,
         list_bytes: u64,
         left: &mut u64,
-        sharding: &Sharding,
+        sharding: &ShardingSpec,
         most: u64,
         take: &mut TakeRecord<'_>,
     ) -> Result<(), ConvertError> {

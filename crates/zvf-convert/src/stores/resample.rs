@@ -247,6 +247,7 @@ struct ObjectRows {
     columns: Vec<(usize, ResampledValues)>,
 }
 
+/// The values of one column of resampled vertices.
 #[derive(Debug)]
 enum ResampledValues {
     Floats(Vec<f64>),

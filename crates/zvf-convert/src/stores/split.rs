@@ -303,6 +303,7 @@ async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
     Ok(store.level(0, &need).await?.object_index().is_some())
 }
 
+/// The name of each new store, and the query of its rows.
 type NamedQueries = Vec<(String, Query)>;
 
 async fn by_group(

@@ -290,7 +290,7 @@ impl Router {
     }
 }
 
-/// What records are made of.
+/// The inputs of the records of a batch.
 struct RecordInput<'r> {
     layout: &'r VertexLayout,
     /// Number of the batch's first vertex.

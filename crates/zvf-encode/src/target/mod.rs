@@ -19,7 +19,7 @@ use std::{fmt, fs};
 use object_store::ObjectStore;
 use tempfile::TempPath;
 use tokio::runtime::Handle;
-use zvf_store::writing::Place;
+use zvf_store::writing::WriteLocation;
 use zvf_store::{OpenOptions, Stop};
 
 use crate::WriteError;
@@ -184,9 +184,9 @@ impl Target {
     /// # Errors
     /// Misuse: an address of no known backend, a backend that cannot be created, an object store outside of a tokio runtime.
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
-        let place = match Place::of(address, &options.io)? {
-            Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
-            Place::Prefix { store, prefix } => {
+        let place = match WriteLocation::of(address, &options.io)? {
+            WriteLocation::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
+            WriteLocation::Prefix { store, prefix } => {
                 let handle = runtime()?;
                 Where::Remote(remote::RemoteTarget::new(store, prefix, handle, options))
             }

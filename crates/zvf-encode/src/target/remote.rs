@@ -1,6 +1,6 @@
 //! A prefix of an object store.
 //!
-//! Every request is retried like those of readers ([`Requests`]), including removals.
+//! Every request is retried like those of readers ([`WriteRequests`]), including removals.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use object_store::{
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use zvf_store::OpenOptions;
-use zvf_store::writing::{Answer, Requests};
+use zvf_store::writing::{BackendAnswer, WriteRequests};
 
 use crate::WriteError;
 use crate::target::{ObjectPut, SeenObject};
@@ -28,7 +28,7 @@ pub(crate) struct RemoteTarget {
     /// One for all threads: a limit inside a limit would multiply.
     slots: Semaphore,
     concurrency: usize,
-    requests: Requests,
+    requests: WriteRequests,
 }
 
 /// How often a prefix is listed again, because something came while it was cleared.
@@ -51,7 +51,7 @@ impl RemoteTarget {
             handle,
             slots: Semaphore::new(concurrency),
             concurrency,
-            requests: Requests::new(&options.io),
+            requests: WriteRequests::new(&options.io),
         }
     }
 
@@ -74,7 +74,7 @@ impl RemoteTarget {
         key: &str,
         size: usize,
         send: impl FnMut(u32) -> F,
-    ) -> Result<Answer<T>, WriteError> {
+    ) -> Result<BackendAnswer<T>, WriteError> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await;
         Ok(self.requests.send(key, size, send).await?)
@@ -388,7 +388,7 @@ fn seen(bytes: Vec<u8>, done: PutResult) -> SeenObject {
 }
 
 /// The answer to a removal; a missing object is not an error.
-fn gone(key: &str, answer: Answer<()>) -> Result<(), WriteError> {
+fn gone(key: &str, answer: BackendAnswer<()>) -> Result<(), WriteError> {
     match answer {
         Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
         Err(source) => Err(refused(key, source)),

@@ -15,6 +15,7 @@ pub struct Stage {
     done: Mutex<StagedKeys>,
 }
 
+/// Keys of objects that were put, and of those that the store has with the same bytes.
 #[derive(Debug, Default)]
 struct StagedKeys {
     put: BTreeSet<String>,

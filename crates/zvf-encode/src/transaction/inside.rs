@@ -1,7 +1,7 @@
 //! No store inside of another one: its folders would be cells, levels or leftovers to whoever writes the outer one.
 
 use zvf_store::OpenOptions;
-use zvf_store::writing::{Place, is_part_of_store, store_around};
+use zvf_store::writing::{WriteLocation, is_part_of_store, store_around};
 
 use crate::WriteError;
 use crate::target::Target;
@@ -18,14 +18,16 @@ const ABOVE: usize = 16;
 /// # Errors
 /// [`WriteError::Exists`].
 pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
-    let outer = match Place::of(address, &options.io)? {
-        Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
+    let outer = match WriteLocation::of(address, &options.io)? {
+        WriteLocation::Folder(folder) if folder.is_symlink() && !folder.exists() => {
             let what =
                 "is a link to a place that does not exist, expected a folder or nothing there";
             return Err(WriteError::exists(address, what));
         }
-        Place::Folder(folder) => store_around(&folder).map(|outer| outer.display().to_string()),
-        Place::Prefix { store, prefix } => {
+        WriteLocation::Folder(folder) => {
+            store_around(&folder).map(|outer| outer.display().to_string())
+        }
+        WriteLocation::Prefix { store, prefix } => {
             let mut above = prefix.as_str();
             let mut found = None;
             for _ in 0..ABOVE {

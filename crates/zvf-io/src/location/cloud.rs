@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::{Backs, Built, NoBackend, profile, retries};
+use super::{Backs, BuiltStore, NoBackend, profile, retries};
 use crate::IoOptions;
 
 /// The client's limit on a whole transfer: a day, which disables it in effect. `retry.rs` limits the time without progress, and the time of a
@@ -34,14 +34,14 @@ fn s3_options(options: &IoOptions) -> impl Iterator<Item = &(String, String)> {
     all.filter(|(key, _)| !key.eq_ignore_ascii_case(profile::OPTION))
 }
 
-pub(super) fn s3(url: &Url, options: &IoOptions) -> Built {
+pub(super) fn s3(url: &Url, options: &IoOptions) -> BuiltStore {
     use object_store::ClientConfigKey::{AllowHttp, Timeout};
     use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
     let builder = AmazonS3Builder::from_env()
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
         .with_config(AmazonS3ConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::web_answers::Connector::default())
+        .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, s3_options(options), "S3");
     builder = profile::apply(builder, options).map_err(NoBackend::Build)?;
@@ -54,13 +54,13 @@ pub(super) fn s3(url: &Url, options: &IoOptions) -> Built {
     ))
 }
 
-pub(super) fn gcs(url: &Url, options: &IoOptions) -> Built {
+pub(super) fn gcs(url: &Url, options: &IoOptions) -> BuiltStore {
     use object_store::ClientConfigKey::Timeout;
     use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
         .with_config(GoogleConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::web_answers::Connector::default())
+        .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, &options.backend, "GCS");
     if options.anonymous {
@@ -72,14 +72,14 @@ pub(super) fn gcs(url: &Url, options: &IoOptions) -> Built {
     ))
 }
 
-pub(super) fn azure(url: &Url, options: &IoOptions) -> Built {
+pub(super) fn azure(url: &Url, options: &IoOptions) -> BuiltStore {
     use object_store::ClientConfigKey::{AllowHttp, Timeout};
     use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
     let builder = MicrosoftAzureBuilder::from_env()
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
         .with_config(AzureConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::web_answers::Connector::default())
+        .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, &options.backend, "MicrosoftAzure");
     if options.anonymous {

@@ -34,7 +34,7 @@ const ELSEWHERE: [&str; 5] = [
 pub(super) const OPTION: &str = "profile";
 
 /// The settings of one profile.
-type Profile = BTreeMap<String, String>;
+type ProfileSettings = BTreeMap<String, String>;
 
 /// Passes members of the chosen profile to the builder, unless options or environment set them.
 ///
@@ -64,7 +64,7 @@ pub(super) fn apply(
 }
 
 /// The members of a profile in both files: of the requested one, else of `default`, which may be absent.
-fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<Profile, Error> {
+fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<ProfileSettings, Error> {
     let name = asked.unwrap_or("default");
     let mut found = None;
     for path in files.iter().flatten() {
@@ -76,7 +76,7 @@ fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<Profile, Err
         for (key, value) in section(&text, name).into_iter().flatten() {
             // The file of keys is read first and has precedence.
             found
-                .get_or_insert_with(Profile::new)
+                .get_or_insert_with(ProfileSettings::new)
                 .entry(key)
                 .or_insert(value);
         }
@@ -98,7 +98,7 @@ fn shown(path: impl AsRef<Path>) -> String {
 }
 
 /// The lines of a section: `[NAME]`, in the file of settings `[profile NAME]`. `None`: there is none of this name.
-fn section(text: &str, name: &str) -> Option<Profile> {
+fn section(text: &str, name: &str) -> Option<ProfileSettings> {
     let mut found = None;
     let mut inside = false;
     for line in text.lines() {
@@ -108,7 +108,7 @@ fn section(text: &str, name: &str) -> Option<Profile> {
             let own = head.strip_prefix("profile ").map_or(head, str::trim);
             inside = own == name;
             if inside {
-                found.get_or_insert_with(Profile::new);
+                found.get_or_insert_with(ProfileSettings::new);
             }
             continue;
         }
@@ -127,7 +127,7 @@ fn section(text: &str, name: &str) -> Option<Profile> {
 
 fn fill(
     mut builder: AmazonS3Builder,
-    profile: &Profile,
+    profile: &ProfileSettings,
     keys: bool,
 ) -> Result<AmazonS3Builder, Error> {
     let lacks = |builder: &AmazonS3Builder, key: &AmazonS3ConfigKey| {
@@ -270,6 +270,6 @@ sso_start_url = https://example.org
             section("[a]\nb\n=\nc=d", "a").unwrap().get("c").unwrap(),
             "d"
         );
-        assert_eq!(section("[a", "a"), Some(super::Profile::new()));
+        assert_eq!(section("[a", "a"), Some(super::ProfileSettings::new()));
     }
 }

@@ -8,8 +8,8 @@ use zvf_edit::{Edit, Fitted};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
 
-use super::given::{Answered, Given};
-use super::numbers::Numbers;
+use super::given::{Answered, AppendSource};
+use super::numbers::ObjectNumbering;
 use crate::JobError;
 use crate::error::Result;
 use crate::tables::EditTables;
@@ -64,9 +64,9 @@ impl Taken {
 
 /// Converts all batches of a reader, or tables, to the types of the store.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct BatchConverter {
     pub(super) edit: Edit,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: ObjectNumbering,
     pub(super) taken: Taken,
     /// The number of the table that is read.
     file: usize,
@@ -77,11 +77,11 @@ pub(super) struct Gathered {
     quads: Option<u64>,
 }
 
-impl Gathered {
+impl BatchConverter {
     /// An empty collection for an edit; `known` are the object attributes of its store.
     pub(super) fn new(
         edit: Edit,
-        numbers: Numbers,
+        numbers: ObjectNumbering,
         rule: ObjectIds,
         known: Vec<AttributeSpec>,
     ) -> Self {
@@ -101,10 +101,10 @@ impl Gathered {
     /// # Errors
     ///
     /// Misuse: data that does not fit the store; the errors of the files.
-    pub(super) fn take(&mut self, given: &Given) -> Result<Vec<String>> {
+    pub(super) fn take(&mut self, given: &AppendSource) -> Result<Vec<String>> {
         let mut notes = Vec::new();
         match given {
-            Given::Tables(list) => {
+            AppendSource::Tables(list) => {
                 for (file, one) in list.iter().enumerate() {
                     self.file = file;
                     // New ids follow the order of the table of objects, not of chunks.
@@ -113,7 +113,7 @@ impl Gathered {
                     notes.extend(one.notes.iter().cloned());
                 }
             }
-            Given::Import(import) => {
+            AppendSource::Import(import) => {
                 self.quads = cut_quads(import, self.edit.spec())?.then_some(0);
                 import.read(self)?;
             }
@@ -196,7 +196,7 @@ impl Gathered {
     }
 }
 
-impl Sink for Gathered {
+impl Sink for BatchConverter {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
         let (file, numbers) = (self.file, &mut self.numbers);
         let mut batch = Cow::Borrowed(batch);

@@ -17,12 +17,12 @@ use crate::tables::{EditPlace, EditTable, EditTables};
 use crate::{ColumnOptions, Context, JobError, PartOptions};
 
 /// The sources of an append.
-pub(super) enum Given {
+pub(super) enum AppendSource {
     Tables(Vec<Answered>),
     Import(Box<Import>),
 }
 
-impl Given {
+impl AppendSource {
     /// Whether the source can have object attributes.
     pub(super) fn describes_objects(&self) -> bool {
         match self {
@@ -62,7 +62,7 @@ impl AppendJob {
         &mut self,
         local: &mut LocalFiles,
         context: &Context,
-    ) -> Result<Given> {
+    ) -> Result<AppendSource> {
         let format = self.format.as_ref().and_then(|format| format.as_str());
         let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
         let store = opened(&self.store, Need::nothing(), context).await?;
@@ -102,7 +102,7 @@ impl AppendJob {
                     false => of_store(file, &store, &place, context).await?,
                 });
             }
-            return Ok(Given::Tables(all));
+            return Ok(AppendSource::Tables(all));
         }
         if tables {
             let job = self.clone();
@@ -120,7 +120,7 @@ impl AppendJob {
             };
             let files = self.files.clone();
             let read = move || files.iter().map(read).collect::<Result<Vec<_>>>();
-            return Ok(Given::Tables(blocking(move || Ok(read())).await??));
+            return Ok(AppendSource::Tables(blocking(move || Ok(read())).await??));
         }
         let mut options = place.options();
         options.kind = Some(store.kind());
@@ -129,7 +129,7 @@ impl AppendJob {
         self.points.apply(&mut options);
         let files = self.files.clone();
         let import = blocking(move || Ok(Import::open(&files, &options))).await??;
-        Ok(Given::Import(Box::new(import)))
+        Ok(AppendSource::Import(Box::new(import)))
     }
 
     /// Refuses options that are for other files: `tables` or `answers` if all files are.

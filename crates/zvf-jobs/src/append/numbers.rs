@@ -14,7 +14,7 @@ const LISTED: usize = 8;
 
 /// The ids in the store of the objects of all files.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(super) struct ObjectNumbering {
     taken: BTreeSet<i64>,
     /// Whether ids of the files are kept.
     pub(super) keep: bool,
@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     wrong: Option<JobError>,
 }
 
-impl Numbers {
+impl ObjectNumbering {
     /// No ids yet. If the reader already made the ids of several files distinct, the rule is [`ObjectIds::Kept`] and `files` is empty.
     pub(super) fn of(edit: &Edit, rule: ObjectIds, files: &[PathBuf]) -> Result<Self> {
         let taken: BTreeSet<i64> = edit.object_ids().collect();

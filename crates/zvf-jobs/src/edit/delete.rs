@@ -12,7 +12,7 @@ use zvf_query::{Column, IdRanges, ObjectRelation, Outputs, Query, QueryError, Se
 use zvf_store::Names;
 use zvf_store::format::int;
 
-use super::{EditDryRun, EditReport, Made, begin, done, or_abandon, report};
+use super::{EditDryRun, EditNotes, EditReport, begin, done, or_abandon, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
 use crate::selection::{ids_of, listed, of_member};
@@ -167,9 +167,9 @@ impl EditDeleteJob {
             true => edit.delete(&hits.ids.into_iter().collect::<Vec<_>>()).await,
             false => edit.delete_points(&hits.rows).await,
         };
-        let made = made.map(|()| Made {
+        let made = made.map(|()| EditNotes {
             warnings: hits.warnings,
-            ..Made::default()
+            ..EditNotes::default()
         });
         report(edit, &self.store, made.map_err(JobError::from), context).await
     }

@@ -111,10 +111,10 @@ impl EditGroupDeleteJob {
 }
 
 /// A member that is a list of objects, with its name.
-type Objects<'a> = (&'a str, Option<&'a [Term]>);
+type MemberTerms<'a> = (&'a str, Option<&'a [Term]>);
 
 /// Checks the name of a group, and ids that are in no file.
-pub(crate) fn check_group(group: (&str, &str), objects: Objects<'_>) -> Result<()> {
+pub(crate) fn check_group(group: (&str, &str), objects: MemberTerms<'_>) -> Result<()> {
     if group.1.is_empty() {
         return Err(JobError::option(group.0, "nothing", "a text"));
     }
@@ -135,7 +135,7 @@ fn name(Term(term): &Term) -> Option<&str> {
 }
 
 /// The objects that terms mean.
-async fn members(edit: &mut Edit, (list, objects): Objects<'_>) -> Result<Vec<i64>> {
+async fn members(edit: &mut Edit, (list, objects): MemberTerms<'_>) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     for (at, term) in objects.into_iter().flatten().enumerate() {
         match name(term) {
@@ -154,7 +154,7 @@ async fn members(edit: &mut Edit, (list, objects): Objects<'_>) -> Result<Vec<i6
 pub(crate) async fn add_to_group(
     store: &str,
     group: &str,
-    objects: Objects<'_>,
+    objects: MemberTerms<'_>,
     context: &Context,
 ) -> Result<EditReport> {
     let mut edit = begin(store, context).await?;

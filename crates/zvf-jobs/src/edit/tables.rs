@@ -9,7 +9,7 @@ use zvf_convert::Options;
 use zvf_edit::{AttributeScope, Edit, Matching, SetAttribute};
 use zvf_store::Need;
 
-use super::{EditReport, Made, begin, report};
+use super::{EditNotes, EditReport, begin, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
 use crate::local_files::{LocalFiles, check_endings};
@@ -172,9 +172,9 @@ impl EditAppendJob {
         let mut edit = begin(&self.store, context).await?;
         let made = self.append(&mut edit, &tables).await.map(|mut notes| {
             notes.extend(local.named_notes(&placed));
-            Made {
+            EditNotes {
                 notes,
-                ..Made::default()
+                ..EditNotes::default()
             }
         });
         report(edit, &self.store, made, context).await
@@ -225,11 +225,11 @@ impl EditMoveJob {
         let notes = place.stored_vertices(&mut table)?;
         let mut edit = begin(&self.store, context).await?;
         let made = self.move_rows(&mut edit, &table).await;
-        let made = made.map(|made| Made { notes, ..made });
+        let made = made.map(|made| EditNotes { notes, ..made });
         report(edit, &self.store, made, context).await
     }
 
-    async fn move_rows(&self, edit: &mut Edit, table: &EditTable) -> Result<Made> {
+    async fn move_rows(&self, edit: &mut Edit, table: &EditTable) -> Result<EditNotes> {
         let how = self.matching.matching();
         let mut columns = match how.key.is_empty() {
             true => table.places(edit.spec(), false)?,
@@ -237,9 +237,9 @@ impl EditMoveJob {
         };
         columns.push(table.positions(edit.spec())?);
         let records = table.records(columns, &[], |_| None)?;
-        Ok(Made {
+        Ok(EditNotes {
             matched: Some(edit.move_records(&records, &how).await?),
-            ..Made::default()
+            ..EditNotes::default()
         })
     }
 }
@@ -305,7 +305,7 @@ impl EditSetAttributeJob {
         edit: &mut Edit,
         table: Option<&EditTable>,
         mut set: SetAttribute,
-    ) -> Result<Made> {
+    ) -> Result<EditNotes> {
         let (scope, name) = (set.scope, &self.name);
         if let Some(table) = table {
             table.check_lengths(edit).await?;
@@ -330,9 +330,9 @@ impl EditSetAttributeJob {
         }
         let Some(table) = table else {
             let matched = Some(edit.set_attribute(&set, None).await?);
-            return Ok(Made {
+            return Ok(EditNotes {
                 matched,
-                ..Made::default()
+                ..EditNotes::default()
             });
         };
         let mut columns = match (scope, set.matching.key.is_empty()) {
@@ -344,10 +344,10 @@ impl EditSetAttributeJob {
         columns.push(table.given(&one, fill.as_deref())?);
         let records = table.records(columns, &[], |_| None)?;
         let matched = edit.set_attribute(&set, Some(&records)).await?;
-        Ok(Made {
+        Ok(EditNotes {
             notes: matched.remarks(&set),
             matched: Some(matched),
-            ..Made::default()
+            ..EditNotes::default()
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::JobError;
 use crate::error::Result;
 
 /// Where an answer goes.
-pub(crate) enum Place {
+pub(crate) enum AnswerPlace {
     /// Nowhere.
     Nowhere,
     /// The table of vertices to a writer.
@@ -26,7 +26,7 @@ pub(crate) enum Place {
 }
 
 /// Writes the batches of an answer.
-pub(crate) enum Sink {
+pub(crate) enum AnswerSink {
     Nothing,
     Writer(Box<dyn TableWriter + Send>),
     File(TableFile),
@@ -38,14 +38,14 @@ fn failed(error: std::io::Error) -> JobError {
     JobError::file("write", Path::new("<stdout>"))(error)
 }
 
-impl Sink {
+impl AnswerSink {
     /// Begins to write tables of these schemas; tables without a schema do not occur in the result.
     ///
     /// # Errors
     ///
     /// Misuse, when the vertex table does not fit the format or the target may not be replaced; I/O.
     pub(crate) fn open<'s>(
-        place: Place,
+        place: AnswerPlace,
         schema: impl Fn(Table) -> Option<&'s Schema>,
     ) -> Result<Self> {
         let vertices = || {
@@ -53,15 +53,17 @@ impl Sink {
             schema.ok_or_else(|| JobError::usage("the result has no vertex table"))
         };
         Ok(match place {
-            Place::Nowhere => Self::Nothing,
-            Place::Writer(out, format) => {
+            AnswerPlace::Nowhere => Self::Nothing,
+            AnswerPlace::Writer(out, format) => {
                 if format == TableFormat::Npy {
                     NpyRowType::of(vertices()?)?;
                 }
                 Self::Writer(table_writer(format, out, vertices()?).map_err(failed)?)
             }
-            Place::File(path, format) => Self::File(TableFile::create(&path, format, vertices()?)?),
-            Place::Directory(path) => Self::Directory(DirSink::create(&path, schema)?),
+            AnswerPlace::File(path, format) => {
+                Self::File(TableFile::create(&path, format, vertices()?)?)
+            }
+            AnswerPlace::Directory(path) => Self::Directory(DirSink::create(&path, schema)?),
         })
     }
 

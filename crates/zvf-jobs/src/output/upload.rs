@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zvf_encode::error::OrBug;
-use zvf_store::writing::{Place, put_file};
+use zvf_store::writing::{WriteLocation, put_file};
 use zvf_store::{IoOptions, StoreError};
 
 use crate::error::Result;
@@ -60,7 +60,9 @@ impl Output {
             })?;
         // A slash at the end marks a directory.
         let end = if url.ends_with('/') { "/" } else { "" };
-        if let Place::Folder(path) = Place::of(address, io).map_err(StoreError::from)? {
+        if let WriteLocation::Folder(path) =
+            WriteLocation::of(address, io).map_err(StoreError::from)?
+        {
             let mut path = path.into_os_string();
             path.push(end);
             return Ok(Self {

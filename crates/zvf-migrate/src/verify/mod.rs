@@ -23,7 +23,7 @@ use super::reading::each_manifest;
 use super::report::Verified;
 use level::{ComparedLevel, HashMultiset};
 
-/// Sums of hashes by name.
+/// Multisets of hashes by the name of a column or family.
 type HashesByName = BTreeMap<String, HashMultiset>;
 
 /// One level of both stores.

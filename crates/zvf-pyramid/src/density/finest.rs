@@ -227,7 +227,7 @@ impl<'f> FinestLevel<'f> {
     }
 }
 
-/// What is picked of level 0 for one level.
+/// The vertices and links of level 0 that are chosen for one level, while they are written.
 #[derive(Debug)]
 pub(super) struct LevelPick<'p, 't> {
     /// The level's vertices.

@@ -54,7 +54,7 @@ pub(crate) struct IndexDocument<'d> {
     pub(crate) doc: ObjectIndexDoc,
 }
 
-/// What an index is made of.
+/// The stored parts of an object index.
 #[derive(Debug)]
 pub(crate) struct IndexParts {
     /// The layout that was found, which may not be the one that is stated; `None` for two blobs.

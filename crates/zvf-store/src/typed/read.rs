@@ -88,7 +88,7 @@ pub(super) async fn rows(
     })
 }
 
-/// What is wanted: rows, columns, bytes of an element.
+/// The requested rows and columns, and the bytes of an element.
 #[derive(Debug, Clone, Copy)]
 struct ElementShape {
     count: usize,

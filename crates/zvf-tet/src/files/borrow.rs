@@ -3,9 +3,9 @@
 use zvf_grid::Selection;
 
 use super::catalog::{Catalog, Dataset};
-use super::plan::{Plan, Tiles};
+use super::plan::{PlannedTiles, TilePlan};
 use super::tile::side_by_side;
-use crate::layout::Codec;
+use crate::layout::TileCodec;
 use zvf_grid::int::wide;
 
 /// All bytes of a dataset, once each, in one run of the file.
@@ -21,10 +21,10 @@ pub struct RawSpan {
 
 /// The run of all tiles of a dataset, if they are raw and follow each other in the order of the grid.
 pub(crate) fn whole(catalog: &Catalog, front: &[u8], dataset: &Dataset) -> Option<RawSpan> {
-    let plan = Plan::new(catalog, front, dataset, &dataset.all()).ok()?;
+    let plan = TilePlan::new(catalog, front, dataset, &dataset.all()).ok()?;
     let mut span: Option<(u64, u64)> = None;
     for tile in plan {
-        if tile.codec != Codec::Raw || tile.stored_byte_len != tile.raw_byte_len {
+        if tile.codec != TileCodec::Raw || tile.stored_byte_len != tile.raw_byte_len {
             return None;
         }
         let start = match span {
@@ -55,7 +55,7 @@ pub(crate) fn of_selection(
     let item = wide(dataset.item());
     let shape = selection.shape();
     let mut base: Option<u64> = None;
-    for tile in Tiles::new(catalog, front, dataset, selection, u64::MAX).ok()? {
+    for tile in PlannedTiles::new(catalog, front, dataset, selection, u64::MAX).ok()? {
         let tile = tile.ok()?;
         let runs = tile.part.runs();
         let taken = runs.iter().map(|run| (run.src, run.step, run.count));
@@ -63,7 +63,7 @@ pub(crate) fn of_selection(
         let dst = side_by_side(runs.iter().map(|run| (run.dst, 1, run.count)), &shape)?;
         let from = tile.entry.payload_offset.get().checked_add(src)?;
         let start = from.checked_sub(dst.checked_mul(item)?)?;
-        if tile.entry.codec() != Some(Codec::Raw) || base.is_some_and(|base| base != start) {
+        if tile.entry.codec() != Some(TileCodec::Raw) || base.is_some_and(|base| base != start) {
             return None;
         }
         base = Some(start);

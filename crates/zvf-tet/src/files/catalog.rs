@@ -12,8 +12,8 @@ use super::history::{Footer, Metadata};
 use crate::check::Proof;
 use crate::error::{Class, Expected, Profile, TetError};
 use crate::footer::{FooterPlace, FooterRefs};
-use crate::layout::{Entry, IndexHeader};
-use crate::record::Geometry;
+use crate::layout::{IndexEntry, IndexHeader};
+use crate::record::DatasetGeometry;
 use crate::view::Tet;
 use zvf_grid::int::wide;
 
@@ -78,7 +78,7 @@ impl OpenOptions {
 pub struct Dataset {
     number: u64,
     name: String,
-    geometry: Geometry,
+    geometry: DatasetGeometry,
     all: Selection,
     first_row: u64,
 }
@@ -98,7 +98,7 @@ impl Dataset {
 
     /// Type, shape, tiles and sizes.
     #[must_use]
-    pub const fn geometry(&self) -> &Geometry {
+    pub const fn geometry(&self) -> &DatasetGeometry {
         &self.geometry
     }
 
@@ -157,7 +157,7 @@ impl Catalog {
         front: &[u8],
         file_len: u64,
         options: &OpenOptions,
-        end: Option<&End>,
+        end: Option<&FileEnd>,
     ) -> Result<Self, Error> {
         let tet = Tet::parse(front, file_len, options.profile)?;
         let refs = end.map(|end| end.refs);
@@ -210,7 +210,11 @@ impl Catalog {
     }
 
     /// Takes the footer, and the metadata beside it, after the payloads were checked.
-    pub(crate) fn take_footer(&mut self, end: End, spilled: Option<&[u8]>) -> Result<(), Error> {
+    pub(crate) fn take_footer(
+        &mut self,
+        end: FileEnd,
+        spilled: Option<&[u8]>,
+    ) -> Result<(), Error> {
         let mut footer = end.footer;
         if let (Some(text), Some(spill)) = (spilled, end.refs.metadata) {
             let metadata: Metadata =
@@ -227,20 +231,20 @@ impl Catalog {
         Some(header)
     }
 
-    pub(crate) fn entries<'f>(&self, front: &'f [u8]) -> &'f [Entry] {
+    pub(crate) fn entries<'f>(&self, front: &'f [u8]) -> &'f [IndexEntry] {
         self.index
             .and_then(|(_, first, stop)| front.get(first..stop))
-            .and_then(|bytes| <[Entry]>::ref_from_bytes(bytes).ok())
+            .and_then(|bytes| <[IndexEntry]>::ref_from_bytes(bytes).ok())
             .unwrap_or(&[])
     }
 
     /// The entry of a tile: row and fields. None outside the grid.
     pub(crate) fn entry<'f>(
         &self,
-        entries: &'f [Entry],
+        entries: &'f [IndexEntry],
         dataset: &Dataset,
         coord: &[u64],
-    ) -> Option<(u64, &'f Entry)> {
+    ) -> Option<(u64, &'f IndexEntry)> {
         let place = dataset
             .first_row
             .checked_add(dataset.geometry.grid.position(coord)?)?;
@@ -302,12 +306,12 @@ impl Catalog {
 
 /// The end of a file: the footer's JSON.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct FileEnd {
     pub(crate) refs: FooterRefs,
     footer: Footer,
 }
 
-impl End {
+impl FileEnd {
     pub(crate) fn new(json: &[u8], place: FooterPlace, floor: u64) -> Result<Self, Error> {
         let refs = FooterRefs::scan(json, place, floor)?;
         let footer = Footer::parse(json, place.version)

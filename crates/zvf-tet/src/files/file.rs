@@ -14,10 +14,10 @@ use super::borrow::{self, RawSpan};
 use super::budget::{Budget, available_memory};
 use super::catalog::{Catalog, Dataset, OpenOptions, within};
 use super::error::Error;
-use super::opening::{Known, Stop, open, with_ends};
-use super::plan::Plan;
-use super::read::{ReadStats, Reader};
-use crate::layout::{Entry, IndexHeader};
+use super::opening::{KnownPieces, OpeningStop, open, with_ends};
+use super::plan::TilePlan;
+use super::read::{DatasetReader, ReadStats};
+use crate::layout::{IndexEntry, IndexHeader};
 use zvf_grid::int::wide;
 
 /// A file that was checked and can be read.
@@ -123,15 +123,15 @@ impl TetFile {
     pub fn from_source_with(source: Box<dyn ReadAt>, options: OpenOptions) -> Result<Self, Error> {
         let len = source.size()?;
         let ahead = source.requests().map_or(0, |cost| cost.ahead);
-        let mut known = Known::new(len, &options);
+        let mut known = KnownPieces::new(len, &options);
         if let Some(all) = source.bytes() {
             known.add(0, Cow::Borrowed(all));
         }
         let catalog = loop {
             match open(&known, &options) {
                 Ok(catalog) => break catalog,
-                Err(Stop::Refused(error)) => return Err(error),
-                Err(Stop::Lacks(range)) => {
+                Err(OpeningStop::Refused(error)) => return Err(error),
+                Err(OpeningStop::Lacks(range)) => {
                     let range = with_ends(range, len, ahead);
                     let length = usize::try_from(range.end - range.start);
                     let mut bytes = std::vec![0; length.map_err(|_| GridError::TooLarge)?];
@@ -164,7 +164,7 @@ impl TetFile {
 
     /// The index entries, in the order of the file.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[IndexEntry] {
         self.catalog.entries(self.front())
     }
 
@@ -173,7 +173,7 @@ impl TetFile {
     /// # Cost
     /// O(rank).
     #[must_use]
-    pub fn entry(&self, dataset: &Dataset, coord: &[u64]) -> Option<(u64, &Entry)> {
+    pub fn entry(&self, dataset: &Dataset, coord: &[u64]) -> Option<(u64, &IndexEntry)> {
         self.catalog.entry(self.entries(), dataset, coord)
     }
 
@@ -194,8 +194,8 @@ impl TetFile {
         &'f self,
         dataset: &'f Dataset,
         selection: &Selection,
-    ) -> Result<Plan<'f>, Error> {
-        Plan::new(&self.catalog, self.front(), dataset, selection)
+    ) -> Result<TilePlan<'f>, Error> {
+        TilePlan::new(&self.catalog, self.front(), dataset, selection)
     }
 
     /// Reads a selection: little-endian elements in C order.
@@ -237,8 +237,8 @@ impl TetFile {
         self.reader(dataset).read(selection, into)
     }
 
-    pub(crate) fn reader<'f>(&'f self, dataset: &'f Dataset) -> Reader<'f> {
-        Reader {
+    pub(crate) fn reader<'f>(&'f self, dataset: &'f Dataset) -> DatasetReader<'f> {
+        DatasetReader {
             source: &*self.source,
             front: self.front(),
             catalog: &self.catalog,

@@ -175,7 +175,7 @@ pub struct Coords {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct HistoryDocument {
     #[serde(default)]
     history: Vec<HistoryRow>,
     #[serde(default)]
@@ -186,7 +186,7 @@ struct Document {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenHistory<'a> {
     history: &'a [HistoryRow],
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a Metadata>,
@@ -203,7 +203,7 @@ struct Ref {
 impl Footer {
     /// The footer's JSON, which was scanned before.
     pub(crate) fn parse(text: &[u8], version: u32) -> Result<Self, serde_json::Error> {
-        let document: Document = serde_json::from_slice(text)?;
+        let document: HistoryDocument = serde_json::from_slice(text)?;
         Ok(Self {
             version,
             history: document.history,
@@ -216,7 +216,7 @@ impl Footer {
         &self,
         spilled: Option<(u64, u64)>,
     ) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Written {
+        serde_json::to_vec(&WrittenHistory {
             history: &self.history,
             metadata: self.metadata.as_ref().filter(|_| spilled.is_none()),
             metadata_ref: spilled.map(|(offset, len)| Ref { offset, len }),

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::vec::Vec;
 
-use super::catalog::{Catalog, End, OpenOptions, within};
+use super::catalog::{Catalog, FileEnd, OpenOptions, within};
 use super::error::Error;
 use crate::error::TetError;
 use crate::footer::{FooterPlace, FooterRefs};
@@ -13,7 +13,7 @@ use crate::view::{Tet, head_len};
 use zvf_grid::int::wide;
 
 /// The parts of a file that were read so far while it is opened.
-pub(crate) struct Known<'s> {
+pub(crate) struct KnownPieces<'s> {
     len: u64,
     limit: u64,
     /// Parts of the file, each with its position.
@@ -21,20 +21,20 @@ pub(crate) struct Known<'s> {
 }
 
 /// Why opening stopped.
-pub(crate) enum Stop {
-    /// These bytes have to be [added](Known::add) first.
+pub(crate) enum OpeningStop {
+    /// These bytes have to be [added](KnownPieces::add) first.
     Lacks(Range<u64>),
     /// The file is refused.
     Refused(Error),
 }
 
-impl<E: Into<Error>> From<E> for Stop {
+impl<E: Into<Error>> From<E> for OpeningStop {
     fn from(error: E) -> Self {
         Self::Refused(error.into())
     }
 }
 
-impl<'s> Known<'s> {
+impl<'s> KnownPieces<'s> {
     /// Nothing yet of a file of `len` bytes; no part over the limit of the options will be read.
     pub(crate) const fn new(len: u64, options: &OpenOptions) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    fn get(&self, what: &'static str, at: u64, len: u64) -> Result<&[u8], Stop> {
+    fn get(&self, what: &'static str, at: u64, len: u64) -> Result<&[u8], OpeningStop> {
         let stop = at.checked_add(len).filter(|stop| *stop <= self.len);
         let stop = stop.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         if len == 0 {
@@ -75,7 +75,7 @@ impl<'s> Known<'s> {
             from = at.saturating_add(wide(rest.len()));
         }
         within(what, len, self.limit)?;
-        Err(Stop::Lacks(from..stop))
+        Err(OpeningStop::Lacks(from..stop))
     }
 
     /// Superblock to index, of an opened file.
@@ -102,7 +102,7 @@ pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
 
 /// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on the known parts of a file. Begins again with
 /// each call: the pass over the index comes last, when nothing lacks.
-pub(crate) fn open(known: &Known<'_>, options: &OpenOptions) -> Result<Catalog, Stop> {
+pub(crate) fn open(known: &KnownPieces<'_>, options: &OpenOptions) -> Result<Catalog, OpeningStop> {
     let len = known.len;
     let first = known.get("front", 0, len.min(40))?;
     let front = known.get("front", 0, head_len(first, len)?)?;
@@ -118,7 +118,7 @@ pub(crate) fn open(known: &Known<'_>, options: &OpenOptions) -> Result<Catalog, 
         Some(spill) => Some(known.get("metadata", spill.offset, spill.len)?),
         None => None,
     };
-    let end = End::new(json, place, floor)?;
+    let end = FileEnd::new(json, place, floor)?;
     let mut catalog = Catalog::open(front, len, options, Some(&end))?;
     catalog.take_footer(end, spilled)?;
     Ok(catalog)

@@ -5,7 +5,7 @@ use zvf_grid::{CellPart, Cells, Dims, Selection};
 use super::catalog::{Catalog, Dataset};
 use super::error::Error;
 use super::tile::Tile;
-use crate::layout::{Codec, Entry};
+use crate::layout::{IndexEntry, TileCodec};
 
 /// One tile that a selection meets.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct PlannedTile {
     /// Bytes of the decoded tile.
     pub raw_byte_len: u64,
     /// How it is stored.
-    pub codec: Codec,
+    pub codec: TileCodec,
     /// First byte of the file that is needed: of a raw tile only the run of bytes that holds what is wanted.
     pub needed_offset: u64,
     /// How many bytes are needed from there on.
@@ -33,16 +33,16 @@ pub struct PlannedTile {
 /// # Cost
 /// O(rank) a tile that is met; nothing for any other.
 #[derive(Debug, Clone)]
-pub struct Plan<'f>(Tiles<'f>);
+pub struct TilePlan<'f>(PlannedTiles<'f>);
 
-impl<'f> Plan<'f> {
+impl<'f> TilePlan<'f> {
     pub(crate) fn new(
         catalog: &'f Catalog,
         front: &'f [u8],
         dataset: &'f Dataset,
         selection: &Selection,
     ) -> Result<Self, Error> {
-        Tiles::new(catalog, front, dataset, selection, u64::MAX).map(Self)
+        PlannedTiles::new(catalog, front, dataset, selection, u64::MAX).map(Self)
     }
 
     /// How many tiles come in all, found without visiting them.
@@ -52,7 +52,7 @@ impl<'f> Plan<'f> {
     }
 }
 
-impl Iterator for Plan<'_> {
+impl Iterator for TilePlan<'_> {
     type Item = PlannedTile;
 
     fn next(&mut self) -> Option<PlannedTile> {
@@ -61,8 +61,8 @@ impl Iterator for Plan<'_> {
         let payload_offset = tile.entry.payload_offset.get();
         let stored_byte_len = tile.entry.stored_byte_len.get();
         let (needed_offset, needed_len) = match codec {
-            Codec::Zstd => (payload_offset, stored_byte_len),
-            Codec::Raw => {
+            TileCodec::Zstd => (payload_offset, stored_byte_len),
+            TileCodec::Raw => {
                 let block = tile.trim().ok()?;
                 (payload_offset.saturating_add(block.offset), block.len)
             }
@@ -80,18 +80,18 @@ impl Iterator for Plan<'_> {
     }
 }
 
-/// The tiles of a [`Plan`], for readers.
+/// The tiles of a [`TilePlan`], for readers.
 #[derive(Debug, Clone)]
-pub(crate) struct Tiles<'f> {
+pub(crate) struct PlannedTiles<'f> {
     catalog: &'f Catalog,
-    entries: &'f [Entry],
+    entries: &'f [IndexEntry],
     dataset: &'f Dataset,
     cells: Cells,
     /// Most bytes of one decoded tile.
     limit: u64,
 }
 
-impl<'f> Tiles<'f> {
+impl<'f> PlannedTiles<'f> {
     pub(crate) fn new(
         catalog: &'f Catalog,
         front: &'f [u8],
@@ -129,7 +129,7 @@ impl<'f> Tiles<'f> {
     }
 }
 
-impl Iterator for Tiles<'_> {
+impl Iterator for PlannedTiles<'_> {
     type Item = Result<Tile, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -8,10 +8,10 @@ use zvf_sys::{ReadAt, in_parallel};
 
 use super::catalog::{Catalog, Dataset, within};
 use super::error::Error;
-use super::plan::{Plan, Tiles};
-use super::requests::{Piece, fill, pieces, requests};
-use super::tile::Decoder;
-use crate::layout::Codec;
+use super::plan::{PlannedTiles, TilePlan};
+use super::requests::{TileBytes, fill, pieces, requests};
+use super::tile::TileDecoder;
+use crate::layout::TileCodec;
 use zvf_grid::int::wide;
 
 /// The cost of a read.
@@ -26,7 +26,7 @@ pub struct ReadStats {
 }
 
 impl ReadStats {
-    pub(crate) fn count(&mut self, piece: &Piece) {
+    pub(crate) fn count(&mut self, piece: &TileBytes) {
         self.tiles += u64::from(piece.begins());
         self.bytes += piece.len;
     }
@@ -49,7 +49,7 @@ pub(crate) const PARALLEL: u64 = 1 << 20;
 
 /// What all threads of one read share.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'f> {
+pub(crate) struct DatasetReader<'f> {
     pub(crate) source: &'f dyn ReadAt,
     pub(crate) front: &'f [u8],
     pub(crate) catalog: &'f Catalog,
@@ -59,7 +59,7 @@ pub(crate) struct Reader<'f> {
     pub(crate) threads: usize,
 }
 
-impl Reader<'_> {
+impl DatasetReader<'_> {
     /// Fills `into`, which is as long as the result.
     pub(crate) fn read(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadStats, Error> {
         if let Some(cost) = self.source.requests() {
@@ -68,7 +68,7 @@ impl Reader<'_> {
         let bytes = wide(into.len());
         let threads = self.threads;
         if threads == 1 || self.work(selection, bytes)? < PARALLEL {
-            return self.read_slab(&mut Decoder::new(), selection, into);
+            return self.read_slab(&mut TileDecoder::new(), selection, into);
         }
         let mut slabs = Vec::new();
         let mut rest = into;
@@ -88,7 +88,7 @@ impl Reader<'_> {
         }
         let mut stats = ReadStats::default();
         let start = || {
-            let mut decoder = Decoder::new();
+            let mut decoder = TileDecoder::new();
             move |(slab, into): (Selection, &mut [u8]), emit: &mut dyn FnMut(ReadStats)| {
                 emit(self.read_slab(&mut decoder, &slab, into)?);
                 Ok::<(), Error>(())
@@ -103,22 +103,24 @@ impl Reader<'_> {
 
     /// Bytes that are copied or unpacked for a result of `bytes`, by the codec of the first tile.
     fn work(&self, selection: &Selection, bytes: u64) -> Result<u64, Error> {
-        let mut plan = Plan::new(self.catalog, self.front, self.dataset, selection)?;
+        let mut plan = TilePlan::new(self.catalog, self.front, self.dataset, selection)?;
         let tiles = plan.total().unwrap_or(u64::MAX);
         Ok(match plan.next() {
-            Some(first) if first.codec == Codec::Zstd => first.raw_byte_len.saturating_mul(tiles),
+            Some(first) if first.codec == TileCodec::Zstd => {
+                first.raw_byte_len.saturating_mul(tiles)
+            }
             _ => bytes,
         })
     }
 
-    pub(super) fn tiles(&self, selection: &Selection) -> Result<Tiles<'_>, Error> {
+    pub(super) fn tiles(&self, selection: &Selection) -> Result<PlannedTiles<'_>, Error> {
         let (catalog, front) = (self.catalog, self.front);
-        Tiles::new(catalog, front, self.dataset, selection, self.limit)
+        PlannedTiles::new(catalog, front, self.dataset, selection, self.limit)
     }
 
     fn read_slab(
         &self,
-        decoder: &mut Decoder,
+        decoder: &mut TileDecoder,
         selection: &Selection,
         into: &mut [u8],
     ) -> Result<ReadStats, Error> {
@@ -185,7 +187,7 @@ impl Reader<'_> {
 
     /// Decodes every tile of the dataset and drops it.
     pub(crate) fn decode_all(&self) -> Result<u64, Error> {
-        let (mut decoder, mut decoded) = (Decoder::new(), Vec::new());
+        let (mut decoder, mut decoded) = (TileDecoder::new(), Vec::new());
         let mut tiles = 0;
         let merge = self.merge();
         let all = pieces(self.tiles(&self.dataset.all())?, u64::MAX).inspect(|_| tiles += 1);

@@ -8,9 +8,9 @@ use zvf_sys::in_parallel;
 
 use super::catalog::within;
 use super::error::Error;
-use super::read::{PARALLEL, ReadStats, Reader};
-use super::requests::{Piece, fill, pieces, requests};
-use super::tile::{Decoder, Tile};
+use super::read::{DatasetReader, PARALLEL, ReadStats};
+use super::requests::{TileBytes, fill, pieces, requests};
+use super::tile::{Tile, TileDecoder};
 
 /// Requests in flight.
 const IN_FLIGHT: usize = 8;
@@ -19,19 +19,19 @@ const IN_FLIGHT: usize = 8;
 const BATCH: usize = 64;
 
 /// A request: a range, and the pieces of tiles in it.
-type Request = (Range<u64>, Vec<Piece>);
+type TileRequest = (Range<u64>, Vec<TileBytes>);
 
 /// A result of a request.
 enum Arrived {
     /// Raw pieces, which are elements, and the bytes of their request with the position of the first.
-    Raw(Vec<Piece>, u64, Vec<u8>),
+    Raw(Vec<TileBytes>, u64, Vec<u8>),
     /// The wanted part of each tile, as a result of its own.
-    Decoded(Vec<(Piece, Vec<u8>)>),
+    Decoded(Vec<(TileBytes, Vec<u8>)>),
     /// The request was answered.
     Answered,
 }
 
-impl Reader<'_> {
+impl DatasetReader<'_> {
     /// Fills `into` by few requests: neighbouring pieces are one, and several are in flight. Tiles are decoded while others are.
     pub(super) fn read_remote(
         &self,
@@ -51,7 +51,7 @@ impl Reader<'_> {
             Err(error) => Some(std::vec![Err(error)]),
         });
         let start = || {
-            |request: Result<Request, Error>, emit: &mut dyn FnMut(Arrived)| {
+            |request: Result<TileRequest, Error>, emit: &mut dyn FnMut(Arrived)| {
                 self.fetch(request?, merge, emit)
             }
         };
@@ -82,7 +82,7 @@ impl Reader<'_> {
     /// Sends one request and decodes its tiles, on several threads if there are many.
     fn fetch(
         &self,
-        (range, pieces): Request,
+        (range, pieces): TileRequest,
         merge: Merge,
         emit: &mut dyn FnMut(Arrived),
     ) -> Result<(), Error> {
@@ -90,12 +90,12 @@ impl Reader<'_> {
         let mut bytes = std::vec![0; within("one request", len, self.limit.max(merge.most))?];
         self.source.read_at(range.start, &mut bytes)?;
         emit(Arrived::Answered);
-        let (raw, packed): (Vec<Piece>, _) =
+        let (raw, packed): (Vec<TileBytes>, _) =
             pieces.into_iter().partition(|piece| piece.tile.is_raw());
         let start = || {
-            let mut decoder = Decoder::new();
+            let mut decoder = TileDecoder::new();
             let bytes = &bytes;
-            move |batch: Vec<Piece>, emit: &mut dyn FnMut(Arrived)| {
+            move |batch: Vec<TileBytes>, emit: &mut dyn FnMut(Arrived)| {
                 let parts = batch.into_iter().map(|piece| {
                     let part = alone(&piece.tile, piece.bytes(range.start, bytes)?, &mut decoder)?;
                     Ok((piece, part))
@@ -116,7 +116,7 @@ impl Reader<'_> {
 }
 
 /// Pieces that are decoded together: of small tiles several.
-fn batches(pieces: Vec<Piece>) -> impl Iterator<Item = Vec<Piece>> {
+fn batches(pieces: Vec<TileBytes>) -> impl Iterator<Item = Vec<TileBytes>> {
     let mut pieces = pieces.into_iter();
     std::iter::from_fn(move || {
         let (mut batch, mut decoded) = (Vec::new(), 0_u64);
@@ -130,7 +130,7 @@ fn batches(pieces: Vec<Piece>) -> impl Iterator<Item = Vec<Piece>> {
 }
 
 /// Decodes the wanted part of a tile as a result of its own.
-fn alone(tile: &Tile, stored: &[u8], decoder: &mut Decoder) -> Result<Vec<u8>, Error> {
+fn alone(tile: &Tile, stored: &[u8], decoder: &mut TileDecoder) -> Result<Vec<u8>, Error> {
     let part = tile.part.alone();
     let length = part
         .count()

@@ -7,15 +7,15 @@ use std::vec::Vec;
 use zvf_grid::{Dims, GridError, Merge};
 
 use super::error::Error;
-use super::plan::Tiles;
-use super::tile::{Decoder, Tile};
+use super::plan::PlannedTiles;
+use super::tile::{Tile, TileDecoder};
 
 /// Most pieces that are sorted and merged together, so that a read of very many small tiles needs little memory.
 const WINDOW: usize = 4096;
 
 /// A run of bytes of the file that is needed of one tile: a payload, or a block of a raw tile.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct TileBytes {
     pub(crate) tile: Tile,
     /// Which block it is; see [`Tile::block`].
     apart: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Piece {
     pub(crate) len: u64,
 }
 
-impl Piece {
+impl TileBytes {
     fn new(tile: Tile, apart: usize, turn: u64) -> Result<Self, Error> {
         let mut start = tile.entry.payload_offset.get();
         let mut len = tile.entry.stored_byte_len.get();
@@ -80,7 +80,7 @@ impl Piece {
     /// Puts what is wanted of its bytes to its place in `into`, a result of `shape`.
     pub(crate) fn put(
         &self,
-        decoder: &mut Decoder,
+        decoder: &mut TileDecoder,
         bytes: &[u8],
         into: &mut [u8],
         shape: &Dims,
@@ -101,9 +101,9 @@ impl Piece {
 
 /// The pieces of tiles, where reading along `gap` bytes costs less than another request.
 pub(crate) fn pieces(
-    tiles: Tiles<'_>,
+    tiles: PlannedTiles<'_>,
     gap: u64,
-) -> impl Iterator<Item = Result<Piece, Error>> + use<'_> {
+) -> impl Iterator<Item = Result<TileBytes, Error>> + use<'_> {
     tiles.flat_map(move |tile| {
         let (pieces, error) = match tile {
             Err(error) => (None, Some(Err(error))),
@@ -114,7 +114,7 @@ pub(crate) fn pieces(
                     (0, 1)
                 };
                 (
-                    Some((0..count).map(move |turn| Piece::new(tile, apart, turn))),
+                    Some((0..count).map(move |turn| TileBytes::new(tile, apart, turn))),
                     None,
                 )
             }
@@ -125,8 +125,8 @@ pub(crate) fn pieces(
 
 /// Takes the next pieces, in the order of the file. `false` if none are left.
 pub(crate) fn fill(
-    pieces: &mut impl Iterator<Item = Result<Piece, Error>>,
-    window: &mut Vec<Piece>,
+    pieces: &mut impl Iterator<Item = Result<TileBytes, Error>>,
+    window: &mut Vec<TileBytes>,
 ) -> Result<bool, Error> {
     window.clear();
     for piece in pieces.take(WINDOW) {
@@ -138,11 +138,11 @@ pub(crate) fn fill(
 
 /// The requests for some pieces, which are in the order of the file, and the pieces of each.
 pub(crate) fn requests(
-    window: &[Piece],
+    window: &[TileBytes],
     merge: Merge,
-) -> impl Iterator<Item = (Range<u64>, &[Piece])> {
+) -> impl Iterator<Item = (Range<u64>, &[TileBytes])> {
     let mut rest = window;
-    let requests = merge.requests(window.iter().map(Piece::range));
+    let requests = merge.requests(window.iter().map(TileBytes::range));
     requests.map_while(move |(range, count)| {
         let (own, after) = rest.split_at_checked(count)?;
         rest = after;

@@ -10,8 +10,8 @@ use zvf_grid::{Dims, GridError};
 use super::error::Error;
 use super::rules::TEXT;
 use crate::DType;
-use crate::layout::{Codec, MAX_RANK, RecordHead};
-use crate::record::Geometry;
+use crate::layout::{MAX_RANK, RecordHead, TileCodec};
+use crate::record::DatasetGeometry;
 use zvf_grid::int::wide;
 
 /// What one dataset will be.
@@ -26,7 +26,7 @@ pub struct DatasetSpec {
     /// Extents of a tile, each at least 1.
     pub chunk_shape: Vec<u64>,
     /// How tiles are stored.
-    pub codec: Codec,
+    pub codec: TileCodec,
     /// Level of Zstandard; 3 by default.
     pub level: i32,
 }
@@ -40,14 +40,14 @@ impl DatasetSpec {
             dtype,
             shape: shape.to_vec(),
             chunk_shape: chunk_shape.to_vec(),
-            codec: Codec::Raw,
+            codec: TileCodec::Raw,
             level: 3,
         }
     }
 
     /// The same with another codec.
     #[must_use]
-    pub fn with_codec(mut self, codec: Codec) -> Self {
+    pub fn with_codec(mut self, codec: TileCodec) -> Self {
         self.codec = codec;
         self
     }
@@ -60,7 +60,7 @@ impl DatasetSpec {
     }
 
     /// Checks the shapes.
-    pub(super) fn geometry(&self) -> Result<Geometry, Error> {
+    pub(super) fn geometry(&self) -> Result<DatasetGeometry, Error> {
         let bad = |why: &str| Error::misuse("dataset", format!("{:?}: {why}", self.name));
         if self.name.is_empty() || self.name.len() > TEXT {
             return Err(bad("a name has 1 to 1024 bytes"));
@@ -76,7 +76,7 @@ impl DatasetSpec {
         let bytes = shape
             .count()
             .and_then(|count| count.checked_mul(wide(self.dtype.size())));
-        Ok(Geometry {
+        Ok(DatasetGeometry {
             dtype: self.dtype,
             shape,
             chunk_shape,

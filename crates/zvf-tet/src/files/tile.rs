@@ -7,12 +7,12 @@ use zstd::zstd_safe::DCtx;
 use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
 
 use super::error::Error;
-use crate::error::{Class, Expected, Place, TetError};
-use crate::layout::{Codec, Entry};
+use crate::error::{Class, Expected, FieldOwner, TetError};
+use crate::layout::{IndexEntry, TileCodec};
 use zvf_grid::int::wide;
 
 /// The state of a decoder of one thread.
-pub(crate) struct Decoder {
+pub(crate) struct TileDecoder {
     context: DCtx<'static>,
     /// A decoded tile that is not copied as a whole or not contiguously.
     raw: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Decoder {
 pub(crate) struct Tile {
     /// Its row in the chunk index.
     pub(crate) row: u64,
-    pub(crate) entry: Entry,
+    pub(crate) entry: IndexEntry,
     pub(crate) extent: Dims,
     /// The selected part.
     pub(crate) part: CellPart,
@@ -35,7 +35,7 @@ pub(crate) struct Tile {
 /// The longest run of bytes of a raw tile that holds a part of it: the leading axes on which one index is taken fix
 /// where it begins.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct TileBlock {
     /// From the start of the tile.
     pub(crate) offset: u64,
     pub(crate) len: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Block {
     rank: usize,
 }
 
-impl Block {
+impl TileBlock {
     fn runs(&self) -> &[Run] {
         self.runs.get(..self.rank).unwrap_or(&[])
     }
@@ -66,7 +66,7 @@ impl Block {
     }
 }
 
-impl Decoder {
+impl TileDecoder {
     pub(crate) fn new() -> Self {
         Self {
             context: DCtx::create(),
@@ -86,7 +86,8 @@ impl Decoder {
         let at = tile.entry.payload_offset.get();
         let want = wide(into.len());
         let fault = |class, found, expected| {
-            Err(TetError::new(class, "payload", at, found, expected).of(Place::Entry(tile.row)))
+            Err(TetError::new(class, "payload", at, found, expected)
+                .of(FieldOwner::Entry(tile.row)))
         };
         if stored.is_empty() {
             return fault(
@@ -119,13 +120,13 @@ impl Decoder {
 
 impl Tile {
     pub(crate) fn is_raw(&self) -> bool {
-        self.entry.codec() != Some(Codec::Zstd)
+        self.entry.codec() != Some(TileCodec::Zstd)
     }
 
     /// Puts the wanted part of a payload to its place in `into`, a result of `shape`.
     pub(crate) fn put(
         &self,
-        decoder: &mut Decoder,
+        decoder: &mut TileDecoder,
         stored: &[u8],
         into: &mut [u8],
         shape: &Dims,
@@ -163,14 +164,14 @@ impl Tile {
                 most,
                 Expected::Exactly(raw),
             )
-            .of(Place::Entry(self.row))
+            .of(FieldOwner::Entry(self.row))
             .into());
         }
         super::catalog::within("one decoded tile", raw, self.limit)
     }
 
     /// The one run of bytes of the raw tile that holds all that is wanted of it.
-    pub(crate) fn trim(&self) -> Result<Block, Error> {
+    pub(crate) fn trim(&self) -> Result<TileBlock, Error> {
         let runs = self.part.runs();
         let fixed = runs.iter().take_while(|run| run.count == 1).count();
         Ok(self.block(fixed, 0)?)
@@ -210,9 +211,9 @@ impl Tile {
     }
 
     /// Block number `turn`, when the first `apart` axes are taken index by index.
-    pub(crate) fn block(&self, apart: usize, turn: u64) -> Result<Block, GridError> {
+    pub(crate) fn block(&self, apart: usize, turn: u64) -> Result<TileBlock, GridError> {
         let rank = self.extent.len();
-        let mut block = Block {
+        let mut block = TileBlock {
             offset: 0,
             len: wide(self.item),
             shape: self.extent,

@@ -10,7 +10,7 @@ use crate::error::Class;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum VerifySeverity {
     /// Nothing is wrong.
     Info,
     /// Readers cope; writers should not do it.
@@ -21,11 +21,11 @@ pub enum Severity {
 
 /// One result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// The check: `open`, `chunk_decode`, or `warning`.
     pub check: &'static str,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: VerifySeverity,
     /// The kind of fault, if it is a fault of the file.
     pub class: Option<Class>,
     /// Found value, place, and expected value.
@@ -34,26 +34,26 @@ pub struct Finding {
 
 /// All findings about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct VerifyReport {
     /// In the order of the checks.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFinding>,
     /// Tiles that were decoded.
     pub tiles: u64,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether no finding is an error.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.findings
             .iter()
-            .all(|finding| finding.severity < Severity::Error)
+            .all(|finding| finding.severity < VerifySeverity::Error)
     }
 
     fn error(&mut self, check: &'static str, error: &Error) {
-        self.findings.push(Finding {
+        self.findings.push(VerifyFinding {
             check,
-            severity: Severity::Error,
+            severity: VerifySeverity::Error,
             class: error.class(),
             detail: error.to_string(),
         });
@@ -76,8 +76,8 @@ impl Report {
 /// assert!(!report.is_ok());
 /// ```
 #[must_use]
-pub fn verify(opened: &Result<TetFile, Error>) -> Report {
-    let mut report = Report::default();
+pub fn verify(opened: &Result<TetFile, Error>) -> VerifyReport {
+    let mut report = VerifyReport::default();
     let file = match opened {
         Ok(file) => file,
         Err(error) => {
@@ -86,9 +86,9 @@ pub fn verify(opened: &Result<TetFile, Error>) -> Report {
         }
     };
     for warning in file.proof().warnings.iter() {
-        report.findings.push(Finding {
+        report.findings.push(VerifyFinding {
             check: "warning",
-            severity: Severity::Warning,
+            severity: VerifySeverity::Warning,
             class: Some(warning.class),
             detail: format!(
                 "{}: {} at byte {} ({} in all)",

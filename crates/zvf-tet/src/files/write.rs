@@ -19,10 +19,10 @@ use super::history::Footer;
 use super::rules::{METADATA, clean};
 use super::spec::{DatasetSpec, record};
 use crate::layout::{
-    Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
-    MAX_RANK, RECORDS_AT, Superblock, TAIL_MAGIC, Tail,
+    FLAG_FOOTER, FooterTail, INDEX_MAGIC, INDEX_VERSION, IndexEntry, IndexHeader, LAYOUT_VERSION,
+    MAGIC, MAX_RANK, RECORDS_AT, Superblock, TAIL_MAGIC, TileCodec,
 };
-use crate::record::Geometry;
+use crate::record::DatasetGeometry;
 use zvf_grid::int::wide;
 
 /// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
@@ -94,14 +94,14 @@ impl Seek for WriteTarget {
 #[derive(Debug)]
 pub struct TetWriter<W: Write + Seek> {
     sink: BufWriter<W>,
-    datasets: Vec<(DatasetSpec, Geometry)>,
+    datasets: Vec<(DatasetSpec, DatasetGeometry)>,
     options: WriteOptions,
     /// The dataset of the next tile, that tile, and its row.
     dataset: usize,
     tile: u64,
     row: u64,
     /// Entries that are not written yet, and their position.
-    pending: Vec<Entry>,
+    pending: Vec<IndexEntry>,
     pending_at: u64,
     /// Where the next payload goes.
     at: u64,
@@ -287,8 +287,8 @@ impl<W: Write + Seek> TetWriter<W> {
         }
         let compressed;
         let payload = match codec {
-            Codec::Raw => elements,
-            Codec::Zstd => {
+            TileCodec::Raw => elements,
+            TileCodec::Zstd => {
                 compressed = self.compress(elements, level)?;
                 &compressed
             }
@@ -318,7 +318,7 @@ impl<W: Write + Seek> TetWriter<W> {
                 self.last[3] = *byte;
             }
         }
-        self.pending.push(Entry {
+        self.pending.push(IndexEntry {
             dataset_id: U64::new(wide(self.dataset)),
             chunk_index: coord,
             payload_offset: U64::new(begin),
@@ -507,7 +507,7 @@ impl<W: Write + Seek> TetWriter<W> {
             self.sink.write_all(&spilled)?;
         }
         self.sink.write_all(&json)?;
-        let tail = Tail {
+        let tail = FooterTail {
             history_json_len: wide(json.len()).into(),
             history_version: 1.into(),
             magic: TAIL_MAGIC,

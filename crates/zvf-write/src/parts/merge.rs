@@ -60,7 +60,7 @@ struct RootNote {
 }
 
 /// The parts of a choice, as they were noted.
-struct Loaded {
+struct LoadedParts {
     notes: Vec<Note<'static>>,
     finished: Vec<FinishedPart>,
 }
@@ -170,7 +170,7 @@ impl PartedStore {
         &self,
         folder: &PartitionFolder,
         allow_missing: bool,
-    ) -> Result<(ChosenParts, Loaded), WriteError> {
+    ) -> Result<(ChosenParts, LoadedParts), WriteError> {
         let target = &*self.target;
         let rounds = folder.rounds(target)?;
         let begun = PartitionFolder::owners(target, &folder.begun())?;
@@ -231,7 +231,11 @@ impl PartedStore {
     }
 
     /// Reads the notes of the parts.
-    fn load(&self, folder: &PartitionFolder, choice: &ChosenParts) -> Result<Loaded, WriteError> {
+    fn load(
+        &self,
+        folder: &PartitionFolder,
+        choice: &ChosenParts,
+    ) -> Result<LoadedParts, WriteError> {
         let target = &*self.target;
         let (mut notes, mut finished) = (Vec::new(), Vec::new());
         for ChosenPart { name, owner, round } in &choice.parts {
@@ -245,7 +249,7 @@ impl PartedStore {
             finished.push(found);
             notes.push(note);
         }
-        Ok(Loaded { notes, finished })
+        Ok(LoadedParts { notes, finished })
     }
 
     /// Whether parts make one store: no two of them write one object, and none has what another one must not have, too.
@@ -281,7 +285,7 @@ impl PartedStore {
     fn make(
         &self,
         folder: &PartitionFolder,
-        (choice, loaded): (&ChosenParts, &Loaded),
+        (choice, loaded): (&ChosenParts, &LoadedParts),
         mut committed: Committed,
         groups: &Groups<'_>,
     ) -> Result<Committed, WriteError> {

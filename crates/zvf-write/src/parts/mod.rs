@@ -33,7 +33,7 @@ use zvf_encode::transaction::{ROOT, new_store};
 use zvf_encode::{Groups, Outside, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
 pub use merge::{ABSENT_PARTS, Committed};
-use part::{Part, PartOptions, Start, check_begun};
+use part::{PartIdentity, PartOptions, Start, check_begun};
 use status::PartsStatus;
 use zvf_encode::transaction::partition::{BegunStore, FinishedPart, Outcome, PartitionLog, listed};
 
@@ -261,7 +261,7 @@ impl PartedStore {
             self.details.clone(),
             name.to_owned(),
         );
-        let begin = move || Part::begin(&target, &address, (&spec, &part), options);
+        let begin = move || PartIdentity::begin(&target, &address, (&spec, &part), options);
         match blocking(begin).await? {
             Start::Finished(found) => Ok(PartStart::Finished(found)),
             Start::New(part) => Ok(PartStart::Writer(StoreWriter::of_part(

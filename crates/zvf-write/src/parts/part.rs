@@ -105,7 +105,7 @@ pub(crate) struct Note<'n> {
 
 /// The objects that a program will write, and the round in which its part can be finished.
 #[derive(Debug, Serialize, Deserialize)]
-struct Claim {
+struct PartClaim {
     round: u32,
     objects: BTreeSet<Vec<u64>>,
 }
@@ -178,7 +178,7 @@ impl PartOptions {
 
 /// Which part a writer writes, and as whom.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct PartIdentity {
     pub(crate) name: String,
     /// The version and the specification.
     spec: Value,
@@ -193,11 +193,11 @@ pub(crate) struct Part {
 /// The result of starting a part.
 #[derive(Debug)]
 pub(crate) enum Start {
-    New(Box<Part>),
+    New(Box<PartIdentity>),
     Finished(FinishedPart),
 }
 
-impl Part {
+impl PartIdentity {
     /// Notes that a program begins a part, unless it is finished.
     pub(crate) fn begin(
         target: &Target,
@@ -540,7 +540,7 @@ impl Part {
             objects.insert(cells.object_index(chunk)?);
         }
         let key = self.folder.claim_of(&self.name, &self.owner);
-        let claim = Claim {
+        let claim = PartClaim {
             round: self.round,
             objects,
         };
@@ -598,6 +598,6 @@ impl Part {
     }
 }
 
-fn claimed(bytes: &[u8]) -> Option<Claim> {
+fn claimed(bytes: &[u8]) -> Option<PartClaim> {
     serde_json::from_slice(bytes).ok()
 }
