@@ -13,9 +13,9 @@
 //! | [`arrow`] | Arrow record batches as columns and batches, and back |
 //! | [`batches`] | [`Batch`]es of vertices, checked and cut into records by chunk: [`Router`](batches::Router) |
 //! | [`records`] | records outside memory: [`Buckets`](records::Buckets) by key, [`Sorter`](records::Sorter), [`Spool`](records::Spool) |
-//! | [`level`] | cells of chunks ([`Encoder`](level::Encoder)), where they are stored ([`Cells`](level::Cells)), manifests, a level from batches ([`write_arrays`](level::write_arrays)) |
+//! | [`level`] | cells of chunks ([`ChunkEncoder`](level::ChunkEncoder)), where they are stored ([`LevelCells`](level::LevelCells)), manifests, a level from batches ([`write_arrays`](level::write_arrays)) |
 //! | [`links`] | links between rows: [`LinkPlacer`](links::LinkPlacer) |
-//! | [`tables`] | attributes of objects and groups, and their values for missing rows: [`TableRows`](tables::TableRows) |
+//! | [`tables`] | attributes of objects and groups, and their values for missing rows: [`EncodedRows`](tables::EncodedRows) |
 //! | [`documents`] | the documents of arrays, levels and the root: [`Nodes`](documents::Nodes) |
 //! | [`target`] | where objects are put: [`Target`](target::Target), a folder or a prefix of a bucket |
 //! | [`transaction`] | how changes become visible: [`new_store`](transaction::new_store), [`Transaction`](transaction::Transaction), [`Change`](transaction::Change), [`RecordLog`](transaction::record_log::RecordLog) |

@@ -232,7 +232,7 @@ fn is_vlen(codec: &Codec) -> bool {
     matches!(codec.name.as_str(), "vlen-bytes" | "numcodecs.vlen-bytes")
 }
 
-/// Who reads the chunks of an array.
+/// How the chunks of an array are read.
 #[derive(Debug, Clone)]
 pub(crate) enum ChunkDecoding<L> {
     /// This crate: how chunks are stored.

@@ -1,5 +1,5 @@
 //! Vertices as typed columns: tables of text, Arrow and Parquet tables, NumPy arrays, PLY. A reader of a format is a
-//! [`Source`](source::Source) of record batches; this module decides how the columns are stored.
+//! [`TableSource`](source::TableSource) of record batches; this module decides how the columns are stored.
 
 pub(crate) mod alone;
 pub(crate) mod attribute;

@@ -14,7 +14,7 @@ use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::records::Sorter;
 use zvf_format::int::index;
 
-/// Where the vertices of a level are.
+/// The ranges of the axes of a level, by which positions are scaled to keys of the Z order.
 #[derive(Debug)]
 pub(super) struct ZOrderFrame {
     low: [f64; MOST_AXES],

@@ -135,7 +135,7 @@ impl ReadPlan {
     }
 }
 
-/// A plan in the making.
+/// Sorts wanted cells into the reads of a [`ReadPlan`].
 #[derive(Default)]
 struct ReadPlanner {
     plan: ReadPlan,
