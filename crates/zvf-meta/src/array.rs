@@ -30,28 +30,27 @@ document! {
     /// Source: 0.9 §4.2 to §4.5 and §7.3.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ArrayDoc {
-        /// Elements along each axis of the array: cells for a chunk-grid array, else rows and channels.
+        /// Elements along each axis of the array; of a chunk-grid array: chunks along each axis.
         pub shape: Vec<u64> = Required("shape"),
-        /// The Zarr data type.
+        /// Type of an element; `variable_length_bytes` = one byte string an element.
         pub data_type: DataType = Required("data_type"),
-        /// `chunk_grid` as stored in the document; writing replaces its chunk shape by
-        /// [`chunk_shape`](Self::chunk_shape).
+        /// How elements are grouped into stored chunks. Writing replaces its chunk shape by [`chunk_shape`](Self::chunk_shape).
         pub chunk_grid: JsonObject = Required("chunk_grid"),
-        /// How chunk indices become object keys.
+        /// How an element's index becomes the key of its object: `c/0/1/2`.
         pub key_encoding: KeyEncoding = Defaulted("chunk_key_encoding"),
-        /// The value of absent elements, as stored in the document.
+        /// What elements are whose object does not exist; base64 text for byte strings, so "" is empty.
         pub fill_value: Value = Defaulted("fill_value"),
-        /// The codecs, in the order of encoding.
+        /// Applied in this order when writing, undone in reverse when reading.
         pub codecs: Vec<Codec> = Required("codecs"),
         /// The attributes.
         pub attributes: ArrayAttributes = AttributesInPlace("attributes"),
-        /// Axis names; unused by this format.
+        /// Names of the array's axes. This format does not use them.
         pub dimension_names: Option<Vec<Option<String>>> = Optional("dimension_names"),
-        /// `storage_transformers`; the reference writes an empty list. Any other list is refused.
+        /// None are defined. The reference writes an empty list; any other list is refused.
         pub storage_transformers: Vec<Value> = AfterHead("storage_transformers"),
     }
     beside {
-        /// Elements of one stored chunk along each axis; of one shard if the array is sharded. A part of `chunk_grid`.
+        /// Elements of one stored object; more than one in a chunk-grid array = a shard. A part of `chunk_grid`.
         pub chunk_shape: Vec<u64>,
     }
 }

@@ -16,63 +16,64 @@ document! {
     /// Source: 0.9 §7.3, §11 and §12.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ArrayAttributes {
-        /// Chunk coordinate of the array's first cell, `K` numbers; absent means zeros (§7.2).
+        /// Chunk coordinate of array index 0; absent = zeros. `K` numbers (§7.2).
         pub chunk_grid_origin: Option<Vec<i64>> = Optional("chunk_grid_origin"),
-        /// The role of the array. The old spelling `zvf_array` is read and never written.
+        /// Which array of the format this is. The old spelling `zvf_array` is read and never written.
         pub zv_array: Option<String> = RoleMember("zv_array"),
-        /// Name of the attribute; repeats the path.
+        /// Attribute name. Repeats the path.
         pub name: Option<String> = Optional("name"),
-        /// Element type of the payload, in numpy's spelling; absent means `float32` on `vertices` (§8.2).
+        /// Type of the numbers inside a cell. In numpy's spelling; absent means `float32` on `vertices` (§8.2).
         pub dtype: Option<String> = Optional("dtype"),
-        /// `raw`, `draco`, `fragment_index_v1` or `dictionary`.
+        /// How a cell is written. `raw`, `draco`, `fragment_index_v1` or `dictionary`.
         pub encoding: Option<String> = Optional("encoding"),
-        /// Value of each code of a categorical attribute (§12.3).
+        /// Values that the codes stand for, by number. Of a categorical attribute (§12.3).
         pub categories: Option<Vec<Value>> = CategoriesInPlace("categories"),
-        /// The categories have an order.
+        /// Whether the order of the categories means something.
         pub ordered: Option<bool> = Optional("ordered"),
-        /// `_FillValue`: the code that means missing.
+        /// The code of a missing value.
         pub fill_code: Option<i64> = Optional("_FillValue"),
-        /// Chunk offsets of endpoints 1.. of a link record, `L - 1` lists of `K`; repeats the path (§13.1).
+        /// Chunk offsets of endpoints 1.. of a record, relative to the chunk of endpoint 0. `L - 1` lists of `K`; repeats the path (§13.1).
         pub offsets: Option<Vec<Vec<i64>>> = Optional("offsets"),
-        /// Rows begin with a permutation code (§13.3); absent means derive it.
+        /// Whether rows begin with the order in which the application gave the endpoints. A permutation code (§13.3); absent means derive it.
         pub has_perm: Option<bool> = Optional("has_perm"),
-        /// `L`, endpoints of a record; repeats the family.
+        /// Endpoints of a record: 2 edges, 3 triangles. `L`; repeats the family.
         pub link_width: Option<u32> = Optional("link_width"),
-        /// Levels spanned; repeats the path.
+        /// Levels between endpoint 0 and the others. Repeats the path.
         pub level_delta: Option<i32> = Optional("level_delta"),
-        /// Some links legitimately have no value: a member that this workspace writes in copies of stores before 0.9, whose writers gave
+        /// Whether some links legitimately have no value. A member that this workspace writes in copies of stores before 0.9, whose writers gave
         /// values to links inside chunks only.
         pub links_without_values: Option<bool> = Optional("links_without_values"),
-        /// Declared channels: `[]` for one, `[w]` for `w`. The bytes decide, not this (trap T8).
+        /// Shape of one row: `[]` = one value, `[w]` = w channels; the bytes decide. See trap T8.
         pub row_shape: Option<Vec<u64>> = Optional("row_shape"),
-        /// One name for each channel.
+        /// Names of the channels.
         pub channel_names: Option<Vec<String>> = Optional("channel_names"),
-        /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
+        /// Shape of the values. Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
         pub shape: Option<Vec<u64>> = Optional("shape"),
-        /// The first chunks of the array, in C order, that are stored objects: a member that this workspace writes. A chunk below this number
-        /// that does not exist is lost; without the member it may as well be a chunk of nothing but the fill value.
+        /// Chunks that the writer stored, those of nothing but fill as well. The first chunks of the array, in C order, that are stored objects: a
+        /// member that this workspace writes. A chunk below this number that does not exist is lost; without the member it may as well be a chunk of
+        /// nothing but the fill value.
         pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
-        /// The lengths of the inner chunks of large shards, by the key of the shard below the array, as texts of `zvf_format::shard_lengths`: a
-        /// member that this workspace writes, so that a reader asks for inner chunks together with the index of their shard. The index decides where
-        /// they are: with another length they are only read later.
+        /// Lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard. By the key of the shard
+        /// below the array, as texts of `zvf_format::shard_lengths`: a member that this workspace writes. The index decides where inner chunks are:
+        /// with another length they are only read later.
         pub shard_lengths: Option<JsonObject> = Optional("zvf_shard_lengths"),
         /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
         pub has_present_mask: Option<bool> = Optional("has_present_mask"),
-        /// `absent`: rows equal to the fill value have no value (§11.4).
+        /// What the fill value stands for. `absent`: rows equal to it have no value (§11.4).
         pub fill_sentinel_meaning: Option<String> = Optional("fill_sentinel_meaning"),
         /// Unit of the values.
         pub unit: Option<String> = Optional("unit"),
-        /// Description of the values.
+        /// What the values are.
         pub description: Option<String> = Optional("description"),
-        /// Rows of `groups` (§11.5).
+        /// Groups. Rows of `groups` (§11.5).
         pub num_groups: Option<u64> = Optional("num_groups"),
-        /// Members of groups that are a run of object ids; they replace the stored ones.
+        /// Groups given as a range of ids instead of a list. They replace the stored members.
         pub group_ranges: Option<Vec<GroupRange>> = Ranges("group_ranges"),
-        /// Name of each group; may be shorter than the rows.
+        /// Names of the groups, by number. May be shorter than the rows.
         pub group_names: Option<Vec<String>> = Optional("group_names"),
     }
     beside {
-        /// Keys of the cells with a payload: absolute chunk coordinates in ASCII order (§7.4).
+        /// Keys of the chunks that hold anything: absolute coordinates, ASCII order; the only way to find them. See §7.4.
         pub nonempty_chunks: Option<KeyList>,
     }
 }

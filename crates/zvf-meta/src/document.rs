@@ -1,4 +1,4 @@
-//! Declares the members of a JSON object once: the fields of a struct, how each is read, and when it is written.
+//! Declares the members of a JSON object once: the fields of a struct, how each is read, when it is written, and what it means.
 //!
 //! [`document!`] defines the struct and implements [`FromJson`] and [`ToJson`] for it. Members are read and written in the order of the
 //! declaration, which is the order in which the reference writes them. The macro adds the field `extra` for unknown members, which
@@ -15,16 +15,16 @@ macro_rules! document {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[$doc:meta])* pub $field:ident: $type:ty = $rule:ident($json:literal), )*
+            $( $(#[doc = $doc:literal])* pub $field:ident: $type:ty = $rule:ident($json:literal), )*
         }
-        $( beside { $( $(#[$other_doc:meta])* pub $other:ident: $other_type:ty, )* } )?
+        $( beside { $( $(#[doc = $other_doc:literal])* pub $other:ident: $other_type:ty, )* } )?
     ) => {
         $(#[$meta])*
         pub struct $name {
-            $( $(#[$doc])* pub $field: $type, )*
+            $( $(#[doc = $doc])* pub $field: $type, )*
             /// Unknown members.
             pub extra: $crate::json::JsonObject,
-            $($( $(#[$other_doc])* pub $other: $other_type, )*)?
+            $($( $(#[doc = $other_doc])* pub $other: $other_type, )*)?
         }
 
         impl $name {
@@ -49,6 +49,13 @@ macro_rules! document {
             }
         }
 
+        impl $crate::document::Declared for $name {
+            const MEMBERS: &'static [$crate::document::Member] = &[
+                $( ($json, &[$($doc),*]), )*
+                $($( (stringify!($other), &[$($other_doc),*]), )*)?
+            ];
+        }
+
         impl $crate::json::FromJson for $name {
             const EXPECTED: &'static str = "an object";
 
@@ -69,6 +76,15 @@ macro_rules! document {
 }
 
 pub(crate) use document;
+
+/// A declared member: its name, and the lines of its documentation.
+pub(crate) type Member = (&'static str, &'static [&'static str]);
+
+/// A struct that [`document!`] declares.
+pub(crate) trait Declared {
+    /// Its members, and the fields beside them.
+    const MEMBERS: &'static [Member];
+}
 
 /// How a member of an object becomes a field of type `T`, and the reverse. Null is the same as absent in all rules.
 pub(crate) trait MemberRule<T> {

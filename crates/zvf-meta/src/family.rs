@@ -17,15 +17,16 @@ document! {
     pub struct ObjectIndexDoc {
         /// `object_index`; readers accept its absence.
         pub zv_array: Option<String> = RoleMember("zv_array"),
-        /// Rows of the index. Absent in a group that was created and never filled: no objects.
+        /// Rows of the object index. Absent in a group that was created and never filled: no objects.
         pub num_objects: Option<u64> = Optional("num_objects"),
-        /// Rows with a non-empty manifest; sometimes absent or stale, so count manifests if it matters.
+        /// Rows with a manifest that is not empty. Sometimes absent or stale, so count manifests if it matters.
         pub num_present: Option<u64> = Optional("num_present"),
-        /// `K`, rank of the chunk coordinates inside manifests.
+        /// Components of a chunk key. `K`, rank of the chunk coordinates inside manifests.
         pub sid_ndim: Option<u32> = Optional("sid_ndim"),
-        /// Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7 §10.2).
+        /// V1: row = id; v2: ids are in object_ids. Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7
+        /// §10.2).
         pub layout: Option<String> = Optional("layout"),
-        /// The table of ids is ascending, so that binary search works.
+        /// Whether ids rise, so that they can be searched.
         pub object_ids_sorted: Option<bool> = Optional("object_ids_sorted"),
     }
     beside {
@@ -102,15 +103,15 @@ document! {
         pub level_delta: Option<i32> = Optional("level_delta"),
         /// `L`, endpoints of a record. Without it the family reads as empty.
         pub link_width: Option<u32> = Optional("link_width"),
-        /// Endpoints keep their given order.
+        /// Whether the order of endpoints means something. Endpoints keep their given order.
         pub directed: bool = Defaulted("directed"),
-        /// How many copies of a record are stored.
+        /// Canonical = each record once, duplicate = once for each chunk it touches.
         pub store: LinkStore = Defaulted("store"),
         /// `K`, rank of chunk keys. Without it the family reads as empty.
         pub sid_ndim: Option<u32> = Optional("sid_ndim"),
-        /// Logical records; sometimes absent or stale.
+        /// Records; may be stale or absent. Copies are not counted.
         pub num_links: Option<u64> = Optional("num_links"),
-        /// Rows on disk; sometimes absent or stale.
+        /// Stored rows; may be stale or absent.
         pub num_physical_records: Option<u64> = Optional("num_physical_records"),
         /// Element type of the rows, before 0.9 (0.7 §9.1).
         pub dtype: Option<String> = Optional("dtype"),

@@ -15,41 +15,42 @@ document! {
     /// Source: 0.9 §6.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LevelDoc {
-        /// Number of the level; equals the group name.
+        /// Level number; 0 is the finest. Equals the group name.
         pub level: u32 = Required("level"),
-        /// Share of the objects that this level keeps, above 0 and at most 1. Absent means 1.
+        /// Share of the objects that the level kept. Above 0 and at most 1; absent means 1.
         pub object_sparsity: f64 = OneIfAbsent("object_sparsity"),
-        /// Rows of all chunks together. May be stale or 0: a hint, not a reliable count.
+        /// Rows of all chunks; may be stale. May be 0: a hint, not a reliable count.
         pub vertex_count: u64 = Required("vertex_count"),
-        /// `none`, `manual`, `per_object` or the name of a plug-in.
+        /// How the level was made. `none`, `manual`, `per_object` or the name of a plug-in.
         pub coarsening_method: Option<String> = Nullable("coarsening_method"),
-        /// The finer level this one was made from; `None` at level 0.
+        /// The finer level it was made from. `None` at level 0.
         pub parent_level: Option<u32> = Nullable("parent_level"),
-        /// Array families, maintained by writers and unreliable.
+        /// Informative, unreliable. Array families, maintained by writers.
         pub arrays_present: Vec<String> = Required("arrays_present"),
-        /// World size of a chunk of this level, `D` numbers; absent means the root's. See [`crate::space`].
+        /// Chunk edges of this level, where they differ from the root's. World size, `D` numbers; see [`crate::space`].
         pub chunk_shape: Option<Vec<f64>> = Optional("chunk_shape"),
-        /// `[attribute, axes...]` if chunks are also split by an attribute.
+        /// Attribute and axes, if chunks are also split by an attribute.
         pub chunk_dims: Option<Vec<String>> = Optional("chunk_dims"),
-        /// The attribute by which chunks are split; keys then have a leading bin number (K = D + 1).
+        /// The first component of chunk keys is a value of this attribute. Keys have a leading bin number (K = D + 1).
         pub chunk_attribute_name: Option<String> = Optional("chunk_attribute_name"),
-        /// Attribute value of each bin number.
+        /// Value of each bin of that attribute.
         pub chunk_attribute_values: Option<Vec<Value>> = Optional("chunk_attribute_values"),
-        /// Rows of the object index are those of the parent level; dropped objects are empty.
+        /// Dropped objects keep an empty row, so ids mean the same as on the parent. Rows of the object index are those of the parent level.
         pub preserves_object_ids: bool = UnlessDefault("preserves_object_ids"),
         /// Object rows of the parent level.
         pub inherited_num_objects: Option<u64> = Optional("inherited_num_objects"),
         /// Several manifests may name the same fragment.
         pub shared_fragments: bool = UnlessDefault("shared_fragments"),
-        /// Every fragment index of the level tiles its buffer (§9.4). A claim that must be verified before use.
+        /// Every chunk's fragments are consecutive ranges, so row order = fragment order. A claim that must be verified before use (§9.4).
         pub fragments_tile: bool = UnlessDefault("fragments_tile"),
-        /// Link groups follow vertex fragments. A claim, useful only for reading parts of cells.
+        /// Every chunk has one group of links for each fragment, so the links of an object are found without those of others. A claim, useful only
+        /// for reading parts of cells.
         pub fragment_link_groups: bool = UnlessDefault("fragment_link_groups"),
-        /// Bin shape, if `multiscales` has none; `D` numbers.
+        /// Bin shape, if multiscales has none. `D` numbers.
         pub bin_shape: Option<Vec<f64>> = Optional("bin_shape"),
-        /// Ratio of the bins to those of level 0, if `multiscales` has none; `D` numbers.
+        /// Ratio of the bins to those of level 0, if multiscales has none. `D` numbers.
         pub bin_ratio: Option<Vec<f64>> = Optional("bin_ratio"),
-        /// Old name of [`bin_shape`](Self::bin_shape).
+        /// Old name of bin_shape.
         pub bin_size: Option<Vec<f64>> = Optional("bin_size"),
         /// Whether the level's own data is its complete content.
         pub refinement: Refinement = UnlessDefault("refinement"),

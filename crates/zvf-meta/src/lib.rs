@@ -81,6 +81,7 @@ mod json;
 mod key_encoding;
 mod keylist;
 mod level;
+mod meaning;
 pub mod moments;
 mod multiscales;
 mod names;
@@ -107,6 +108,7 @@ pub use json::JsonObject;
 pub use key_encoding::{KeyEncoding, KeyScheme};
 pub use keylist::{KeyIter, KeyList, KeyListFull};
 pub use level::{LevelDoc, Refinement};
+pub use meaning::meaning;
 pub use multiscales::{Axis, Dataset, LevelTransform, Multiscale, Multiscales, Transform};
 pub use names::{
     CrossChunkStrategy, CrossLevelStorage, Kind, LinkStore, LinksConvention, ObjectIndexConvention,

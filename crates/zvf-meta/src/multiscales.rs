@@ -47,9 +47,9 @@ document! {
         pub version: Option<String> = Optional("version"),
         /// A name; the reference writes `default`.
         pub name: Option<String> = Optional("name"),
-        /// The axes in column order. Only those of entry 0 count.
+        /// Axis order = order of coordinates in rows and of components in chunk keys. Only those of entry 0 count.
         pub axes: Vec<Axis> = Defaulted("axes"),
-        /// One dataset for each level, sorted by number.
+        /// One entry a level: scale = bin shape / bin shape of level 0, translation = bin shape / 2. Sorted by number.
         pub datasets: Vec<Dataset> = Defaulted("datasets"),
         /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
         pub metadata: Option<Value> = Optional("metadata"),

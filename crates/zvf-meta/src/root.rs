@@ -18,13 +18,13 @@ document! {
     /// Source: 0.9 §5.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RootDoc {
-        /// `attributes.zarr_vectors`.
+        /// The store: what makes this Zarr group a Zarr Vectors store.
         pub zarr_vectors: ZarrVectors = Required("zarr_vectors"),
-        /// `attributes.multiscales`: axes and level transforms.
+        /// Axes and the bin shapes of the levels (NGFF 0.4 shape).
         pub multiscales: Multiscales = Required("multiscales"),
-        /// `attributes.ome`: a derived description that readers do not use.
+        /// Derived, for other tools; readers of this format ignore it.
         pub ome: Option<Ome> = Lenient("ome"),
-        /// `attributes.user_metadata`: namespace to members (§16.3).
+        /// Whatever users put there, by namespace. Of members (§16.3).
         pub user_metadata: Option<Value> = Optional("user_metadata"),
     }
     beside {
@@ -41,39 +41,40 @@ document! {
     /// Source: 0.9 §5.1.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ZarrVectors {
-        /// Format version as text; see [`version::gate`].
+        /// Format version; 0.9.x share one layout. As text; see [`version::gate`].
         pub zv_version: String = Required("zv_version"),
-        /// Tokens of the features that the writer used; see [`capabilities`](crate::capabilities).
+        /// Tokens for optional parts; unknown ones are kept. Those that the writer used; see [`capabilities`](crate::capabilities).
         pub format_capabilities: Vec<String> = Defaulted("format_capabilities"),
         /// Tokens that every reader must support; mostly empty.
         pub required_capabilities: Vec<String> = UnlessDefault("required_capabilities"),
-        /// World size of a level-0 chunk, `D` numbers above 0.
+        /// Edges of a chunk of level 0, world units, axis order. `D` numbers above 0.
         pub chunk_shape: Vec<f64> = Required("chunk_shape"),
-        /// Lowest and highest corner of the data, both inclusive, `D` numbers each.
+        /// Smallest and largest corner of the data, both included. `D` numbers each.
         pub bounds: (Vec<f64>, Vec<f64>) = TwoCorners("bounds"),
-        /// Geometry kinds; the first decides how the store is read.
+        /// Geometry kinds; the first one decides how the store is read.
         pub geometry_types: Vec<String> = Required("geometry_types"),
-        /// Edge length of a level-0 bin, `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
+        /// Edges of a bin of level 0; absent = one bin a chunk. `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
         pub base_bin_shape: Option<Vec<f64>> = Optional("base_bin_shape"),
-        /// Word of [`LinksConvention`]; absent means `implicit_sequential`.
+        /// Which edges are implied by row order and which are stored. Word of [`LinksConvention`]; absent means `implicit_sequential`.
         pub links_convention: Option<String> = Optional("links_convention"),
-        /// Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
+        /// Informative. Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
         pub object_index_convention: Option<String> = Optional("object_index_convention"),
-        /// Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy); informative.
+        /// Informative. Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy).
         pub cross_chunk_strategy: Option<String> = Optional("cross_chunk_strategy"),
         /// Coordinate reference system, opaque.
         pub crs: Option<Value> = Optional("crs"),
-        /// The number of levels that links span; -1 means all. Absent means 1.
+        /// How many levels cross-level links span; -1 = all. Absent means 1.
         pub cross_level_depth: Option<i64> = Optional("cross_level_depth"),
-        /// Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means `explicit`.
+        /// Whether cross-level links are stored: none, implicit, explicit. Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means
+        /// `explicit`.
         pub cross_level_storage: Option<String> = Optional("cross_level_storage"),
-        /// Informative, 2 or more. Absent means 8.
+        /// Informative. 2 or more; absent means 8.
         pub reduction_factor: Option<i64> = Optional("reduction_factor"),
-        /// Declared attributes: scope to name to specification. Arrays may be missing nevertheless.
+        /// Declared attributes; their arrays may be missing. Scope to name to specification.
         pub attribute_specs: Option<JsonObject> = Optional("attribute_specs"),
-        /// How new object indexes store manifests: `vlen` or `dense`. Each index states its own layout.
+        /// How new object indexes store manifests: vlen or dense. Each index states its own layout.
         pub manifest_layout: Option<String> = Optional("manifest_layout"),
-        /// World position minus stored position, `D` numbers (§15.7); absent means zeros.
+        /// World = stored + this. `D` numbers (§15.7); absent means zeros.
         pub coordinate_offset: Option<Vec<f64>> = Optional("coordinate_offset"),
     }
 }

@@ -156,7 +156,7 @@ pub use raw::{RawStore, undo_codecs};
 pub use rows::RowSet;
 pub use snapshot::chunk_factors;
 pub use store::{Level, Store};
-pub use typed::{TypedArray, TypedValues};
+pub use typed::{TypedArray, TypedValues, stored_type};
 pub use warnings::Warning;
 
 /// Compiles the example of the README.

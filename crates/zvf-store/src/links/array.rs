@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zvf_format::DecodeError;
 use zvf_format::dtype::DType;
 use zvf_format::links::{self as raw, CellForm};
 use zvf_meta::{LinkFamilyDoc, LinkStore};
@@ -27,6 +28,36 @@ pub enum Placement {
     SameKey,
     /// The coordinate of the cell is the chunks of all endpoints in stored order: `L * K` numbers (0.8, section 9.1).
     Tuple,
+}
+
+impl Placement {
+    /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `width * K` numbers.
+    ///
+    /// # Errors
+    /// Of placement by offsets: another number of them, or an endpoint beyond 64 bits. `out` is empty then.
+    pub fn endpoint_chunks(
+        &self,
+        source: &[i64],
+        width: usize,
+        out: &mut Vec<i64>,
+    ) -> Result<(), DecodeError> {
+        out.clear();
+        let Self::Offsets { offsets, anchor } = self else {
+            let chunks = if *self == Self::Tuple { 1 } else { width };
+            out.extend(std::iter::repeat_n(source, chunks).flatten());
+            return Ok(());
+        };
+        out.resize(width.saturating_mul(source.len()), 0);
+        let done = match anchor {
+            None => raw::endpoint_chunks(source, source, offsets, out),
+            Some(factors) => {
+                let mut anchor = vec![0; source.len()];
+                raw::anchor(source, &factors.0, &factors.1, &mut anchor)
+                    .and_then(|()| raw::endpoint_chunks(source, &anchor, offsets, out))
+            }
+        };
+        done.inspect_err(|_| out.clear())
+    }
 }
 
 /// One array of a link family.
@@ -197,36 +228,14 @@ impl LinkArray {
     /// # Errors
     /// A coordinate of another rank, or an endpoint beyond 64 bits. `out` is empty then.
     pub fn endpoint_chunks(&self, source: &[i64], out: &mut Vec<i64>) -> Result<(), StoreError> {
-        out.clear();
-        let width = self.form.link_width;
-        let (offsets, anchor) = match &self.placement {
-            Placement::Offsets { offsets, anchor } => (offsets, anchor),
-            Placement::SameKey => {
-                self.array.check_rank(source)?;
-                for _ in 0..width {
-                    out.extend_from_slice(source);
-                }
-                return Ok(());
-            }
-            Placement::Tuple => {
-                self.array.check_rank(source)?;
-                out.extend_from_slice(source);
-                return Ok(());
-            }
-        };
-        out.resize(width.saturating_mul(source.len()), 0);
-        let done = match anchor {
-            None => raw::endpoint_chunks(source, source, offsets, out),
-            Some(factors) => {
-                let mut anchor = vec![0; source.len()];
-                raw::anchor(source, &factors.0, &factors.1, &mut anchor)
-                    .and_then(|()| raw::endpoint_chunks(source, &anchor, offsets, out))
-            }
-        };
-        done.map_err(|e| {
+        if !matches!(self.placement, Placement::Offsets { .. }) {
             out.clear();
-            self.wrong(source, e)
-        })
+            self.array.check_rank(source)?;
+        }
+        let done = self
+            .placement
+            .endpoint_chunks(source, self.form.link_width, out);
+        done.map_err(|e| self.wrong(source, e))
     }
 
     /// Whether the records of a cell with these endpoint chunks are copies. The original record is in the cell in which
@@ -262,7 +271,7 @@ impl LinkArray {
     }
 
     #[cold]
-    fn wrong(&self, source: &[i64], error: zvf_format::DecodeError) -> StoreError {
+    fn wrong(&self, source: &[i64], error: DecodeError) -> StoreError {
         StoreError::decode(
             format!("{} at {}", self.array.path(), Dotted(source)),
             error,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
-use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
+use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::StoreError;
 use crate::codec::{byte_order, index_checksum};
@@ -402,6 +402,15 @@ fn reader(doc: &ArrayDoc, most_entries: u64) -> ChunkDecoding<TableChunks> {
         }),
         None => ChunkDecoding::Unsupported("a chunk of that size".to_owned()),
     }
+}
+
+/// The type of the elements of an array as its codecs, of an object or of an inner chunk, store them; `None` for types without fixed size or
+/// meaning here, and for an unknown byte order.
+#[must_use]
+pub fn stored_type(data_type: &DataType, codecs: &[Codec]) -> Option<DType> {
+    let kind = dtype_of(data_type)?.kind;
+    let order = codecs.first().map_or(Some(ByteOrder::Little), byte_order)?;
+    Some(DType { kind, order })
 }
 
 /// The element type of a Zarr data type; `None` for types without fixed size or meaning here.
