@@ -159,31 +159,39 @@ impl From<zvf_store::IoError> for CliError {
     }
 }
 
-impl From<StoreError> for CliError {
-    #[cold]
-    fn from(error: StoreError) -> Self {
-        Self::of(error.class(), &error, Some(&error))
-    }
+/// Declares the conversion of errors of libraries; each with the error of the store that it is, if it is one.
+macro_rules! failures {
+    ($($(#[$built:meta])? $error:ty: |$one:ident| $store:expr,)+) => {$(
+        $(#[$built])?
+        impl From<$error> for CliError {
+            #[cold]
+            fn from($one: $error) -> Self {
+                Self::of($one.class(), &$one, $store)
+            }
+        }
+    )+};
 }
 
-impl From<QueryError> for CliError {
-    #[cold]
-    fn from(error: QueryError) -> Self {
-        Self::of(error.class(), &error, of_query(&error))
-    }
-}
-
-impl From<ConvertError> for CliError {
-    #[cold]
-    fn from(error: ConvertError) -> Self {
-        let store = match &error {
-            ConvertError::Store(error) => Some(error),
-            ConvertError::Query(error) => of_query(error),
-            ConvertError::Write(error) => of_write(error),
-            _ => None,
-        };
-        Self::of(error.class(), &error, store)
-    }
+failures! {
+    StoreError: |error| Some(&error),
+    QueryError: |error| of_query(&error),
+    ConvertError: |error| match &error {
+        ConvertError::Store(error) => Some(error),
+        ConvertError::Query(error) => of_query(error),
+        ConvertError::Write(error) => of_write(error),
+        _ => None,
+    },
+    #[cfg(feature = "volumes")]
+    zvf_volume::VolumeError: |error| match &error {
+        zvf_volume::VolumeError::Store(error) => Some(error),
+        _ => None,
+    },
+    #[cfg(feature = "plot")]
+    zvf_plot::PlotError: |error| match &error {
+        zvf_plot::PlotError::Store(error) => Some(error),
+        zvf_plot::PlotError::Query(error) => of_query(error),
+        _ => None,
+    },
 }
 
 impl From<WriteError> for CliError {
@@ -194,31 +202,6 @@ impl From<WriteError> for CliError {
             return Self::new(Class::Left, format!("warning: {}; {hint}", fold(&error)));
         }
         Self::of(error.class(), &error, of_write(&error))
-    }
-}
-
-#[cfg(feature = "volumes")]
-impl From<zvf_volume::VolumeError> for CliError {
-    #[cold]
-    fn from(error: zvf_volume::VolumeError) -> Self {
-        let store = match &error {
-            zvf_volume::VolumeError::Store(error) => Some(error),
-            _ => None,
-        };
-        Self::of(error.class(), &error, store)
-    }
-}
-
-#[cfg(feature = "plot")]
-impl From<zvf_plot::PlotError> for CliError {
-    #[cold]
-    fn from(error: zvf_plot::PlotError) -> Self {
-        let store = match &error {
-            zvf_plot::PlotError::Store(error) => Some(error),
-            zvf_plot::PlotError::Query(error) => of_query(error),
-            _ => None,
-        };
-        Self::of(error.class(), &error, store)
     }
 }
 

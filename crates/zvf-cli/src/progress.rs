@@ -13,40 +13,38 @@ pub(crate) struct Progress(Option<ProgressBar>);
 impl Progress {
     /// Begins a display of a count of `what`.
     pub(crate) fn new(what: &'static str, wanted: bool) -> Self {
-        if !wanted || !stderr().is_terminal() {
-            return Self(None);
-        }
-        let bar = ProgressBar::new_spinner().with_message(what);
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} {human_pos} {msg} {elapsed} {per_sec}")
-        {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self(Some(bar))
+        Self::styled(
+            what,
+            wanted,
+            "{spinner} {human_pos} {msg} {elapsed} {per_sec}",
+        )
     }
 
     /// Begins a display of the steps in which a store is written.
     pub(crate) fn of_steps(wanted: bool) -> Self {
-        let display = Self::new("", wanted);
-        let style =
-            ProgressStyle::with_template("{spinner} {msg} {human_pos} of {human_len} {elapsed}");
-        if let (Some(bar), Ok(style)) = (&display.0, style) {
-            bar.set_style(style);
-        }
-        display
+        Self::styled(
+            "",
+            wanted,
+            "{spinner} {msg} {human_pos} of {human_len} {elapsed}",
+        )
     }
 
     /// Begins a display of bytes, with the remaining bytes and time.
     pub(crate) fn of_bytes(wanted: bool) -> Self {
-        let display = Self::new("", wanted);
-        let style = ProgressStyle::with_template(
-            "{spinner} {bytes} of {total_bytes} ({percent}%) {bytes_per_sec}, {eta} left",
-        );
-        if let (Some(bar), Ok(style)) = (&display.0, style) {
+        let style = "{spinner} {bytes} of {total_bytes} ({percent}%) {bytes_per_sec}, {eta} left";
+        Self::styled("", wanted, style)
+    }
+
+    fn styled(what: &'static str, wanted: bool, template: &str) -> Self {
+        if !wanted || !stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new_spinner().with_message(what);
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        display
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(Some(bar))
     }
 
     /// Shows the bytes of a download, with its length if the server states it.

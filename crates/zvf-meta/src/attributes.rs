@@ -32,7 +32,7 @@ document! {
         pub ordered: Option<bool> = Optional("ordered"),
         /// The code of a missing value.
         pub fill_code: Option<i64> = Optional("_FillValue"),
-        /// Chunk offsets of endpoints 1.. of a record, relative to the chunk of endpoint 0. `L - 1` lists of `K`; repeats the path (§13.1).
+        /// Where the chunks of the further endpoints are, relative to the chunk of endpoint 0. `L - 1` lists of `K`; repeats the path (§13.1).
         pub offsets: Option<Vec<Vec<i64>>> = Optional("offsets"),
         /// Whether rows begin with the order in which the application gave the endpoints. A permutation code (§13.3); absent means derive it.
         pub has_perm: Option<bool> = Optional("has_perm"),

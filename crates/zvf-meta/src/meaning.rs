@@ -54,5 +54,9 @@ pub fn meaning(path: &str) -> Option<String> {
     let sentence = text.split(". ").next()?.trim().trim_end_matches('.');
     let mut letters = sentence.chars();
     let first = letters.next()?;
-    Some(first.to_lowercase().chain(letters).collect())
+    let rest = letters.as_str();
+    if rest.starts_with(char::is_uppercase) {
+        return Some(sentence.to_owned());
+    }
+    Some(first.to_lowercase().chain(rest.chars()).collect())
 }

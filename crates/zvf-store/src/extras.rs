@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::{NodeKind, is_known_family};
@@ -22,7 +23,7 @@ use zvf_io::{Question, is_segment};
 const MOST: usize = 256;
 
 /// The other groups of a store.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SideGroups {
     /// Parametric objects, when the store has any place for them.
@@ -36,6 +37,7 @@ pub struct SideGroups {
     /// Folders that no known version defines, by path.
     pub unknown: Vec<String>,
     /// Whether the backend could list: without listings headers and unknown folders cannot be found.
+    #[serde(skip)]
     pub listed: bool,
     /// Documents that could not be understood, and why.
     pub problems: Vec<String>,
@@ -44,7 +46,7 @@ pub struct SideGroups {
 /// Objects given by coefficients: planes, lines, spheres.
 ///
 /// Source: specification 0.7, section 11.1; 0.9, section 16.1.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Parametric {
     /// The types that are defined, by number; not all need occur.
@@ -64,7 +66,7 @@ pub struct Parametric {
 }
 
 /// A type of parametric object.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParametricType {
     /// Its number, as rows have it.
@@ -76,12 +78,13 @@ pub struct ParametricType {
 }
 
 /// The header of a source file, kept as it was; never interpreted.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Header {
     /// The format it belongs to, e.g. `trk`.
     pub format: String,
     /// Names of its members, each with the bytes of its value as compact JSON.
+    #[serde(rename = "bytes_of", serialize_with = "as_object")]
     pub members: Vec<(String, u64)>,
 }
 
@@ -91,7 +94,7 @@ pub struct Header {
 /// numbers only while everything is in one chunk (trap T23 of 0.9).
 ///
 /// Source: specification 0.7, section 11.2; 0.9, section 16.4.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Composite {
     /// The level.
@@ -113,13 +116,18 @@ pub struct Composite {
 /// Chunks of an array packed into fewer objects by a pass after writing.
 ///
 /// Source: specification 0.7, section 2.6.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Packing {
     /// How chunks are put in order: `octree`, `snake`, `index_table`.
     pub layout: String,
     /// Most chunks of one object.
     pub size: Option<u64>,
+}
+
+/// Names and numbers as an object.
+fn as_object<S: Serializer>(members: &[(String, u64)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(members.iter().map(|(name, size)| (name, size)))
 }
 
 impl Store {

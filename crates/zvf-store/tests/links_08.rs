@@ -448,3 +448,13 @@ async fn cells_of_the_made_stores_are_those_of_the_plain_one() {
     assert_eq!(seen["0.7/graph"], seen["0.8/graph"]);
     assert!(seen["0.8/graph"].len() > 100);
 }
+
+#[test]
+fn keys_of_tuples_are_the_chunks_of_all_endpoints() {
+    let mut chunks = vec![7];
+    let done = Placement::Tuple.endpoint_chunks(&[-1, 2, 0, -1], 2, &mut chunks);
+    assert_eq!((done, chunks.as_slice()), (Ok(()), &[-1, 2, 0, -1][..]));
+    let done = Placement::SameKey.endpoint_chunks(&[-1, 2], 3, &mut chunks);
+    let three = [-1, 2, -1, 2, -1, 2];
+    assert_eq!((done, chunks.as_slice()), (Ok(()), &three[..]));
+}

@@ -65,26 +65,14 @@ pub(crate) use volume::VolumeArgs;
 
 /// The text of `--version`, with the features of this program.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let parquet = if cfg!(feature = "parquet") {
-        "parquet, "
-    } else {
-        ""
-    };
-    let volumes = if cfg!(feature = "volumes") {
-        "; volumes: tet, b2nd, zarr"
-    } else {
-        ""
-    };
-    let cloud = if cfg!(feature = "cloud") {
-        ", s3://, gs://, az://, http(s)://"
-    } else {
-        ""
-    };
-    let viewer = if cfg!(feature = "viewer") {
-        "\nviewer   Neuroglancer 2.41.2 at / of `zvf serve`; its licences are at /LICENSES.txt"
-    } else {
-        ""
-    };
+    let with = |has: bool, text: &'static str| if has { text } else { "" };
+    let parquet = with(cfg!(feature = "parquet"), "parquet, ");
+    let volumes = with(cfg!(feature = "volumes"), "; volumes: tet, b2nd, zarr");
+    let cloud = with(cfg!(feature = "cloud"), ", s3://, gs://, az://, http(s)://");
+    let viewer = with(
+        cfg!(feature = "viewer"),
+        "\nviewer   Neuroglancer 2.41.2 at / of `zvf serve`; its licences are at /LICENSES.txt",
+    );
     format!(
         "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
          files    swc, csv, tsv, ndjson, arrow, {parquet}npy, npz, las, laz, obj, ply, stl, trk, tck, trx{volumes}\n\

@@ -3,7 +3,7 @@
 use zvf_jobs::{ExportReport, FileExported};
 
 use super::split;
-use crate::output::table::counted;
+use crate::output::table::{counted, tally};
 
 /// The report for people.
 pub(super) fn text(report: &ExportReport) -> String {
@@ -17,11 +17,6 @@ pub(super) fn text(report: &ExportReport) -> String {
 /// A file, in one line.
 pub(super) fn line(done: &FileExported) -> String {
     let mut parts = vec![counted(done.vertices, "vertex")];
-    if done.links > 0 {
-        parts.push(counted(done.links, "link"));
-    }
-    if done.objects > 0 {
-        parts.push(counted(done.objects, "object"));
-    }
+    parts.extend(tally([(done.links, "link"), (done.objects, "object")]));
     format!("{}: {}, {}", done.file, done.format, parts.join(", "))
 }

@@ -7,7 +7,7 @@ use zvf_jobs::{ImportJob, ImportReport, JobError, StoreImported};
 use zvf_write::{StoreSpec, WriteError};
 
 use crate::error::{CliError, Result};
-use crate::output::table::counted;
+use crate::output::table::{counted, joined};
 
 /// Copies standard input (the file name `-`) to a temporary file, because files are read twice.
 ///
@@ -58,16 +58,11 @@ pub(super) fn failure(job: &ImportJob, error: JobError) -> CliError {
     }
 }
 
-fn list(sizes: &[f64]) -> String {
-    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-    sizes.join(", ")
-}
-
 /// The shape of chunks and bins, for people.
 pub(super) fn shape(spec: &StoreSpec) -> String {
-    let mut text = format!("chunks of {}", list(&spec.chunk_shape));
+    let mut text = format!("chunks of {}", joined(&spec.chunk_shape, ", "));
     if let Some(bins) = &spec.bin_shape {
-        text.push_str(&format!(", bins of {}", list(bins)));
+        text.push_str(&format!(", bins of {}", joined(bins, ", ")));
     }
     text
 }
@@ -155,8 +150,7 @@ fn of_store(done: &StoreImported) -> String {
             let names = list
                 .iter()
                 .map(|one| format!("{} {}", one.name, one.values));
-            let names: Vec<String> = names.collect();
-            out.push_str(&format!("  {what}: {}\n", names.join(", ")));
+            out.push_str(&format!("  {what}: {}\n", joined(names, ", ")));
         }
     }
     out

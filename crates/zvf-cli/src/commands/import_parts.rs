@@ -5,7 +5,7 @@ use zvf_write::{Attempt, FinishedPart, PartStatus, PartedStore, PartsStage, Part
 
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::counted;
+use crate::output::table::{counted, joined};
 use crate::output::{print_json, print_text};
 
 /// The parts of a store that was begun; `None` if none was.
@@ -53,10 +53,9 @@ pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<
     };
     let mut text = format!("{store}: {stage}\n");
     let count = |state| status.names(state).len();
-    let expected = if status.declared {
-        format!(", {} declared", status.parts.len())
-    } else {
-        String::new()
+    let expected = match status.declared {
+        true => format!(", {} declared", status.parts.len()),
+        false => String::new(),
     };
     text.push_str(&format!(
         "{} finished, {} begun, {} waiting{expected}\n",
@@ -71,13 +70,7 @@ pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<
 }
 
 fn state(part: &PartStatus) -> String {
-    let begun = || {
-        part.begun
-            .iter()
-            .map(attempt)
-            .collect::<Vec<_>>()
-            .join("; ")
-    };
+    let begun = || joined(part.begun.iter().map(attempt), "; ");
     match &part.finished {
         None if part.begun.is_empty() => "waiting".to_owned(),
         None => format!("begun by {}", begun()),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     };
     context.warn(&facts.warnings);
     if context.common.json {
-        print_json(&facts.document())
+        print_json(&facts)
     } else {
         print_text(&facts.text())
     }
@@ -78,13 +78,11 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     } else {
         (None, BTreeMap::new())
     };
-    let mut facts = Facts::of(url, &store, levels, side);
-    facts.frame = frame.map(|frame| frame.document());
-    facts.transforms = headers
-        .into_iter()
-        .filter_map(|(format, members)| Some((format, members.get("applied_affine")?.clone())))
-        .collect();
-    Ok(facts)
+    let facts = Facts::of(url, &store, levels, side, headers);
+    Ok(Facts {
+        frame: frame.map(|frame| frame.document()),
+        ..facts
+    })
 }
 
 /// The number of rows in the own data of a level.

@@ -10,11 +10,11 @@ use zvf_store::{Limits, RawStore, undo_codecs};
 
 use crate::args::{BlobArg, InspectArgs};
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::{Class, CliError, Result};
 use crate::inspect::dump::{Dump, Walk};
 use crate::inspect::locate::locate;
 use crate::inspect::place::{Known, ObjectPlace, Place, Reader, key};
-use crate::inspect::{guess, render, shard, tables, take_apart, vlen};
+use crate::inspect::{guess, render, take_apart};
 use crate::output::table::size;
 use crate::output::{print_json, print_text};
 
@@ -120,13 +120,9 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
     let length = std::fs::metadata(file).map_err(failed)?.len();
     let limit = Limits::default().cell_bytes;
     if length > limit {
-        return Err(CliError::new(
-            crate::error::Class::Limit,
-            format!(
-                "{}: found {length} bytes, expected at most {limit}",
-                file.display()
-            ),
-        ));
+        let file = file.display();
+        let message = format!("{file}: found {length} bytes, expected at most {limit}");
+        return Err(CliError::new(Class::Limit, message));
     }
     let mut bytes = Bytes::from(read_file(file).map_err(failed)?);
     let name = file.display().to_string();
@@ -151,9 +147,14 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
         return Ok(shown);
     };
     shown.say("type", name_of(blob));
-    take_apart(&mut shown.dump, &bytes, blob, &known);
-    if blob == BlobArg::Vlen && args.blob.is_none() {
-        nested(&mut shown.dump, &bytes, &known);
+    let element = take_apart(&mut shown.dump, &bytes, blob, &known);
+    // The first element, if its kind can be detected.
+    let element = element.filter(|_| blob == BlobArg::Vlen && args.blob.is_none());
+    if let Some(element) = element
+        && let Some(blob) = guess::guess(element)
+        && !matches!(blob, BlobArg::Vlen | BlobArg::Shard)
+    {
+        take_apart(&mut shown.dump, element, blob, &known);
     }
     Ok(shown)
 }
@@ -165,18 +166,6 @@ fn first(dump: &mut Dump, title: &str, most: u64, bytes: &[u8], length: u64, mea
     let shown = walk.left().min(most);
     if walk.take(shown, "bytes").is_ok() {
         walk.note("bytes", format!("first {shown} of {length}"), meaning);
-    }
-}
-
-/// Dumps the first element of a bare vlen chunk if its kind can be detected.
-fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
-    let mut scratch = Dump::new(1);
-    let element = vlen::walk(&mut scratch, bytes, known);
-    let Ok(Some(element)) = element else { return };
-    if let Some(blob) =
-        guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard))
-    {
-        take_apart(dump, element, blob, known);
     }
 }
 
@@ -227,11 +216,10 @@ fn in_store(
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
     let mut shown = Shown::new(args, "store", url);
     let mut place = match place {
-        Place::Document { key } => {
-            let missing =
-                || CliError::new(crate::error::Class::Io, format!("{url}: no object {key:?}"));
+        Place::Document(key) => {
             let bytes = reader.read(&key).map_err(|e| e.at(url))?;
-            let bytes = bytes.ok_or_else(missing)?;
+            let bytes = bytes
+                .ok_or_else(|| CliError::new(Class::Io, format!("{url}: no object {key:?}")))?;
             shown.say("document", key);
             take_apart(&mut shown.dump, &bytes, BlobArg::Json, &Known::default());
             shown.blob = Some(BlobArg::Json);
@@ -248,8 +236,8 @@ fn in_store(
     shown.say("object", place.key.clone());
     shown.blob = Some(place.blob);
     let mut object = reader.read(&place.key).map_err(|e| e.at(url))?;
-    if let (None, Some(child)) = (&object, &place.child) {
-        object = zeros(&mut shown, child.stated);
+    if let (None, Some(stated)) = (&object, place.stated) {
+        object = zeros(&mut shown, stated);
         place.codecs.clear();
     }
     match object {
@@ -277,28 +265,23 @@ fn zeros(shown: &mut Shown, stated: u64) -> Option<Bytes> {
     Some(vec![0; length].into())
 }
 
-/// Dumps an object layer by layer: shard, codecs, framing, payload. Offsets begin at 0 in each layer.
+/// Dumps an object layer by layer: shard, codecs, container, payload. Offsets begin at 0 in each layer.
 fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
     let mut bytes = object.clone();
-    if let Some(entries) = place.entries {
+    if let Some(shard) = &place.shard {
         let dump = &mut shown.dump;
         if !place.index_at_end {
             dump.fault(0, "index_location start is not supported");
             return;
         }
-        let known = Known {
-            entries: Some(entries),
-            element: place.inner,
-            ..Known::default()
-        };
-        match shard::walk(dump, object, &known) {
-            Err(_) => return,
-            Ok(Some(inner)) => bytes = object.slice_ref(inner),
-            Ok(None) if place.inner.is_some() => {
-                dump.conclude("the inner chunk is absent: its element is empty");
+        match take_apart(dump, object, BlobArg::Shard, shard) {
+            Some(inner) => bytes = object.slice_ref(inner),
+            None => {
+                if dump.fault.is_none() && shard.element.is_some() {
+                    dump.conclude("the inner chunk is absent: its element is empty");
+                }
                 return;
             }
-            Ok(None) => return,
         }
     }
     // The first codec converts elements to bytes; the others are decoded before it, last to first.
@@ -308,34 +291,24 @@ fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
             None => return,
         }
     }
-    let dump = &mut shown.dump;
-    if let Some(child) = &place.child {
-        if bytes.len() as u64 != child.stated {
-            let found = format!(
-                "found {} bytes, expected {} as its document says",
-                bytes.len(),
-                child.stated
-            );
-            dump.section("blob");
-            dump.fault(child.stated.min(bytes.len() as u64), found);
-            return;
-        }
-        if child.packed.is_some() {
-            if let Ok(Some(part)) = tables::packed(&mut Walk::new(dump, &bytes), child) {
-                take_apart(dump, part, place.blob, &place.known);
-            }
-            return;
-        }
-    }
-    if !place.doc.data_type.is_vlen_bytes() {
-        take_apart(dump, &bytes, place.blob, &place.known);
+    let (dump, length) = (&mut shown.dump, bytes.len() as u64);
+    if let Some(stated) = place.stated.filter(|stated| *stated != length) {
+        dump.section("blob");
+        let found = format!("found {length} bytes, expected {stated} as its document says");
+        dump.fault(stated.min(length), found);
         return;
     }
-    match vlen::walk(dump, &bytes, &place.known) {
-        Ok(Some([])) => dump.conclude("the element is empty"),
-        Ok(Some(payload)) => take_apart(dump, payload, place.blob, &place.known),
-        Ok(None) => dump.conclude("the element is not in this chunk"),
-        Err(_) => {}
+    let payload = match place.container {
+        None => Some(&bytes[..]),
+        Some(container) => take_apart(dump, &bytes, container, &place.known),
+    };
+    match payload {
+        Some([]) if place.container.is_some() => dump.conclude("the element is empty"),
+        Some(payload) => drop(take_apart(dump, payload, place.blob, &place.known)),
+        None if dump.fault.is_none() && place.container == Some(BlobArg::Vlen) => {
+            dump.conclude("the element is not in this chunk");
+        }
+        None => {}
     }
 }
 

@@ -1,6 +1,6 @@
 //! What several commands say of rows and levels.
 
-use crate::output::table::count;
+use crate::output::table::{count, joined};
 
 /// A text with the number of rows that are not listed; empty if all are.
 pub(crate) fn more(rows: u64, total: u64) -> String {
@@ -12,10 +12,8 @@ pub(crate) fn more(rows: u64, total: u64) -> String {
 
 /// The level, and the levels that complete it: `level 0`, `level 0 with 1, 2`.
 pub(crate) fn chain(level: u32, levels: &[u32]) -> String {
-    let more: Vec<String> = levels.iter().skip(1).map(ToString::to_string).collect();
-    if more.is_empty() {
-        format!("level {level}")
-    } else {
-        format!("level {level} with {}", more.join(", "))
+    match levels.get(1..).unwrap_or_default() {
+        [] => format!("level {level}"),
+        more => format!("level {level} with {}", joined(more, ", ")),
     }
 }

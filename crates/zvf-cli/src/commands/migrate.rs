@@ -2,7 +2,7 @@
 
 use zvf_migrate::MigrationReport;
 
-use crate::output::table::{count, counted};
+use crate::output::table::{count, counted, tally};
 
 /// The report of a copy.
 pub(super) fn text(from: &str, to: &str, report: &MigrationReport) -> String {
@@ -21,11 +21,7 @@ pub(super) fn text(from: &str, to: &str, report: &MigrationReport) -> String {
             (level.links, "link"),
             (level.groups, "group"),
         ];
-        parts.extend(
-            more.iter()
-                .filter(|(n, _)| *n > 0)
-                .map(|(n, one)| counted(*n, one)),
-        );
+        parts.extend(tally(more));
         out.push_str(&format!("  level {}: {}\n", level.level, parts.join(", ")));
     }
     for repair in &report.repairs {

@@ -2,12 +2,7 @@
 
 use zvf_jobs::PyramidJobReport;
 
-use crate::output::table::{TextTable, count, counted};
-
-fn sizes(sizes: &[f64]) -> String {
-    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-    sizes.join(", ")
-}
+use crate::output::table::{TextTable, count, counted, joined};
 
 /// The report of the levels of a store.
 pub(super) fn text(done: &PyramidJobReport) -> String {
@@ -23,7 +18,7 @@ pub(super) fn text(done: &PyramidJobReport) -> String {
     if let Some(bins) = &report.chosen {
         head.push_str(&format!(
             "  bins of level 0: {}, since {}\n",
-            sizes(&bins.shape),
+            joined(&bins.shape, ", "),
             bins.reason
         ));
     }
@@ -50,7 +45,7 @@ pub(super) fn text(done: &PyramidJobReport) -> String {
             count(one.chunks),
             count(one.objects),
             count(one.links),
-            sizes(&one.bin_shape),
+            joined(&one.bin_shape, ", "),
             one.error_bound
                 .map_or(String::new(), |bound| format!("{bound:.6}")),
         ]);

@@ -12,7 +12,7 @@ use super::{explain, export, jobs};
 use crate::args::QueryArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{TextTable, count, counted};
+use crate::output::table::{TextTable, count, counted, joined};
 use crate::output::{BUFFER, print_text};
 
 /// Shows what a query would read.
@@ -84,15 +84,8 @@ fn text(done: &QueryAnswered) -> String {
     let mut head = |name: &str, value: String| {
         let _ = writeln!(out, "{name:<10}{value}");
     };
-    head(
-        "store",
-        format!(
-            "{} ({}, {})",
-            done.store,
-            done.kind,
-            chain(done.level, &done.levels)
-        ),
-    );
+    let levels = chain(done.level, &done.levels);
+    head("store", format!("{} ({}, {levels})", done.store, done.kind));
     let cut = if done.truncated {
         ", cut by --limit"
     } else {
@@ -110,25 +103,16 @@ fn text(done: &QueryAnswered) -> String {
         let names = rows
             .map(|rows| axis_names(&rows.schema))
             .unwrap_or_default();
-        let axes: Vec<String> = lo
-            .iter()
-            .zip(hi)
-            .enumerate()
-            .map(|(i, (lo, hi))| match names.get(i) {
-                Some(name) => format!("{name} {lo} to {hi}"),
-                None => format!("{lo} to {hi}"),
-            })
-            .collect();
-        head("bounds", axes.join(", "));
+        let axes = lo.iter().zip(hi).enumerate();
+        let axes = axes.map(|(i, (lo, hi))| match names.get(i) {
+            Some(name) => format!("{name} {lo} to {hi}"),
+            None => format!("{lo} to {hi}"),
+        });
+        head("bounds", joined(axes, ", "));
     }
-    head(
-        "read",
-        format!(
-            "{}, {}",
-            counted(done.chunks_read, "chunk"),
-            counted(done.cells_read, "cell")
-        ),
-    );
+    let (chunks, cells) = (done.chunks_read, done.cells_read);
+    let read = [counted(chunks, "chunk"), counted(cells, "cell")];
+    head("read", read.join(", "));
     let objects = done.objects.unwrap_or(0);
     for (rows, all, what) in [
         (&done.first_vertices, done.vertices, "vertices"),
@@ -165,16 +149,10 @@ pub(super) fn titled(rows: &TableRows) -> TextTable {
 /// Column titles; positions are one column titled by the axes.
 fn titles(schema: &Schema) -> Vec<String> {
     let axes = axis_names(schema);
-    let title = |name: &str| {
-        if name == "position" && !axes.is_empty() {
-            axes.join(" ")
-        } else {
-            name.to_owned()
-        }
+    let title = |name: &str| match name == "position" && !axes.is_empty() {
+        true => axes.join(" "),
+        false => name.to_owned(),
     };
-    schema
-        .fields()
-        .iter()
-        .map(|field| title(field.name()))
-        .collect()
+    let fields = schema.fields().iter();
+    fields.map(|field| title(field.name())).collect()
 }

@@ -13,7 +13,7 @@ use super::validate::totals;
 use crate::args::{PlanFormat, RepairArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
-use crate::output::table::{count, counted as counted_of};
+use crate::output::table::{count, counted as counted_of, joined};
 use crate::output::{print_json, print_text};
 
 /// Runs `zvf repair`.
@@ -138,11 +138,11 @@ fn changed(text: &mut String, applied: &Applied) {
 }
 
 fn settles(change: &MemberChange) -> String {
-    let codes = change.checks.iter().map(|one| {
-        let info = one.info();
-        format!("{} {}", info.code, info.title)
-    });
-    codes.collect::<Vec<_>>().join(", ")
+    let infos = change.checks.iter().map(|one| one.info());
+    joined(
+        infos.map(|info| format!("{} {}", info.code, info.title)),
+        ", ",
+    )
 }
 
 /// Most findings of one check that are shown.

@@ -2,7 +2,7 @@
 
 use zvf_jobs::SplitReport;
 
-use crate::output::table::counted;
+use crate::output::table::{counted, tally};
 
 /// The report for people.
 pub(super) fn text(done: &SplitReport) -> String {
@@ -10,9 +10,7 @@ pub(super) fn text(done: &SplitReport) -> String {
         counted(done.parts.len() as u64, "part"),
         counted(done.vertices, "vertex"),
     ];
-    if done.objects > 0 {
-        parts.push(counted(done.objects, "object"));
-    }
+    parts.extend(tally([(done.objects, "object")]));
     if done.skipped > 0 {
         let skipped = counted(done.skipped, "part");
         parts.push(format!("{skipped} were there already"));

@@ -6,13 +6,14 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use zvf_format::int::wide;
 use zvf_jobs::{Staged, is_special};
 use zvf_volume::{AxisRanges, ConvertOptions, Counts, Volume, VolumeInfo, convert, npy_header};
 
 use crate::args::volume::{ConvertArgs, InfoArgs, SliceArgs, VolumeArgs, VolumeCommand};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{count, counted, size};
+use crate::output::table::{count, counted, joined, size};
 use crate::output::{print_json, print_text};
 
 /// Bytes of a result that are read at a time.
@@ -39,34 +40,25 @@ fn info(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
         let list: Vec<Value> = volumes.iter().map(|one| described(one.info())).collect();
         return print_json(&json!({"volume": address, "datasets": list}));
     }
-    let mut text = format!(
-        "{address}: {}\n",
-        counted(count_of(volumes.len()), "volume")
-    );
+    let count = counted(wide(volumes.len()), "volume");
+    let mut text = format!("{address}: {count}\n");
     for (number, volume) in volumes.iter().enumerate() {
         tell(&mut text, number, volume.info());
     }
     print_text(&text)
 }
 
-fn count_of(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
 fn described(info: &VolumeInfo) -> Value {
-    let axes: Vec<Value> = info
-        .axes
-        .iter()
-        .map(|axis| {
-            json!({
-                "name": axis.name,
-                "type": axis.kind,
-                "unit": axis.unit,
-                "offset": axis.place.map(|(offset, _)| offset),
-                "scale": axis.place.map(|(_, scale)| scale),
-            })
+    let axes = info.axes.iter().map(|axis| {
+        json!({
+            "name": axis.name,
+            "type": axis.kind,
+            "unit": axis.unit,
+            "offset": axis.place.map(|(offset, _)| offset),
+            "scale": axis.place.map(|(_, scale)| scale),
         })
-        .collect();
+    });
+    let affine = info.affine.as_ref();
     json!({
         "name": info.name,
         "form": info.form.name(),
@@ -78,98 +70,80 @@ fn described(info: &VolumeInfo) -> Value {
         "blocks": info.block.as_ref().map(|block| block.to_vec()),
         "codecs": info.codecs,
         "filters": info.filters,
-        "axes": axes,
-        "affine": info.affine.as_ref().map(|stated| stated.affine.rows()),
-        "affine_from": info.affine.as_ref().and_then(|stated| stated.source.as_ref()),
-        "affine_unit": info.affine.as_ref().and_then(|stated| stated.unit),
+        "axes": axes.collect::<Vec<_>>(),
+        "affine": affine.map(|stated| stated.affine.rows()),
+        "affine_from": affine.and_then(|stated| stated.source.as_ref()),
+        "affine_unit": affine.and_then(|stated| stated.unit),
         "notes": info.notes,
     })
 }
 
 fn by(extents: &[u64]) -> String {
-    let texts: Vec<String> = extents.iter().map(u64::to_string).collect();
-    match texts.is_empty() {
+    match extents.is_empty() {
         true => "one element".to_owned(),
-        false => texts.join(" x "),
+        false => joined(extents, " x "),
     }
-}
-
-fn numbers(row: &[f64]) -> String {
-    let texts: Vec<String> = row.iter().map(f64::to_string).collect();
-    texts.join("  ")
 }
 
 fn tell(text: &mut String, number: usize, info: &VolumeInfo) {
-    let name = if info.name.is_empty() {
-        String::new()
-    } else {
-        format!(" {:?}", info.name)
-    };
-    let bytes = info.shape.count().map_or(u64::MAX, |one| {
-        one.saturating_mul(count_of(info.element.size))
-    });
-    let _ = writeln!(text, "\n@{number}{name}: {}", info.layout);
-    let _ = writeln!(
-        text,
-        "  elements  {} of {} ({})",
-        by(&info.shape),
-        info.element.text,
-        size(bytes)
-    );
-    let _ = write!(text, "  chunks    {}", by(&info.chunk));
-    if let Some(block) = &info.block {
-        let _ = write!(text, ", blocks {}", by(block));
+    let mut name = String::new();
+    if !info.name.is_empty() {
+        name = format!(" {:?}", info.name);
     }
-    text.push('\n');
+    let _ = writeln!(text, "\n@{number}{name}: {}", info.layout);
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<10}{value}");
+    };
+    let (elements, item) = (info.shape.count(), wide(info.element.size));
+    let bytes = elements.map_or(u64::MAX, |count| count.saturating_mul(item));
+    let (shape, element) = (by(&info.shape), &info.element.text);
+    line(
+        "elements",
+        format!("{shape} of {element} ({})", size(bytes)),
+    );
+    let block = info.block.as_ref();
+    let block = block.map(|block| format!(", blocks {}", by(block)));
+    line("chunks", by(&info.chunk) + &block.unwrap_or_default());
     if !info.codecs.is_empty() || !info.filters.is_empty() {
-        let all: Vec<&str> = info
-            .filters
-            .iter()
-            .chain(&info.codecs)
-            .map(String::as_str)
-            .collect();
-        let _ = writeln!(text, "  codecs    {}", all.join(", "));
+        line(
+            "codecs",
+            joined(info.filters.iter().chain(&info.codecs), ", "),
+        );
     }
     if let Some(stated) = &info.affine {
-        let _ = writeln!(
-            text,
-            "  affine    {}, {}",
-            stated.source.as_deref().unwrap_or("numbers"),
-            stated.unit.unwrap_or("no unit")
-        );
+        let source = stated.source.as_deref().unwrap_or("numbers");
+        let unit = stated.unit.unwrap_or("no unit");
+        line("affine", format!("{source}, {unit}"));
         for row in stated.affine.rows().iter().take(3) {
-            let _ = writeln!(text, "            {}", numbers(row));
+            line("", joined(row, "  "));
         }
     }
     for note in &info.notes {
-        let _ = writeln!(text, "  note      {note}");
+        line("note", note.clone());
     }
     for (at, axis) in info.axes.iter().enumerate() {
         if axis.name.is_none() && axis.place.is_none() {
             continue;
         }
-        let _ = write!(
-            text,
-            "  axis {at}    {}",
-            axis.name.as_deref().unwrap_or("?")
-        );
+        let mut value = axis.name.clone().unwrap_or_else(|| "?".to_owned());
         if let Some((offset, scale)) = axis.place {
-            let _ = write!(text, ", element i at {offset} + {scale} i");
+            let _ = write!(value, ", element i at {offset} + {scale} i");
         }
         if let Some(unit) = &axis.unit {
-            let _ = write!(text, " {unit}");
+            let _ = write!(value, " {unit}");
         }
-        text.push('\n');
+        line(&format!("axis {at}"), value);
     }
 }
 
-fn counts_of(counts: Counts) -> Value {
-    json!({
-        "chunks": counts.chunks,
-        "blocks": counts.blocks,
-        "bytes": counts.bytes,
-        "requests": counts.requests,
-    })
+/// Opens a volume, and prints the remarks about it.
+fn opened(address: &str, context: &mut Context<'_>) -> Result<Volume> {
+    let options = context.options();
+    let volume = context.wait_at(address, Volume::open(address, &options.io))?;
+    for note in &volume.info().notes {
+        context.remark(&format!("{address}: {note}"));
+    }
+    Ok(volume)
 }
 
 fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
@@ -185,21 +159,14 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
             )));
         }
     };
-    let options = context.options();
-    let volume = context
-        .wait(Volume::open(address, &options.io))?
-        .map_err(at)?;
+    let volume = opened(address, context)?;
     let info = volume.info();
-    for note in &info.notes {
-        context.remark(&format!("{address}: {note}"));
-    }
     let range = AxisRanges::parse(&args.range, &info.shape).map_err(at)?;
     let shape = range.result_shape().map_err(at)?;
-    let item = count_of(info.element.size);
-    let bytes = range
-        .selection
-        .count()
-        .and_then(|elements| elements.checked_mul(item))
+    let item = wide(info.element.size);
+    let elements = range.selection.count();
+    let bytes = elements
+        .and_then(|count| count.checked_mul(item))
         .ok_or_else(|| {
             CliError::usage(format!(
                 "{address}: the range holds more bytes than 64 bits count"
@@ -220,9 +187,9 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
     let progress = context.progress("bytes");
     // Pieces are written one after another, so only one is in memory.
     for piece in range.selection.slabs(&info.chunk, bytes.div_ceil(PIECE)) {
-        let (elements, took) = context.wait(volume.read(&piece))?.map_err(at)?;
+        let (elements, took) = context.wait_at(address, volume.read(&piece))?;
         file.write_all(&elements).map_err(failed)?;
-        progress.add(count_of(elements.len()));
+        progress.add(wide(elements.len()));
         counts.add(took);
     }
     file.flush().map_err(failed)?;
@@ -237,7 +204,7 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
             "dtype": info.element.text,
             "shape": &shape[..],
             "bytes": bytes,
-            "read": counts_of(counts),
+            "read": counts,
             "chunks": counts.chunks,
             "blocks": counts.blocks,
         }));
@@ -256,13 +223,7 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
 fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
     let address = args.volume.as_str();
     let at = |error: zvf_volume::VolumeError| CliError::from(error).at(address);
-    let options = context.options();
-    let volume = context
-        .wait(Volume::open(address, &options.io))?
-        .map_err(at)?;
-    for note in &volume.info().notes {
-        context.remark(&format!("{address}: {note}"));
-    }
+    let volume = opened(address, context)?;
     let mut wanted = ConvertOptions::default();
     wanted.chunk.clone_from(&args.chunk_shape);
     wanted.block.clone_from(&args.block_shape);
@@ -280,20 +241,15 @@ fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
             "output": args.out,
             "form": done.form.name(),
             "elements": done.elements,
-            "read": counts_of(done.counts),
+            "read": done.counts,
             "lost": done.lost,
         }));
     }
-    let lost: Vec<String> = done
-        .lost
-        .iter()
-        .map(|what| format!("{} does not hold {what}", args.out.display()))
+    let (out, lost) = (args.out.display(), done.lost.iter());
+    let lost: Vec<_> = lost
+        .map(|what| format!("{out} does not hold {what}"))
         .collect();
     context.warn(&lost);
-    print_text(&format!(
-        "{}: {} written as {}\n",
-        args.out.display(),
-        count(done.elements),
-        done.form
-    ))
+    let (elements, form) = (count(done.elements), done.form);
+    print_text(&format!("{out}: {elements} written as {form}\n"))
 }

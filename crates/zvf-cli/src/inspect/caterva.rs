@@ -6,16 +6,14 @@ use zvf_caterva::{Entry, Frame, FrameHeader, FrameLayout, Metalayers, SpecialKin
 
 use super::dump::{Dump, Stopped, Walk};
 use crate::error::fold;
+use crate::output::table::joined;
 
 /// Dumps a frame, then runs the reader's checks.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
-    let mut walk = Walk::new(dump, bytes);
+pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    let bytes = walk.rest();
     walk.section("frame header");
-    let _ = walk.structure::<FrameHead>(true, |_, _| {});
-    let _ = parts(dump, bytes);
-}
-
-fn parts(dump: &mut Dump, bytes: &[u8]) -> Result<(), Stopped> {
+    let _ = walk.structure::<FrameHead>(|_, _| {});
+    let dump = walk.dump();
     let header = FrameHeader::parse(bytes);
     let header = header.map_err(|error| dump.fault(error.at(), error.to_string()))?;
     let end = usize::try_from(header.header_len).unwrap_or(usize::MAX);
@@ -38,20 +36,20 @@ fn parts(dump: &mut Dump, bytes: &[u8]) -> Result<(), Stopped> {
 fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
     dump.section("metalayers");
     for layer in layers.iter() {
-        let name = String::from_utf8_lossy(layer.name).into_owned();
-        dump.remark(&name, format!("{} bytes", layer.content.len()), "");
+        let name = String::from_utf8_lossy(layer.name);
+        dump.remark(name, format_args!("{} bytes", layer.content.len()), "");
     }
     match zvf_caterva::find_nd(layers) {
         Ok(Some(nd)) => {
             dump.section("array");
-            let all = |of: &dyn Fn(usize) -> u64| {
-                let sizes: Vec<_> = (0..nd.rank()).map(|k| of(k).to_string()).collect();
-                sizes.join(" x ")
-            };
-            dump.remark("version", nd.version().to_string(), "of the metalayer");
-            dump.remark("shape", all(&|k| nd.shape(k)), "");
-            dump.remark("chunks", all(&|k| u64::from(nd.chunk(k))), "");
-            dump.remark("blocks", all(&|k| u64::from(nd.block(k))), "");
+            let axes = 0..nd.rank();
+            let shape = joined(axes.clone().map(|k| nd.shape(k)), " x ");
+            let chunks = joined(axes.clone().map(|k| nd.chunk(k)), " x ");
+            let blocks = joined(axes.map(|k| nd.block(k)), " x ");
+            dump.remark("version", nd.version(), "of the metalayer");
+            dump.remark("shape", shape, "");
+            dump.remark("chunks", chunks, "");
+            dump.remark("blocks", blocks, "");
         }
         Ok(None) => dump.conclude("no array: a plain list of chunks"),
         Err(error) => {
@@ -78,11 +76,11 @@ fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
             Ok(_) => ("another place".to_owned(), ""),
             Err(error) => return Err(dump.fault(0, fold(&error))),
         };
-        dump.remark(&format!("chunk {chunk}"), value, meaning);
+        dump.remark(format_args!("chunk {chunk}"), value, meaning);
     }
     let hidden = count.saturating_sub(rows);
     if hidden > 0 {
-        dump.remark("…", format!("{hidden} more"), "not shown, see --rows");
+        dump.remark("…", format_args!("{hidden} more"), "not shown, see --rows");
     }
     Ok(())
 }

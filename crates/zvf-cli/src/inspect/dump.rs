@@ -1,7 +1,11 @@
 //! The parts of a dump, and the cursor that writes them.
 
+use std::fmt::Display;
+
 use zvf_format::DecodeError;
 use zvf_format::layout::{self, Layout, Wire};
+
+use crate::output::table::joined;
 
 /// One field of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,9 +72,9 @@ impl Dump {
     }
 
     /// Begins a section.
-    pub(crate) fn section(&mut self, title: impl Into<String>) {
+    pub(crate) fn section(&mut self, title: impl Display) {
         self.sections.push(Section {
-            title: title.into(),
+            title: title.to_string(),
             fields: Vec::new(),
         });
     }
@@ -88,18 +92,11 @@ impl Dump {
     /// Adds a remark without bytes.
     pub(crate) fn remark(
         &mut self,
-        name: &str,
-        value: impl Into<String>,
-        meaning: impl Into<String>,
+        name: impl Display,
+        value: impl Display,
+        meaning: impl Display,
     ) {
-        self.push(Field {
-            at: None,
-            bytes: Vec::new(),
-            length: 0,
-            name: name.into(),
-            value: value.into(),
-            meaning: meaning.into(),
-        });
+        self.push(Field::new(None, &[], name, value, meaning));
     }
 
     /// Records an error; only the first one is kept.
@@ -120,6 +117,25 @@ impl Dump {
     }
 }
 
+impl Field {
+    fn new(
+        at: Option<u64>,
+        bytes: &[u8],
+        name: impl Display,
+        value: impl Display,
+        meaning: impl Display,
+    ) -> Self {
+        Self {
+            at,
+            bytes: bytes.iter().copied().take(SHOWN).collect(),
+            length: bytes.len() as u64,
+            name: name.to_string(),
+            value: value.to_string(),
+            meaning: meaning.to_string(),
+        }
+    }
+}
+
 /// A cursor over the bytes of one blob that records the fields it reads.
 #[derive(Debug)]
 pub(crate) struct Walk<'d, 'a> {
@@ -130,6 +146,10 @@ pub(crate) struct Walk<'d, 'a> {
     from: usize,
     /// The error of the blob's decoder.
     error: Option<DecodeError>,
+    /// Whether the current item of a table is not shown: nothing is recorded but errors.
+    hidden: bool,
+    /// The requested element of a container.
+    pub(crate) element: Option<&'a [u8]>,
 }
 
 impl<'d, 'a> Walk<'d, 'a> {
@@ -141,23 +161,25 @@ impl<'d, 'a> Walk<'d, 'a> {
             at: 0,
             from: 0,
             error: None,
+            hidden: false,
+            element: None,
         }
     }
 
-    /// Dumps a blob with `body`, up to the field that its decoder refuses, or to missing bytes.
-    pub(crate) fn judged<T>(
-        mut self,
-        verdict: Result<T, DecodeError>,
-        body: impl FnOnce(&mut Self) -> Result<(), Stopped>,
-    ) {
-        self.error = verdict.err();
-        let _ = body(&mut self);
+    /// Takes the verdict of the blob's decoder, which decides whether and where the blob is damaged.
+    pub(crate) fn judge<T>(&mut self, verdict: Result<T, DecodeError>) -> Option<T> {
+        verdict.map_err(|error| self.error = Some(error)).ok()
+    }
+
+    /// Ends the dump with the error of the decoder. Returns the requested element of a container that is not damaged.
+    pub(crate) fn finish(self) -> Option<&'a [u8]> {
         if let Some(error) = self.error {
             if self.refused().is_some() {
                 self.dump.fault = None;
             }
             self.dump.fault(error.at(), reason(&error));
         }
+        self.element.filter(|_| self.dump.fault.is_none())
     }
 
     /// The byte that the decoder refuses; nothing after its field is taken. `None` for missing or superfluous bytes, which are detected at the end.
@@ -177,11 +199,6 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.at as u64
     }
 
-    /// Bytes in all.
-    pub(crate) fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
     /// Bytes left.
     pub(crate) fn left(&self) -> u64 {
         self.rest().len() as u64
@@ -192,13 +209,8 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Rows shown of a table.
-    pub(crate) fn shown(&self) -> u64 {
-        self.dump.rows as u64
-    }
-
     /// Begins a section.
-    pub(crate) fn section(&mut self, title: impl Into<String>) {
+    pub(crate) fn section(&mut self, title: impl Display) {
         self.dump.section(title);
     }
 
@@ -227,86 +239,118 @@ impl<'d, 'a> Walk<'d, 'a> {
     pub(crate) fn take(&mut self, length: u64, name: &str) -> Result<&'a [u8], Stopped> {
         self.accepted()?;
         let rest = self.rest();
-        let taken = usize::try_from(length)
-            .ok()
-            .and_then(|length| rest.split_at_checked(length));
-        match taken {
-            Some((taken, _)) => {
-                self.from = self.at;
-                self.at += taken.len();
-                Ok(taken)
-            }
-            None => {
-                if !rest.is_empty() {
-                    let field = self.field(self.at, rest, name, "", "cut short");
-                    self.dump.push(field);
-                }
-                Err(self.fault_here(format!(
-                    "{name} cut short: found {} bytes, expected {length}",
-                    rest.len()
-                )))
-            }
+        let wanted = usize::try_from(length).ok();
+        self.from = self.at;
+        if let Some((taken, _)) = wanted.and_then(|wanted| rest.split_at_checked(wanted)) {
+            self.at += taken.len();
+            return Ok(taken);
         }
+        if !rest.is_empty() {
+            let field = Field::new(Some(self.at()), rest, name, "", "cut short");
+            self.dump.push(field);
+        }
+        let found = rest.len();
+        Err(self.fault_here(format!(
+            "{name} cut short: found {found} bytes, expected {length}"
+        )))
     }
 
     /// Records the last bytes that were taken as a field.
-    pub(crate) fn note(
-        &mut self,
-        name: &str,
-        value: impl Into<String>,
-        meaning: impl Into<String>,
-    ) {
-        let bytes = self.bytes.get(self.from..self.at).unwrap_or_default();
-        let field = self.field(self.from, bytes, name, value, meaning);
-        self.dump.push(field);
+    pub(crate) fn note(&mut self, name: impl Display, value: impl Display, meaning: impl Display) {
+        if !self.hidden {
+            let bytes = self.bytes.get(self.from..self.at).unwrap_or_default();
+            let at = Some(self.from as u64);
+            self.dump.push(Field::new(at, bytes, name, value, meaning));
+        }
     }
 
-    /// Skips `length` bytes and records their number of rows.
-    pub(crate) fn skip_rows(&mut self, length: u64, rows: u64, what: &str) -> Result<(), Stopped> {
-        if length == 0 {
-            return Ok(());
+    /// Records a remark without bytes.
+    pub(crate) fn remark(
+        &mut self,
+        name: impl Display,
+        value: impl Display,
+        meaning: impl Display,
+    ) {
+        if !self.hidden {
+            self.dump.remark(name, value, meaning);
         }
-        let bytes = self.take(length, what)?;
-        let at = self.at.saturating_sub(bytes.len()) as u64;
-        self.dump.push(Field {
-            at: Some(at),
-            bytes: Vec::new(),
-            length,
-            name: "…".into(),
-            value: format!("{rows} more"),
-            meaning: "not shown, see --rows".into(),
-        });
+    }
+
+    /// Takes a table of `count` items, of all that are left if there is no count. The items from `first` on that are to be shown, and the one that
+    /// is `wanted`, are recorded by `item`, of the others how many they are; `what` describes them.
+    pub(crate) fn table(
+        &mut self,
+        count: impl Into<Option<u64>>,
+        (first, wanted): (u64, Option<u64>),
+        what: &str,
+        mut item: impl FnMut(&mut Self, u64) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let (count, shown) = (count.into(), self.dump.rows as u64);
+        let (around, mut skipped, mut i) = (self.hidden, 0, 0);
+        while count.map_or(self.left() > 0, |count| i < count) {
+            self.hidden = around;
+            if (i >= first && i - first < shown) || wanted == Some(i) {
+                self.more(std::mem::take(&mut skipped), what)?;
+            } else {
+                self.hidden = true;
+                skipped += 1;
+            }
+            item(self, i)?;
+            i += 1;
+        }
+        self.hidden = around;
+        self.more(skipped, what)
+    }
+
+    /// Records the number of items that were taken and not shown, unless the decoder refuses one of them.
+    fn more(&mut self, count: u64, what: &str) -> Result<(), Stopped> {
+        self.accepted()?;
+        if count > 0 {
+            self.remark("…", format_args!("{count} more"), what);
+        }
         Ok(())
     }
 
-    /// Takes `count` rows; records some of them, from `first` on, with `row`.
+    /// Takes `count` rows of `row_bytes`; records some of them, from `first` on, with `row`. The others are not looked at.
     pub(crate) fn rows(
         &mut self,
-        count: u64,
-        row_bytes: u64,
+        (count, row_bytes): (u64, u64),
         first: u64,
+        what: &str,
         mut row: impl FnMut(&mut Self, u64) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let first = first.min(count);
-        self.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
-        let end = first.saturating_add(self.shown()).min(count);
+        let end = first.saturating_add(self.dump.rows as u64).min(count);
+        self.skip(first, row_bytes, what)?;
         for i in first..end {
             row(self, i)?;
         }
-        let rest = count.saturating_sub(end);
-        self.skip_rows(rest.saturating_mul(row_bytes), rest, "rows")
+        self.skip(count - end, row_bytes, what)
     }
 
-    /// Records an error if less than a row remains after `count` rows of a table.
+    /// Skips rows and records how many they are.
+    fn skip(&mut self, rows: u64, row_bytes: u64, what: &str) -> Result<(), Stopped> {
+        if rows > 0 && row_bytes > 0 {
+            let length = rows.saturating_mul(row_bytes);
+            self.take(length, what)?;
+            let (at, value) = (Some(self.from as u64), format!("{rows} more"));
+            let field = Field::new(at, &[], "…", value, "not shown, see --rows");
+            self.dump.push(Field { length, ..field });
+        }
+        Ok(())
+    }
+
+    /// Ends a table of `count` rows: records an error if less than a row remains, and concludes with their number.
     pub(crate) fn whole(
         &mut self,
         table: &str,
-        count: u64,
         row: &str,
-        row_bytes: u64,
+        (count, row_bytes): (u64, u64),
+        conclusion: impl Into<String>,
     ) -> Result<(), Stopped> {
         let left = self.left();
         if left == 0 {
+            self.dump.conclude(conclusion);
             return Ok(());
         }
         let stopped = self.fault_here(format!(
@@ -314,24 +358,6 @@ impl<'d, 'a> Walk<'d, 'a> {
         ));
         self.trailing(&format!("less than a whole {row}"))?;
         Err(stopped)
-    }
-
-    fn field(
-        &self,
-        at: usize,
-        bytes: &[u8],
-        name: &str,
-        value: impl Into<String>,
-        meaning: impl Into<String>,
-    ) -> Field {
-        Field {
-            at: Some(at as u64),
-            bytes: bytes.iter().copied().take(SHOWN).collect(),
-            length: bytes.len() as u64,
-            name: name.into(),
-            value: value.into(),
-            meaning: meaning.into(),
-        }
     }
 
     /// Takes one number or structure without recording it.
@@ -342,7 +368,7 @@ impl<'d, 'a> Walk<'d, 'a> {
 
     /// Takes `count` numbers or structures without recording them.
     pub(crate) fn values<T: Wire>(&mut self, count: u64, name: &str) -> Result<&'a [T], Stopped> {
-        let there = self.rest().len() / size_of::<T>().max(1);
+        let whole = self.rest().len() / size_of::<T>().max(1);
         let values = usize::try_from(count).ok();
         match values.and_then(|count| T::several(self.rest(), count)) {
             Some(values) => {
@@ -350,37 +376,16 @@ impl<'d, 'a> Walk<'d, 'a> {
                 Ok(values)
             }
             None => {
-                self.at += there.saturating_mul(size_of::<T>());
+                self.at += whole.saturating_mul(size_of::<T>());
                 self.value::<T>(name)?;
                 Err(Stopped)
             }
         }
     }
 
-    /// Skips `count` numbers or structures, and records the number.
-    pub(crate) fn pass<T: Wire>(
-        &mut self,
-        count: u64,
-        name: &str,
-        what: impl Into<String>,
-    ) -> Result<(), Stopped> {
-        self.values::<T>(count, name)?;
-        self.more(count, what)
-    }
-
-    /// Records the number of items that were taken and not shown, unless the decoder refuses one of them.
-    pub(crate) fn more(&mut self, count: u64, what: impl Into<String>) -> Result<(), Stopped> {
-        self.accepted()?;
-        if count > 0 {
-            self.dump.remark("…", format!("{count} more"), what);
-        }
-        Ok(())
-    }
-
-    /// Takes a structure, and records its fields if they are to be shown. `explain` returns the meaning of a field.
+    /// Takes a structure and records its fields. `explain` changes values and meanings.
     pub(crate) fn structure<T: Layout>(
         &mut self,
-        show: bool,
         explain: impl Fn(&T, &mut Field),
     ) -> Result<&'a T, Stopped> {
         let start = self.at;
@@ -388,15 +393,14 @@ impl<'d, 'a> Walk<'d, 'a> {
         for field in T::FIELDS {
             self.at = start.saturating_add(field.at);
             let bytes = self.take(field.width as u64, field.name)?;
-            if !show {
-                continue;
+            if !self.hidden {
+                let (at, value) = (Some(self.from as u64), text(field, bytes));
+                let mut shown = Field::new(at, bytes, field.name, value, field.rule);
+                if let Some((whole, _)) = whole {
+                    explain(whole, &mut shown);
+                }
+                self.dump.push(shown);
             }
-            let value = text(field, bytes);
-            let mut shown = self.field(self.from, bytes, field.name, value, field.rule);
-            if let Some((whole, _)) = whole {
-                explain(whole, &mut shown);
-            }
-            self.dump.push(shown);
         }
         whole.map(|(whole, _)| whole).ok_or(Stopped)
     }
@@ -415,7 +419,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         let left = self.left();
         self.take(left, "trailing bytes")?;
         if left > 0 {
-            self.note("trailing", format!("{left} bytes"), meaning);
+            self.note("trailing", format_args!("{left} bytes"), meaning);
         }
         Ok(())
     }
@@ -433,9 +437,5 @@ fn text(field: &layout::Field, bytes: &[u8]) -> String {
     if field.numbers.width == 1 && letters.len() > 2 && letters.iter().all(u8::is_ascii_graphic) {
         return String::from_utf8_lossy(letters).into_owned();
     }
-    let numbers: Vec<_> = field
-        .numbers(bytes)
-        .map(|number| number.to_string())
-        .collect();
-    numbers.join(" ")
+    joined(field.numbers(bytes), " ")
 }

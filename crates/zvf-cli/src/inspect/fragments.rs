@@ -3,33 +3,42 @@
 use zvf_format::fragments::{FragmentHead, FragmentIndex, RangeEntry, is_range};
 use zvf_format::{I64, U32};
 
-use super::dump::{Dump, Stopped, Walk};
+use super::dump::{Stopped, Walk};
+use crate::output::table::joined;
 
 /// Takes a fragment index apart.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
-    let verdict = FragmentIndex::parse(bytes).and_then(|index| {
+pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    let verdict = FragmentIndex::parse(walk.rest()).and_then(|index| {
         index.verify()?;
         let extent = index.extent()?;
         Ok((extent, index.tiles(extent)))
     });
-    Walk::new(dump, bytes).judged(verdict, |walk| blob(walk, verdict.ok()));
-}
-
-fn blob(walk: &mut Walk<'_, '_>, verdict: Option<(u64, bool)>) -> Result<(), Stopped> {
+    let verdict = walk.judge(verdict);
     walk.section("fragment index, head");
-    let head = walk.structure::<FragmentHead>(true, |head, field| match field.name.as_str() {
+    let head = walk.structure::<FragmentHead>(|head, field| match field.name.as_str() {
         "magic" => field.value = format!("{:#010x}", head.magic.get()),
         "R" => field.meaning += &format!("; the other {} are row lists", head.lists()),
         _ => {}
     })?;
-    if head.fragments == 0 {
+    let fragments = head.fragments.get();
+    if fragments == 0 {
         walk.conclude("no fragments: the blob ends after its head")?;
         return walk.trailing("after the end; readers ignore it");
     }
-    let bitmap = bitmap(walk, head)?;
-    let numbers = |range| {
-        (0..head.fragments.get()).filter(move |fragment| is_range(bitmap, *fragment) == range)
-    };
+    walk.section(
+        "bitmap: bit f = byte f/8, bit f%8 from the least significant; 1 = range, 0 = list",
+    );
+    let (used, padding) = head.bitmap_bytes();
+    let bitmap = walk.take(used, "bitmap")?;
+    let digits = (0..fragments.min(64)).map(|f| if is_range(bitmap, f) { '1' } else { '0' });
+    let more = if fragments > 64 { "…" } else { "" };
+    walk.note("bitmap", joined(digits, "") + more, "fragment 0 first");
+    if padding > 0 {
+        walk.take(padding, "bitmap padding")?;
+        let meaning = "to a multiple of 8 bytes; zero when written, ignored when read";
+        walk.note("padding", "", meaning);
+    }
+    let numbers = |range| (0..fragments).filter(move |f| is_range(bitmap, *f) == range);
     ranges(walk, head.ranges.get(), numbers(true))?;
     lists(walk, head.lists(), numbers(false))?;
     walk.trailing("after the end; readers ignore it")?;
@@ -44,91 +53,64 @@ fn blob(walk: &mut Walk<'_, '_>, verdict: Option<(u64, bool)>) -> Result<(), Sto
     Ok(())
 }
 
-fn bitmap<'a>(walk: &mut Walk<'_, 'a>, head: &FragmentHead) -> Result<&'a [u8], Stopped> {
-    walk.section(
-        "bitmap: bit f = byte f/8, bit f%8 from the least significant; 1 = range, 0 = list",
-    );
-    let (used, padding) = head.bitmap_bytes();
-    let bitmap = walk.take(used, "bitmap")?;
-    let (fragments, shown) = (head.fragments.get(), 64);
-    let digits: String = (0..fragments.min(shown))
-        .map(|f| if is_range(bitmap, f) { '1' } else { '0' })
-        .collect();
-    let more = if fragments > shown { "…" } else { "" };
-    walk.note("bitmap", format!("{digits}{more}"), "fragment 0 first");
-    if padding > 0 {
-        walk.take(padding, "bitmap padding")?;
-        walk.note(
-            "padding",
-            "",
-            "to a multiple of 8 bytes; zero when written, ignored when read",
-        );
-    }
-    Ok(bitmap)
-}
-
 fn ranges(
     walk: &mut Walk<'_, '_>,
     count: u32,
-    numbers: impl Iterator<Item = u32>,
+    mut numbers: impl Iterator<Item = u32>,
 ) -> Result<(), Stopped> {
     if count == 0 {
         return Ok(());
     }
     walk.section("range table: start and count of each range, in fragment order");
-    for f in numbers.take(walk.dump().rows) {
-        walk.structure::<RangeEntry>(true, |entry, field| {
+    let more = "ranges in the same form, read and found right";
+    walk.table(u64::from(count), (0, None), more, |walk, _| {
+        let f = numbers.next().ok_or(Stopped)?;
+        let entry = walk.structure::<RangeEntry>(|entry, field| {
             let (start, count) = (entry.start.get(), entry.count.get());
-            let rows = match start.checked_add(count) {
-                Some(_) if count == 0 => "no rows".to_owned(),
-                Some(end) => format!("rows {start}..{end}"),
-                None => String::new(),
-            };
-            field.meaning = match field.name.as_str() {
-                "count" => format!("fragment {f}: {rows}"),
-                _ => format!("fragment {f}"),
-            };
-        })?;
-    }
-    let left = u64::from(count).saturating_sub(walk.shown());
-    let bytes = left.saturating_mul(size_of::<RangeEntry>() as u64);
-    let what = format!("ranges in the same form, {bytes} bytes, read and found right");
-    walk.pass::<RangeEntry>(left, "range", what)
+            field.meaning = format!("fragment {f}");
+            if field.name == "count" {
+                field.meaning += &match start.checked_add(count) {
+                    Some(_) if count == 0 => ": no rows".to_owned(),
+                    Some(end) => format!(": rows {start}..{end}"),
+                    None => ": ".to_owned(),
+                };
+            }
+        });
+        entry.map(drop)
+    })
 }
 
 fn lists(
     walk: &mut Walk<'_, '_>,
     count: u32,
-    numbers: impl Iterator<Item = u32>,
+    mut numbers: impl Iterator<Item = u32>,
 ) -> Result<(), Stopped> {
     walk.section("row lists: E + 1 offsets into the rows below, then the rows");
-    let (count, shown) = (u64::from(count), walk.shown());
+    let count = u64::from(count);
     let mut offsets = Vec::new();
-    for e in 0..=count {
+    let more = "offsets in the same form, read and found right";
+    walk.table(count + 1, (0, Some(count)), more, |walk, e| {
         let offset = walk.value::<U32>("list offset")?.get();
-        if e < shown || e == count {
-            let meaning = if e == count {
-                "end of the last list = rows in all lists"
-            } else {
-                "first row of list"
-            };
-            walk.note(&format!("offset {e}"), offset.to_string(), meaning);
-        }
+        let meaning = if e == count {
+            "end of the last list = rows in all lists"
+        } else {
+            "first row of list"
+        };
+        walk.note(format_args!("offset {e}"), offset, meaning);
         offsets.push(offset);
-    }
-    for ((e, f), pair) in (0u64..).zip(numbers).zip(offsets.windows(2)) {
-        let [from, to] = pair else { continue };
-        let length = to.saturating_sub(*from);
+        Ok(())
+    })?;
+    let mut lengths = offsets.windows(2).map(|pair| match pair {
+        [from, to] => to.saturating_sub(*from),
+        _ => 0,
+    });
+    let more = "lists in the same form, read and found right";
+    walk.table(count, (0, None), more, |walk, _| {
+        let (f, length) = numbers.next().zip(lengths.next()).ok_or(Stopped)?;
         let rows = walk.values::<I64>(u64::from(length), "list row")?;
-        if e < shown {
-            let text: Vec<_> = rows.iter().take(12).map(|row| row.to_string()).collect();
-            let more = if rows.len() > 12 { " …" } else { "" };
-            let meaning = format!("fragment {f}: {length} rows");
-            walk.note("rows", text.join(" ") + more, meaning);
-        }
-    }
-    walk.more(
-        count.saturating_sub(shown),
-        "lists in the same form, read and found right",
-    )
+        let more = if rows.len() > 12 { " …" } else { "" };
+        let text = joined(rows.iter().take(12), " ") + more;
+        walk.note("rows", text, format_args!("fragment {f}: {length} rows"));
+        Ok(())
+    })
 }

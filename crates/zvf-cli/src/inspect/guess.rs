@@ -4,8 +4,8 @@ use zvf_format::fragments::MAGIC_BYTES;
 use zvf_format::ragged::RaggedBlob;
 use zvf_format::vlen::VlenChunk;
 
+use super::containers;
 use super::manifest;
-use super::shard;
 use crate::args::BlobArg;
 
 /// The name of the Zarr codec whose magic a compressed file begins with.
@@ -43,7 +43,7 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
     if manifest::guess_rank(bytes).is_some() {
         return Some(BlobArg::Manifest);
     }
-    if bytes.len() > 20 && shard::guess_entries(bytes).is_some() {
+    if bytes.len() > 20 && containers::guess_entries(bytes).is_some() {
         return Some(BlobArg::Shard);
     }
     if bytes.len() >= 16 && RaggedBlob::parse(bytes).is_ok_and(|blob| !blob.is_empty()) {

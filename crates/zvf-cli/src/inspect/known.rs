@@ -1,258 +1,211 @@
 //! Facts about a cell from the documents around it: types, widths, names, chunks of the endpoints of links.
 
+use std::sync::Arc;
+
 use serde_json::Value;
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
-use zvf_format::links::{anchor, endpoint_chunks};
-use zvf_meta::space::chunk_of_cell;
-use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
-use zvf_store::chunk_factors;
+use zvf_format::U64;
+use zvf_format::dtype::DType;
+use zvf_format::keys::parse_delta;
+use zvf_format::layout::Wire as _;
+use zvf_meta::{
+    ArrayAttributes, ArrayDoc, GroupDoc, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc,
+};
+use zvf_store::{Limits, Placement, chunk_factors, undo_codecs};
 
-use super::place::{Known, Reader, key, numbers, product, sized};
+use super::place::{Known, Reader, key, product, sized};
 use crate::args::BlobArg;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 
-/// Facts about the cell of an element from the documents around it.
+/// A blob that is an array of its own: its name in the group, and its bytes (specification 0.7, section 2).
+pub(super) type Child<'c> = (&'c str, u64);
+
+/// Facts about a cell of the array or the family of blobs at `path`, from its attributes and the documents around it.
 pub(super) fn known(
     reader: &mut Reader<'_, '_>,
     path: &str,
-    doc: &ArrayDoc,
-    index: &[u64],
+    attributes: &ArrayAttributes,
+    blob: BlobArg,
+    chunk: Option<Vec<i64>>,
+    child: Option<Child<'_>>,
 ) -> Known {
-    let attributes = &doc.attributes;
+    let number = |name| attributes.extra.get(name).and_then(Value::as_u64);
+    let rank = number("sid_ndim").and_then(sized);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     let mut known = Known {
         dtype: attributes
             .dtype
             .as_deref()
             .and_then(|name| DType::parse(name).ok()),
         perm: attributes.has_perm,
-        width: attributes.link_width.and_then(sized),
+        // A larger number of endpoints is invalid, and would produce huge names of chunks.
+        width: attributes
+            .link_width
+            .filter(|width| *width < 256)
+            .and_then(sized),
+        key_rank: rank,
         columns: attributes.channel_names.clone().unwrap_or_default(),
+        categories: attributes.categories.iter().flatten().map(text).collect(),
+        chunk,
         ..Known::default()
     };
-    known.categories = texts(attributes.categories.iter().flatten());
-    if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
-        let chunk = |origin: &[i64]| chunk_of_cell(origin, index.iter().copied()).collect();
-        known.chunk = doc.grid().ok().map(|grid| chunk(&grid.origin));
-    }
-    match blob_of(path, doc) {
-        BlobArg::Vertices => known.columns = axes(reader).unwrap_or(known.columns),
+    match blob {
+        BlobArg::Vertices => {
+            if let Some(root) = reader.document("zarr.json", RootDoc::parse) {
+                known.columns = root.axes().iter().map(|axis| axis.name.clone()).collect();
+            }
+        }
         BlobArg::Manifest => {
-            let group = path
-                .strip_suffix("/manifests")
-                .map(|group| format!("{group}/zarr.json"));
-            let index = group.and_then(|group| reader.document(&group, ObjectIndexDoc::parse));
+            let group = path.trim_end_matches("/manifests");
+            let index = reader.document(&format!("{group}/zarr.json"), ObjectIndexDoc::parse);
             known.key_rank = index.and_then(|index| index.sid_ndim).and_then(sized);
         }
+        BlobArg::Manifests | BlobArg::Group if child.is_some() => {
+            known.offsets = offsets(reader, path).ok().flatten().unwrap_or_default();
+        }
         BlobArg::Attribute => {
-            known.width = attributes.declared_width().and_then(sized);
+            let stated = attributes.row_shape.is_some() || attributes.channel_names.is_some();
+            let columns = attributes.declared_width().filter(|_| stated);
+            let rows = attributes.shape.as_deref();
+            let columns = columns.or_else(|| Some(product(rows?.get(1..)?)));
+            let columns = columns.or_else(|| number("max_row_length"));
+            let columns = columns.or_else(|| by_division(reader, path, child?, known.dtype?));
+            known.width = columns.and_then(sized);
         }
-        BlobArg::RaggedLinks if path.contains("/cross_chunk_links/") => {
-            cross_chunk(path, doc, index, &mut known)
+        BlobArg::Links | BlobArg::RaggedLinks | BlobArg::Records => {
+            known.dtype = known.dtype.or(Some(super::rows::int64()));
+            known.real_rows = number("num_links").filter(|_| blob == BlobArg::Records);
+            links(reader, path, attributes, &mut known);
         }
-        BlobArg::Links | BlobArg::RaggedLinks => links(reader, path, doc, &mut known),
         _ => {}
     }
     known
 }
 
-/// Names of the axes: the columns of positions.
-pub(super) fn axes(reader: &mut Reader<'_, '_>) -> Option<Vec<String>> {
-    let root = reader.document("zarr.json", RootDoc::parse)?;
-    Some(root.axes().iter().map(|axis| axis.name.clone()).collect())
+/// The attributes of the group of a family, if they can be read.
+pub(super) fn attributes(reader: &mut Reader<'_, '_>, family: &str) -> ArrayAttributes {
+    let parse = |bytes: &[u8]| ArrayAttributes::from_group(&GroupDoc::parse(bytes)?);
+    let attributes = reader.document(&format!("{family}/zarr.json"), parse);
+    attributes.unwrap_or_default()
 }
 
-/// JSON values as texts, without the quotes of strings.
-pub(super) fn texts<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<String> {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
-    values.map(text).collect()
+/// Columns of a vertex attribute whose document does not state them (spec 0.7 §8.2).
+fn by_division(
+    reader: &mut Reader<'_, '_>,
+    family: &str,
+    (leaf, length): Child<'_>,
+    dtype: DType,
+) -> Option<u64> {
+    let (level, rest) = family.split_once('/')?;
+    rest.strip_prefix("vertex_attributes/")?;
+    let vertices = format!("{level}/vertices");
+    let stored = reader.document(&format!("{vertices}/{leaf}/zarr.json"), ArrayDoc::parse)?;
+    let axes = reader.document("zarr.json", RootDoc::parse)?.dims() as u64;
+    let positions = attributes(reader, &vertices).dtype;
+    let position = positions.and_then(|name| DType::parse(&name).ok());
+    let position = position.unwrap_or(DType::DEFAULT).size() as u64;
+    let rows = product(&stored.shape).checked_div(axes.checked_mul(position)?)?;
+    let row = length.checked_div(rows).filter(|row| *row > 0)?;
+    let item = dtype.size() as u64;
+    (row.checked_rem(item)? == 0).then_some(row / item)
 }
 
-/// Levels of the first and of the other endpoints of links at a path, if they differ.
-pub(super) fn levels(path: &str, delta: i32) -> Option<(i64, i64)> {
-    let level: i64 = path.split('/').next()?.parse().ok()?;
-    (delta != 0).then(|| (level, level.saturating_add(i64::from(delta))))
-}
-
-/// Chunks of the endpoints of a cell of cross-chunk links kept in one array: a grid over the chunks of all endpoints, or a
-/// list with the cells' keys beside it (spec 0.8 §3.4 and §9.8).
-fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
-    let extra = &doc.attributes.extra;
-    known.perm = Some(true);
-    known.dtype = known.dtype.or(DType::parse("int64").ok());
-    let rank = extra.get("sid_ndim").and_then(Value::as_u64);
-    known.key_rank = rank.and_then(sized);
-    known.levels = levels(path, doc.attributes.level_delta.unwrap_or(0));
-    let packed = extra.get("cell_keys").and_then(|keys| {
-        let at = usize::try_from(*index.first()?).ok()?;
-        numbers(keys.as_array()?.get(at)?.as_str()?)
-    });
-    let chunk: Option<Vec<i64>> = packed.or_else(|| known.chunk.clone());
-    if let Some(chunk) = chunk {
-        cell(known, &chunk);
-    }
-}
-
-/// Cuts the key of a cell of cross-chunk links into the chunks of its endpoints, in stored order (spec 0.8 §9.1).
-pub(super) fn cell(known: &mut Known, parts: &[i64]) {
-    let Some(rank) = known.key_rank.filter(|rank| *rank > 0) else {
-        return;
-    };
-    if known.width.and_then(|width| width.checked_mul(rank)) == Some(parts.len()) {
-        known.chunk = None;
-        known.endpoints = parts
-            .chunks(rank)
-            .map(|chunk| format!("chunk {}", key(chunk)))
-            .collect();
-    }
-}
-
-/// Width, permutation and endpoint chunks of a link array.
-fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Known) {
-    let family = path
-        .rsplit_once('/')
-        .map(|(family, _)| format!("{family}/zarr.json"));
-    let family = family.and_then(|family| reader.document(&family, LinkFamilyDoc::parse));
-    let offsets = doc.attributes.offsets.clone().unwrap_or_default();
-    let delta = doc
-        .attributes
-        .level_delta
-        .or(family.as_ref().and_then(|family| family.level_delta))
-        .unwrap_or(0);
-    let zero = offsets.iter().flatten().all(|part| *part == 0);
-    if let Some(family) = &family {
-        known.width = known.width.or(family.link_width.and_then(sized));
+/// Width, permutation and endpoint chunks of link rows.
+fn links(reader: &mut Reader<'_, '_>, path: &str, attributes: &ArrayAttributes, known: &mut Known) {
+    let mut segments = path.split('/');
+    let level: Option<i64> = segments.next().and_then(|level| level.parse().ok());
+    let named = segments.nth(1).and_then(|delta| parse_delta(delta).ok());
+    let delta = attributes.level_delta.or(named).unwrap_or(0);
+    let far = level.map(|level| level.saturating_add(i64::from(delta)));
+    let levels = level.zip(far).filter(|_| delta != 0);
+    let tuple = path.contains("/cross_chunk_links/");
+    let offsets = attributes.offsets.as_deref();
+    if tuple {
+        // The level of a chunk depends on the order of the endpoints (spec 0.8 §13).
+        (known.perm, known.levels) = (Some(true), levels);
+    } else {
+        let family = path
+            .rsplit_once('/')
+            .map(|(family, _)| format!("{family}/zarr.json"));
+        let family = family.and_then(|family| reader.document(&family, LinkFamilyDoc::parse));
+        let family = family.unwrap_or_default();
+        let zero = offsets.is_none_or(|offsets| offsets.iter().flatten().all(|part| *part == 0));
+        let others = offsets.map(|offsets| offsets.len() + 1);
+        known.width = known.width.or(family.link_width.and_then(sized)).or(others);
         known.perm = known.perm.or(Some(family.has_perm(delta, zero)));
     }
-    known.dtype = known.dtype.or(DType::parse("int64").ok());
-    let Some(source) = &known.chunk else { return };
-    let level = levels(path, delta).map(|(_, far)| format!(" of level {far}"));
-    if doc.attributes.offsets.is_none() && delta == 0 {
-        // One array for all links inside chunks (spec 0.8 §3.4).
-        let source = source.clone();
-        known.in_one_chunk(&source);
-        return;
-    }
-    let name = |chunk: &[i64], level: &str| format!("chunk {}{level}", key(chunk));
-    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
-    let Some(anchored) = anchored(reader, path, delta, source) else {
+    let Some(chunk) = known.chunk.as_deref() else {
         return;
     };
-    let mut ends = vec![0; source.len() * (offsets.len() + 1)];
-    if endpoint_chunks(source, &anchored, &offsets.concat(), &mut ends).is_ok() {
-        let ends = ends.chunks(source.len().max(1)).skip(1);
-        let others = ends.map(|chunk| name(chunk, level.as_deref().unwrap_or_default()));
-        known.endpoints = std::iter::once(name(source, "")).chain(others).collect();
+    let placement = match offsets {
+        // One cell for each tuple of chunks (spec 0.8 §9.1).
+        _ if tuple => Placement::Tuple,
+        // All links of one chunk, or of the chunks of two levels with its key (spec 0.7 §9.1, 0.8 §3.4).
+        None => Placement::SameKey,
+        Some(offsets) => {
+            let factors = levels.and_then(|levels| factors(reader, levels, chunk.len()));
+            if delta != 0 && factors.is_none() {
+                // Without the chunk shapes of both levels the chunks of the other endpoints are unknown.
+                return;
+            }
+            Placement::Offsets {
+                offsets: offsets.concat(),
+                anchor: factors.map(Arc::new),
+            }
+        }
+    };
+    let (mut chunks, width) = (Vec::new(), known.width.unwrap_or(2));
+    let placed = placement.endpoint_chunks(chunk, width, &mut chunks);
+    let rank = chunks.len().checked_div(width).unwrap_or(0);
+    if placed.is_err() || rank == 0 || rank.checked_mul(width) != Some(chunks.len()) {
+        return;
+    }
+    let name = |(endpoint, chunk): (usize, &[i64])| match levels {
+        Some((_, far)) if endpoint > 0 && !tuple => format!("chunk {} of level {far}", key(chunk)),
+        _ => format!("chunk {}", key(chunk)),
+    };
+    known.endpoints = chunks.chunks_exact(rank).enumerate().map(name).collect();
+    if tuple {
+        known.chunk = None;
     }
 }
 
-/// The chunk of another level from which offsets count: the one at the origin of the source chunk.
-fn anchored(
+/// The chunk shapes of two levels as multiples of the root's.
+fn factors(
     reader: &mut Reader<'_, '_>,
-    path: &str,
-    delta: i32,
-    source: &[i64],
-) -> Option<Vec<i64>> {
-    if delta == 0 {
-        return Some(source.to_vec());
-    }
-    let (near, far) = levels(path, delta)?;
+    (near, far): (i64, i64),
+    key_rank: usize,
+) -> Option<(Vec<i64>, Vec<i64>)> {
     let root = reader.document("zarr.json", RootDoc::parse)?;
-    let base = &root.zarr_vectors.chunk_shape;
     let mut factors = |level: i64| {
         let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
-        let shape = doc.chunk_shape.as_ref().unwrap_or(base);
-        Some(chunk_factors(shape, base, source.len()))
+        let base = &root.zarr_vectors.chunk_shape;
+        Some(chunk_factors(root.chunk_shape(&doc), base, key_rank))
     };
     let own = factors(near)?;
     let other = factors(far).unwrap_or_else(|| own.clone());
-    let mut found = vec![0; source.len()];
-    anchor(source, &own, &other, &mut found).ok()?;
-    Some(found)
+    Some((own, other))
 }
 
-/// Element type, width and first row of a chunk of a typed array.
-pub(super) fn typed(
-    doc: &ArrayDoc,
-    codecs: &[Codec],
-    shape: &[u64],
-    known: &mut Known,
-) -> Result<()> {
-    let name = doc.data_type.name.as_str();
-    let length = doc
-        .data_type
-        .length_bytes()
-        .and_then(|length| u32::try_from(length).ok())
-        .filter(|length| *length > 0);
-    let dtype = match name {
-        "fixed_length_utf32" => length.map(|length| {
-            DType::little(DTypeKind::Utf32 {
-                chars: (length / 4).max(1),
-            })
-        }),
-        "null_terminated_bytes" | "raw_bytes" => {
-            length.map(|len| DType::little(DTypeKind::Bytes { len }))
-        }
-        other => DType::parse(other).ok(),
+/// The byte offsets of a `data` blob, if they exist and have the usual form.
+fn offsets(reader: &mut Reader<'_, '_>, family: &str) -> Result<Option<Vec<u64>>> {
+    let path = format!("{family}/offsets");
+    let Some(doc) = reader.array(&path)? else {
+        return Ok(None);
     };
-    let mut dtype =
-        dtype.ok_or_else(|| CliError::malformed(format!("data_type {name:?} is not supported")))?;
-    let big = codecs.first().is_some_and(|codec| {
-        codec
-            .configuration
-            .get("endian")
-            .is_some_and(|endian| endian == "big")
-    });
-    if big {
-        dtype.order = ByteOrder::Big;
-    }
-    known.dtype = Some(dtype);
-    known.width = sized(product(shape.get(1..).unwrap_or_default()));
-    Ok(())
-}
-
-/// The payload of an array's cells, by its discriminator, else by its path.
-pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
-    let attributes = &doc.attributes;
-    let family = path.split('/').nth(1).unwrap_or_default();
-    let links = || {
-        let mut offsets = attributes.offsets.iter().flatten().flatten();
-        match attributes.level_delta.unwrap_or(0) == 0 && offsets.all(|part| *part == 0) {
-            true => BlobArg::Links,
-            false => BlobArg::RaggedLinks,
-        }
+    let object = format!("{path}/{}", doc.key_encoding.object_key(&[0]));
+    let codecs = doc.codecs.get(1..).unwrap_or_default();
+    let bytes = match reader.read(&object)? {
+        Some(bytes) => undo_codecs(&object, codecs, bytes, &Limits::default())?,
+        // Zeros are not stored (spec 0.7 §2.3).
+        None => match sized(product(&doc.shape)) {
+            Some(length) if length <= 1 << 24 => vec![0; length].into(),
+            _ => return Ok(None),
+        },
     };
-    match attributes.zv_array.as_deref().unwrap_or(family) {
-        "vertices" => BlobArg::Vertices,
-        "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
-        "links" => links(),
-        "cross_chunk_links" => BlobArg::RaggedLinks,
-        "object_index" if attributes.zv_array.is_none() && path.ends_with("/manifests") => {
-            BlobArg::Manifest
-        }
-        "groups" => BlobArg::Group,
-        _ => BlobArg::Attribute,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cell_keys_are_cut_by_rank_and_width() {
-        let mut known = Known {
-            width: Some(2),
-            key_rank: Some(2),
-            ..Known::default()
-        };
-        cell(&mut known, &[-1, 2, 0, -1]);
-        assert_eq!(known.endpoints, ["chunk -1.2", "chunk 0.-1"]);
-        known.endpoints.clear();
-        cell(&mut known, &[-1, 2, 0]);
-        assert!(known.endpoints.is_empty());
-    }
+    let numbers = U64::several(&bytes, bytes.len() / size_of::<U64>());
+    Ok(numbers.map(|numbers| numbers.iter().map(|n| n.get()).collect()))
 }

@@ -1,18 +1,18 @@
-//! Link rows: the rows and chunks that a record joins.
+//! Links: the rows and chunks that a record joins.
 
-use zvf_format::DecodeError;
+use zvf_format::I64;
 use zvf_format::links::{CellForm, LinkCell, lehmer};
 
-use super::dump::{Dump, Stopped, Walk};
-use super::place::Known;
-use crate::output::table::counted;
+use super::dump::{Stopped, Walk};
+use super::place::{Known, key};
+use super::ragged;
+use crate::output::table::{counted, joined};
 
 /// Takes a link cell apart: rows alone, or groups of rows after a table of offsets.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
-    let dtype = known.dtype.unwrap_or_else(|| super::rows::known("int64"));
+pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known, ragged: bool) -> Result<(), Stopped> {
+    let dtype = known.dtype.unwrap_or_else(super::rows::int64);
     if !dtype.is_integer() {
-        dump.fault(0, format!("link rows: found {dtype}, expected an integer"));
-        return;
+        return Err(walk.fault_here(format!("link rows: found {dtype}, expected an integer")));
     }
     let form = CellForm {
         link_width: known.width.unwrap_or(2).min(1024),
@@ -21,117 +21,128 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
         dtype,
     };
     // Negative rows are no damage here: the padding of padded arrays.
-    let verdict = LinkCell::parse(bytes, form).and_then(|cell| {
+    let verdict = LinkCell::parse(walk.rest(), form).and_then(|cell| {
         let mut order = vec![0; form.link_width];
         cell.iter().enumerate().try_for_each(|(i, record)| {
             let at = cell.rows().byte_of(i);
             record.placement(&mut order).map_err(|e| e.shifted(at))
         })
     });
-    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, known));
-}
-
-fn cell(walk: &mut Walk<'_, '_>, form: &CellForm, known: &Known) -> Result<(), Stopped> {
-    let groups = match form.ragged {
-        true => super::ragged::head(walk)?,
+    walk.judge(verdict);
+    let groups = match ragged {
+        true => ragged::head(walk)?,
         false => vec![walk.left()],
     };
-    let vertices: Vec<String> = (0..form.link_width).map(|k| format!("v{k}")).collect();
-    walk.section(format!(
-        "link rows{}: {}{} as {} ({} bytes a row)",
-        if form.ragged { "" } else { " without a header" },
+    let row_bytes = (form.row_width() * dtype.size()) as u64;
+    walk.section(format_args!(
+        "link rows{}: {}{} as {dtype} ({row_bytes} bytes a row)",
+        if ragged { "" } else { " without a header" },
         if form.has_perm { "perm, " } else { "" },
-        vertices.join(", "),
-        form.dtype,
-        row_bytes(form),
+        joined((0..form.link_width).map(|k| format!("v{k}")), ", "),
     ));
     let mut records = 0u64;
     for (g, length) in groups.iter().enumerate() {
         if groups.len() > 1 {
-            walk.dump()
-                .remark(&format!("group {g}"), format!("{length} bytes"), "");
+            walk.remark(
+                format_args!("group {g}"),
+                format_args!("{length} bytes"),
+                "",
+            );
         }
-        records = records.saturating_add(rows(walk, form, known, *length, records)?);
+        let count = length.checked_div(row_bytes).ok_or(Stopped)?;
+        let more = "records in the same form";
+        walk.table(count, (0, None), more, |walk, i| {
+            record(walk, form, known, records.saturating_add(i))
+        })?;
+        records = records.saturating_add(count);
+        if length % row_bytes > 0 {
+            walk.take(length % row_bytes, "rest")?;
+            walk.note("rest", "", "less than a row");
+        }
     }
-    let place = match form.ragged {
+    let place = match ragged {
         true => "with endpoints in other chunks or levels",
         false => "inside this chunk",
     };
     walk.conclude(format!("{} {place}", counted(records, "record")))
 }
 
-fn row_bytes(form: &CellForm) -> u64 {
-    (form.row_width() * form.dtype.size()) as u64
-}
-
-/// Walks the rows in the next `length` bytes; gives their number.
-fn rows(
+/// Takes one row: the order of the endpoints, if it is stored, and their row numbers.
+fn record(
     walk: &mut Walk<'_, '_>,
-    form: &CellForm,
+    form: CellForm,
     known: &Known,
-    length: u64,
-    first: u64,
-) -> Result<u64, Stopped> {
-    let count = length.checked_div(row_bytes(form)).ok_or(Stopped)?;
-    let item = form.dtype.size() as u64;
-    let shown = walk.shown().min(count);
-    for record in first..first.saturating_add(shown) {
-        let mut order = None;
-        if form.has_perm {
-            let code = form
-                .dtype
-                .integer_at(walk.take(item, "perm")?, 0)
-                .unwrap_or(-1);
-            let decoded = permutation(code, form.link_width);
-            let meaning = decoded.as_deref().map(describe).unwrap_or_default();
-            walk.note("perm", code.to_string(), meaning);
-            order = decoded.ok();
+    record: u64,
+) -> Result<(), Stopped> {
+    let number = |walk: &mut Walk<'_, '_>, name| {
+        let bytes = walk.take(form.dtype.size() as u64, name)?;
+        form.dtype.integer_at(bytes, 0).ok_or(Stopped)
+    };
+    let mut order = Vec::new();
+    if form.has_perm {
+        let code = number(walk, "perm")?;
+        order = vec![0; form.link_width];
+        if lehmer::decode(code, &mut order).is_err() {
+            order.clear();
         }
-        for k in 0..form.link_width {
-            let row = form
-                .dtype
-                .integer_at(walk.take(item, "row number")?, 0)
-                .unwrap_or(-1);
-            let chunk = known.endpoints.get(k);
-            let chunk = chunk
-                .map(|chunk| format!(" of {chunk}"))
-                .unwrap_or_default();
-            let place = order.as_ref().and_then(|order| order.get(k));
-            let place = place.map_or(k, |place| usize::from(*place));
-            // The level of a chunk follows from the endpoint that is in it (spec 0.8 §13).
-            let level = match form.has_perm {
-                true => known.level_of(place),
-                false => String::new(),
-            };
-            let meaning = format!("record {record}, endpoint {place}: row {row}{chunk}{level}");
-            walk.note(&format!("v{k}"), row.to_string(), meaning);
-        }
+        let meaning = match order.as_slice() {
+            [] => String::new(),
+            order if order.is_sorted() => "the columns are in the application's order".into(),
+            order => format!(
+                "Lehmer code: the columns are endpoints {} of the record",
+                joined(order, ", ")
+            ),
+        };
+        walk.note("perm", code, meaning);
     }
-    let hidden = count.saturating_sub(shown);
-    walk.take(hidden.saturating_mul(row_bytes(form)), "link rows")?;
-    walk.more(hidden, "records in the same form")?;
-    let rest = length % row_bytes(form);
-    walk.take(rest, "rest")?;
-    if rest > 0 {
-        walk.note("rest", "", "less than a row");
+    for k in 0..form.link_width {
+        let row = number(walk, "row number")?;
+        let chunk = known.endpoints.get(k);
+        let chunk = chunk
+            .map(|chunk| format!(" of {chunk}"))
+            .unwrap_or_default();
+        let place = order.get(k).map_or(k, |place| usize::from(*place));
+        // The level of a chunk follows from the endpoint that is in it (spec 0.8 §13).
+        let level = known.level_of(place);
+        let meaning = format_args!("record {record}, endpoint {place}: row {row}{chunk}{level}");
+        walk.note(format_args!("v{k}"), row, meaning);
     }
-    Ok(count)
+    Ok(())
 }
 
-/// The order of a Lehmer code: the column at place i is endpoint `order[i]` of the record.
-fn permutation(code: i64, width: usize) -> Result<Vec<u8>, DecodeError> {
-    let mut order = vec![0; width];
-    lehmer::decode(code, &mut order)?;
-    Ok(order)
-}
-
-fn describe(order: &[u8]) -> String {
-    if order.is_sorted() {
-        return "the columns are in the application's order".into();
+/// Takes link records apart that have the chunks of their endpoints (specification 0.7, section 9.4).
+pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let rank = known.key_rank.unwrap_or(3).max(1) as u64;
+    let width = known.width.unwrap_or(2).max(1);
+    let record = (width as u64)
+        .saturating_mul(rank.saturating_add(1))
+        .saturating_mul(size_of::<I64>() as u64);
+    walk.section(format_args!(
+        "link records: {width} endpoints, each {rank} chunk components and a row, int64 ({record} bytes a record), no header"
+    ));
+    let (left, count) = (walk.left(), walk.left() / record);
+    if let Some(stated) = known.real_rows.filter(|stated| *stated != count) {
+        return Err(walk.fault_here(format!(
+            "link records: found {left} bytes, expected num_links {stated} x {record} bytes"
+        )));
     }
-    let order: Vec<_> = order.iter().map(ToString::to_string).collect();
-    format!(
-        "Lehmer code: the columns are endpoints {} of the record",
-        order.join(", ")
-    )
+    walk.rows((count, record), known.first_row, "rows", |walk, r| {
+        for k in 0..width {
+            let chunk = key(walk.values::<I64>(rank, "chunk component")?);
+            walk.note("chunk", &chunk, "");
+            let (row, level) = (walk.value::<I64>("row number")?.get(), known.level_of(k));
+            let meaning =
+                format_args!("record {r}, endpoint {k}: row {row} of chunk {chunk}{level}");
+            walk.note(format_args!("v{k}"), row, meaning);
+            if row < 0 {
+                return Err(walk.fault_last(format!(
+                    "row number of record {r}: found {row}, expected at least 0"
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    let records = counted(count, "record");
+    let conclusion = format!("{records}, endpoints in the application's order");
+    walk.whole("link records", "record", (count, record), conclusion)
 }

@@ -1,36 +1,80 @@
-//! A manifest: the fragments of one object, in order.
+//! Manifests: the fragments of an object, in order.
 
 use zvf_format::I64;
 use zvf_format::manifest::{
     BlockMode, FragmentList, FragmentRun, Manifest, ManifestHead, OneFragment,
 };
 
-use super::dump::{Dump, Field, Stopped, Walk};
+use super::dump::{Field, Stopped, Walk, reason};
 use super::place::{Known, key};
 use crate::output::table::counted;
 
 /// Takes a manifest apart; without a key rank, every rank that fits exactly is tried.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known) {
+pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let bytes = walk.rest();
     if bytes.is_empty() {
-        dump.section("manifest");
-        dump.conclude(
+        walk.section("manifest");
+        return walk.conclude(
             "no bytes: the object is absent at this level, which reads as an empty manifest",
         );
-        return;
     }
     let rank = known.key_rank.or_else(|| guess_rank(bytes)).unwrap_or(3);
-    let verdict = Manifest::parse(bytes, rank);
-    Walk::new(dump, bytes).judged(verdict, |walk| {
-        walk.section(format!(
-            "manifest: B blocks, each a chunk of {rank} components and its fragments"
-        ));
-        body(walk, rank, true)?;
-        let references = verdict.map_or(0, |manifest| manifest.fragment_count());
-        walk.conclude(format!(
-            "the object is {}, their rows concatenated in this order",
-            counted(references, "fragment")
-        ))
-    });
+    let manifest = walk.judge(Manifest::parse(bytes, rank));
+    walk.section(format_args!(
+        "manifest: B blocks, each a chunk of {rank} components and its fragments"
+    ));
+    body(walk, rank)?;
+    let references = manifest.map_or(0, |manifest| manifest.fragment_count());
+    walk.conclude(format!(
+        "the object is {}, their rows concatenated in this order",
+        counted(references, "fragment")
+    ))
+}
+
+/// Takes concatenated manifests apart (specification 0.7, section 10); the offsets say where each begins, else each is followed by the next.
+pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let rank = known.key_rank.unwrap_or(3);
+    walk.section(format_args!(
+        "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
+    ));
+    // A table may or may not have one more offset, the end (section 10.2).
+    let count = Some(known.offsets.len() as u64).filter(|count| *count > 0);
+    let mut offsets = known.offsets.iter().copied().peekable();
+    let (mut objects, more) = (0, "manifests, read and found right; name a row to see it");
+    walk.table(count, (known.first_row, None), more, |walk, object| {
+        objects += 1;
+        let (start, bytes) = (walk.at(), walk.rest());
+        if let Some(stated) = offsets.next().filter(|stated| *stated != start) {
+            return Err(walk.fault_here(format!(
+                "manifest of row {object}: the one before ends at {start}, expected {stated} as offsets say"
+            )));
+        }
+        let empty = match offsets.peek() {
+            Some(end) => *end == start,
+            None => bytes.is_empty(),
+        };
+        let what = if empty { "no bytes: absent" } else { "" };
+        walk.remark(format_args!("row {object}"), what, "");
+        if empty {
+            return Ok(());
+        }
+        body(walk, rank)?;
+        let length = usize::try_from(walk.at() - start).unwrap_or(usize::MAX);
+        match Manifest::parse(bytes.get(..length).unwrap_or(bytes), rank) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let at = start.saturating_add(error.at());
+                Err(walk.dump().fault(at, reason(&error)))
+            }
+        }
+    })?;
+    if walk.left() > 0 {
+        return Err(walk.fault_here(format!(
+            "manifests: found {} bytes after the last, expected the end",
+            walk.left()
+        )));
+    }
+    walk.conclude(counted(objects, "manifest"))
 }
 
 /// The key rank with which the bytes are consumed exactly, if there is just one from 2 to 5.
@@ -40,39 +84,22 @@ pub(crate) fn guess_rank(bytes: &[u8]) -> Option<usize> {
     fitting.next().is_none().then_some(first)
 }
 
-/// Walks one manifest, shown or not.
-pub(super) fn body(walk: &mut Walk<'_, '_>, rank: usize, show: bool) -> Result<(), Stopped> {
-    let head = walk.structure::<ManifestHead>(show, |head, field| {
+fn body(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
+    let head = walk.structure::<ManifestHead>(|head, field| {
         if head.blocks == 0 {
             field.meaning = "blocks: the object is empty".into();
         }
     })?;
+    let more = "blocks in the same form, read and found right";
     let blocks = u64::from(head.blocks.get());
-    let shown = if show { walk.shown() } else { 0 };
-    for b in 0..blocks {
-        block(walk, rank, b, b < shown)?;
-    }
-    let hidden = if show {
-        blocks.saturating_sub(shown)
-    } else {
-        0
-    };
-    walk.more(hidden, "blocks in the same form, read and found right")
+    walk.table(blocks, (0, None), more, |walk, b| block(walk, rank, b))
 }
 
-/// Walks one block.
-fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64, show: bool) -> Result<(), Stopped> {
-    let chunk: Vec<i64> = walk
-        .values::<I64>(rank as u64, "chunk component")?
-        .iter()
-        .map(|part| part.get())
-        .collect();
-    let key = key(&chunk);
-    if show {
-        let meaning = format!("block {b}: absolute chunk coordinate");
-        walk.note("chunk", &key, meaning);
-    }
-    let mode = walk.structure::<BlockMode>(show, |block, field| {
+fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64) -> Result<(), Stopped> {
+    let key = key(walk.values::<I64>(rank as u64, "chunk component")?);
+    let meaning = format_args!("block {b}: absolute chunk coordinate");
+    walk.note("chunk", &key, meaning);
+    let mode = walk.structure::<BlockMode>(|block, field| {
         field.meaning = match block.mode {
             0 => "one fragment follows",
             1 => "a run of fragments follows: start, count",
@@ -81,34 +108,31 @@ fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64, show: bool) -> Result<(),
         }
         .into();
     })?;
-    let of_chunk = |_: &_, field: &mut Field| {
-        field.meaning = format!("fragment {} of chunk {key}", field.value);
+    let one = |walk: &mut Walk<'_, '_>| {
+        let of_chunk = |_: &_, field: &mut Field| {
+            field.meaning = format!("fragment {} of chunk {key}", field.value);
+        };
+        walk.structure::<OneFragment>(of_chunk).map(drop)
     };
     match mode.mode {
-        0 => walk.structure::<OneFragment>(show, of_chunk).map(|_| ()),
-        1 => walk
-            .structure::<FragmentRun>(show, |run, field| {
+        0 => one(walk),
+        1 => {
+            let run = walk.structure::<FragmentRun>(|run, field| {
                 let (start, count) = (run.start.get(), run.count.get());
+                let end = start.saturating_add(count);
                 field.meaning = match field.name.as_str() {
-                    "count" => {
-                        let end = start.saturating_add(count);
-                        format!("fragments {start}..{end} of chunk {key}")
-                    }
+                    "count" => format!("fragments {start}..{end} of chunk {key}"),
                     _ => String::new(),
                 };
-            })
-            .map(|_| ()),
+            });
+            run.map(drop)
+        }
         2 => {
-            let list = walk.structure::<FragmentList>(show, |_, field| {
+            let list = walk.structure::<FragmentList>(|_, field| {
                 field.meaning = format!("fragments of chunk {key}");
             })?;
             let count = u64::from(list.count.get());
-            let shown = if show { walk.shown().min(count) } else { 0 };
-            for _ in 0..shown {
-                walk.structure::<OneFragment>(show, of_chunk)?;
-            }
-            walk.values::<OneFragment>(count.saturating_sub(shown), "fragment")
-                .map(|_| ())
+            walk.table(count, (0, None), "fragments", |walk, _| one(walk))
         }
         mode => Err(walk.fault_last(format!("mode: found {mode}, expected 0, 1 or 2"))),
     }

@@ -1,4 +1,4 @@
-//! Resolves a path inside a store.
+//! The bytes that a path inside a store names, and the facts about them.
 
 use bytes::Bytes;
 use zvf_format::dtype::DType;
@@ -55,14 +55,11 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The object of a path.
+/// What a path names.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A document.
-    Document {
-        /// Its key.
-        key: String,
-    },
+    /// The document with this key.
+    Document(String),
     /// An object of an array.
     Object(Box<ObjectPlace>),
 }
@@ -72,24 +69,22 @@ pub(crate) enum Place {
 pub(crate) struct ObjectPlace {
     /// The array.
     pub(crate) array: String,
-    /// Its document.
-    pub(crate) doc: ArrayDoc,
     /// The key of the object.
     pub(crate) key: String,
-    /// The index of the requested inner chunk of a shard, in C order.
-    pub(crate) inner: Option<u64>,
-    /// Entries of the shard's index; none when the array is not sharded.
-    pub(crate) entries: Option<u64>,
+    /// Entries and requested entry of the shard's index; none when the array is not sharded.
+    pub(crate) shard: Option<Known>,
     /// Whether the index is at the end of the shard.
     pub(crate) index_at_end: bool,
     /// Codecs of the object, or of an inner chunk of the shard.
     pub(crate) codecs: Vec<Codec>,
+    /// Bytes that the document of a blob states; none if the array is no blob.
+    pub(crate) stated: Option<u64>,
+    /// The container of several elements, in which the payload is.
+    pub(crate) container: Option<BlobArg>,
     /// The kind of the payload.
     pub(crate) blob: BlobArg,
     /// Facts about it.
     pub(crate) known: Known,
-    /// The document of a blob that is an array of its own.
-    pub(crate) child: Option<Child>,
 }
 
 /// Facts about a blob besides its bytes.
@@ -111,13 +106,15 @@ pub(crate) struct Known {
     pub(crate) chunk: Option<Vec<i64>>,
     /// Chunks of the endpoints of a link row, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
     pub(crate) endpoints: Vec<String>,
-    /// Levels of the first and of the other endpoints, if they differ.
+    /// Levels of the first and of the other endpoints, where they do not follow from the stored order.
     pub(crate) levels: Option<(i64, i64)>,
     /// Byte offsets of the rows of a blob, from the table beside it.
     pub(crate) offsets: Vec<u64>,
+    /// Keys of a packed chunk, each with the offset and the number of its bytes.
+    pub(crate) packed: Vec<(String, u64, u64)>,
     /// Elements of a vlen chunk, when its array says so.
     pub(crate) elements: Option<u64>,
-    /// The requested element of a vlen chunk, or entry of a shard.
+    /// The requested element of a vlen chunk, entry of a shard or key of a packed chunk.
     pub(crate) element: Option<u64>,
     /// Rows before the requested one.
     pub(crate) first_row: u64,
@@ -126,9 +123,6 @@ pub(crate) struct Known {
     /// Entries of a shard's index.
     pub(crate) entries: Option<u64>,
 }
-
-/// Endpoints of a link whose chunks are named: a document may state any number.
-const MOST_ENDPOINTS: usize = 1024;
 
 impl Known {
     /// The level of an endpoint, as the end of the name of its chunk; nothing if all are of one level.
@@ -139,36 +133,6 @@ impl Known {
             None => String::new(),
         }
     }
-
-    /// Names the chunks of the endpoints of links whose cell has the key of one chunk.
-    pub(super) fn in_one_chunk(&mut self, chunk: &[i64]) {
-        let own = format!("chunk {}", key(chunk));
-        let width = self.width.unwrap_or(2).min(MOST_ENDPOINTS);
-        let others = (1..width).map(|place| own.clone() + &self.level_of(place));
-        self.endpoints = std::iter::once(own.clone()).chain(others).collect();
-    }
-}
-
-/// Bytes of a packed chunk that belong to one key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Packed {
-    /// The key.
-    pub(crate) key: String,
-    /// First byte.
-    pub(crate) offset: u64,
-    /// Bytes.
-    pub(crate) length: u64,
-}
-
-/// Facts about the child of a blob besides its bytes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Child {
-    /// Bytes that the child's document states.
-    pub(crate) stated: u64,
-    /// The index of a packed chunk.
-    pub(crate) packed: Option<Vec<Packed>>,
-    /// The requested entry of it.
-    pub(crate) wanted: Option<Packed>,
 }
 
 /// A number of a document as a size.
@@ -182,8 +146,9 @@ pub(super) fn product(shape: &[u64]) -> u64 {
 }
 
 /// A chunk key.
-pub(crate) fn key(chunk: &[i64]) -> String {
-    format_key(chunk).to_string()
+pub(crate) fn key<T: Copy + Into<i64>>(chunk: &[T]) -> String {
+    let chunk: Vec<i64> = chunk.iter().map(|part| (*part).into()).collect();
+    format_key(&chunk).to_string()
 }
 
 /// The components of a key; `None` if a text is none.

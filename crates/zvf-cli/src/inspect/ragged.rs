@@ -3,22 +3,24 @@
 use zvf_format::I64;
 use zvf_format::ragged::{RaggedBlob, RaggedHead};
 
-use super::dump::{Dump, Stopped, Walk};
+use super::dump::{Stopped, Walk};
 
 /// Takes a ragged blob apart; the groups stay bytes.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
-    Walk::new(dump, bytes).judged(RaggedBlob::parse(bytes), |walk| {
-        let lengths = head(walk)?;
-        walk.section("data: the groups back to back");
-        let shown = walk.dump().rows;
-        for (g, length) in lengths.iter().enumerate() {
-            walk.take(*length, "group")?;
-            if g < shown {
-                walk.note(&format!("group {g}"), format!("{length} bytes"), "");
-            }
-        }
-        walk.more(lengths.len().saturating_sub(shown) as u64, "groups")
-    });
+pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    walk.judge(RaggedBlob::parse(walk.rest()));
+    let mut lengths = head(walk)?.into_iter();
+    walk.section("data: the groups back to back");
+    let count = lengths.len() as u64;
+    walk.table(count, (0, None), "groups", |walk, g| {
+        let length = lengths.next().ok_or(Stopped)?;
+        walk.take(length, "group")?;
+        walk.note(
+            format_args!("group {g}"),
+            format_args!("{length} bytes"),
+            "",
+        );
+        Ok(())
+    })
 }
 
 /// Reads count and offsets; returns the length of every group. Leaves the cursor at the data.
@@ -30,26 +32,17 @@ pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
         walk.note("bytes", "", "fewer than 8 bytes: no groups");
         return Ok(Vec::new());
     }
-    let head = walk.structure::<RaggedHead>(true, |_, _| {})?;
-    let groups = head.groups.get().unsigned_abs();
-    let shown = walk.shown();
+    let head = walk.structure::<RaggedHead>(|_, _| {})?;
     let mut offsets: Vec<u64> = Vec::new();
-    for g in 0..groups {
+    let (count, more) = (head.groups.get(), "offsets, read and found right");
+    walk.table(count.unsigned_abs(), (0, None), more, |walk, g| {
         let offset = walk.value::<I64>("group offset")?.get();
-        if g < shown {
-            let meaning = format!("where group {g} begins inside the data");
-            walk.note(&format!("offset {g}"), offset.to_string(), meaning);
-        }
+        let meaning = format_args!("where group {g} begins inside the data");
+        walk.note(format_args!("offset {g}"), offset, meaning);
         offsets.push(offset.unsigned_abs());
-    }
-    walk.more(
-        groups.saturating_sub(shown),
-        "offsets, read and found right",
-    )?;
+        Ok(())
+    })?;
     let ends = offsets.iter().copied().skip(1).chain([walk.left()]);
-    Ok(offsets
-        .iter()
-        .zip(ends)
-        .map(|(from, to)| to.saturating_sub(*from))
-        .collect())
+    let pairs = offsets.iter().zip(ends);
+    Ok(pairs.map(|(from, to)| to.saturating_sub(*from)).collect())
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::dump::{Dump, Field};
+use crate::output::table::joined;
 
 /// Bytes on one line of text.
 const LINE: usize = 16;
@@ -69,12 +70,8 @@ fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, va
 }
 
 /// Bytes as pairs of hexadecimal digits with blanks between.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+fn hex(bytes: &[u8]) -> String {
+    joined(bytes.iter().map(|byte| format!("{byte:02x}")), " ")
 }
 
 /// The dump as a JSON document.

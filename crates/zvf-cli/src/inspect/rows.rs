@@ -1,128 +1,162 @@
-//! Cells that are rows of numbers and nothing else: positions, attributes, ids of a group.
-
-use std::fmt::Write as _;
+//! Cells that are rows and nothing else: positions, attributes, ids of a group, and the byte offsets, masks and names of versions before 0.9
+//! (specification 0.7, sections 10 and 11.1).
 
 use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 
 use super::dump::{Stopped, Walk};
 use super::place::Known;
-use crate::args::BlobArg;
-use crate::output::table::counted;
+use crate::output::table::{counted, joined};
 
-/// Takes rows apart.
-pub(crate) fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, known: &Known) -> Result<(), Stopped> {
-    let vertices = blob == BlobArg::Vertices;
+/// Takes rows of positions or of an attribute apart.
+pub(crate) fn rows(walk: &mut Walk<'_, '_>, known: &Known, vertices: bool) -> Result<(), Stopped> {
     let dtype = known.dtype.unwrap_or(DType::DEFAULT);
-    let named = Some(known.columns.len()).filter(|columns| *columns > 0);
-    let width = known
-        .width
-        .or(named)
-        .unwrap_or(if vertices { 3 } else { 1 })
-        .max(1);
-    let item = item_bytes(dtype);
-    let row_bytes = item.saturating_mul(width as u64);
-    let what = if vertices {
-        "positions"
-    } else {
-        "attribute rows"
+    let (least, what) = match vertices {
+        true => (3, "positions"),
+        false => (1, "attribute rows"),
     };
-    walk.section(format!(
+    let named = Some(known.columns.len()).filter(|columns| *columns > 0);
+    let width = known.width.or(named).unwrap_or(least).max(1);
+    let row_bytes = (dtype.size() as u64).saturating_mul(width as u64);
+    walk.section(format_args!(
         "{what}: {width} x {dtype} a row ({row_bytes} bytes), no header"
     ));
-    if draco(walk, vertices)? {
-        return Ok(());
+    if vertices && walk.rest().starts_with(b"DRACO") {
+        walk.take(5, "magic")?;
+        walk.note("magic", "'DRACO'", "a Draco bitstream, not rows");
+        return Err(walk.fault_last(
+            "encoding draco is not supported: found a Draco bitstream, expected rows",
+        ));
     }
     let stored = walk.left() / row_bytes.max(1);
     let count = known.real_rows.unwrap_or(stored).min(stored);
-    walk.rows(count, row_bytes, known.first_row, |walk, i| {
-        let bytes = walk.take(row_bytes, "row")?;
-        let mut text = String::new();
-        let mut outside = String::new();
-        for (k, item) in bytes
-            .chunks_exact(usize::try_from(item).unwrap_or(usize::MAX).max(1))
+    walk.rows((count, row_bytes), known.first_row, "rows", |walk, i| {
+        let items = walk
+            .take(row_bytes, "row")?
+            .chunks_exact(dtype.size().max(1));
+        let values = items
+            .map(|item| category(known, item, dtype).unwrap_or_else(|| element_text(item, dtype)));
+        let values: Vec<_> = values.collect();
+        let outside = match vertices && values.iter().any(|value| value == "NaN") {
+            true => "not a number: in no box",
+            false => "",
+        };
+        let named = values
+            .into_iter()
             .enumerate()
-        {
-            let value = element_text(item, dtype);
-            let value = category(known, item, dtype).unwrap_or(value);
-            let gap = if k == 0 { "" } else { ", " };
-            let _ = match known.columns.get(k) {
-                Some(name) => write!(text, "{gap}{name} = {value}"),
-                None => write!(text, "{gap}{value}"),
-            };
-            if vertices && value == "NaN" {
-                outside = "not a number: in no box".into();
-            }
-        }
-        walk.note(&format!("row {i}"), text, outside);
+            .map(|(k, value)| match known.columns.get(k) {
+                Some(name) => format!("{name} = {value}"),
+                None => value,
+            });
+        walk.note(format_args!("row {i}"), joined(named, ", "), outside);
         Ok(())
     })?;
     if stored > count {
-        let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
-        walk.take(padding, "padding")?;
-        walk.note(
-            "padding",
-            counted(stored.saturating_sub(count), "row"),
-            "chunks are stored whole: the fill value after the array's last row",
-        );
+        let padding = stored - count;
+        walk.take(padding.saturating_mul(row_bytes), "padding")?;
+        let meaning = "chunks are stored whole: the fill value after the array's last row";
+        walk.note("padding", counted(padding, "row"), meaning);
     }
-    walk.whole(what, count, "row", row_bytes)?;
-    walk.dump().conclude(counted(count, "row"));
-    Ok(())
-}
-
-/// A Draco bitstream in place of rows is named and left alone.
-fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
-    if !vertices || !walk.rest().starts_with(b"DRACO") {
-        return Ok(false);
-    }
-    walk.take(5, "magic")?;
-    walk.note("magic", "'DRACO'", "a Draco bitstream, not rows");
-    Err(walk.fault_last("encoding draco is not supported: found a Draco bitstream, expected rows"))
+    walk.whole(what, "row", (count, row_bytes), counted(count, "row"))
 }
 
 /// Takes the members of a group apart.
 pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
-    let several = !known.offsets.is_empty();
-    walk.section(if several {
-        "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
-    } else {
-        "group: ids of its objects, 8 bytes each"
+    walk.section(match known.offsets.is_empty() {
+        true => "group: ids of its objects, 8 bytes each",
+        false => {
+            "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
+        }
     });
     let item = size_of::<I64>() as u64;
     let count = walk.left() / item;
     // The first member of the requested group.
-    let start = usize::try_from(known.first_row)
-        .ok()
-        .and_then(|group| known.offsets.get(group))
-        .map_or(0, |offset| offset / item);
-    walk.rows(count, item, start, |walk, i| {
-        for (group, offset) in known.offsets.iter().enumerate() {
-            if several && *offset == walk.at() {
-                walk.dump().remark(&format!("group {group}"), "", "");
-            }
+    let group = usize::try_from(known.first_row).ok();
+    let start = group.and_then(|group| known.offsets.get(group));
+    let first = start.map_or(0, |offset| offset / item);
+    walk.rows((count, item), first, "rows", |walk, i| {
+        let at = walk.at();
+        let groups = known.offsets.iter().enumerate();
+        for (group, _) in groups.filter(|(_, offset)| **offset == at) {
+            walk.remark(format_args!("group {group}"), "", "");
         }
-        let id = walk.value::<I64>("object id")?.get();
-        walk.note(
-            &format!("member {i}"),
-            id.to_string(),
-            "object id, not a row of the object index",
-        );
+        let id = walk.value::<I64>("object id")?;
+        let meaning = "object id, not a row of the object index";
+        walk.note(format_args!("member {i}"), id, meaning);
         Ok(())
     })?;
-    walk.whole("group", count, "id", item)?;
-    walk.dump().conclude(counted(count, "object"));
-    Ok(())
+    walk.whole("group", "id", (count, item), counted(count, "object"))
 }
 
-/// A type by its name, or the default one.
-pub(crate) fn known(name: &str) -> DType {
-    DType::parse(name).unwrap_or(DType::DEFAULT)
+/// Takes a table of byte offsets apart.
+pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    walk.section(
+        "byte offsets into `data`, int64: where each row begins; the last ends with the data",
+    );
+    let item = size_of::<I64>() as u64;
+    let (count, mut before) = (walk.left() / item, 0);
+    let more = "offsets, read and found right";
+    walk.table(count, (known.first_row, None), more, |walk, row| {
+        let value = walk.value::<I64>("offset")?.get();
+        let meaning = match row.checked_sub(1) {
+            None => "row 0 begins here".to_owned(),
+            Some(last) => {
+                let length = value.saturating_sub(before);
+                format!("row {row} begins here; row {last} has {length} bytes")
+            }
+        };
+        walk.note(format_args!("offset {row}"), value, meaning);
+        if value < before || (row == 0 && value != 0) {
+            let least = match row {
+                0 => "0".to_owned(),
+                _ => format!("at least {before}"),
+            };
+            return Err(walk.fault_last(format!("offset {row}: found {value}, expected {least}")));
+        }
+        before = value;
+        Ok(())
+    })?;
+    walk.whole("offsets", "offset", (count, item), counted(count, "offset"))
 }
 
-/// Bytes of one element.
-pub(crate) fn item_bytes(dtype: DType) -> u64 {
-    dtype.size() as u64
+/// Takes a mask of present rows apart.
+pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    walk.section("present mask: one byte a row, 1 where the row is a value");
+    let rows = counted(walk.left(), "row");
+    let present = walk.rest().iter().filter(|byte| **byte != 0).count();
+    walk.rows((walk.left(), 1), known.first_row, "rows", |walk, row| {
+        let byte = walk.value::<u8>("present")?;
+        let meaning = match byte {
+            0 => "absent: the row in `data` is zeros and means nothing",
+            1 => "a value",
+            _ => "neither 0 nor 1",
+        };
+        walk.note(format_args!("row {row}"), byte, meaning);
+        Ok(())
+    })?;
+    walk.conclude(format!("{present} of {rows} have a value"))
+}
+
+/// Takes a list of names apart.
+pub(crate) fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    walk.section("names: UTF-8, one a line, no line break at the end");
+    let mut lines = walk.rest().split(|byte| *byte == b'\n');
+    let count = lines.clone().count() as u64;
+    walk.table(count, (0, None), "names", |walk, row| {
+        let line = lines.next().ok_or(Stopped)?;
+        let length = (line.len() as u64).saturating_add(u64::from(row + 1 < count));
+        walk.take(length, "name")?;
+        let text = std::str::from_utf8(line);
+        let text = text.map_err(|_| walk.fault_last(format!("name {row}: expected UTF-8")))?;
+        walk.note(format_args!("name {row}"), format_args!("{text:?}"), "");
+        Ok(())
+    })?;
+    walk.conclude(counted(count, "name"))
+}
+
+/// The type of links and ids.
+pub(crate) fn int64() -> DType {
+    DType::little(DTypeKind::I64)
 }
 
 /// The value of a dictionary code.
@@ -131,9 +165,8 @@ fn category(known: &Known, bytes: &[u8], dtype: DType) -> Option<String> {
         return None;
     }
     let code = dtype.integer_at(bytes, 0)?;
-    let value = usize::try_from(code)
-        .ok()
-        .and_then(|code| known.categories.get(code));
+    let value = usize::try_from(code).ok();
+    let value = value.and_then(|code| known.categories.get(code));
     Some(match value {
         Some(value) => format!("{code} ({value})"),
         None => format!("{code} (no such category)"),
@@ -150,7 +183,7 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
 }
 
 /// Any element as text.
-pub(crate) fn element_text(bytes: &[u8], dtype: DType) -> String {
+fn element_text(bytes: &[u8], dtype: DType) -> String {
     text(bytes, dtype).unwrap_or_else(|| format!("{} bytes of {dtype}", bytes.len()))
 }
 

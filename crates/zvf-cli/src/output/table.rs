@@ -1,10 +1,10 @@
 //! Aligned text for people: columns of a small table, sizes, counts.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use zvf_convert::output::{Style, batch_with_times, write_value};
 use zvf_jobs::TableRows;
 
@@ -56,11 +56,7 @@ impl TextTable {
         // Invalid times are shown as numbers.
         let batch = &batch_with_times(batch).unwrap_or_else(|_| batch.clone());
         for row in 0..batch.num_rows() {
-            self.row(batch.columns().iter().map(|column| {
-                let mut text = String::new();
-                write_value(&mut text, column.as_ref(), row, Style::Text);
-                text
-            }));
+            self.row(batch.columns().iter().map(|column| value(column, row)));
         }
     }
 
@@ -68,13 +64,11 @@ impl TextTable {
     pub(crate) fn computed(&mut self, batch: &RecordBatch) {
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| {
-                if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
-                    let number = numbers.is_valid(row).then(|| numbers.value(row));
-                    return number.map_or_else(String::new, digits);
+                match column.as_primitive_opt::<Float64Type>() {
+                    Some(numbers) if numbers.is_valid(row) => digits(numbers.value(row)),
+                    Some(_) => String::new(),
+                    None => value(column, row),
                 }
-                let mut text = String::new();
-                write_value(&mut text, column.as_ref(), row, Style::Text);
-                text
             }));
         }
     }
@@ -86,34 +80,16 @@ impl TextTable {
 
     /// The table, every line indented by `indent` blanks and ended by a line break.
     pub(crate) fn render(&self, indent: usize) -> String {
-        let columns = self
-            .rows
-            .iter()
-            .map(Vec::len)
-            .chain([self.header.len()])
-            .max()
-            .unwrap_or(0);
-        let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
-        let width = |i: usize| {
-            self.rows
-                .iter()
-                .chain([&self.header])
-                .map(|row| cell(row, i).chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let numeric: Vec<bool> = (0..columns)
-            .map(|i| {
-                !self.rows.is_empty()
-                    && self
-                        .rows
-                        .iter()
-                        .all(|row| row.get(i).is_none_or(|text| is_number(text)))
-            })
-            .collect();
+        let rows = || [&self.header].into_iter().chain(&self.rows);
+        let columns = rows().map(Vec::len).max().unwrap_or(0);
+        let cell = |row: &Vec<String>, i: usize| row.get(i).cloned().unwrap_or_default();
+        let width = |i: usize| rows().map(|row| cell(row, i).chars().count()).max();
+        let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+        let numeric = |i: usize| self.rows.iter().all(|row| is_number(&cell(row, i)));
+        let numeric = (0..columns).map(|i| !self.rows.is_empty() && numeric(i));
+        let numeric: Vec<bool> = numeric.collect();
         let mut out = String::new();
-        for row in [&self.header].into_iter().chain(&self.rows) {
+        for row in rows() {
             let mut line = " ".repeat(indent);
             for (i, (&width, &numeric)) in widths.iter().zip(&numeric).enumerate() {
                 if i > 0 {
@@ -132,6 +108,13 @@ impl TextTable {
         }
         out
     }
+}
+
+/// A value of a column as text.
+fn value(column: &ArrayRef, row: usize) -> String {
+    let mut text = String::new();
+    write_value(&mut text, column.as_ref(), row, Style::Text);
+    text
 }
 
 /// Whether a value counts as a number for alignment; blank and `-` do, and lists of numbers.
@@ -161,6 +144,12 @@ pub(crate) fn digits(number: f64) -> String {
     rounded.map_or_else(|_| number.to_string(), |number| number.to_string())
 }
 
+/// Values one after another.
+pub(crate) fn joined(values: impl IntoIterator<Item: Display>, between: &str) -> String {
+    let texts: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(between)
+}
+
 /// A count with its digits in groups of three: `1 234 567`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -185,6 +174,14 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
         other => format!("{other}s"),
     };
     format!("{} {plural}", count(n))
+}
+
+/// Counts with their nouns, without those of 0.
+pub(crate) fn tally<'n>(
+    counts: impl IntoIterator<Item = (u64, &'n str)>,
+) -> impl Iterator<Item = String> {
+    let some = counts.into_iter().filter(|(n, _)| *n > 0);
+    some.map(|(n, one)| counted(n, one))
 }
 
 /// A size in bytes for people: `512 B`, `1.4 MiB`.

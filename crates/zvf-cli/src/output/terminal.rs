@@ -127,9 +127,8 @@ fn iterm2(png: &[u8]) -> String {
 
 /// The picture with as many pixels as there are columns, and `rows` pixels in the height of a letter, which is twice its width.
 fn small(picture: &Picture, rows: u32) -> Picture {
-    let columns = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|text| text.parse().ok());
     let columns = columns.unwrap_or(COLUMNS).clamp(8, 400);
     let height =
         u64::from(columns) * u64::from(picture.height()) / u64::from(picture.width().max(1));
@@ -159,31 +158,21 @@ fn blocks(picture: &Picture) -> String {
 /// Letters that are darker the more a cell differs from the upper left corner, which is background.
 fn letters(picture: &Picture) -> String {
     let ground = picture.rgba().get(..4).unwrap_or(&[0; 4]).to_vec();
-    let differs = |pixel: &[u8]| -> u32 {
+    let differs = |pixel: &[u8]| {
         let sides = pixel.iter().zip(&ground);
-        sides
-            .map(|(a, b)| u32::from(a.abs_diff(*b)))
-            .max()
-            .unwrap_or(0)
+        sides.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
     };
-    let most = picture
-        .rgba()
-        .chunks_exact(4)
-        .map(differs)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = picture.rgba().chunks_exact(4).map(differs).max();
+    let most = most.unwrap_or(0).max(1);
     let mut out = String::new();
     for row in picture.rgba().chunks_exact(picture.width() as usize * 4) {
-        let line: String = row
-            .chunks_exact(4)
-            .map(|pixel| {
-                // The root: thin lines are faint in a small picture.
-                let share = (f64::from(differs(pixel)) / f64::from(most)).sqrt();
-                let step = (share * (INK.len() - 1) as f64).round() as usize;
-                char::from(INK.get(step).copied().unwrap_or(b' '))
-            })
-            .collect();
+        let letters = row.chunks_exact(4).map(|pixel| {
+            // The root: thin lines are faint in a small picture.
+            let share = (f64::from(differs(pixel)) / f64::from(most)).sqrt();
+            let step = (share * (INK.len() - 1) as f64).round() as usize;
+            char::from(INK.get(step).copied().unwrap_or(b' '))
+        });
+        let line: String = letters.collect();
         out.push_str(line.trim_end());
         out.push('\n');
     }

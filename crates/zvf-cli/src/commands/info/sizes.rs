@@ -8,6 +8,7 @@ use zvf_meta::{ArrayDoc, Codec};
 use zvf_store::RawStore;
 
 use super::facts::{ArrayFacts, ArraySize, LevelFacts};
+use super::text::{below_level, dashed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::{TextTable, count, size};
@@ -110,19 +111,14 @@ fn words(codec: &Codec) -> String {
 pub(crate) fn text(level: u32, sizes: &[ArraySize]) -> String {
     let mut table = TextTable::new(["array", "codec", "files", "bytes", "ratio"]);
     for one in sizes {
-        let short = one
-            .path
-            .split_once('/')
-            .map_or(&*one.path, |(_, name)| name);
+        let codec = one.codec.as_deref().unwrap_or("of each cell");
         let ratio = one.ratio.map(|ratio| format!("{ratio:.3}"));
         table.row([
-            short.to_owned(),
-            one.codec
-                .clone()
-                .unwrap_or_else(|| "of each cell".to_owned()),
+            below_level(&one.path).to_owned(),
+            codec.to_owned(),
             count(one.files),
             count(one.bytes),
-            ratio.unwrap_or_else(|| "-".to_owned()),
+            dashed(ratio),
         ]);
     }
     format!("\nsizes of level {level}\n{}", table.render(2))

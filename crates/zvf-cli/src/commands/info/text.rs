@@ -1,6 +1,7 @@
 //! What `zvf info` says to people.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
 
 use serde_json::Value;
 
@@ -8,8 +9,8 @@ use zvf_format::keys::format_delta;
 
 use zvf_store::SideGroups;
 
-use super::facts::{ArrayFacts, Facts, LevelFacts};
-use crate::output::table::{TextTable, count, counted, size};
+use super::facts::{ADD, ArrayFacts, Facts, LevelFacts, LinkFacts};
+use crate::output::table::{TextTable, count, counted, joined, size};
 
 /// Width of the names at the left.
 const NAME: usize = 13;
@@ -19,83 +20,54 @@ const SEGMENTS: usize = 6;
 impl Facts {
     /// The text.
     pub(super) fn text(&self) -> String {
-        let mut out = String::new();
-        let mut head = |name: &str, value: &str| {
-            let _ = writeln!(out, "{name:<NAME$}{value}");
+        let also = self.geometry_types.get(1..).unwrap_or_default().join(", ");
+        let kind = match also.is_empty() {
+            true => self.kind.clone(),
+            false => format!("{} (also {also})", self.kind),
         };
-        head("store", &self.store);
-        head("version", &self.version);
-        let more = self
-            .geometry_types
-            .iter()
-            .skip(1)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
-        head(
-            "kind",
-            &if more.is_empty() {
-                self.kind.clone()
-            } else {
-                format!("{} (also {more})", self.kind)
-            },
+        let corners = self.bounds.0.iter().zip(&self.bounds.1);
+        let axes = self.axes.iter().zip(corners).map(|(axis, (lo, hi))| {
+            let unit = axis.unit.iter().map(|unit| format!(" {unit}"));
+            format!("{} {lo} to {hi}{}", axis.name, unit.collect::<String>())
+        });
+        let mut lines = vec![
+            ("store", self.store.clone()),
+            ("version", self.version.clone()),
+            ("kind", kind),
+            ("links", self.links_convention.clone()),
+            ("bounds", joined(axes, ", ")),
+            ("chunks", product(&self.chunk_shape)),
+        ];
+        let mut more = |name, value: Option<String>| lines.extend(value.map(|value| (name, value)));
+        let list = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
+        more("bins", self.bin_shape.as_deref().map(product));
+        let offset = self.coordinate_offset.as_deref().map(product);
+        more("offset", offset.map(|offset| offset.replace(" x ", ", ")));
+        more("capabilities", list(&self.capabilities));
+        more("required", list(&self.required_capabilities));
+        more("manifests", self.manifest_layout.clone());
+        let crs = self.crs.as_ref().filter(|crs| !crs.is_null());
+        more("crs", crs.map(Value::to_string));
+        lines.extend(self.frames());
+        lines.extend(side(&self.side));
+        let mut more = |name, value: Option<String>| lines.extend(value.map(|value| (name, value)));
+        more(
+            "absent",
+            list(&self.absent_parts).map(|parts| format!("parts {parts}")),
         );
-        head("links", &self.links_convention);
-        let axes: Vec<String> = self
-            .axes
-            .iter()
-            .zip(self.bounds.0.iter().zip(&self.bounds.1))
-            .map(|(axis, (lo, hi))| {
-                let unit = axis
-                    .unit
-                    .as_deref()
-                    .map(|unit| format!(" {unit}"))
-                    .unwrap_or_default();
-                format!("{} {lo} to {hi}{unit}", axis.name)
-            })
-            .collect();
-        head("bounds", &axes.join(", "));
-        head("chunks", &product(&self.chunk_shape));
-        if let Some(bins) = &self.base_bin_shape {
-            head("bins", &product(bins));
-        }
-        if let Some(offset) = &self.coordinate_offset {
-            head("offset", &product(offset).replace(" x ", ", "));
-        }
-        if !self.capabilities.is_empty() {
-            head("capabilities", &self.capabilities.join(", "));
-        }
-        if !self.required.is_empty() {
-            head("required", &self.required.join(", "));
-        }
-        if let Some(layout) = &self.manifest_layout {
-            head("manifests", layout);
-        }
-        if let Some(crs) = self.crs.as_ref().filter(|crs| !crs.is_null()) {
-            head("crs", &crs.to_string());
-        }
-        for (name, line) in self.frames() {
-            head(name, &line);
-        }
-        for (name, line) in side(&self.side) {
-            head(name, &line);
-        }
-        if !self.absent_parts.is_empty() {
-            head("absent", &format!("parts {}", self.absent_parts.join(", ")));
-        }
-        if let Some(stale) = &self.stale {
-            let chunks = counted(stale.len() as u64, "chunk");
-            let what = match stale.is_empty() {
-                true => "coarse levels, of objects that were edited".to_owned(),
-                false => format!("coarse levels, in {chunks} that were edited"),
-            };
-            head("stale", &what);
-        }
-        if !self.user_metadata.is_empty() {
-            head("metadata", &self.user_metadata.join(", "));
-        }
-        for hint in self.hints() {
-            let _ = writeln!(out, "{:<NAME$}{hint}", "hint");
+        let stale = self.stale_chunks.as_ref().map(|stale| match stale.len() {
+            0 => "coarse levels, of objects that were edited".to_owned(),
+            n => format!(
+                "coarse levels, in {} that were edited",
+                counted(n as u64, "chunk")
+            ),
+        });
+        more("stale", stale);
+        more("metadata", list(&self.user_metadata));
+        lines.extend(self.hints.iter().map(|hint| ("hint", hint.clone())));
+        let mut out = String::new();
+        for (name, line) in lines {
+            let _ = writeln!(out, "{name:<NAME$}{line}");
         }
         out.push('\n');
         out.push_str(&self.levels_table());
@@ -109,9 +81,8 @@ impl Facts {
     fn frames(&self) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
         let list = |value: &Value| {
-            let numbers = value.as_array().into_iter().flatten();
-            let numbers: Vec<String> = numbers.map(Value::to_string).collect();
-            (!numbers.is_empty()).then(|| numbers.join(" x "))
+            let numbers = value.as_array().filter(|numbers| !numbers.is_empty());
+            numbers.map(|numbers| product(numbers))
         };
         if let Some(frame) = &self.frame {
             let text = |key: &str| frame[key].as_str().filter(|text| !text.is_empty());
@@ -143,7 +114,7 @@ impl Facts {
                 matrix(name, &frame[key], &mut lines);
             }
         }
-        for (format, affine) in &self.transforms {
+        for (format, affine) in &self.applied_affine {
             lines.push(("transformed", format!("positions of {format} files, by")));
             matrix("", affine, &mut lines);
         }
@@ -152,30 +123,32 @@ impl Facts {
 
     fn levels_table(&self) -> String {
         // Sizes are present with `--sizes` only.
-        let sized = self.levels.iter().any(|level| level.usage.is_some());
+        let sized = self.levels.iter().any(|level| level.bytes.is_some());
         let columns = |sizes: [String; 2]| sized.then_some(sizes).into_iter().flatten();
-        let head = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let mut names = head(&["level", "vertices", "chunks", "objects"]);
+        let mut names = ["level", "vertices", "chunks", "objects"]
+            .map(str::to_owned)
+            .to_vec();
         names.extend(columns(["size", "files"].map(str::to_owned)));
-        names.extend(head(&["chunk shape", "bin shape"]));
+        names.extend(["chunk shape", "bin shape"].map(str::to_owned));
         let mut table = TextTable::new(names);
         for level in &self.levels {
-            let dash = || "-".to_owned();
-            let counted = if level.counted { " counted" } else { "" };
-            let objects = level.objects.as_ref();
+            let counted = if level.vertices_counted {
+                " counted"
+            } else {
+                ""
+            };
             let mut row = vec![
                 level.level.to_string(),
                 format!("{}{counted}", level.vertices),
                 level.chunks.to_string(),
-                objects.map_or_else(dash, |objects| objects.count().to_string()),
+                dashed(level.objects),
             ];
-            let usage = level.usage;
             row.extend(columns([
-                usage.map_or_else(dash, |usage| size(usage.bytes)),
-                usage.map_or_else(dash, |usage| usage.objects.to_string()),
+                dashed(level.bytes.map(size)),
+                dashed(level.files),
             ]));
             row.push(product(&level.chunk_shape));
-            row.push(level.bin_shape.as_deref().map_or_else(dash, product));
+            row.push(dashed(level.bin_shape.as_deref().map(product)));
             table.row(row);
         }
         table.render(0)
@@ -184,36 +157,42 @@ impl Facts {
 
 impl LevelFacts {
     fn text(&self, out: &mut String) {
-        let mut traits = Vec::new();
-        traits.extend(self.additive.then(|| {
-            let more: Vec<String> = self.chain.iter().skip(1).map(ToString::to_string).collect();
-            format!("additive, complete with level {}", more.join(", "))
-        }));
-        traits.extend(self.parent.map(|parent| {
-            let method = self.method.as_deref().unwrap_or("unknown method");
-            let sparsity = if self.sparsity < 1.0 {
-                format!(", 1 in {} objects kept", (1.0 / self.sparsity).round())
-            } else {
-                String::new()
+        let additive = (self.refinement == ADD).then(|| {
+            let more = joined(&self.complete_with, ", ");
+            format!("additive, complete with level {more}")
+        });
+        let made = self.parent_level.map(|parent| {
+            let method = self
+                .coarsening_method
+                .as_deref()
+                .unwrap_or("unknown method");
+            let sparsity = match self.object_sparsity < 1.0 {
+                true => format!(
+                    ", 1 in {} objects kept",
+                    (1.0 / self.object_sparsity).round()
+                ),
+                false => String::new(),
             };
             format!("made from level {parent} ({method}{sparsity})")
-        }));
-        traits.extend(self.tile.then(|| "fragments tile".to_owned()));
-        let follow = || "groups of links follow fragments".to_owned();
-        traits.extend(self.link_groups.then(follow));
+        });
+        let flags = [
+            (self.fragments_tile, "fragments tile"),
+            (
+                self.fragment_link_groups,
+                "groups of links follow fragments",
+            ),
+            (self.shared_fragments, "fragments may be shared"),
+            (self.preserves_object_ids, "keeps object ids"),
+        ];
+        let mut traits: Vec<String> = additive.into_iter().chain(made).collect();
         traits.extend(
-            self.shared_fragments
-                .then(|| "fragments may be shared".to_owned()),
+            flags
+                .iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, text)| (*text).to_owned()),
         );
-        traits.extend(
-            self.preserves_object_ids
-                .then(|| "keeps object ids".to_owned()),
-        );
-        traits.extend(
-            self.chunk_attribute
-                .as_ref()
-                .map(|name| format!("chunked by {name}")),
-        );
+        let chunked = self.chunk_attribute.iter();
+        traits.extend(chunked.map(|name| format!("chunked by {name}")));
         let gap = if traits.is_empty() { "" } else { ": " };
         let _ = writeln!(out, "\nlevel {}{gap}{}", self.level, traits.join(", "));
         let mut table = TextTable::new(["array", "type", "chunks", "grid", "stored as", "remarks"]);
@@ -221,81 +200,27 @@ impl LevelFacts {
             array.row(&mut table);
         }
         out.push_str(&table.render(2));
-        if let Some(objects) = &self.objects {
-            let layout = &objects.layout;
-            let present = objects
-                .present
-                .map(|present| format!(", {} with fragments", count(present)))
-                .unwrap_or_default();
-            let deleted = match objects.deleted {
-                0 => String::new(),
-                deleted => format!(", {} of deleted objects", count(deleted)),
-            };
-            let sorted = if objects.ids_sorted == Some(true) {
+        if let Some(index) = &self.object_index {
+            let mut line = counted(index.rows, "row");
+            if index.deleted > 0 {
+                let _ = write!(line, ", {} of deleted objects", count(index.deleted));
+            }
+            if let Some(present) = index.present {
+                let _ = write!(line, ", {} with fragments", count(present));
+            }
+            let sorted = if index.ids_sorted == Some(true) {
                 ", ids sorted"
             } else {
                 ""
             };
-            let _ = writeln!(
-                out,
-                "  objects: {}{deleted}{present}, {layout}{sorted}",
-                counted(objects.rows, "row")
-            );
+            let _ = writeln!(out, "  objects: {line}, {}{sorted}", index.layout);
         }
         if let Some(groups) = &self.groups {
-            let names: Vec<&str> = groups.iter().take(8).map(String::as_str).collect();
-            let more = if groups.len() > names.len() {
-                ", …"
-            } else {
-                ""
-            };
-            let _ = writeln!(
-                out,
-                "  groups: {} ({}{more})",
-                count(groups.len() as u64),
-                names.join(", ")
-            );
+            let names = first(groups, 8, ", …", ", ");
+            let _ = writeln!(out, "  groups: {} ({names})", count(groups.len() as u64));
         }
         for family in &self.links {
-            let links = family
-                .links
-                .map(|links| format!("{} records, ", count(links)))
-                .unwrap_or_default();
-            let directed = if family.directed {
-                "directed"
-            } else {
-                "undirected"
-            };
-            let delta = format_delta(family.delta).to_string();
-            let own = self.arrays.iter().filter(|array| {
-                is_link(&array.path) && array.path.split('/').nth(2) == Some(delta.as_str())
-            });
-            let mut forms: Vec<String> = own.map(ArrayFacts::form).collect();
-            forms.sort_unstable();
-            forms.dedup();
-            let mut segments: Vec<&str> = family
-                .segments
-                .iter()
-                .take(SEGMENTS)
-                .map(String::as_str)
-                .collect();
-            if family.segments.len() > SEGMENTS {
-                segments.push("…");
-            }
-            let attributes = if family.attributes.is_empty() {
-                String::new()
-            } else {
-                format!(", with {}", family.attributes.join(", "))
-            };
-            let _ = writeln!(
-                out,
-                "  links {delta}: {links}{} endpoints, {directed}, {}{attributes}, {} in {} ({})",
-                family.width,
-                family.store,
-                forms.join(" and "),
-                counted(family.segments.len() as u64, "array"),
-                segments.join(" "),
-            );
+            family.line(out, &self.arrays);
         }
         for refused in &self.refused {
             let _ = writeln!(out, "  not read: {}: {}", refused.path, refused.why);
@@ -304,6 +229,52 @@ impl LevelFacts {
             out.push_str(&super::sizes::text(self.level, sizes));
         }
     }
+}
+
+impl LinkFacts {
+    /// The line of a family; `arrays` are those of its level.
+    fn line(&self, out: &mut String, arrays: &[ArrayFacts]) {
+        let links = self
+            .links
+            .map(|links| format!("{} records, ", count(links)));
+        let directed = if self.directed {
+            "directed"
+        } else {
+            "undirected"
+        };
+        let delta = format_delta(self.delta).to_string();
+        let own = |array: &&ArrayFacts| {
+            is_link(&array.path) && array.path.split('/').nth(2) == Some(delta.as_str())
+        };
+        let forms: BTreeSet<_> = arrays.iter().filter(own).map(ArrayFacts::form).collect();
+        let attributes = match self.attributes.is_empty() {
+            true => String::new(),
+            false => format!(", with {}", self.attributes.join(", ")),
+        };
+        let _ = writeln!(
+            out,
+            "  links {delta}: {}{} endpoints, {directed}, {}{attributes}, {} in {} ({})",
+            links.unwrap_or_default(),
+            self.width,
+            self.store,
+            joined(forms, " and "),
+            counted(self.segments.len() as u64, "array"),
+            first(&self.segments, SEGMENTS, " …", " "),
+        );
+    }
+}
+
+/// The first of some names, and a mark where there are more.
+fn first(names: &[String], most: usize, mark: &str, between: &str) -> String {
+    match names.get(..most).filter(|first| first.len() < names.len()) {
+        Some(first) => first.join(between) + mark,
+        None => names.join(between),
+    }
+}
+
+/// A value, or a dash in its place.
+pub(super) fn dashed(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// The first three rows of a matrix, a line each.
@@ -340,11 +311,8 @@ fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
             .iter()
             .map(|kind| kind.name.as_str())
             .collect();
-        let mut line = format!(
-            "{} objects (types {})",
-            number(parametric.objects),
-            types.join(", ")
-        );
+        let objects = number(parametric.objects);
+        let mut line = format!("{objects} objects (types {})", types.join(", "));
         if !parametric.attributes.is_empty() {
             let _ = write!(line, ", with {}", parametric.attributes.join(", "));
         }
@@ -354,12 +322,10 @@ fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
         lines.push(("parametric", line));
     }
     for kind in &side.composite {
+        let (vertices, chunks) = (number(kind.vertices), number(kind.chunks));
         let mut line = format!(
-            "level {} also holds {}: {} vertices in {} chunks",
-            kind.level,
-            kind.kind,
-            number(kind.vertices),
-            number(kind.chunks)
+            "level {} also holds {}: {vertices} vertices in {chunks} chunks",
+            kind.level, kind.kind
         );
         if kind.links.is_some() || kind.link_width.is_some() {
             let _ = write!(line, ", {} links", number(kind.links));
@@ -370,23 +336,14 @@ fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
         lines.push(("composite", line));
     }
     for header in &side.headers {
-        let members: Vec<String> = header
-            .members
-            .iter()
-            .map(|(name, bytes)| format!("{name} ({bytes} bytes)"))
-            .collect();
-        lines.push((
-            "header",
-            format!("{}: {}", header.format, members.join(", ")),
-        ));
+        let members = header.members.iter();
+        let members = members.map(|(name, bytes)| format!("{name} ({bytes} bytes)"));
+        let members = joined(members, ", ");
+        lines.push(("header", format!("{}: {members}", header.format)));
     }
     if let Some(packing) = &side.packing {
-        let line = format!(
-            "{}, up to {} chunks together",
-            packing.layout,
-            number(packing.size)
-        );
-        lines.push(("packed", line));
+        let (layout, size) = (&packing.layout, number(packing.size));
+        lines.push(("packed", format!("{layout}, up to {size} chunks together")));
     }
     if !side.unknown.is_empty() {
         lines.push(("unknown", side.unknown.join(", ")));
@@ -406,41 +363,32 @@ impl ArrayFacts {
     }
 
     fn row(&self, table: &mut TextTable) {
-        let short = self
-            .path
-            .split_once('/')
-            .map_or(self.path.as_str(), |(_, name)| name);
-        let width = self
-            .width
-            .filter(|width| *width > 1)
-            .map(|width| format!(" x {width}"))
-            .unwrap_or_default();
-        let mut remarks = Vec::new();
-        remarks.extend(
-            self.shard_shape
-                .as_ref()
-                .map(|shape| format!("shards of {}", product(shape))),
-        );
-        remarks.extend(self.categories.map(|n| counted(n, "category")));
-        remarks.extend(self.unit.clone());
-        remarks.extend(self.description.clone());
+        let width = self.width.filter(|width| *width > 1);
+        let width = width.map(|width| format!(" x {width}")).unwrap_or_default();
+        let shards = self.shard_shape.as_deref();
+        let remarks = [
+            shards.map(|shape| format!("shards of {}", product(shape))),
+            self.categories.map(|n| counted(n, "category")),
+            self.unit.clone(),
+            self.description.clone(),
+        ];
         table.row([
-            short.to_owned(),
+            below_level(&self.path).to_owned(),
             format!("{}{width}", self.dtype),
-            self.chunks
-                .map_or_else(|| "-".to_owned(), |chunks| chunks.to_string()),
+            dashed(self.chunks),
             product(&self.shape),
             self.form(),
-            remarks.join(", "),
+            joined(remarks.into_iter().flatten(), ", "),
         ]);
     }
 }
 
+/// The path of an array below its level.
+pub(super) fn below_level(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(_, name)| name)
+}
+
 /// Numbers with a multiplication sign between.
-fn product<T: ToString>(values: &[T]) -> String {
-    values
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(" x ")
+fn product<T: Display>(values: &[T]) -> String {
+    joined(values, " x ")
 }
