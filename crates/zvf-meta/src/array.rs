@@ -38,7 +38,7 @@ document! {
         pub chunk_grid: JsonObject = Required("chunk_grid"),
         /// How an element's index becomes the key of its object: `c/0/1/2`.
         pub key_encoding: KeyEncoding = Defaulted("chunk_key_encoding"),
-        /// What elements are whose object does not exist; base64 text for byte strings, so "" is empty.
+        /// Value of elements whose object does not exist; base64 text for byte strings, so "" is empty.
         pub fill_value: Value = Defaulted("fill_value"),
         /// Applied in this order when writing, undone in reverse when reading.
         pub codecs: Vec<Codec> = Required("codecs"),
