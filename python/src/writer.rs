@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use zvf_edit::{AttributeScope, EditSummary, Matching, SetAttribute};
+use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_query::Measures;
 use zvf_store::Stop;
 use zvf_write::{
@@ -359,11 +359,7 @@ impl Setting {
     /// # Errors
     /// Misuse: an owner or a type that is none.
     fn change(&self, table: Option<&RecordBatch>) -> PyResult<SetAttribute> {
-        let all = [
-            AttributeScope::Vertex,
-            AttributeScope::Object,
-            AttributeScope::Link,
-        ];
+        let all = [Scope::Vertex, Scope::Object, Scope::Link];
         let scope = all.into_iter().find(|scope| scope.plural() == self.on);
         let scope = scope.ok_or_else(|| {
             misuse(format!(

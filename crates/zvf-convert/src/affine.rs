@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use zvf_meta::{Affine, ImageHeader, StatedAffine};
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Largest text file with an affine, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const LONGEST: u64 = 1 << 20;
 pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertError> {
     let io = |error| ConvertError::io(path, error);
     let bad = |found: String, expected: &str| {
-        ConvertError::malformed(path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(path, InFile::Whole, found, expected)
     };
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(bad("no regular file".to_owned(), "a file with an affine"));
@@ -53,7 +53,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
             ));
         }
         return header.affine().map_err(|error| {
-            let place = FilePlace::Byte(error.at as u64);
+            let place = InFile::Byte(error.at as u64);
             let found = format!("{}: {}", error.field, error.found);
             ConvertError::malformed(path, place, found, error.expected)
         });
@@ -66,7 +66,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
     if bytes.len() as u64 > LONGEST {
         return Err(ConvertError::limit(
             path,
-            FilePlace::Whole,
+            InFile::Whole,
             "bytes of an affine",
             LONGEST,
         ));

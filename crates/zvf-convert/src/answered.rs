@@ -13,7 +13,7 @@ use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, 
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{Groups, Kind, StoreSpec, Values};
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::table::arrow;
 
 /// Level 0 of a store as the tables that [`zvf_query::query`] returns.
@@ -273,7 +273,7 @@ pub fn in_chains(
     links: &RecordBatch,
 ) -> Result<RecordBatch, ConvertError> {
     let wrong = |found: String, expected: &str| {
-        ConvertError::malformed(path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(path, InFile::Whole, found, expected)
     };
     let ids = vertices.column_by_name("object_id");
     let Some(ids) = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>()) else {

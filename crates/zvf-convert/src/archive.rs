@@ -15,7 +15,7 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 use zvf_codec::isolate::isolate as caught;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::isolate::isolate;
 
 /// Members of an archive.
@@ -47,7 +47,7 @@ impl Archive {
 
     fn directory(path: &Path) -> Result<Self, ConvertError> {
         let bad = |found: String, expected: &str| {
-            ConvertError::malformed(path, FilePlace::Whole, found, expected)
+            ConvertError::malformed(path, InFile::Whole, found, expected)
         };
         let failed = |error: ZipError| match error {
             ZipError::Io(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
@@ -68,12 +68,7 @@ impl Archive {
         }
         if archive.len() > MOST {
             let what = "members of an archive";
-            return Err(ConvertError::limit(
-                path,
-                FilePlace::Whole,
-                what,
-                MOST as u64,
-            ));
+            return Err(ConvertError::limit(path, InFile::Whole, what, MOST as u64));
         }
         let mut members = Vec::new();
         for number in 0..archive.len() {

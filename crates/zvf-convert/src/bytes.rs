@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Most bytes that are reserved because of a length stated in a file.
 const RESERVED: usize = 1 << 20;
@@ -104,7 +104,7 @@ impl Bytes {
             .read_until(b'\n', &mut bytes)
             .map_err(|error| self.failed(error))?;
         if got as u64 > most {
-            let place = FilePlace::Byte(self.at);
+            let place = InFile::Byte(self.at);
             return Err(ConvertError::limit(
                 &self.path,
                 place,
@@ -150,7 +150,7 @@ impl Bytes {
             got => format!("the end of the file after {got} bytes"),
         };
         let expected = format!("{what}, {need} bytes");
-        ConvertError::malformed(&self.path, FilePlace::Byte(at), found, expected)
+        ConvertError::malformed(&self.path, InFile::Byte(at), found, expected)
     }
 
     #[cold]
@@ -159,6 +159,6 @@ impl Bytes {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> ConvertError {
-        ConvertError::malformed(&self.path, FilePlace::Byte(self.at), found, expected)
+        ConvertError::malformed(&self.path, InFile::Byte(self.at), found, expected)
     }
 }

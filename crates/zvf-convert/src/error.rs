@@ -12,7 +12,7 @@ use zvf_write::{Class, WriteError};
 /// Where in a file something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FilePlace {
+pub enum InFile {
     /// A line of a text file, counted from 1.
     Line(u64),
     /// A byte of a binary file, counted from 0.
@@ -21,7 +21,7 @@ pub enum FilePlace {
     Whole,
 }
 
-impl fmt::Display for FilePlace {
+impl fmt::Display for InFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, ", line {line}"),
@@ -49,7 +49,7 @@ pub enum ConvertError {
         /// The file.
         path: PathBuf,
         /// Where in it.
-        place: FilePlace,
+        place: InFile,
         /// What was found.
         found: String,
         /// What would be right.
@@ -71,7 +71,7 @@ pub enum ConvertError {
         /// The file.
         path: PathBuf,
         /// Where in it.
-        place: FilePlace,
+        place: InFile,
         /// What is counted.
         what: String,
         /// How many are allowed.
@@ -135,7 +135,7 @@ impl ConvertError {
     #[cold]
     pub(crate) fn malformed(
         path: &Path,
-        place: FilePlace,
+        place: InFile,
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> Self {
@@ -169,12 +169,7 @@ impl ConvertError {
     }
 
     #[cold]
-    pub(crate) fn limit(
-        path: &Path,
-        place: FilePlace,
-        what: impl Into<String>,
-        limit: u64,
-    ) -> Self {
+    pub(crate) fn limit(path: &Path, place: InFile, what: impl Into<String>, limit: u64) -> Self {
         Self::Limit {
             path: path.to_owned(),
             place,

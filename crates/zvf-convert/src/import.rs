@@ -6,7 +6,7 @@ use serde_json::Value;
 use zvf_meta::Affine;
 use zvf_write::{Kind, StoreSpec};
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::format::Format;
 use crate::found::{FirstPass, Stated};
 use crate::ids::ObjectIds;
@@ -182,7 +182,7 @@ impl Import {
             let expected = "at least one vertex: a store without any has no bounds";
             return Err(ConvertError::malformed(
                 first,
-                FilePlace::Whole,
+                InFile::Whole,
                 "no vertex",
                 expected,
             ));

@@ -11,7 +11,7 @@ use std::thread;
 
 use zvf_codec::isolate::isolate as caught;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Bytes of the stack of such a thread.
 const STACK: usize = 16 << 20;
@@ -67,7 +67,7 @@ pub(crate) fn stream<T: Send>(
 #[cold]
 fn wrong(path: &Path, found: &str) -> ConvertError {
     let found = format!("data that the decoder cannot read ({found})");
-    ConvertError::malformed(path, FilePlace::Whole, found, "an undamaged file")
+    ConvertError::malformed(path, InFile::Whole, found, "an undamaged file")
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ mod trx;
 pub use affine::{parse_affine, read_affine, stated_affine};
 pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
-pub use error::{ConvertError, FilePlace};
+pub use error::{ConvertError, InFile};
 pub use format::Format;
 pub use frame::{SourceHeader, Space};
 pub use ids::{IdMap, ObjectIds};

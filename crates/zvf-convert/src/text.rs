@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Lines of a file, each bounded.
 #[derive(Debug)]
@@ -114,8 +114,8 @@ impl TextLines {
         }
     }
 
-    pub(crate) fn place(&self) -> FilePlace {
-        FilePlace::Line(self.line)
+    pub(crate) fn place(&self) -> InFile {
+        InFile::Line(self.line)
     }
 
     #[cold]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, Values};
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::sink::Sink;
 
 /// Columns of numbers that make one attribute.
@@ -99,7 +99,7 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
                 let expected = "those of the first pass: the file changed while it was read";
                 Err(ConvertError::malformed(
                     file,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     "other streamlines",
                     expected,
                 ))
@@ -225,7 +225,7 @@ impl<T: Coordinate> ChainVisitor<T> for ChainCensus<'_> {
         if self.extent.count() > self.limit {
             return Err(ConvertError::limit(
                 self.path,
-                FilePlace::Whole,
+                InFile::Whole,
                 "vertices",
                 self.limit,
             ));

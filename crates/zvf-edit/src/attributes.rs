@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::matching::{AttributeScope, put_whole};
+use super::matching::{Scope, put_whole};
 use super::state::EditedChunk;
 use super::tables::AttributeTable;
 use super::{Added, Edit, Words, ops};
@@ -113,7 +113,7 @@ impl Edit {
         self.state.spec.vertex_attributes.push(stored);
         self.words.push(words);
         self.added.push(Added {
-            scope: AttributeScope::Vertex,
+            scope: Scope::Vertex,
             spec,
         });
         Ok(())
@@ -153,7 +153,7 @@ impl Edit {
         checked.check()?;
         let count = self.index.as_ref().map_or(0, |index| index.ids.len());
         self.added.push(Added {
-            scope: AttributeScope::Object,
+            scope: Scope::Object,
             spec: spec.clone(),
         });
         self.tables.insert(

@@ -10,7 +10,7 @@ use zvf_store::{CellWant, ChunkCoord};
 
 use super::commit::{declare, level_doc};
 use super::grid::{document_of, packing};
-use super::{Added, AttributeScope, Edit, EditSummary, mark_stale, ops};
+use super::{Added, Edit, EditSummary, Scope, mark_stale, ops};
 use zvf_codec::Compression;
 use zvf_encode::documents::{grid_doc, presence};
 use zvf_encode::error::OrBug;
@@ -263,7 +263,7 @@ impl ColumnEdit {
         let doc = level_doc(&self.edit, (0, 0), &families)?;
         objects.push(node(0, doc.to_json()));
         self.edit.added.push(Added {
-            scope: AttributeScope::Vertex,
+            scope: Scope::Vertex,
             spec: self.spec.clone(),
         });
         let mut root = self.edit.root.clone();

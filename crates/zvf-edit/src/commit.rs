@@ -13,7 +13,7 @@ use super::documents::{document, index_doc};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
-use super::{AttributeScope, Edit, EditSummary, between, links, mark_stale, owner_column};
+use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::signed64;
 use zvf_encode::level::{LevelCells, stored_link_shards};
@@ -118,11 +118,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     let docs = attribute_families(edit).await?;
     let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
     let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
-    for added in edit
-        .added
-        .iter()
-        .filter(|added| added.scope == AttributeScope::Link)
-    {
+    for added in edit.added.iter().filter(|added| added.scope == Scope::Link) {
         let name = &added.spec.name;
         let path = format!("0/link_attributes/{name}/");
         if !linked
@@ -313,7 +309,7 @@ fn vertex_cells(
                 let mut added = edit
                     .added
                     .iter()
-                    .filter(|added| added.scope == AttributeScope::Vertex);
+                    .filter(|added| added.scope == Scope::Vertex);
                 // New attributes follow those of the level.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
@@ -412,10 +408,7 @@ async fn group_docs(
     if level.group_attributes().is_empty() && of_objects.is_some_and(GroupTable::has_attributes) {
         add("0/group_attributes");
     }
-    let new = edit
-        .added
-        .iter()
-        .filter(|added| added.scope == AttributeScope::Link);
+    let new = edit.added.iter().filter(|added| added.scope == Scope::Link);
     let mut above: BTreeSet<String> = new
         .map(|added| format!("0/link_attributes/{}", added.spec.name))
         .collect();

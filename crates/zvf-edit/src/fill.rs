@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
 use super::Edit;
-use super::matching::{AttributeScope, TableValues};
+use super::matching::{Scope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documents};
 
 /// The member of a declared attribute that says it.
@@ -99,7 +99,7 @@ pub(super) fn declared(root: &RootDoc) -> Fills {
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
         return fills;
     };
-    for scope in [AttributeScope::Link, AttributeScope::Vertex] {
+    for scope in [Scope::Link, Scope::Vertex] {
         let names = specs.get(scope.name()).and_then(Value::as_object);
         for (name, member) in names.into_iter().flatten() {
             match member.get(FILL) {
@@ -117,14 +117,14 @@ pub(super) fn declared(root: &RootDoc) -> Fills {
 /// A fill that this edit records.
 #[derive(Debug, Clone)]
 pub(super) struct RecordedFill {
-    scope: AttributeScope,
+    scope: Scope,
     spec: AttributeSpec,
     text: String,
 }
 
 impl Edit {
     /// Notes a fill, to be recorded by the commit; it is used from now on.
-    pub(super) fn record_fill(&mut self, scope: AttributeScope, one: &AttributeSpec, text: &str) {
+    pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
         self.fills.insert(one.name.clone(), text.to_owned());
         self.recorded.push(RecordedFill {
             scope,

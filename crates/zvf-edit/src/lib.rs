@@ -85,7 +85,7 @@ use zvf_encode::{
 pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};
 pub use fit::Fitted;
-pub use matching::{AttributeScope, Matching};
+pub use matching::{Matching, Scope};
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use tabular::axis_columns;
 pub use vacuum::{VacuumSummary, find_leftovers, vacuum};
@@ -146,7 +146,7 @@ struct Words {
 /// An attribute that is new.
 #[derive(Debug, Clone)]
 struct Added {
-    scope: AttributeScope,
+    scope: Scope,
     spec: AttributeSpec,
 }
 

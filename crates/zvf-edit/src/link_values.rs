@@ -7,7 +7,7 @@ use zvf_format::keys::format_key;
 use super::links::near;
 use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
-use super::{Added, At, AttributeScope, Edit};
+use super::{Added, At, Edit, Scope};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError};
@@ -106,7 +106,7 @@ impl Edit {
         }
         self.state.spec = checked;
         self.added.push(Added {
-            scope: AttributeScope::Link,
+            scope: Scope::Link,
             spec,
         });
         Ok(())

@@ -24,7 +24,7 @@ const LISTED: usize = 5;
 
 /// What an attribute belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttributeScope {
+pub enum Scope {
     /// Vertices.
     Vertex,
     /// Objects.
@@ -33,7 +33,7 @@ pub enum AttributeScope {
     Link,
 }
 
-impl AttributeScope {
+impl Scope {
     /// The name, as the root declares attributes by it.
     #[must_use]
     pub const fn name(self) -> &'static str {

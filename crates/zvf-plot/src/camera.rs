@@ -18,7 +18,7 @@ use std::str::FromStr;
 use crate::PlotError;
 
 /// A position or direction in world coordinates.
-pub type WorldPoint = [f64; 3];
+pub type Point3 = [f64; 3];
 
 /// The kind of projection.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,9 +32,9 @@ pub enum Projection {
 /// The orientation of a picture: the directions of the world that point right and up in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Orientation {
-    right: WorldPoint,
-    up: WorldPoint,
-    back: WorldPoint,
+    right: Point3,
+    up: Point3,
+    back: Point3,
 }
 
 impl Orientation {
@@ -50,7 +50,7 @@ impl Orientation {
     /// # Errors
     ///
     /// Misuse: directions that are zero, not finite, or parallel.
-    pub fn new(right: WorldPoint, up: WorldPoint) -> Result<Self, PlotError> {
+    pub fn new(right: Point3, up: Point3) -> Result<Self, PlotError> {
         let wrong = || PlotError::usage("a view needs two directions that are not parallel");
         let right = unit(right).ok_or_else(wrong)?;
         let along = dot(up, right);
@@ -77,7 +77,7 @@ impl Orientation {
         }
         let (a, e) = (azimuth.to_radians(), elevation.to_radians());
         let [first, second, third] = up.frame();
-        let mix = |x: f64, y: f64, z: f64| -> WorldPoint {
+        let mix = |x: f64, y: f64, z: f64| -> Point3 {
             std::array::from_fn(|axis| {
                 x * part(first, axis) + y * part(second, axis) + z * part(third, axis)
             })
@@ -134,17 +134,17 @@ impl Orientation {
     }
 
     /// The direction that points right in the picture, of length 1.
-    pub fn right(&self) -> WorldPoint {
+    pub fn right(&self) -> Point3 {
         self.right
     }
 
     /// The direction that points up in the picture, of length 1.
-    pub fn up(&self) -> WorldPoint {
+    pub fn up(&self) -> Point3 {
         self.up
     }
 
     /// The direction from the data to the viewer, of length 1.
-    pub fn back(&self) -> WorldPoint {
+    pub fn back(&self) -> Point3 {
         self.back
     }
 }
@@ -177,8 +177,8 @@ impl Default for UpAxis {
 
 impl UpAxis {
     /// Three right-handed directions; the last one is up.
-    fn frame(self) -> [WorldPoint; 3] {
-        let axis = |number: usize, sign: f64| -> WorldPoint {
+    fn frame(self) -> [Point3; 3] {
+        let axis = |number: usize, sign: f64| -> Point3 {
             std::array::from_fn(|one| if one == number { sign } else { 0.0 })
         };
         let (first, second) = ((self.axis + 1) % 3, (self.axis + 2) % 3);
@@ -226,7 +226,7 @@ pub struct ProjectedPoint {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
     view: Orientation,
-    target: WorldPoint,
+    target: Point3,
     units_per_pixel: f64,
     center: [f64; 2],
     /// From the target to the viewer, in world units; `None`: parallel rays.
@@ -247,7 +247,7 @@ impl Camera {
     pub fn new(
         view: Orientation,
         projection: Projection,
-        target: WorldPoint,
+        target: Point3,
         units_per_pixel: f64,
         center: [f64; 2],
     ) -> Self {
@@ -271,7 +271,7 @@ impl Camera {
     pub fn fit(
         view: Orientation,
         projection: Projection,
-        points: &[WorldPoint],
+        points: &[Point3],
         inside: [f64; 4],
     ) -> Self {
         let mut range = Bounds::EMPTY;
@@ -319,9 +319,8 @@ impl Camera {
     }
 
     /// Projects a position; `None` for positions at or behind the viewer, and for positions that are not finite.
-    pub fn project(&self, point: WorldPoint) -> Option<ProjectedPoint> {
-        let from: WorldPoint =
-            std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
+    pub fn project(&self, point: Point3) -> Option<ProjectedPoint> {
+        let from: Point3 = std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
         let away = -dot(from, self.view.back);
         let (depth, size) = match self.distance {
             None => (away, 1.0),
@@ -345,21 +344,17 @@ impl Camera {
     }
 
     /// The part of a line between two positions that is in front of the viewer; `None` if no part is.
-    pub(crate) fn in_front(
-        &self,
-        a: WorldPoint,
-        b: WorldPoint,
-    ) -> Option<(WorldPoint, WorldPoint)> {
+    pub(crate) fn in_front(&self, a: Point3, b: Point3) -> Option<(Point3, Point3)> {
         let Some(distance) = self.distance else {
             return Some((a, b));
         };
-        let height = |point: WorldPoint| {
-            let from: WorldPoint =
+        let height = |point: Point3| {
+            let from: Point3 =
                 std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
             distance - dot(from, self.view.back) - 1.001 * NEAR * distance
         };
         let (first, second) = (height(a), height(b));
-        let cut = |from: WorldPoint, to: WorldPoint, at: f64| -> WorldPoint {
+        let cut = |from: Point3, to: Point3, at: f64| -> Point3 {
             std::array::from_fn(|axis| part(from, axis) + at * (part(to, axis) - part(from, axis)))
         };
         match (first > 0.0, second > 0.0) {
@@ -392,7 +387,7 @@ impl Camera {
     }
 
     /// The position that the camera looks at.
-    pub fn target(&self) -> WorldPoint {
+    pub fn target(&self) -> Point3 {
         self.target
     }
 
@@ -416,9 +411,9 @@ impl Camera {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The smallest coordinates.
-    pub low: WorldPoint,
+    pub low: Point3,
     /// The largest coordinates; below `low` if the box is empty.
-    pub high: WorldPoint,
+    pub high: Point3,
 }
 
 impl Bounds {
@@ -429,7 +424,7 @@ impl Bounds {
     };
 
     /// Adds a position; coordinates that are not finite are ignored.
-    pub fn add(&mut self, point: WorldPoint) {
+    pub fn add(&mut self, point: Point3) {
         if !point.iter().all(|one| one.is_finite()) {
             return;
         }
@@ -448,7 +443,7 @@ impl Bounds {
     }
 
     /// The middle; the origin for an empty box.
-    pub fn center(&self) -> WorldPoint {
+    pub fn center(&self) -> Point3 {
         if self.is_empty() {
             return [0.0; 3];
         }
@@ -456,7 +451,7 @@ impl Bounds {
     }
 
     /// The eight corners; none for an empty box.
-    pub fn corners(&self) -> Vec<WorldPoint> {
+    pub fn corners(&self) -> Vec<Point3> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -471,15 +466,15 @@ impl Bounds {
     }
 }
 
-fn part(point: WorldPoint, axis: usize) -> f64 {
+fn part(point: Point3, axis: usize) -> f64 {
     point.get(axis).copied().unwrap_or(0.0)
 }
 
-fn dot(a: WorldPoint, b: WorldPoint) -> f64 {
+fn dot(a: Point3, b: Point3) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn cross(a: WorldPoint, b: WorldPoint) -> WorldPoint {
+fn cross(a: Point3, b: Point3) -> Point3 {
     [
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -487,7 +482,7 @@ fn cross(a: WorldPoint, b: WorldPoint) -> WorldPoint {
     ]
 }
 
-fn distance(a: WorldPoint, b: WorldPoint) -> f64 {
+fn distance(a: Point3, b: Point3) -> f64 {
     a.iter()
         .zip(b)
         .map(|(a, b)| (a - b) * (a - b))
@@ -496,7 +491,7 @@ fn distance(a: WorldPoint, b: WorldPoint) -> f64 {
 }
 
 /// The direction of length 1; `None` for a zero vector.
-fn unit(direction: WorldPoint) -> Option<WorldPoint> {
+fn unit(direction: Point3) -> Option<Point3> {
     let length = dot(direction, direction).sqrt();
     (length.is_finite() && length > 1e-9).then(|| direction.map(|one| one / length))
 }
@@ -505,7 +500,7 @@ fn unit(direction: WorldPoint) -> Option<WorldPoint> {
 mod tests {
     use super::*;
 
-    fn near(a: WorldPoint, b: WorldPoint) -> bool {
+    fn near(a: Point3, b: Point3) -> bool {
         distance(a, b) < 1e-9
     }
 

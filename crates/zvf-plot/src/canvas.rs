@@ -3,7 +3,7 @@
 //! A pixel holds the nearest shape that was drawn there: its depth and 32 bits with its colour or number. Both are
 //! one integer that only decreases, so that the picture depends neither on the order of drawing nor on the number of threads.
 
-use crate::pen::{Pen, ProjectedVertex};
+use crate::pen::{Pen, PenPoint};
 
 /// A pixel without a shape.
 const EMPTY: u64 = u64::MAX;
@@ -147,7 +147,7 @@ impl Canvas {
     }
 
     /// A line of a few pixels' width, drawn as stamps along its longer axis.
-    fn thin(&mut self, a: &ProjectedVertex, b: &ProjectedVertex, width: f32) {
+    fn thin(&mut self, a: &PenPoint, b: &PenPoint, width: f32) {
         let Some((a, b)) = self.clipped(a, b, width) else {
             return;
         };
@@ -178,7 +178,7 @@ impl Canvas {
             };
             // Rounding must not make a pixel nearer than both ends; otherwise pixels of hidden lines would appear.
             let depth = (start.depth + share * (end.depth - start.depth)).max(nearest);
-            let key = key(depth, ProjectedVertex::mix(start, end, share));
+            let key = key(depth, PenPoint::mix(start, end, share));
             let across = floor(side - before);
             for stamp in across..across + stamps {
                 match steep {
@@ -190,13 +190,7 @@ impl Canvas {
     }
 
     /// Whether a line is completely hidden: pixels at most `stamps` around it, no nearer than `nearest`.
-    fn hides(
-        &mut self,
-        a: &ProjectedVertex,
-        b: &ProjectedVertex,
-        stamps: i32,
-        nearest: f32,
-    ) -> bool {
+    fn hides(&mut self, a: &PenPoint, b: &PenPoint, stamps: i32, nearest: f32) -> bool {
         let reach = stamps as f32;
         let low = [a.x.min(b.x) - reach, a.y.min(b.y) - reach];
         let high = [a.x.max(b.x) + reach, a.y.max(b.y) + reach];
@@ -246,16 +240,10 @@ impl Canvas {
     }
 
     /// The visible part of a line, with a margin of its width.
-    fn clipped(
-        &self,
-        a: &ProjectedVertex,
-        b: &ProjectedVertex,
-        width: f32,
-    ) -> Option<(ProjectedVertex, ProjectedVertex)> {
+    fn clipped(&self, a: &PenPoint, b: &PenPoint, width: f32) -> Option<(PenPoint, PenPoint)> {
         let margin = width + 1.0;
         let (wide, tall) = (self.width as f32 + margin, self.height as f32 + margin);
-        let inside =
-            |v: &ProjectedVertex| v.x >= -margin && v.y >= -margin && v.x <= wide && v.y <= tall;
+        let inside = |v: &PenPoint| v.x >= -margin && v.y >= -margin && v.x <= wide && v.y <= tall;
         if inside(a) && inside(b) {
             return Some((*a, *b));
         }
@@ -277,16 +265,11 @@ impl Canvas {
                 to = to.min(room / slope);
             }
         }
-        (from <= to).then(|| {
-            (
-                ProjectedVertex::between(a, b, from),
-                ProjectedVertex::between(a, b, to),
-            )
-        })
+        (from <= to).then(|| (PenPoint::between(a, b, from), PenPoint::between(a, b, to)))
     }
 
     /// A round bar between two positions, lit from the upper left. Its radius may differ at the ends.
-    fn bar(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
+    fn bar(&mut self, a: &PenPoint, b: &PenPoint) {
         let most = a.radius.max(b.radius);
         let Some((a, b)) = self.clipped(a, b, 2.0 * most) else {
             return;
@@ -315,7 +298,7 @@ impl Canvas {
                 let bulge = a.bulge + share * (b.bulge - a.bulge);
                 let depth = a.depth + share * (b.depth - a.depth) - height * bulge;
                 let normal = [x / radius, -y / radius, height / radius];
-                let value = ProjectedVertex::mix(&a, &b, share);
+                let value = PenPoint::mix(&a, &b, share);
                 self.put(column, row, key(depth, value), shade(normal));
             }
         }
@@ -323,7 +306,7 @@ impl Canvas {
 }
 
 impl Pen for Canvas {
-    fn point(&mut self, vertex: &ProjectedVertex) {
+    fn point(&mut self, vertex: &PenPoint) {
         let radius = vertex.radius;
         if radius <= 0.75 {
             let key = key(vertex.depth, vertex.value);
@@ -355,7 +338,7 @@ impl Pen for Canvas {
         }
     }
 
-    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
+    fn segment(&mut self, a: &PenPoint, b: &PenPoint) {
         let width = a.radius.max(b.radius) * 2.0;
         if width <= THIN || self.shades.is_empty() {
             self.thin(a, b, width);
@@ -364,7 +347,7 @@ impl Pen for Canvas {
         }
     }
 
-    fn triangle(&mut self, corners: [&ProjectedVertex; 3], normals: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&PenPoint; 3], normals: [[f32; 3]; 3]) {
         let [a, b, c] = corners;
         let low = [a.x.min(b.x).min(c.x), a.y.min(b.y).min(c.y)];
         let high = [a.x.max(b.x).max(c.x), a.y.max(b.y).max(c.y)];
@@ -372,7 +355,7 @@ impl Pen for Canvas {
             return;
         };
         // In double precision: corners may be far outside of the picture.
-        let at = |v: &ProjectedVertex| (f64::from(v.x), f64::from(v.y));
+        let at = |v: &PenPoint| (f64::from(v.x), f64::from(v.y));
         let ((ax, ay), (bx, by), (cx, cy)) = (at(a), at(b), at(c));
         let area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
         if area == 0.0 || !area.is_finite() {
@@ -390,7 +373,7 @@ impl Pen for Canvas {
                 }
                 let share = [first as f32, second as f32, third as f32];
                 let depth = a.depth * share[0] + b.depth * share[1] + c.depth * share[2];
-                let value = ProjectedVertex::blend(corners, share);
+                let value = PenPoint::blend(corners, share);
                 let normal: [f32; 3] = std::array::from_fn(|axis| {
                     let of = |n: [f32; 3]| n.get(axis).copied().unwrap_or(0.0);
                     of(normals[0]) * share[0]

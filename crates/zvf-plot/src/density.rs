@@ -1,6 +1,6 @@
 //! Counts of vertices or lines for each pixel.
 
-use crate::pen::{Pen, ProjectedVertex};
+use crate::pen::{Pen, PenPoint};
 
 /// The number of shapes at each pixel.
 #[derive(Debug, Clone)]
@@ -52,12 +52,12 @@ impl PixelCounts {
 }
 
 impl Pen for PixelCounts {
-    fn point(&mut self, vertex: &ProjectedVertex) {
+    fn point(&mut self, vertex: &PenPoint) {
         self.add(vertex.x, vertex.y);
     }
 
     /// Counts every pixel along the line once, except the last one, which the next line of a chain counts.
-    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
+    fn segment(&mut self, a: &PenPoint, b: &PenPoint) {
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.abs().max(dy.abs());
         // Positions outside the picture are skipped.
@@ -79,7 +79,7 @@ impl Pen for PixelCounts {
     }
 
     /// Counts the middle of the face.
-    fn triangle(&mut self, corners: [&ProjectedVertex; 3], _: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&PenPoint; 3], _: [[f32; 3]; 3]) {
         let [a, b, c] = corners;
         self.add((a.x + b.x + c.x) / 3.0, (a.y + b.y + c.y) / 3.0);
     }

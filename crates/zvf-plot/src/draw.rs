@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::camera::{Camera, WorldPoint};
+use crate::camera::{Camera, Point3};
 use crate::color::of_direction;
-use crate::pen::{Pen, ProjectedVertex};
+use crate::pen::{Pen, PenPoint};
 use crate::rows::{DrawnRows, range_of};
 
 /// How a layer is drawn.
@@ -29,11 +29,11 @@ impl Lens {
     #[inline]
     fn vertex(
         &self,
-        point: WorldPoint,
+        point: Point3,
         value: u32,
         radius: Option<f32>,
         plain: f32,
-    ) -> Option<ProjectedVertex> {
+    ) -> Option<PenPoint> {
         let seen = self.camera.project(point)?;
         let size = seen.size as f32;
         let radius = match radius {
@@ -44,7 +44,7 @@ impl Lens {
                 (wide as f32).max(self.least)
             }
         };
-        Some(ProjectedVertex {
+        Some(PenPoint {
             x: seen.x as f32,
             y: seen.y as f32,
             depth: seen.depth as f32,
@@ -103,13 +103,7 @@ impl Lens {
         })
     }
 
-    fn segment(
-        &self,
-        mut a: ProjectedVertex,
-        mut b: ProjectedVertex,
-        ends: [WorldPoint; 2],
-        pen: &mut impl Pen,
-    ) {
+    fn segment(&self, mut a: PenPoint, mut b: PenPoint, ends: [Point3; 2], pen: &mut impl Pen) {
         if self.directions {
             let [from, to] = ends;
             let way: Vec3 = [
@@ -127,13 +121,7 @@ impl Lens {
     }
 
     /// Draws a line with an end behind the viewer.
-    fn cut(
-        &self,
-        a: (WorldPoint, u32),
-        b: (WorldPoint, u32),
-        radius: Option<f32>,
-        pen: &mut impl Pen,
-    ) {
+    fn cut(&self, a: (Point3, u32), b: (Point3, u32), radius: Option<f32>, pen: &mut impl Pen) {
         let finite = a.0.iter().chain(&b.0).all(|one| one.is_finite());
         let Some((from, to)) = self.camera.in_front(a.0, b.0).filter(|_| finite) else {
             return;
@@ -149,12 +137,12 @@ impl Lens {
 /// A vertex of a chain.
 #[derive(Debug, Clone, Copy)]
 struct Link {
-    point: WorldPoint,
+    point: Point3,
     value: u32,
     radius: Option<f32>,
     id: Option<i64>,
     /// `None` if it is behind the viewer.
-    seen: Option<ProjectedVertex>,
+    seen: Option<PenPoint>,
 }
 
 type Vec3 = [f32; 3];
@@ -163,7 +151,7 @@ type Vec3 = [f32; 3];
 #[derive(Debug, Default)]
 pub(crate) struct HeldVertices {
     /// The origin of positions.
-    origin: WorldPoint,
+    origin: Point3,
     positions: Vec<Vec3>,
     /// One for all vertices, or one for each.
     values: Vec<u32>,
@@ -203,10 +191,10 @@ impl HeldVertices {
     }
 
     /// Passes every position to a function.
-    pub(crate) fn each(&self, mut take: impl FnMut(WorldPoint)) {
+    pub(crate) fn each(&self, mut take: impl FnMut(Point3)) {
         for near in &self.positions {
             take(std::array::from_fn(|axis| {
-                let of = |point: WorldPoint| point.get(axis).copied().unwrap_or(0.0);
+                let of = |point: Point3| point.get(axis).copied().unwrap_or(0.0);
                 of(near.map(f64::from)) + of(self.origin)
             }));
         }
@@ -217,7 +205,7 @@ impl HeldVertices {
         self.positions.len()
     }
 
-    fn at(&self, row: u32) -> Option<(WorldPoint, u32, Option<f32>)> {
+    fn at(&self, row: u32) -> Option<(Point3, u32, Option<f32>)> {
         let row = row as usize;
         let near = self.positions.get(row)?;
         let point = [

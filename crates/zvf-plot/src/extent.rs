@@ -1,6 +1,6 @@
 //! The extent of vertices in the directions of a view.
 
-use crate::camera::{Bounds, Orientation, WorldPoint};
+use crate::camera::{Bounds, Orientation, Point3};
 
 /// The vertices that are farthest in 26 directions, which the camera must show.
 #[derive(Debug, Clone)]
@@ -11,9 +11,9 @@ pub(crate) struct FarthestVertices {
 
 #[derive(Debug, Clone)]
 struct DirectionEnds {
-    direction: WorldPoint,
-    low: (f64, WorldPoint),
-    high: (f64, WorldPoint),
+    direction: Point3,
+    low: (f64, Point3),
+    high: (f64, Point3),
 }
 
 impl FarthestVertices {
@@ -27,7 +27,7 @@ impl FarthestVertices {
             let (a, b, c) = (sign(0), sign(1), sign(2));
             ends.push(DirectionEnds {
                 direction: std::array::from_fn(|axis| {
-                    let of = |way: WorldPoint| way.get(axis).copied().unwrap_or(0.0);
+                    let of = |way: Point3| way.get(axis).copied().unwrap_or(0.0);
                     a * of(right) + b * of(up) + c * of(back)
                 }),
                 low: (f64::INFINITY, [0.0; 3]),
@@ -38,7 +38,7 @@ impl FarthestVertices {
     }
 
     /// Adds a position; one that is not finite is ignored.
-    pub(crate) fn add(&mut self, point: WorldPoint) {
+    pub(crate) fn add(&mut self, point: Point3) {
         for end in &mut self.ends {
             let way = end.direction;
             let far = point[0] * way[0] + point[1] * way[1] + point[2] * way[2];
@@ -63,7 +63,7 @@ impl FarthestVertices {
     }
 
     /// The vertices; none for an empty extent.
-    pub(crate) fn points(&self) -> Vec<WorldPoint> {
+    pub(crate) fn points(&self) -> Vec<Point3> {
         let found = self.ends.iter().filter(|end| end.low.0 <= end.high.0);
         found.flat_map(|end| [end.low.1, end.high.1]).collect()
     }

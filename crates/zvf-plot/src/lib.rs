@@ -45,7 +45,7 @@ mod scale;
 mod scene;
 mod svg;
 
-pub use camera::{Bounds, Camera, Orientation, ProjectedPoint, Projection, UpAxis, WorldPoint};
+pub use camera::{Bounds, Camera, Orientation, Point3, ProjectedPoint, Projection, UpAxis};
 pub use color::{ColorBy, Colormap, Rgb};
 pub use error::PlotError;
 pub use layer::Layer;

@@ -2,7 +2,7 @@
 
 /// A projected vertex.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ProjectedVertex {
+pub(crate) struct PenPoint {
     /// Pixels from the left.
     pub(crate) x: f32,
     /// Pixels from the top.
@@ -21,7 +21,7 @@ pub(crate) struct ProjectedVertex {
     pub(crate) numeric: bool,
 }
 
-impl ProjectedVertex {
+impl PenPoint {
     /// The vertex at a share of the projected line between two vertices.
     pub(crate) fn between(a: &Self, b: &Self, share: f32) -> Self {
         let mix = |a: f32, b: f32| a + share * (b - a);
@@ -71,9 +71,9 @@ impl ProjectedVertex {
 /// Draws shapes.
 pub(crate) trait Pen: Send + 'static {
     /// A dot.
-    fn point(&mut self, vertex: &ProjectedVertex);
+    fn point(&mut self, vertex: &PenPoint);
     /// A line between two vertices.
-    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex);
+    fn segment(&mut self, a: &PenPoint, b: &PenPoint);
     /// A face; normals are in view coordinates: right, up, towards the viewer.
-    fn triangle(&mut self, corners: [&ProjectedVertex; 3], normals: [[f32; 3]; 3]);
+    fn triangle(&mut self, corners: [&PenPoint; 3], normals: [[f32; 3]; 3]);
 }

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
 
 use crate::PlotError;
-use crate::camera::WorldPoint;
+use crate::camera::Point3;
 use crate::color::{Rgb, of_few, of_id};
 
 /// The colour of missing values.
@@ -59,7 +59,7 @@ pub(crate) struct DrawnColumns {
 /// Rows of a batch, converted for drawing.
 #[derive(Debug, Default)]
 pub(crate) struct DrawnRows {
-    pub(crate) positions: Vec<WorldPoint>,
+    pub(crate) positions: Vec<Point3>,
     /// Colours, or bits of numbers; one for all rows, or one for each.
     pub(crate) values: Vec<u32>,
     pub(crate) numeric: bool,
@@ -173,10 +173,10 @@ impl DrawnColumns {
     /// # Errors
     ///
     /// A bug of the query: no positions.
-    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<WorldPoint>, PlotError> {
+    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<Point3>, PlotError> {
         let (flat, width) = values_of(&column(batch, "position")?);
         let scale = self.scale;
-        let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<WorldPoint> {
+        let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<Point3> {
             (0..batch.num_rows())
                 .map(|row| {
                     let cells = row * width..(row + 1) * width;

@@ -7,7 +7,7 @@ use zvf_meta::Kind;
 use zvf_query::Table;
 
 use crate::PlotError;
-use crate::camera::{Camera, Orientation, Projection, WorldPoint};
+use crate::camera::{Camera, Orientation, Point3, Projection};
 use crate::canvas::Canvas;
 use crate::color::{Colormap, Rgb, of_few};
 use crate::decor::{ColorBar, DecorItem, DecorLayout, Legend};
@@ -32,7 +32,7 @@ pub struct PlotOptions {
     /// Colour of the background; `None`: transparent. Default black.
     pub background: Option<Rgb>,
     /// The position in the middle, and units per pixel; `None`: everything is shown.
-    pub look_at: Option<(WorldPoint, f64)>,
+    pub look_at: Option<(Point3, f64)>,
     /// Axes, scale bar, colour bars and names. Default on; pictures below 200 pixels have none.
     pub decorated: bool,
     /// The share of the background in the farthest shapes, from 0 to 1. Default 0.35.
@@ -330,7 +330,7 @@ impl Scene {
         let space = PlotSpace::of(&first.store);
         let mut warnings = Vec::new();
         let mut opened = Vec::new();
-        let mut seen: Vec<WorldPoint> = Vec::new();
+        let mut seen: Vec<Point3> = Vec::new();
         for (number, layer) in layers.iter().enumerate() {
             let mut one = OpenLayer::begin(layer, &space, options.vertices, &mut warnings).await?;
             if layers.len() > 1

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::camera::Camera;
 use crate::color::Rgb;
 use crate::decor::{Anchor, DecorItem};
-use crate::pen::{Pen, ProjectedVertex};
+use crate::pen::{Pen, PenPoint};
 
 /// Shapes of an SVG file, to be drawn from far to near.
 #[derive(Debug, Clone, Default)]
@@ -204,7 +204,7 @@ fn escaped(text: &str) -> String {
 }
 
 impl Pen for SvgShapes {
-    fn point(&mut self, vertex: &ProjectedVertex) {
+    fn point(&mut self, vertex: &PenPoint) {
         self.push(SvgShape {
             depth: vertex.depth,
             value: vertex.value,
@@ -214,8 +214,8 @@ impl Pen for SvgShapes {
         });
     }
 
-    fn segment(&mut self, a: &ProjectedVertex, b: &ProjectedVertex) {
-        let value = ProjectedVertex::mix(a, b, 0.5);
+    fn segment(&mut self, a: &PenPoint, b: &PenPoint) {
+        let value = PenPoint::mix(a, b, 0.5);
         let width = a.radius + b.radius;
         // The next segment of a chain extends the path if its style is the same.
         if let Some(last) = self.shapes.last_mut()
@@ -238,7 +238,7 @@ impl Pen for SvgShapes {
         });
     }
 
-    fn triangle(&mut self, corners: [&ProjectedVertex; 3], normals: [[f32; 3]; 3]) {
+    fn triangle(&mut self, corners: [&PenPoint; 3], normals: [[f32; 3]; 3]) {
         let third = 1.0 / 3.0;
         let mean: [f32; 3] = std::array::from_fn(|axis| {
             let of = |normal: &[f32; 3]| normal.get(axis).copied().unwrap_or(0.0);
@@ -246,7 +246,7 @@ impl Pen for SvgShapes {
         });
         self.push(SvgShape {
             depth: corners.iter().map(|one| one.depth).sum::<f32>() / 3.0,
-            value: ProjectedVertex::blend(corners, [third; 3]),
+            value: PenPoint::blend(corners, [third; 3]),
             numeric: corners[0].numeric,
             bright: f32::from(crate::canvas::surface(mean)) / 255.0,
             form: SvgOutline::Face(corners.map(|one| [one.x, one.y])),

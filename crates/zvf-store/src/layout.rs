@@ -84,7 +84,7 @@ impl ElementPlace {
 
 /// Why an array cannot be read by the own path: the name of what is missing.
 #[derive(Debug)]
-pub(crate) enum UnsupportedLayout {
+pub(crate) enum LayoutError {
     /// Legal, but not read here; the generic reader may.
     Foreign(String),
     /// Not legal, or beyond a limit.
@@ -93,13 +93,9 @@ pub(crate) enum UnsupportedLayout {
 
 impl CellLayout {
     /// Reads the layout of a variable-length array out of its document.
-    pub(crate) fn new(
-        path: &str,
-        doc: &ArrayDoc,
-        limits: &Limits,
-    ) -> Result<Self, UnsupportedLayout> {
+    pub(crate) fn new(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Self, LayoutError> {
         let malformed = |what: String| {
-            UnsupportedLayout::Error(StoreError::malformed(format!("{path}/zarr.json"), what))
+            LayoutError::Error(StoreError::malformed(format!("{path}/zarr.json"), what))
         };
         if doc.chunk_shape.len() != doc.shape.len() {
             return Err(malformed(format!(
@@ -115,12 +111,12 @@ impl CellLayout {
             return Err(malformed("the codec list is empty".to_owned()));
         };
         let sharding = doc.sharding().map_err(|e| {
-            UnsupportedLayout::Error(StoreError::document(format!("{path}/zarr.json"), e))
+            LayoutError::Error(StoreError::document(format!("{path}/zarr.json"), e))
         })?;
         let layout = match sharding {
             Some(sharding) => {
                 if let Some(outer) = rest.first() {
-                    return Err(UnsupportedLayout::Foreign(format!(
+                    return Err(LayoutError::Foreign(format!(
                         "{} around shards",
                         outer.name
                     )));
@@ -132,10 +128,10 @@ impl CellLayout {
                 object: doc.chunk_shape.clone(),
                 chunk: doc.chunk_shape.clone(),
                 elements: 0,
-                chain: Chain::new(rest).map_err(UnsupportedLayout::Foreign)?,
+                chain: Chain::new(rest).map_err(LayoutError::Foreign)?,
                 shard: None,
             },
-            None => return Err(UnsupportedLayout::Foreign(first.name.clone())),
+            None => return Err(LayoutError::Foreign(first.name.clone())),
         };
         let elements = product(&layout.chunk)
             .filter(|n| u32::try_from(*n).is_ok())
@@ -148,7 +144,7 @@ impl CellLayout {
         if let Some(shard) = layout.shard
             && shard.entries > limits.shard_entries
         {
-            return Err(UnsupportedLayout::Error(StoreError::limit(
+            return Err(LayoutError::Error(StoreError::limit(
                 format!("{path}/zarr.json"),
                 "shard_entries",
                 shard.entries,
@@ -161,8 +157,8 @@ impl CellLayout {
     fn sharded(
         doc: &ArrayDoc,
         sharding: Sharding,
-        malformed: &dyn Fn(String) -> UnsupportedLayout,
-    ) -> Result<Self, UnsupportedLayout> {
+        malformed: &dyn Fn(String) -> LayoutError,
+    ) -> Result<Self, LayoutError> {
         let chunk = sharding.chunk_shape;
         if chunk.len() != doc.chunk_shape.len()
             || chunk
@@ -181,18 +177,15 @@ impl CellLayout {
             ));
         };
         if !is_vlen(first) {
-            return Err(UnsupportedLayout::Foreign(format!(
+            return Err(LayoutError::Foreign(format!(
                 "{} inside shards",
                 first.name
             )));
         }
-        let checksum = index_checksum(&sharding.index_codecs).map_err(|names| {
-            UnsupportedLayout::Foreign(format!("shard index with codecs {names:?}"))
-        })?;
+        let checksum = index_checksum(&sharding.index_codecs)
+            .map_err(|names| LayoutError::Foreign(format!("shard index with codecs {names:?}")))?;
         if sharding.index_codecs.first().and_then(byte_order) == Some(ByteOrder::Big) {
-            return Err(UnsupportedLayout::Foreign(
-                "big-endian shard index".to_owned(),
-            ));
+            return Err(LayoutError::Foreign("big-endian shard index".to_owned()));
         }
         let entries = doc
             .chunk_shape
@@ -213,7 +206,7 @@ impl CellLayout {
             chunk,
             elements: 0,
             chain: Chain::new(rest)
-                .map_err(|name| UnsupportedLayout::Foreign(format!("{name} inside shards")))?,
+                .map_err(|name| LayoutError::Foreign(format!("{name} inside shards")))?,
             shard: Some(ShardLayout {
                 entries,
                 at_end: sharding.index_at_end,
@@ -312,10 +305,10 @@ pub(crate) fn reader(
     }
     match CellLayout::new(path, doc, limits) {
         Ok(layout) => Ok(ChunkDecoding::Own(layout)),
-        Err(UnsupportedLayout::Error(error)) => Err(error),
-        Err(UnsupportedLayout::Foreign(name)) if name.contains("blosc inside shards") => {
+        Err(LayoutError::Error(error)) => Err(error),
+        Err(LayoutError::Foreign(name)) if name.contains("blosc inside shards") => {
             Ok(ChunkDecoding::Unsupported(name))
         }
-        Err(UnsupportedLayout::Foreign(name)) => Ok(ChunkDecoding::foreign(name)),
+        Err(LayoutError::Foreign(name)) => Ok(ChunkDecoding::foreign(name)),
     }
 }

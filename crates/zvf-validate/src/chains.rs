@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zvf_meta::Kind;
 
 use crate::check::{Check, Depth};
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use crate::options::ValidateOptions;
 
@@ -103,7 +103,7 @@ impl Chains {
                 "{} links, not one for each of {} steps between chunks",
                 found.count, self.steps.count
             );
-            let place = FindingPlace::at(state.path("links/0"));
+            let place = Place::at(state.path("links/0"));
             let expected = "a link from the last vertex before each to the first behind it";
             findings.add(Check::ChainLink, place, what, expected);
         }

@@ -15,7 +15,7 @@ use zvf_store::{RawStore, StoreError};
 use crate::check::{Check, Depth};
 use crate::error::is_finding;
 use crate::fetch::in_turn;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 
 /// Requests under way at one time.
 const AT_ONCE: usize = 16;
@@ -141,7 +141,7 @@ impl StoreDocuments {
             .into_iter()
             .map(|(key, outcome)| match outcome {
                 Ok(None) if is_known(key.trim_end_matches("/zarr.json"), ruled) => {
-                    let place = FindingPlace::at(&*key);
+                    let place = Place::at(&*key);
                     findings.add(
                         Check::DocumentReads,
                         place,
@@ -152,12 +152,7 @@ impl StoreDocuments {
                 }
                 Ok(bytes) => (key, bytes),
                 Err(error) => {
-                    findings.add(
-                        Check::DocumentReads,
-                        FindingPlace::at(&*key),
-                        error,
-                        "a document",
-                    );
+                    findings.add(Check::DocumentReads, Place::at(&*key), error, "a document");
                     (key, None)
                 }
             })
@@ -175,7 +170,7 @@ impl StoreDocuments {
             let what = "no readable zarr.json";
             findings.add(
                 Check::StoreOpens,
-                FindingPlace::at("zarr.json"),
+                Place::at("zarr.json"),
                 what,
                 "the root of a store",
             );
@@ -191,12 +186,7 @@ impl StoreDocuments {
             } else {
                 Check::DocumentReads
             };
-            findings.add(
-                check,
-                FindingPlace::at(key),
-                error,
-                "a document of this format",
-            );
+            findings.add(check, Place::at(key), error, "a document of this format");
         }
         // The rules are silent about older levels; that they are nodes at all holds of every version.
         if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
@@ -204,12 +194,7 @@ impl StoreDocuments {
                 self.older_tables(key, bytes, findings);
                 older_level(key, bytes, findings);
                 if let Err(error) = node_kind(bytes) {
-                    findings.add(
-                        Check::DocumentReads,
-                        FindingPlace::at(&**key),
-                        error,
-                        "a node",
-                    );
+                    findings.add(Check::DocumentReads, Place::at(&**key), error, "a node");
                 }
             }
         }
@@ -220,7 +205,7 @@ impl StoreDocuments {
                 Some(OddMember::Other(at, expected)) => (at, "something else", expected),
                 Some(OddMember::Missing(at)) => (at, "nothing", "what every array has"),
             };
-            let place = FindingPlace::at(&**key).pointer(pointer);
+            let place = Place::at(&**key).pointer(pointer);
             findings.add(Check::NodeMembers, place, found, expected);
         }
         for problem in checked.problems {
@@ -231,7 +216,7 @@ impl StoreDocuments {
         }
         let has_levels = self.folders.iter().any(|one| one == "0");
         if readable && self.listed && !has_levels {
-            let place = FindingPlace::at("0");
+            let place = Place::at("0");
             findings.add(Check::LevelThere, place, "no folder 0", "level 0");
         }
         self.families(findings);
@@ -253,14 +238,14 @@ impl StoreDocuments {
         let (data, offsets) = (has("data"), has("offsets"));
         if data != offsets && (path.ends_with("/object_index") || path.ends_with("/groups")) {
             let missing = if data { "offsets" } else { "data" };
-            let place = FindingPlace::at(format!("{path}/{missing}/zarr.json"));
+            let place = Place::at(format!("{path}/{missing}/zarr.json"));
             let expected = "the other half of the table";
             findings.add(Check::DocumentReads, place, "nothing", expected);
         }
         let manifests = self.documents.get(&format!("{path}/manifests/zarr.json"));
         if path.ends_with("/object_index") && (data || manifests.is_some()) {
             let check = Check::Document(Rule::Manifests);
-            let place = || FindingPlace::at(key).pointer("/attributes/num_objects");
+            let place = || Place::at(key).pointer("/attributes/num_objects");
             let counted = ObjectIndexDoc::parse(bytes).map(|index| index.num_objects);
             let shape = manifests.and_then(|bytes| ArrayDoc::parse(bytes).ok());
             let rows = shape.and_then(|doc| doc.shape.first().copied());
@@ -291,7 +276,7 @@ impl StoreDocuments {
                 let expected = "0, or a delta with its sign";
                 findings.add(
                     Check::NodeKnown,
-                    FindingPlace::at(path),
+                    Place::at(path),
                     "a folder of links",
                     expected,
                 );
@@ -307,12 +292,7 @@ impl StoreDocuments {
             });
             if !has {
                 let check = Check::LinksHaveFamilies;
-                findings.add(
-                    check,
-                    FindingPlace::at(path),
-                    "no family",
-                    "one for each delta",
-                );
+                findings.add(check, Place::at(path), "no family", "one for each delta");
             }
         }
     }
@@ -331,12 +311,7 @@ fn older_level(key: &str, bytes: &Bytes, findings: &mut Findings) {
         && stated.as_u64() != Some(folder)
     {
         let check = Check::Document(Rule::LevelNumber);
-        findings.add(
-            check,
-            FindingPlace::at(key).pointer(pointer),
-            stated,
-            folder,
-        );
+        findings.add(check, Place::at(key).pointer(pointer), stated, folder);
     }
 }
 
@@ -345,7 +320,7 @@ fn add(findings: &mut Findings, check: Check, problem: Problem) {
         .path
         .split_once('#')
         .unwrap_or((problem.path.as_str(), ""));
-    let place = FindingPlace::at(document).pointer(pointer);
+    let place = Place::at(document).pointer(pointer);
     findings.add(check, place, problem.found, problem.expected);
 }
 
@@ -357,12 +332,7 @@ async fn read(
     match raw.read(key).await {
         Ok(bytes) => Ok(bytes),
         Err(error) if is_finding(&error) => {
-            findings.add(
-                Check::DocumentReads,
-                FindingPlace::at(key),
-                error,
-                "a document",
-            );
+            findings.add(Check::DocumentReads, Place::at(key), error, "a document");
             Ok(None)
         }
         Err(error) => Err(error),

@@ -9,7 +9,7 @@ use crate::error::is_finding;
 
 /// The result of reading one cell.
 #[derive(Debug, Clone)]
-pub(crate) enum CheckedCell {
+pub(crate) enum ReadCell {
     /// Missing or empty.
     Absent,
     /// Its decoded bytes.
@@ -18,7 +18,7 @@ pub(crate) enum CheckedCell {
     Broken(String),
 }
 
-impl CheckedCell {
+impl ReadCell {
     /// The bytes of a cell that was read.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         match self {
@@ -28,7 +28,7 @@ impl CheckedCell {
     }
 }
 
-impl From<Option<Bytes>> for CheckedCell {
+impl From<Option<Bytes>> for ReadCell {
     fn from(cell: Option<Bytes>) -> Self {
         cell.map_or(Self::Absent, Self::There)
     }
@@ -46,11 +46,11 @@ pub(crate) async fn fetch_map<R, F>(
 ) -> Result<R, StoreError>
 where
     R: Send + 'static,
-    F: FnOnce(Vec<CheckedCell>) -> R + Clone + Send + 'static,
+    F: FnOnce(Vec<ReadCell>) -> R + Clone + Send + 'static,
 {
     let again = f.clone();
     let together = store.fetch_map(round, wants.clone(), move |cells| {
-        f(cells.into_iter().map(CheckedCell::from).collect())
+        f(cells.into_iter().map(ReadCell::from).collect())
     });
     match together.await {
         Ok(done) => return Ok(done),
@@ -61,7 +61,7 @@ where
     for want in wants {
         cells.push(match store.fetch(round, vec![want]).await {
             Ok(mut one) => one.pop().flatten().into(),
-            Err(error) if is_finding(&error) => CheckedCell::Broken(error.to_string()),
+            Err(error) if is_finding(&error) => ReadCell::Broken(error.to_string()),
             Err(error) => return Err(error),
         });
     }

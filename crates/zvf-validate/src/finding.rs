@@ -12,7 +12,7 @@ use crate::check::Check;
 /// Where a finding is. What does not apply is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FindingPlace {
+pub struct Place {
     /// Path of the array, or key of the document, inside the store; empty for the store itself.
     pub path: String,
     /// The level.
@@ -31,7 +31,7 @@ pub struct FindingPlace {
     pub byte: Option<u64>,
 }
 
-impl FindingPlace {
+impl Place {
     /// A node or document of the store, by its path.
     #[must_use]
     pub fn at(path: impl Into<String>) -> Self {
@@ -87,7 +87,7 @@ impl FindingPlace {
     }
 }
 
-impl fmt::Display for FindingPlace {
+impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.path.is_empty() {
             "store"
@@ -123,7 +123,7 @@ pub struct Finding {
     /// The check.
     pub check: Check,
     /// Where.
-    pub place: FindingPlace,
+    pub place: Place,
     /// What was found.
     pub found: String,
     /// The expected value.
@@ -192,7 +192,7 @@ impl Findings {
     pub(crate) fn add(
         &mut self,
         check: Check,
-        place: FindingPlace,
+        place: Place,
         found: impl fmt::Display,
         expected: impl fmt::Display,
     ) {
@@ -295,14 +295,14 @@ impl TryFrom<KeptFindings> for Findings {
         let list = kept.list.into_iter().map(|one| {
             Ok(Finding {
                 check: check_of(&one.code)?,
-                place: FindingPlace {
+                place: Place {
                     pointer: one.pointer,
                     chunk: one.chunk.map(|chunk| ChunkCoord::new(&chunk)),
                     fragment: one.fragment,
                     row: one.row,
                     object: one.object,
                     byte: one.byte,
-                    ..FindingPlace::at(one.path)
+                    ..Place::at(one.path)
                 },
                 found: one.found,
                 expected: one.expected,

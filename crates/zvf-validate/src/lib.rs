@@ -81,7 +81,7 @@ mod viewer;
 
 pub use check::{Check, CheckInfo, Code, Depth};
 pub use error::ValidateError;
-pub use finding::{Finding, FindingPlace};
+pub use finding::{Finding, Place};
 pub use measured::{Measured, MeasuredFamily, MeasuredLevel};
 pub use options::{Profile, Progress, Sample, ValidateOptions, ValidationStep};
 pub use output::{json, junit, markdown, sarif};

@@ -5,9 +5,9 @@ use zvf_meta::version::is_ruled;
 use zvf_store::{Store, StoreError};
 
 use crate::check::Check;
-use crate::finding::FindingPlace;
+use crate::finding::Place;
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use zvf_format::int::wide;
 
 /// The chunks of level 0 that an edit changed since coarse levels were made, in the root's attributes.
@@ -22,7 +22,7 @@ fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
 }
 
 /// Coarse levels that were not rebuilt after an edit.
-pub(crate) fn stale(run: &mut ValidationRun<'_>, store: &Store) {
+pub(crate) fn stale(run: &mut Session<'_>, store: &Store) {
     let Some(stale) = store.root().extra.get(STALE) else {
         return;
     };
@@ -31,7 +31,7 @@ pub(crate) fn stale(run: &mut ValidationRun<'_>, store: &Store) {
         0 => "an edit of objects since".to_owned(),
         count => format!("an edit of {count} chunks since"),
     };
-    let place = FindingPlace::at("zarr.json").pointer(format!("/attributes/{STALE}"));
+    let place = Place::at("zarr.json").pointer(format!("/attributes/{STALE}"));
     run.findings.add(Check::LevelStale, place, found, "none");
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn stale(run: &mut ValidationRun<'_>, store: &Store) {
 /// # Errors
 /// What is no finding.
 pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     store: &Store,
     states: &[LevelState],
 ) -> Result<(), StoreError> {
@@ -48,7 +48,7 @@ pub(crate) async fn check(
         let [fine, coarse] = pair else { continue };
         let known = fine.is_known() && coarse.is_known();
         if known && coarse.vertices() > fine.vertices() {
-            let place = FindingPlace::at(coarse.path("vertices"));
+            let place = Place::at(coarse.path("vertices"));
             let found = format!("{} vertices", coarse.vertices());
             let expected = format!(
                 "at most {}, those of level {}",
@@ -69,7 +69,7 @@ pub(crate) async fn check(
 
 /// Ids that a level keeps, and how many objects it says its parent has.
 async fn objects(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     store: &Store,
     state: &LevelState,
     states: &[LevelState],
@@ -88,7 +88,7 @@ async fn objects(
         .inherited_num_objects
         .filter(|stated| !(rows.saturating_sub(deleted)..=rows).contains(stated))
     {
-        let place = FindingPlace::at(state.path("zarr.json"))
+        let place = Place::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/inherited_num_objects");
         let check = unless_stale(store, parent.number(), Check::InheritedCount);
         run.findings.add(check, place, stated, rows);
@@ -98,7 +98,7 @@ async fn objects(
     }
     let (Some(mine), Some(theirs)) = (state.level.object_index(), parent.level.object_index())
     else {
-        let place = FindingPlace::at(state.path("object_index"));
+        let place = Place::at(state.path("object_index"));
         run.findings.add(
             Check::IdsKept,
             place,
@@ -107,13 +107,13 @@ async fn objects(
         );
         return Ok(());
     };
-    let place = || FindingPlace::at(state.path("object_index/object_ids"));
+    let place = || Place::at(state.path("object_index/object_ids"));
     let ids = mine.ids_in(state.level.next_round()).await;
     let Some(ids) = run.keep(Check::ObjectTableReads, place, ids)? else {
         return Ok(());
     };
     let wanted = theirs.ids_in(parent.level.next_round()).await;
-    let there = || FindingPlace::at(parent.path("object_index/object_ids"));
+    let there = || Place::at(parent.path("object_index/object_ids"));
     let Some(wanted) = run.keep(Check::ObjectTableReads, there, wanted)? else {
         return Ok(());
     };
@@ -145,7 +145,7 @@ async fn objects(
 }
 
 /// Families there and back.
-fn mirrors(run: &mut ValidationRun<'_>) {
+fn mirrors(run: &mut Session<'_>) {
     let between = std::mem::take(&mut run.between);
     for (&(level, delta), there) in between.range(..).filter(|((_, delta), _)| *delta > 0) {
         let Some(target) = level.checked_add_signed(delta) else {
@@ -155,7 +155,7 @@ fn mirrors(run: &mut ValidationRun<'_>) {
             continue;
         };
         if there != back {
-            let place = FindingPlace::at(format!("{target}/links/-{delta}"));
+            let place = Place::at(format!("{target}/links/-{delta}"));
             let found = format!("{} links back from level {target}", back.count);
             let expected = format!(
                 "the {} links of {level}/links/+{delta}, turned around",
@@ -167,15 +167,14 @@ fn mirrors(run: &mut ValidationRun<'_>) {
 }
 
 /// Checks the members of the root that describe levels.
-fn capability(run: &mut ValidationRun<'_>, store: &Store, states: &[LevelState]) {
+fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
     // Writers before 0.9 stamp hardly any (0.8 §14).
     if !is_ruled(&store.root().zarr_vectors.zv_version) {
         return;
     }
     let tokens = &store.root().zarr_vectors.format_capabilities;
     let claims = |token: &str| tokens.iter().any(|one| one == token);
-    let place =
-        || FindingPlace::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
+    let place = || Place::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
     let has = states.iter().any(|state| {
         state
             .level

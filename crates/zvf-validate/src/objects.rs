@@ -10,10 +10,10 @@ use zvf_store::{IdTable, ObjectIndex, StoreError};
 
 use crate::chains::Chains;
 use crate::check::{Check, Depth};
-use crate::finding::FindingPlace;
+use crate::finding::Place;
 use crate::level::LevelState;
 use crate::owners::{Named, check_column};
-use crate::run::ValidationRun;
+use crate::run::Session;
 use zvf_format::int::wide;
 
 /// Checks every manifest of a level. Returns the steps of its lines from chunk to chunk if links are derived from them.
@@ -24,7 +24,7 @@ use zvf_format::int::wide;
 /// # Errors
 /// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
 ) -> Result<Option<Chains>, StoreError> {
     let Some(objects) = state.level.object_index().map(Arc::clone) else {
@@ -35,7 +35,7 @@ pub(crate) async fn check(
     }
     run.seen.objects = run.seen.objects.saturating_add(objects.len());
     let ids = objects.ids_in(state.level.next_round()).await;
-    let place = || FindingPlace::at(state.path("object_index/object_ids"));
+    let place = || Place::at(state.path("object_index/object_ids"));
     let ids = run.keep(Check::ObjectTableReads, place, ids)?;
     if let Some(ids) = &ids {
         check_ids(run, state, &objects, ids);
@@ -64,7 +64,7 @@ pub(crate) async fn check(
         let part = objects
             .manifest_chunk_in(state.level.next_round(), number)
             .await;
-        let place = || FindingPlace::at(path.clone()).row(number);
+        let place = || Place::at(path.clone()).row(number);
         let Some(part) = run.keep(Check::ManifestReads, place, part)? else {
             all_read = false;
             continue;
@@ -88,7 +88,7 @@ pub(crate) async fn check(
                 Some(filled) => {
                     present = present.saturating_add(u64::from(filled));
                     if filled && objects.deleted().binary_search(&id).is_ok() {
-                        let place = FindingPlace::at(path.clone()).row(row).object(id);
+                        let place = Place::at(path.clone()).row(row).object(id);
                         let found = "a manifest of a deleted object";
                         run.findings.add(Check::DeletedEmpty, place, found, "none");
                     }
@@ -103,8 +103,8 @@ pub(crate) async fn check(
         && let Some(stated) = objects.doc().num_present
         && stated != present
     {
-        let place = FindingPlace::at(state.path("object_index/zarr.json"))
-            .pointer("/attributes/num_present");
+        let place =
+            Place::at(state.path("object_index/zarr.json")).pointer("/attributes/num_present");
         run.findings
             .add(Check::PresentCount, place, stated, present);
     }
@@ -117,13 +117,8 @@ pub(crate) async fn check(
     Ok(chains.filter(|_| all_read))
 }
 
-fn check_ids(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-    objects: &ObjectIndex,
-    ids: &IdTable,
-) {
-    let place = || FindingPlace::at(state.path("object_index/object_ids"));
+fn check_ids(run: &mut Session<'_>, state: &LevelState, objects: &ObjectIndex, ids: &IdTable) {
+    let place = || Place::at(state.path("object_index/object_ids"));
     let ascending = ids.iter().is_sorted_by(|a, b| a < b);
     if ascending {
         return;
@@ -151,7 +146,7 @@ fn check_ids(
 
 /// Checks one manifest. Returns whether it names a fragment; `None` if it cannot be decoded.
 fn one(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     objects: &ObjectIndex,
     (row, id): (u64, i64),
@@ -160,7 +155,7 @@ fn one(
     chains: &mut Option<Chains>,
 ) -> Option<bool> {
     let place = || {
-        FindingPlace::at(state.path("object_index/manifests"))
+        Place::at(state.path("object_index/manifests"))
             .row(row)
             .object(id)
     };

@@ -5,10 +5,10 @@ use zvf_store::owners::{NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL};
 use zvf_store::{CellWant, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{CheckedCell, fetch_map, in_turn};
-use crate::finding::{FindingPlace, Findings};
+use crate::fetch::{ReadCell, fetch_map, in_turn};
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use zvf_format::int::{index, wide};
 
 /// Fragments that manifests name.
@@ -55,7 +55,7 @@ impl Named {
 
     /// Fragments with rows that no manifest names, a finding a chunk. Rows are known where ends are, else a chunk is only
     /// looked at that has rows at all.
-    pub(crate) fn orphans(&self, run: &mut ValidationRun<'_>, state: &LevelState) {
+    pub(crate) fn orphans(&self, run: &mut Session<'_>, state: &LevelState) {
         for (slot, chunk) in state.chunks.iter().enumerate() {
             let Some(count) = state.fragments_of(slot) else {
                 continue;
@@ -70,7 +70,7 @@ impl Named {
             let mut lost = lost.peekable();
             let Some(&first) = lost.peek() else { continue };
             let found = format!("{} fragments of no object", lost.count());
-            let place = FindingPlace::at(state.path("vertex_fragments"))
+            let place = Place::at(state.path("vertex_fragments"))
                 .chunk(chunk.as_slice())
                 .fragment(u64::from(first));
             run.findings
@@ -81,7 +81,7 @@ impl Named {
 
 /// Compares the owner column with the manifests.
 pub(crate) async fn check_column(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     named: &Named,
 ) -> Result<(), StoreError> {
@@ -95,7 +95,7 @@ pub(crate) async fn check_column(
         .find(|one| one.name == OWNER_COLUMN);
     let Some(column) = column else { return Ok(()) };
     if let OwnerColumn::Stale(_) = state.level.owner_column() {
-        let place = FindingPlace::at(column.array.path());
+        let place = Place::at(column.array.path());
         let found = "a column that was made with another document of the object index";
         run.findings.add(
             Check::OwnerColumnCurrent,
@@ -134,7 +134,7 @@ pub(crate) async fn check_column(
         let mut lost = lost.peekable();
         let Some(&first) = lost.peek() else { return };
         let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
-        let place = FindingPlace::at(column.array.path())
+        let place = Place::at(column.array.path())
             .chunk(chunk)
             .fragment(wide(first.saturating_sub(base)));
         let found = format!("no owner of {} fragments of objects", lost.count());
@@ -145,7 +145,7 @@ pub(crate) async fn check_column(
     }
     while let Some((slots, cells)) = work.try_next().await? {
         for (slot, cell) in slots.into_iter().zip(cells) {
-            let (CheckedCell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied())
+            let (ReadCell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied())
             else {
                 continue;
             };
@@ -166,7 +166,7 @@ pub(crate) async fn check_column(
                     continue;
                 }
                 let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
-                let place = FindingPlace::at(column.array.path())
+                let place = Place::at(column.array.path())
                     .chunk(chunk)
                     .fragment(wide(at));
                 run.findings.add(

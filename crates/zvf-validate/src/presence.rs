@@ -9,10 +9,10 @@ use zvf_meta::space::chunk_of_cell;
 use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{CheckedCell, fetch_map};
-use crate::finding::FindingPlace;
+use crate::fetch::{ReadCell, fetch_map};
+use crate::finding::Place;
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use zvf_format::int::wide;
 
 /// The number of cells of shards that are requested together.
@@ -28,10 +28,7 @@ const MOST: u64 = 1 << 22;
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
-pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-) -> Result<(), StoreError> {
+pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     if run.options.sample.is_some() {
         run.skipped.push(format!(
             "level {}: objects that no presence list names were not looked for",
@@ -52,20 +49,20 @@ pub(crate) async fn check(
 
 /// All arrays of cells of a level.
 async fn arrays(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
 ) -> Result<Vec<Arc<GridArray>>, StoreError> {
     let level = &state.level;
     let mut arrays = level.arrays();
     let path = "link_fragments";
     let groups = level.store().grid_array(state.number(), path).await;
-    let place = || FindingPlace::at(state.path(path));
+    let place = || Place::at(state.path(path));
     arrays.extend(run.keep(Check::NodeRead, place, groups)?.flatten());
     Ok(arrays)
 }
 
 async fn one(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     array: &Arc<GridArray>,
     doc: &ArrayDoc,
@@ -79,7 +76,7 @@ async fn one(
         .raw()
         .keys(&format!("{}/c", array.path()))
         .await;
-    let place = || FindingPlace::at(array.path());
+    let place = || Place::at(array.path());
     let Some(Some(mut keys)) = run.keep(Check::ObjectStray, place, keys)? else {
         return Ok(());
     };
@@ -99,7 +96,7 @@ async fn one(
         });
         let Some(first) = first else {
             if !is_temporary(&key) {
-                let place = FindingPlace::at(format!("{}/c/{key}", array.path()));
+                let place = Place::at(format!("{}/c/{key}", array.path()));
                 let expected = format!("objects of a grid of {shape:?} cells");
                 run.findings
                     .add(Check::ObjectStray, place, "an object", expected);
@@ -133,7 +130,7 @@ async fn one(
 
 /// Asks for cells that are not listed, and reports those with content.
 async fn report(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     array: &Arc<GridArray>,
     chunks: Vec<Vec<i64>>,
@@ -149,8 +146,8 @@ async fn report(
     let cells = fetch_map(store, state.level.next_round(), wants, |cells| cells).await?;
     for (chunk, cell) in chunks.iter().zip(cells) {
         let found = match cell {
-            CheckedCell::Absent => continue,
-            CheckedCell::There(bytes) => {
+            ReadCell::Absent => continue,
+            ReadCell::There(bytes) => {
                 if run.options.measure {
                     let unlisted = &mut run.measured.unlisted;
                     let of_array = unlisted.entry(array.path().to_owned()).or_default();
@@ -158,9 +155,9 @@ async fn report(
                 }
                 format!("a cell of {} bytes", wide(bytes.len()))
             }
-            CheckedCell::Broken(why) => why,
+            ReadCell::Broken(why) => why,
         };
-        let place = FindingPlace::at(array.path()).chunk(chunk);
+        let place = Place::at(array.path()).chunk(chunk);
         run.findings.add(
             Check::CellListed,
             place,

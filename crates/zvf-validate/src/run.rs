@@ -7,14 +7,14 @@ use zvf_store::StoreError;
 use crate::chains::StepMultiset;
 use crate::check::Check;
 use crate::error::is_finding;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 use crate::journal::ValidationJournal;
 use crate::measured::{Measured, MeasuredLevel};
 use crate::options::ValidateOptions;
 use crate::report::Seen;
 
 /// One validation under way.
-pub(crate) struct ValidationRun<'o> {
+pub(crate) struct Session<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
@@ -26,7 +26,7 @@ pub(crate) struct ValidationRun<'o> {
     pub(crate) journal: Option<ValidationJournal>,
 }
 
-impl ValidationRun<'_> {
+impl Session<'_> {
     /// Batches of chunks under way at one time.
     pub(crate) fn batches(&self) -> usize {
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -42,7 +42,7 @@ impl ValidationRun<'_> {
     pub(crate) fn keep<T>(
         &mut self,
         check: Check,
-        place: impl FnOnce() -> FindingPlace,
+        place: impl FnOnce() -> Place,
         outcome: Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         match outcome {

@@ -9,9 +9,9 @@ use zvf_store::StoreError;
 
 use crate::check::Check;
 use crate::error::is_finding;
-use crate::finding::FindingPlace;
+use crate::finding::Place;
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 
 /// Folders of tables.
 const TABLES: [&str; 4] = [
@@ -31,10 +31,7 @@ const MOST: u64 = 1 << 20;
 ///
 /// # Errors
 /// What is no finding.
-pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-) -> Result<(), StoreError> {
+pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let mut folders: BTreeSet<String> = BTreeSet::new();
     if run.options.sample.is_none() {
         let arrays = state.level.arrays();
@@ -54,11 +51,7 @@ pub(crate) async fn check(
 }
 
 /// Looks at the arrays below a folder.
-async fn one(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-    folder: &str,
-) -> Result<(), StoreError> {
+async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<(), StoreError> {
     let raw = state.level.store().raw();
     let keys = match raw.keys(folder).await {
         Ok(Some(keys)) => keys,
@@ -97,7 +90,7 @@ async fn one(
         }
         for key in missing(&doc, |key| there.contains(format!("{node}{key}").as_str())) {
             let found = "nothing: all values of the chunk are the fill value";
-            let place = FindingPlace::at(format!("{path}/{key}"));
+            let place = Place::at(format!("{path}/{key}"));
             run.findings
                 .add(Check::ChunkStored, place, found, "a stored chunk");
         }

@@ -6,9 +6,9 @@ use zvf_format::dtype::DTypeKind;
 use zvf_store::{StoreError, TypedArray};
 
 use crate::check::Check;
-use crate::finding::FindingPlace;
+use crate::finding::Place;
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use crate::values;
 
 /// Rows that are read together.
@@ -21,10 +21,7 @@ const ROWS: u64 = 1 << 16;
 ///
 /// # Errors
 /// What is no finding.
-pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-) -> Result<(), StoreError> {
+pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let objects = state.level.object_index().map(|index| index.len());
     let groups = state.level.groups().map(zvf_store::Groups::len);
     let lists = [
@@ -52,7 +49,7 @@ pub(crate) async fn check(
 }
 
 async fn one(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     table: &TypedArray,
     rows: Option<u64>,
@@ -64,7 +61,7 @@ async fn one(
         let found = format!("{} rows", table.rows());
         run.findings.add(
             check,
-            FindingPlace::at(table.path()),
+            Place::at(table.path()),
             found,
             format!("{rows}, one for each of the {what}"),
         );
@@ -74,9 +71,9 @@ async fn one(
     while from < table.rows() {
         let to = from.saturating_add(ROWS).min(table.rows());
         let values = table.read_rows_in(round, from..to).await;
-        let place = || FindingPlace::at(table.path()).row(from);
+        let place = || Place::at(table.path()).row(from);
         if let Some(values) = run.keep(Check::ObjectTableReads, place, values)? {
-            let place = || FindingPlace::at(table.path());
+            let place = || Place::at(table.path());
             let unit = table.attributes().unit.as_deref();
             let form = (values.dtype, values.width);
             values::check(&mut run.findings, place, unit, form, (from, &values.bytes));
@@ -86,7 +83,7 @@ async fn one(
     Ok(())
 }
 
-async fn members(run: &mut ValidationRun<'_>, state: &LevelState) -> Result<(), StoreError> {
+async fn members(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let Some(groups) = state.level.groups() else {
         return Ok(());
     };
@@ -99,21 +96,21 @@ async fn members(run: &mut ValidationRun<'_>, state: &LevelState) -> Result<(), 
         None => None,
         Some(index) => {
             let ids = index.ids_in(round).await;
-            let place = || FindingPlace::at(state.path("object_index/object_ids"));
+            let place = || Place::at(state.path("object_index/object_ids"));
             run.keep(Check::ObjectTableReads, place, ids)?
                 .map(|ids| ids.iter().collect())
         }
     };
     for group in 0..groups.len() {
         let members = groups.members_in(round, group).await;
-        let place = || FindingPlace::at(path.clone()).row(group);
+        let place = || Place::at(path.clone()).row(group);
         let Some(members) = run.keep(Check::GroupMembersRead, place, members)? else {
             continue;
         };
         let Some(ids) = &ids else { continue };
         for id in members {
             if !ids.contains(&id) {
-                let place = FindingPlace::at(path.clone()).row(group).object(id);
+                let place = Place::at(path.clone()).row(group).object(id);
                 run.findings
                     .add(Check::GroupMember, place, "an id of no object", "an object");
             }

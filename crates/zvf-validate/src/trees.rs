@@ -3,7 +3,7 @@
 use zvf_meta::LinksConvention;
 
 use crate::check::Check;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
@@ -73,9 +73,7 @@ impl LevelEdges {
             let slot = bases.partition_point(|&base| base <= at).saturating_sub(1);
             let row = at.saturating_sub(bases.get(slot).copied().unwrap_or(0));
             let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
-            FindingPlace::at(state.path("vertices"))
-                .chunk(chunk)
-                .row(row)
+            Place::at(state.path("vertices")).chunk(chunk).row(row)
         };
         if self.implied {
             for child in std::mem::take(&mut self.twice) {

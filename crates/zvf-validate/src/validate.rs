@@ -11,13 +11,13 @@ use zvf_store::{IoError, Need, RawStore, Store, StoreError};
 use crate::check::{Check, Depth};
 use crate::documents::{StoreDocuments, version_of};
 use crate::error::{ValidateError, is_finding};
-use crate::finding::{Finding, FindingPlace, Findings};
+use crate::finding::{Finding, Findings, Place};
 use crate::journal::ValidationJournal;
 use crate::level::LevelState;
 use crate::measured::Measured;
 use crate::options::{Profile, ValidateOptions};
 use crate::report::{Report, Seen};
-use crate::run::ValidationRun;
+use crate::run::Session;
 use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer};
 
 /// The document that every change of a store replaces.
@@ -67,7 +67,7 @@ pub fn validate<'a>(
     options: &'a ValidateOptions,
 ) -> BoxFuture<'a, Result<Report, ValidateError>> {
     Box::pin(async move {
-        let mut run = ValidationRun {
+        let mut run = Session {
             options,
             findings: Findings::new(options.most),
             seen: Seen::default(),
@@ -83,7 +83,7 @@ pub fn validate<'a>(
         let raw = RawStore::open(url, &open.io)?;
         let under = raw.clone().under_edits(&open.io).await;
         let raw = run
-            .keep(Check::Unfinished, || FindingPlace::at("zarr.json"), under)?
+            .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
             .unwrap_or(raw);
         let tree = StoreDocuments::read(&raw, &mut run.findings).await?;
         let first = tree.documents.get(ROOT).cloned();
@@ -99,7 +99,7 @@ pub fn validate<'a>(
         if raw.read(MARKER).await.unwrap_or(None).is_some() {
             let found = "the marker of a writer";
             run.findings
-                .add(Check::Unfinished, FindingPlace::at(MARKER), found, "none");
+                .add(Check::Unfinished, Place::at(MARKER), found, "none");
         }
         if let Some(path) = &options.journal {
             run.journal = Some(ValidationJournal::open(path, options, &tree)?);
@@ -112,9 +112,7 @@ pub fn validate<'a>(
         let mut kind = None;
         if readable && options.depth >= Depth::Structure {
             let opened = Store::open_with(url, open).await;
-            if let Some(store) =
-                run.keep(Check::StoreOpens, || FindingPlace::at("zarr.json"), opened)?
-            {
+            if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
                 kind = Some(store.kind().name().to_owned());
                 run.store(&store, &tree).await?;
             }
@@ -147,7 +145,7 @@ pub fn validate<'a>(
     })
 }
 
-impl ValidationRun<'_> {
+impl Session<'_> {
     async fn store(&mut self, store: &Store, tree: &StoreDocuments) -> Result<(), ValidateError> {
         if let Some(wanted) = &self.options.levels
             && let Some(missing) = wanted.iter().find(|one| !store.levels().contains(one))
@@ -159,26 +157,22 @@ impl ValidationRun<'_> {
             return Err(ValidateError::Misuse { what });
         }
         if store.levels().is_empty() {
-            self.findings.add(
-                Check::LevelThere,
-                FindingPlace::at(""),
-                "no level",
-                "level 0",
-            );
+            self.findings
+                .add(Check::LevelThere, Place::at(""), "no level", "level 0");
         }
         let side = store.side_groups().await;
-        if let Some(side) = self.keep(Check::SideReads, || FindingPlace::at(""), side)? {
+        if let Some(side) = self.keep(Check::SideReads, || Place::at(""), side)? {
             for path in side.unknown {
                 let expected = "a folder that the format knows";
                 self.findings.add(
                     Check::NodeKnown,
-                    FindingPlace::at(path),
+                    Place::at(path),
                     "an unknown folder",
                     expected,
                 );
             }
             for problem in side.problems {
-                let place = FindingPlace::at("");
+                let place = Place::at("");
                 self.findings
                     .add(Check::SideReads, place, problem, "what the format says");
             }
@@ -190,7 +184,7 @@ impl ValidationRun<'_> {
         let mut states: Vec<LevelState> = Vec::new();
         for &number in store.levels() {
             let level = store.level(number, &Need::all()).await;
-            let place = || FindingPlace::at(format!("{number}/zarr.json"));
+            let place = || Place::at(format!("{number}/zarr.json"));
             let level = match self.keep(Check::LevelOpens, place, level)? {
                 Some(level) => level,
                 // Something of it may still be read.
@@ -201,7 +195,7 @@ impl ValidationRun<'_> {
                 },
             };
             for refused in level.refused() {
-                let place = FindingPlace::at(refused.path.clone());
+                let place = Place::at(refused.path.clone());
                 let (check, expected) = match refused.damaged {
                     true => (Check::NodeDamaged, "a node that can be read"),
                     false => (Check::NodeRead, "a node of a kind that is read"),
@@ -255,7 +249,7 @@ impl ValidationRun<'_> {
     fn warnings(&mut self, store: &Store, from: usize) -> usize {
         let warnings = store.warnings();
         for warning in warnings.iter().skip(from) {
-            let place = FindingPlace::at("");
+            let place = Place::at("");
             self.findings
                 .add(Check::NodeRead, place, warning, "nothing to warn of");
         }

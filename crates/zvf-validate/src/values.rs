@@ -5,12 +5,12 @@ use zvf_format::int::wide;
 use zvf_meta::moments::Moments;
 
 use crate::check::Check;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 
 /// Checks the values of a cell or table, whose rows from `first` on have `width` elements of `dtype`; reports the first invalid one.
 pub(crate) fn check(
     findings: &mut Findings,
-    place: impl Fn() -> FindingPlace,
+    place: impl Fn() -> Place,
     unit: Option<&str>,
     (dtype, width): (DType, usize),
     (first, bytes): (u64, &[u8]),

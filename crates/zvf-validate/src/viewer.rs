@@ -10,7 +10,7 @@ use zvf_store::{Store, VertexAttribute};
 
 use crate::check::Check;
 use crate::documents::StoreDocuments;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 
 /// Codecs that the viewers decode; the first three say how cells are laid out, not how they are compressed.
@@ -47,7 +47,7 @@ pub(crate) fn check(
     if let [only] = states
         && only.level.doc().vertex_count > WHOLE
     {
-        let place = FindingPlace::at("0/zarr.json");
+        let place = Place::at("0/zarr.json");
         let found = format!("{} vertices in one level", only.level.doc().vertex_count);
         let expected = format!("coarse levels above {WHOLE} vertices");
         findings.add(Check::ViewerLevels, place, found, expected);
@@ -61,19 +61,19 @@ fn root(findings: &mut Findings, store: &Store) {
     let root = store.root();
     let version = root.zarr_vectors.zv_version.as_str();
     if !VERSIONS.contains(&version) {
-        let place = FindingPlace::at("zarr.json").pointer("/attributes/zarr_vectors/zv_version");
+        let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/zv_version");
         findings.add(Check::ViewerVersion, place, version, "0.9.0 to 0.9.4");
     }
     let axes = "/attributes/multiscales/0/axes";
     if root.dims() != 3 {
-        let place = FindingPlace::at("zarr.json").pointer(axes);
+        let place = Place::at("zarr.json").pointer(axes);
         let found = format!("{} axes", root.dims());
         findings.add(Check::ViewerAxes, place, found, "3");
     }
     for (number, axis) in root.axes().iter().enumerate() {
         let unit = axis.unit.as_deref();
         if unit.and_then(units::name).is_none() {
-            let place = FindingPlace::at("zarr.json").pointer(format!("{axes}/{number}/unit"));
+            let place = Place::at("zarr.json").pointer(format!("{axes}/{number}/unit"));
             let found = unit.map_or("no unit".to_owned(), |unit| format!("{unit:?}"));
             let expected = "a unit of length, such as \"micrometer\"";
             findings.add(Check::ViewerUnit, place, found, expected);
@@ -90,7 +90,7 @@ fn codecs(findings: &mut Findings, tree: &StoreDocuments) {
         };
         for (number, codec) in doc.codecs.iter().enumerate() {
             if !CODECS.contains(&codec.name.as_str()) {
-                let place = FindingPlace::at(key.as_str()).pointer(format!("/codecs/{number}"));
+                let place = Place::at(key.as_str()).pointer(format!("/codecs/{number}"));
                 let expected = "no compression, zstd, blosc, gzip or zlib";
                 findings.add(Check::ViewerCodec, place, &codec.name, expected);
             }
@@ -101,7 +101,7 @@ fn codecs(findings: &mut Findings, tree: &StoreDocuments) {
 fn level(findings: &mut Findings, state: &LevelState) {
     let level = &state.level;
     if level.doc().vertex_count == 0 && !state.chunks.is_empty() {
-        let place = FindingPlace::at(state.path("zarr.json"))
+        let place = Place::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/vertex_count");
         let found = format!("0, in {} chunks", state.chunks.len());
         let expected = "the number of vertices";
@@ -113,7 +113,7 @@ fn level(findings: &mut Findings, state: &LevelState) {
 }
 
 fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
-    let place = || FindingPlace::at(attribute.array.path());
+    let place = || Place::at(attribute.array.path());
     if let Some(width) = attribute.declared_width.filter(|&width| width > 1) {
         let found = format!("{width} values a row");
         let expected = "one; the first is shown, or none";
@@ -133,7 +133,7 @@ fn mesh_chunks(findings: &mut Findings, states: &[LevelState]) {
         let (fine, shape) = (fine.level.chunk_shape(), coarse.level.chunk_shape());
         let twice = |(fine, coarse): (&f64, &f64)| (coarse / fine - 2.0).abs() < 1e-6;
         if !fine.iter().zip(shape).all(twice) {
-            let place = FindingPlace::at(coarse.path("zarr.json"))
+            let place = Place::at(coarse.path("zarr.json"))
                 .pointer("/attributes/zarr_vectors_level/chunk_shape");
             let doubled: Vec<f64> = fine.iter().map(|one| one * 2.0).collect();
             let expected = format!("{doubled:?}, twice that of the finer level");

@@ -17,7 +17,7 @@ use zvf_query::{Query, Table};
 use super::job::{BatchReceiver, ExportState, OBJECTS, VERTICES};
 use super::schemas::{ExportSchemas, attribute, own_columns};
 use crate::numbers::{Floats, floats, positions, shape};
-use crate::{ConvertError, FilePlace};
+use crate::{ConvertError, InFile};
 
 /// The objects of a selection, in its order.
 #[derive(Debug, Default)]
@@ -26,14 +26,14 @@ pub(crate) struct SelectedObjects {
     /// Points of each.
     pub(crate) lengths: Vec<u64>,
     /// Attributes that are numbers.
-    pub(crate) properties: Vec<NumberAttribute>,
+    pub(crate) properties: Vec<Numeric>,
     /// Names of the other attributes.
     pub(crate) others: Vec<String>,
 }
 
 /// An attribute of numbers.
 #[derive(Debug)]
-pub(crate) struct NumberAttribute {
+pub(crate) struct Numeric {
     pub(crate) name: String,
     /// Numbers of a row.
     pub(crate) width: usize,
@@ -42,7 +42,7 @@ pub(crate) struct NumberAttribute {
     pub(crate) exact: bool,
 }
 
-impl NumberAttribute {
+impl Numeric {
     /// The attributes of a table that are numbers, and the names of the others.
     fn of(schema: &SchemaRef, not: &[&str]) -> (Vec<Self>, Vec<String>) {
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
@@ -106,15 +106,14 @@ impl NumberAttribute {
 /// Receives objects and their points, in order.
 pub(crate) trait ObjectVisitor: Send {
     /// Called first: the numeric attributes of points.
-    fn scalars(&mut self, schema: &Schema, scalars: &[NumberAttribute])
-    -> Result<(), ConvertError>;
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numeric]) -> Result<(), ConvertError>;
     /// An object begins.
     fn begin(&mut self, points: u64) -> Result<(), ConvertError>;
     /// A point of it.
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[NumberAttribute],
+        scalars: &[Numeric],
         row: usize,
     ) -> Result<(), ConvertError>;
     /// It ends.
@@ -194,7 +193,7 @@ impl SelectedObjects {
             );
             return Err(ConvertError::malformed(
                 job.path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));
@@ -219,7 +218,7 @@ impl ObjectTableCollector {
         let rows: HashMap<i64, usize> = self.0.ids.iter().copied().zip(0..).collect();
         let found = ids.iter().filter_map(|id| Some((*id, *rows.get(id)?)));
         let found: Vec<(i64, usize)> = found.collect();
-        let property = |one: &NumberAttribute| NumberAttribute {
+        let property = |one: &Numeric| Numeric {
             name: one.name.clone(),
             width: one.width,
             element: one.element.clone(),
@@ -245,7 +244,7 @@ impl BatchReceiver for ObjectTableCollector {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
             self.1 = true;
-            let (properties, others) = NumberAttribute::of(schema, own_columns(schema));
+            let (properties, others) = Numeric::of(schema, own_columns(schema));
             (self.0.properties, self.0.others) = (properties, others);
         }
         Ok(())
@@ -289,7 +288,7 @@ struct PointFeeder<'a, 'v> {
     rows: u64,
     /// Whether every coordinate is a float64.
     exact: bool,
-    scalars: Vec<NumberAttribute>,
+    scalars: Vec<Numeric>,
     others: Vec<String>,
 }
 
@@ -313,7 +312,7 @@ impl PointFeeder<'_, '_> {
 
 impl BatchReceiver for PointFeeder<'_, '_> {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
-        (self.scalars, self.others) = NumberAttribute::of(&schemas.vertices, &["position"]);
+        (self.scalars, self.others) = Numeric::of(&schemas.vertices, &["position"]);
         self.visit.scalars(&schemas.vertices, &self.scalars)
     }
 
@@ -345,7 +344,7 @@ impl BatchReceiver for PointFeeder<'_, '_> {
                 let expected = "as many";
                 return Err(ConvertError::malformed(
                     self.path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     found,
                     expected,
                 ));

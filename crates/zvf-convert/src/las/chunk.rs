@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Most bytes of a chunk, compressed or not.
 pub(super) const MOST: u64 = 256 << 20;
@@ -26,5 +26,5 @@ pub(super) fn bad(
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> ConvertError {
-    ConvertError::malformed(path, FilePlace::Byte(at), found, expected)
+    ConvertError::malformed(path, InFile::Byte(at), found, expected)
 }

@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::fields::{self, FieldLocation, I4, U1};
 use super::header::LasHeader;
-use super::origin::{ExtraBytesDescription, OFFSET, SCALED};
+use super::origin::{ExtraDoc, OFFSET, SCALED};
 use crate::records::source::DESCRIPTION;
 
 /// The columns of a file.
@@ -82,9 +82,7 @@ impl PointColumns {
                 _ => {
                     let mut extra = header.extra.iter();
                     let extra = extra.find(|extra| extra.name() == *name);
-                    extra
-                        .and_then(ExtraBytesDescription::of)
-                        .and_then(|one| one.text())
+                    extra.and_then(ExtraDoc::of).and_then(|one| one.text())
                 }
             };
             let metadata = text.map(|text| (DESCRIPTION.to_owned(), text));

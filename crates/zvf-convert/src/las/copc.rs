@@ -10,7 +10,7 @@ use super::chunk::{MOST, PointChunk, bad};
 use super::header::LasHeader;
 use super::layout::{CopcEntry, CopcInfo};
 use super::part::FilePart;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Most pages of the hierarchy that are read together, of at most [`MOST`] bytes.
 const PAGES: usize = 64;
@@ -44,7 +44,7 @@ pub(super) fn chunks(
 ) -> Result<Vec<PointChunk>, ConvertError> {
     let path = &header.path;
     let whole = |found: String, expected: &str| {
-        ConvertError::malformed(path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(path, InFile::Whole, found, expected)
     };
     let Ok((info, _)) = CopcInfo::read_from_prefix(record) else {
         let found = format!("a record of COPC of {} bytes", record.len());
@@ -72,7 +72,7 @@ pub(super) fn chunks(
                 return Err(bad(path, at, found, expected));
             };
             if size > MOST {
-                let (place, what) = (FilePlace::Byte(at), "bytes of a page of the hierarchy");
+                let (place, what) = (InFile::Byte(at), "bytes of a page of the hierarchy");
                 return Err(ConvertError::limit(path, place, what, MOST));
             }
             left = left.checked_sub(size).ok_or_else(|| {
@@ -125,7 +125,7 @@ pub(super) fn chunks(
                     return Err(bad(path, place, found, "one among the points"));
                 }
                 if size > MOST || count.saturating_mul(header.length as u64) > MOST {
-                    let place = FilePlace::Byte(place);
+                    let place = InFile::Byte(place);
                     return Err(ConvertError::limit(path, place, "bytes of a chunk", MOST));
                 }
                 points = points.saturating_add(count);

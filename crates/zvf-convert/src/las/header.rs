@@ -12,7 +12,7 @@ use super::crs;
 use super::fields::U1;
 use super::layout::{Extended, ExtraBytes, HeaderExtension14, PublicHeader, VlrHead, text};
 use super::origin::{self, Origin};
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Bytes of the points of each format.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
@@ -84,7 +84,7 @@ impl LasHeader {
         let io = |error| ConvertError::io(path, error);
         let head: PublicHeader = take(&mut file, path, "the header")?;
         let bad = |at: usize, found: String, expected: &str| {
-            ConvertError::malformed(path, FilePlace::Byte(at as u64), found, expected)
+            ConvertError::malformed(path, InFile::Byte(at as u64), found, expected)
         };
         if &head.signature != b"LASF" {
             let found = shown(&String::from_utf8_lossy(&head.signature));
@@ -169,7 +169,7 @@ impl LasHeader {
                 }
                 let behind = file.stream_position().map_err(io)?.checked_add(length);
                 let Some(behind) = behind.filter(|behind| *behind <= size) else {
-                    let place = FilePlace::Byte(size);
+                    let place = InFile::Byte(size);
                     let expected = format!("an extended record of {length} bytes");
                     let found = "the end of the file";
                     return Err(ConvertError::malformed(path, place, found, expected));
@@ -203,7 +203,7 @@ impl LasHeader {
             );
             return Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 "a type up to 30",
             ));
@@ -336,8 +336,6 @@ fn some(
 }
 
 fn short(file: &mut impl Seek, path: &Path, what: &str) -> ConvertError {
-    let place = file
-        .stream_position()
-        .map_or(FilePlace::Whole, FilePlace::Byte);
+    let place = file.stream_position().map_or(InFile::Whole, InFile::Byte);
     ConvertError::malformed(path, place, "the end of the file", what)
 }

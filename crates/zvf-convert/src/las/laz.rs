@@ -17,7 +17,7 @@ use super::chunk::{MOST, PointChunk, bad};
 use super::copc;
 use super::header::LasHeader;
 use super::part::FilePart;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
@@ -84,7 +84,7 @@ fn description(header: &LasHeader, record: &[u8]) -> Result<LazVlr, ConvertError
     let wrong = |found: String, expected: String| {
         ConvertError::malformed(
             path,
-            FilePlace::Whole,
+            InFile::Whole,
             format!("a record of laszip with {found}"),
             expected,
         )
@@ -190,7 +190,7 @@ fn table(
         if length > MOST || entry.byte_count > MOST {
             return Err(ConvertError::limit(
                 path,
-                FilePlace::Byte(at),
+                InFile::Byte(at),
                 "bytes of a chunk",
                 MOST,
             ));

@@ -142,7 +142,7 @@ pub(super) fn guid_bytes(value: &Value) -> Option<[u8; 16]> {
 
 /// The description of extra bytes that a store keeps besides their name and values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct ExtraBytesDescription {
+pub(super) struct ExtraDoc {
     pub(super) name: String,
     pub(super) data_type: u8,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -161,10 +161,9 @@ pub(super) struct ExtraBytesDescription {
 }
 
 /// The descriptions of extra bytes of a stored header.
-pub(super) fn stored_described(value: &Value) -> Option<Vec<ExtraBytesDescription>> {
-    let all: Vec<ExtraBytesDescription> = serde_json::from_value(value.clone()).ok()?;
-    let fits =
-        |one: &ExtraBytesDescription| one.data_type <= LAST_TYPE && one.description.len() <= 32;
+pub(super) fn stored_described(value: &Value) -> Option<Vec<ExtraDoc>> {
+    let all: Vec<ExtraDoc> = serde_json::from_value(value.clone()).ok()?;
+    let fits = |one: &ExtraDoc| one.data_type <= LAST_TYPE && one.description.len() <= 32;
     all.iter().all(fits).then_some(all)
 }
 
@@ -185,7 +184,7 @@ impl ExtraBytes {
     }
 }
 
-impl ExtraBytesDescription {
+impl ExtraDoc {
     /// What extra bytes state besides name and type; `None` if it is nothing.
     pub(super) fn of(extra: &ExtraBytes) -> Option<Self> {
         let is_number = extra.data_type != 0;

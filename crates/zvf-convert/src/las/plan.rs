@@ -12,7 +12,7 @@ use super::crs::GeoKeys;
 use super::fields::{ANGLE_RANK, CLASS, FieldLocation, LATE, RETURN, RETURNS, TIME, of_format};
 use super::header::{LATEST, SIZES};
 use super::layout::ExtraBytes;
-use super::origin::{self, ExtraBytesDescription, Origin};
+use super::origin::{self, ExtraDoc, Origin};
 use super::read::{KEYS, STANDARD, WEEK};
 use super::steps::ScaleOffset;
 use crate::ConvertError;
@@ -39,19 +39,19 @@ pub(super) const WAY_OUT: &str = "--attributes leaves columns out";
 
 /// The header of the file that the store was made from, member by member.
 #[derive(Debug, Default)]
-pub(super) struct OriginalHeader {
+pub(super) struct OldHeader {
     version: Option<[u8; 2]>,
     format: Option<u8>,
     steps: Option<[ScaleOffset; 3]>,
     pub(super) standard_time: Option<bool>,
     pub(super) keys: Option<GeoKeys>,
     pub(super) origin: Origin,
-    described: Vec<ExtraBytesDescription>,
+    described: Vec<ExtraDoc>,
     /// Members with values that an import never writes.
     pub(super) odd: Vec<&'static str>,
 }
 
-impl OriginalHeader {
+impl OldHeader {
     /// # Errors
     /// As the store.
     pub(super) async fn of(store: &Store) -> Result<Self, ConvertError> {
@@ -141,7 +141,7 @@ struct AxisCoordinates {
 /// The result of the first pass: coordinates, and the values that determine the point format.
 #[derive(Debug)]
 pub(super) struct PointSurvey<'a> {
-    kept: &'a OriginalHeader,
+    kept: &'a OldHeader,
     element: DataType,
     axes: [AxisCoordinates; 3],
     rows: u64,
@@ -150,7 +150,7 @@ pub(super) struct PointSurvey<'a> {
     /// Vertices that belong to no object.
     pub(super) ownerless: u64,
     /// Columns whose values are whole numbers of the scale that the header states, as far as they were seen.
-    pub(super) scaled: Vec<(String, &'a ExtraBytesDescription)>,
+    pub(super) scaled: Vec<(String, &'a ExtraDoc)>,
 }
 
 /// The spacing of numbers with so many decimals.
@@ -164,14 +164,11 @@ fn spacing(decimals: i32) -> f64 {
 impl<'a> PointSurvey<'a> {
     /// # Errors
     /// Bug: vertices without positions.
-    pub(super) fn new(
-        schemas: &ExportSchemas,
-        kept: &'a OriginalHeader,
-    ) -> Result<Self, ConvertError> {
+    pub(super) fn new(schemas: &ExportSchemas, kept: &'a OldHeader) -> Result<Self, ConvertError> {
         let field = schemas.vertices.field_with_name("position").ok();
         let field = field.or_bug("vertices without positions")?;
         let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
-        let scaled = |one: &'a ExtraBytesDescription| {
+        let scaled = |one: &'a ExtraDoc| {
             let fields = schemas.vertices.fields().iter();
             let mut fields = fields
                 .filter(|field| field.name() != "position" && attribute(field.name()) == one.name);
@@ -344,7 +341,7 @@ pub(super) enum Put {
     Scaled {
         column: String,
         at: usize,
-        described: ExtraBytesDescription,
+        described: ExtraDoc,
     },
 }
 
@@ -365,7 +362,7 @@ pub(super) struct PointPlan {
     /// Columns that are not numeric.
     pub(super) others: Vec<String>,
     /// The extra bytes that the header describes.
-    described: Vec<ExtraBytesDescription>,
+    described: Vec<ExtraDoc>,
 }
 
 impl PointPlan {
@@ -459,11 +456,7 @@ impl PointPlan {
     }
 
     /// Adds a column of whole numbers of a scale.
-    fn add_scaled(
-        &mut self,
-        column: &str,
-        one: &ExtraBytesDescription,
-    ) -> Result<(), ConvertError> {
+    fn add_scaled(&mut self, column: &str, one: &ExtraDoc) -> Result<(), ConvertError> {
         let mut extra = self.named(attribute(column), one.data_type, 0)?;
         one.put(&mut extra);
         let (at, size) = (self.length, extra.size());

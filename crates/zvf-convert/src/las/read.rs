@@ -9,9 +9,9 @@ use zvf_encode::error::OrBug;
 
 use super::columns::PointColumns;
 use super::header::LasHeader;
-use super::origin::{EXTRA_BYTES, ExtraBytesDescription};
+use super::origin::{EXTRA_BYTES, ExtraDoc};
 use super::part::FilePart;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 use crate::records::source::{TableSource, TakeBatch};
 
@@ -68,7 +68,7 @@ impl Las {
         let end = bytes.and_then(|bytes| bytes.checked_add(header.first));
         if end.is_none_or(|end| end > header.size) {
             let expected = format!("{} points from byte {}", header.points, header.first);
-            let place = FilePlace::Byte(header.size);
+            let place = InFile::Byte(header.size);
             return Err(ConvertError::malformed(
                 path,
                 place,
@@ -86,7 +86,7 @@ impl Las {
             block.clear();
             let read = (&mut file).take(count * length).read_to_end(&mut block);
             if read.map_err(io)? as u64 != count * length {
-                let place = FilePlace::Byte(header.size);
+                let place = InFile::Byte(header.size);
                 return Err(ConvertError::malformed(
                     path,
                     place,
@@ -152,11 +152,7 @@ impl TableSource for Las {
         }
         if let Some(members) = members.as_object_mut() {
             header.origin.add_to(members);
-            let described: Vec<ExtraBytesDescription> = header
-                .extra
-                .iter()
-                .filter_map(ExtraBytesDescription::of)
-                .collect();
+            let described: Vec<ExtraDoc> = header.extra.iter().filter_map(ExtraDoc::of).collect();
             if !described.is_empty() {
                 members.insert(EXTRA_BYTES.to_owned(), json!(described));
             }

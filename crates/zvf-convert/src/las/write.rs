@@ -25,7 +25,7 @@ use super::origin::Origin;
 #[cfg(feature = "laz")]
 use super::pack::LazCompressor;
 use super::plan::{
-    LONGEST, NARROW, OriginalHeader, PointPlan, PointSurvey, Put, WAY_OUT, name, too_long,
+    LONGEST, NARROW, OldHeader, PointPlan, PointSurvey, Put, WAY_OUT, name, too_long,
 };
 use super::ranges::ExtraBytesRange;
 use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
@@ -53,7 +53,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let mut all = job.flat(several);
     all.outputs = ALL;
     let schemas = ExportSchemas::of(&query(job.store, all.clone()).await?);
-    let kept = OriginalHeader::of(job.store).await?;
+    let kept = OldHeader::of(job.store).await?;
     let mut survey = PointSurvey::new(&schemas, &kept)?;
     let mut first = all.clone();
     first.outputs = VERTICES;
@@ -90,7 +90,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
 }
 
 /// The record of the CRS; if there is none, a note says why.
-fn system(job: &mut ExportState<'_>, kept: &OriginalHeader) -> Option<(u16, Vec<u8>)> {
+fn system(job: &mut ExportState<'_>, kept: &OldHeader) -> Option<(u16, Vec<u8>)> {
     let root = job.store.root();
     let Some(Value::String(crs)) = &root.zarr_vectors.crs else {
         // A store without a CRS may have a frame, which the export handles for all formats.
@@ -112,12 +112,7 @@ fn system(job: &mut ExportState<'_>, kept: &OriginalHeader) -> Option<(u16, Vec<
 }
 
 /// Adds notes about data that the file cannot store, and about required fields that the store lacks.
-fn notes(
-    job: &mut ExportState<'_>,
-    plan: &PointPlan,
-    kept: &OriginalHeader,
-    schemas: &ExportSchemas,
-) {
+fn notes(job: &mut ExportState<'_>, plan: &PointPlan, kept: &OldHeader, schemas: &ExportSchemas) {
     let others = plan.others.iter().map(String::as_str);
     job.not_kept("attributes of vertices that are no numbers", others);
     job.not_kept("attributes of objects", schemas.object_attributes());

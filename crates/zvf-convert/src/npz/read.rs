@@ -22,7 +22,7 @@ use zvf_query::numbers::elements;
 use zvf_write::{Axis, Kind};
 
 use crate::archive::{Archive, ArchiveMember};
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::npy::{NpyHeader, NpyRows, read_texts};
 use crate::numbers::{floats, whole_number};
 use crate::output;
@@ -52,7 +52,7 @@ impl Npz {
         let bad = |found: String, expected: &str| {
             Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ))
@@ -254,7 +254,7 @@ impl TableSource for Npz {
             let table = table.map_err(|error| {
                 ConvertError::malformed(
                     &self.path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     error.to_string(),
                     "rows of arrays",
                 )
@@ -286,7 +286,7 @@ impl TableSource for Npz {
                     let number = whole_number(end);
                     ends.push(number.ok_or_else(|| array.bad(format!("vertex {end}"), expected))?);
                 }
-                take(&ends, FilePlace::Whole)?;
+                take(&ends, InFile::Whole)?;
             }
             left = left.saturating_sub(count as u64);
         }

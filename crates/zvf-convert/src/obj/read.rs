@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::{AttributeSpec, Batch, Kind};
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
@@ -71,7 +71,7 @@ impl Obj {
         let mut seen = ObjSurvey::default();
         for file in files {
             // The highest vertex number in a face, and its place: faces may come before their vertices.
-            let mut highest: Option<(u64, FilePlace)> = None;
+            let mut highest: Option<(u64, InFile)> = None;
             let mut vertices = 0_u64;
             parse(file, options, Some(&mut seen), &mut |item, place| {
                 match item {
@@ -106,7 +106,7 @@ impl Obj {
             let expected = "a colour for all or for none";
             return Err(ConvertError::malformed(
                 &path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));
@@ -289,7 +289,7 @@ impl Obj {
     }
 }
 
-type VisitLine<'a> = dyn FnMut(ObjLine<'_>, FilePlace) -> Result<(), ConvertError> + 'a;
+type VisitLine<'a> = dyn FnMut(ObjLine<'_>, InFile) -> Result<(), ConvertError> + 'a;
 
 /// Reads one file, line by line.
 fn parse(

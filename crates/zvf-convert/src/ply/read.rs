@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::{Kind, narrow};
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole_number;
 use crate::options::{FileLimits, Options};
 use crate::records::source::{TableSource, TakeBatch, TakeLink};
@@ -211,7 +211,7 @@ impl PlyNumbers<'_> {
         match whole_number(count) {
             Some(count) if count <= most => Ok(count),
             Some(_) => {
-                let place = FilePlace::Byte(self.bytes.at());
+                let place = InFile::Byte(self.bytes.at());
                 let what = format!("numbers of {what}");
                 Err(ConvertError::limit(&self.bytes.path, place, what, most))
             }
@@ -387,7 +387,7 @@ impl TableSource for Ply {
         };
         let mut ends: Vec<u64> = Vec::new();
         self.walk(&element.name, &mut |numbers| {
-            let place = FilePlace::Byte(numbers.bytes.at());
+            let place = InFile::Byte(numbers.bytes.at());
             ends.clear();
             for property in &element.properties {
                 let name = property.name.as_str();
@@ -550,7 +550,7 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
         let bad = |found: String, expected: &str| {
             Err(ConvertError::malformed(
                 &path,
-                FilePlace::Line(number),
+                InFile::Line(number),
                 found,
                 expected,
             ))

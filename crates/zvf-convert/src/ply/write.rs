@@ -15,7 +15,7 @@ use crate::export::links::ends;
 use crate::export::schemas::{ExportSchemas, attribute};
 use crate::numbers::{Floats, floats, rounded, shape};
 use crate::output::axis_names;
-use crate::{ConvertError, FilePlace};
+use crate::{ConvertError, InFile};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     // Owners are written if there are several objects and their ids fit in 32 bits.
@@ -245,12 +245,7 @@ impl PlyWriter<'_> {
                 let Ok(end) = i32::try_from(*end) else {
                     let limit = u64::from(i32::MAX.unsigned_abs());
                     let what = "vertices with links";
-                    return Err(ConvertError::limit(
-                        self.path,
-                        FilePlace::Whole,
-                        what,
-                        limit,
-                    ));
+                    return Err(ConvertError::limit(self.path, InFile::Whole, what, limit));
                 };
                 self.row.extend(end.to_le_bytes());
             }

@@ -17,7 +17,7 @@ use super::collect::{CollectedColumn, CollectedObject};
 use super::info::{JsonFile, number_type};
 use super::record::{ObjectBytes, ObjectCursor};
 use super::source::{SegmentSource, number, sharding};
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::FileLimits;
 
 /// A collection of annotations.
@@ -256,7 +256,7 @@ impl Annotations {
                 let what = "annotations without an index by id";
                 return Err(ConvertError::limit(
                     &record.path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     what,
                     limits.held,
                 ));

@@ -10,7 +10,7 @@ use super::content::{FolderContent, object_id};
 use super::record::ObjectBytes;
 use super::segments::SegmentTable;
 use super::skeleton;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::{FileLimits, Options};
 use crate::shape::VertexExtent;
 
@@ -128,7 +128,7 @@ impl FolderCensus {
         match self.extent.count() > limits.vertices {
             true => Err(ConvertError::limit(
                 &record.path,
-                FilePlace::Whole,
+                InFile::Whole,
                 "vertices",
                 limits.vertices,
             )),

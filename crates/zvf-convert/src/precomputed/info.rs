@@ -7,7 +7,7 @@ use zvf_meta::Affine;
 use zvf_write::NumberType;
 
 use super::record::ObjectBytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Longest document.
 const LONGEST: u64 = 64 << 20;
@@ -47,7 +47,7 @@ impl JsonFile {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> ConvertError {
-        ConvertError::malformed(&self.path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(&self.path, InFile::Whole, found, expected)
     }
 
     /// A member that has to be a text.

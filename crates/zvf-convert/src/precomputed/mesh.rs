@@ -10,7 +10,7 @@ use super::collect::CollectedObject;
 use super::info::JsonFile;
 use super::record::{ObjectBytes, most};
 use super::source::ShardFile;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::isolate::isolate;
 use crate::options::FileLimits;
 
@@ -93,12 +93,7 @@ fn check_held(path: &Path, merged: &MeshMerger, limits: &FileLimits) -> Result<(
     match held > limits.held {
         true => {
             let what = "vertices or triangles of a mesh";
-            Err(ConvertError::limit(
-                path,
-                FilePlace::Whole,
-                what,
-                limits.held,
-            ))
+            Err(ConvertError::limit(path, InFile::Whole, what, limits.held))
         }
         false => Ok(()),
     }
@@ -246,7 +241,7 @@ fn multi(
 #[cold]
 fn damaged(path: &Path, at: u64, found: &str) -> ConvertError {
     let found = format!("a fragment that cannot be decoded ({found})");
-    ConvertError::malformed(path, FilePlace::Byte(at), found, "triangles by Draco")
+    ConvertError::malformed(path, InFile::Byte(at), found, "triangles by Draco")
 }
 
 /// Positions as they are stored, and corners of triangles.

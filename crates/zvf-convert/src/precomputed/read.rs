@@ -12,7 +12,7 @@ use super::content::{FolderContent, object_id};
 use super::info::JsonFile;
 use super::segments::SegmentTable;
 use super::skeleton;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::found::{FirstPass, Stated};
 use crate::ids::ObjectIds;
 use crate::options::Options;
@@ -48,7 +48,7 @@ fn kind(
             let found = format!("{} skeletons with rings of edges", census.ringed);
             Err(ConvertError::malformed(
                 folder,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 "trees",
             ))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Most bytes of one object, by the limit on its vertices.
 pub(super) fn most(held: u64) -> u64 {
@@ -35,9 +35,7 @@ impl ObjectBytes {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         let bytes = bounded(file, most)
             .map_err(|error| ConvertError::io(path, error))?
-            .ok_or_else(|| {
-                ConvertError::limit(path, FilePlace::Whole, "bytes of an object", most)
-            })?;
+            .ok_or_else(|| ConvertError::limit(path, InFile::Whole, "bytes of an object", most))?;
         Ok(Self {
             path: path.into(),
             key,
@@ -52,7 +50,7 @@ impl ObjectBytes {
     /// # Errors
     /// Malformed: no gzip; a limit: more than `most` bytes.
     pub(super) fn unpacked(self, most: u64) -> Result<Self, ConvertError> {
-        let place = FilePlace::Byte(self.start);
+        let place = InFile::Byte(self.start);
         let bytes = bounded(MultiGzDecoder::new(self.bytes.as_slice()), most)
             .map_err(|error| {
                 let found = format!("bytes that cannot be unpacked ({error})");
@@ -87,10 +85,10 @@ impl ObjectBytes {
         let at = at as u64;
         if self.packed {
             let found = format!("in byte {at} of the unpacked object {}: {found}", self.key);
-            let place = FilePlace::Byte(self.start);
+            let place = InFile::Byte(self.start);
             return ConvertError::malformed(&self.path, place, found, expected);
         }
-        let place = FilePlace::Byte(self.start.saturating_add(at));
+        let place = InFile::Byte(self.start.saturating_add(at));
         ConvertError::malformed(&self.path, place, found, expected)
     }
 }

@@ -12,7 +12,7 @@ use zvf_neuroglancer::shards::ShardingSpec;
 
 use super::info::JsonFile;
 use super::record::{ObjectBytes, most};
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::options::FileLimits;
 
 /// Most bytes of the list of minishards, and of one unpacked minishard index.
@@ -65,7 +65,7 @@ fn names(
                 let what = "objects in files of their own";
                 return Err(ConvertError::limit(
                     folder,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     what,
                     limits.held,
                 ));
@@ -180,7 +180,7 @@ impl ShardFile {
         what: &str,
         most: u64,
     ) -> Result<Vec<u8>, ConvertError> {
-        let place = FilePlace::Byte(start);
+        let place = InFile::Byte(start);
         let end = start.checked_add(size).filter(|end| *end <= self.length);
         if end.is_none() {
             let found = format!("{size} bytes of {what} in a file of {} bytes", self.length);
@@ -238,7 +238,7 @@ impl ShardFile {
                 let expected = "a range of the file that no other part uses";
                 return Err(ConvertError::malformed(
                     &self.path,
-                    FilePlace::Byte(place),
+                    InFile::Byte(place),
                     found,
                     expected,
                 ));

@@ -10,7 +10,7 @@ use zvf_write::narrow;
 
 use super::open::read_source;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 use crate::table::text::fields::Fields;
 use crate::tck::read::{Scalars, scalars};
@@ -108,7 +108,7 @@ impl AttributeFile {
                     return Ok(None);
                 }
                 let expected = "a number: the first line has no names of columns";
-                let place = FilePlace::Line(number);
+                let place = InFile::Line(number);
                 return Err(ConvertError::malformed(
                     path,
                     place,
@@ -121,7 +121,7 @@ impl AttributeFile {
                 let what = "bytes of values in a text (an array, .npy, may be larger)";
                 return Err(ConvertError::limit(
                     path,
-                    FilePlace::Line(number),
+                    InFile::Line(number),
                     what,
                     MOST_TEXT,
                 ));
@@ -146,7 +146,7 @@ impl AttributeFile {
             let expected = "as many in each line (--by-object-order: a line for each object, with a value for each of its vertices)";
             return Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_schema::Schema;
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::Options;
 
 /// Whether a column is the unnamed index of a data frame; such columns do not become attributes.
@@ -46,7 +46,7 @@ pub(crate) fn refused(name: &str, found: String) -> (String, String) {
 /// The error for a column with too many different texts for a category.
 pub(crate) fn too_many_texts(
     path: &Path,
-    place: FilePlace,
+    place: InFile,
     name: &str,
     options: &Options,
 ) -> ConvertError {

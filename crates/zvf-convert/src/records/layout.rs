@@ -17,7 +17,7 @@ use super::nodes;
 use super::rename::hold;
 use super::source;
 use super::values::{kind, values};
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::Stated;
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
@@ -66,7 +66,7 @@ impl Roles {
         let expected = "columns x and y (and z), or other columns named with --position";
         let usual = coordinates(&names).or_else(|| numbered(&names));
         let usual = usual.ok_or_else(|| (names.join(", "), expected));
-        Self::find(file, FilePlace::Line(1), header, options, usual)
+        Self::find(file, InFile::Line(1), header, options, usual)
     }
 
     /// All columns of a table, as attributes.
@@ -82,7 +82,7 @@ impl Roles {
     /// Finds the requested columns; `usual` is the position if none is named, or the error if there is no usual one.
     fn find(
         file: &Path,
-        place: FilePlace,
+        place: InFile,
         schema: &Schema,
         options: &Options,
         usual: Result<Vec<usize>, (String, &str)>,
@@ -213,7 +213,7 @@ impl ColumnRoles {
         let expected =
             "a column position, or x and y (and z), or other columns named with --position";
         let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
-        let roles = Roles::find(file, FilePlace::Whole, schema, options, usual)?;
+        let roles = Roles::find(file, InFile::Whole, schema, options, usual)?;
         Self::new(file, schema, roles, options)
     }
 
@@ -291,7 +291,7 @@ impl ColumnRoles {
             let found = format!("axes {}", described(&own.axes));
             return Err(ConvertError::malformed(
                 file,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));
@@ -299,7 +299,7 @@ impl ColumnRoles {
         let expected = "those of the first file, and of the first pass through this one";
         Err(ConvertError::malformed(
             file,
-            FilePlace::Whole,
+            InFile::Whole,
             "other columns",
             expected,
         ))

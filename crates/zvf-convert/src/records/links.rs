@@ -15,7 +15,7 @@ use super::rename::{self, hold};
 use super::source::TableSource;
 use super::values::{append, kind};
 use crate::Format;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
 
@@ -206,7 +206,7 @@ impl SurveyedLinks {
             };
             return Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));
@@ -260,14 +260,14 @@ impl SurveyedLinks {
         for (one, census) in table.attributes.iter().zip(&seen) {
             let (decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
                 let (found, expected) = refused(&one.name, found);
-                ConvertError::malformed(path, FilePlace::Whole, found, expected)
+                ConvertError::malformed(path, InFile::Whole, found, expected)
             })?;
             if !matches!(decided.spec.values, AttributeType::Number(_)) {
                 let found = "truth values, some of them missing".to_owned();
                 let (found, expected) = refused(&one.name, found);
                 return Err(ConvertError::malformed(
                     path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     found,
                     expected,
                 ));
@@ -340,7 +340,7 @@ impl SurveyedLinks {
     #[cold]
     fn changed(&self) -> ConvertError {
         let expected = "the content of the first pass: the file changed while it was read";
-        ConvertError::malformed(&self.path, FilePlace::Whole, "other links", expected)
+        ConvertError::malformed(&self.path, InFile::Whole, "other links", expected)
     }
 
     /// Checks the links and passes them on; returns their number.
@@ -437,7 +437,7 @@ impl SurveyedLinks {
     fn bad(&self, first: u64, row: usize, found: &str, expected: &str) -> ConvertError {
         let row = first.saturating_add(row as u64);
         let found = format!("in row {row}: {found}");
-        ConvertError::malformed(&self.path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(&self.path, InFile::Whole, found, expected)
     }
 }
 
@@ -494,6 +494,6 @@ pub fn link_ends(
         } else {
             "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
-        ConvertError::malformed(path, FilePlace::Whole, shown(&names.join(", ")), expected)
+        ConvertError::malformed(path, InFile::Whole, shown(&names.join(", ")), expected)
     })
 }

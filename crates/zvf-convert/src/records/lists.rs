@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBa
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Whether there is such a column.
 pub(crate) fn any(schema: &Schema) -> bool {
@@ -121,17 +121,12 @@ pub(crate) fn fixed(
             let found = format!("column {} with lists of other lengths", shown(field.name()));
             let expected =
                 format!("{width} values in each, as in the first; --exclude leaves the column out");
-            ConvertError::malformed(path, FilePlace::Whole, found, expected)
+            ConvertError::malformed(path, InFile::Whole, found, expected)
         })
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(|error| {
-        ConvertError::malformed(
-            path,
-            FilePlace::Whole,
-            error.to_string(),
-            "rows of one table",
-        )
+        ConvertError::malformed(path, InFile::Whole, error.to_string(), "rows of one table")
     })
 }
 

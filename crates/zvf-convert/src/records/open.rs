@@ -11,7 +11,7 @@ use zvf_write::Kind;
 
 use super::source::{TableSource, TakeBatch, TakeLink};
 use super::{rename, values};
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 use crate::table::arrow;
 #[cfg(feature = "parquet")]
@@ -125,7 +125,7 @@ pub(super) fn read_source(
 ) -> Result<RecordBatch, ConvertError> {
     let wrong = |error: ArrowError| {
         let expected = "rows of one table";
-        ConvertError::malformed(path, FilePlace::Whole, error.to_string(), expected)
+        ConvertError::malformed(path, InFile::Whole, error.to_string(), expected)
     };
     let schema = values::plain(&table.schema());
     let mut batches = Vec::new();

@@ -13,7 +13,7 @@ use super::links::{Links, SurveyedLinks};
 use super::open::source;
 use super::source::TableSource;
 use crate::Format;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
@@ -91,7 +91,7 @@ impl RecordFiles {
                 Some(table) if whole => {
                     let all = concat_batches(&source.schema(), &held).map_err(|error| {
                         let expected = "rows of one table";
-                        ConvertError::malformed(file, FilePlace::Whole, error.to_string(), expected)
+                        ConvertError::malformed(file, InFile::Whole, error.to_string(), expected)
                     })?;
                     let links = table.all(vertices)?;
                     let rows = RowNumbers { file, first: 0 };
@@ -246,7 +246,7 @@ pub(super) fn whole_in_memory(
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     if vertices > limit {
         let what = "nodes of a skeleton";
-        return Err(ConvertError::limit(path, FilePlace::Whole, what, limit));
+        return Err(ConvertError::limit(path, InFile::Whole, what, limit));
     }
     Ok(())
 }
@@ -262,6 +262,6 @@ impl RowNumbers<'_> {
     pub(super) fn bad(&self, row: usize, (found, expected): (String, String)) -> ConvertError {
         let row = self.first.saturating_add(row as u64);
         let found = format!("in row {row}: {found}");
-        ConvertError::malformed(self.file, FilePlace::Whole, found, expected)
+        ConvertError::malformed(self.file, InFile::Whole, found, expected)
     }
 }

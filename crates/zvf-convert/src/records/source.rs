@@ -5,10 +5,10 @@ use arrow_schema::SchemaRef;
 use serde_json::Value;
 use zvf_write::Kind;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
-pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], FilePlace) -> Result<(), ConvertError> + 'a;
+pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], InFile) -> Result<(), ConvertError> + 'a;
 
 /// Key in the metadata of a schema: the default column of objects.
 pub(crate) const OBJECT: &str = "object";

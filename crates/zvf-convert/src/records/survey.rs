@@ -21,7 +21,7 @@ use super::tally::{VertexTally, kind_of};
 use super::widths::Widths;
 use crate::Format;
 use crate::answered::is_in_chunk_order;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, draft, float_type};
 use crate::ids::IdMap;
 use crate::names;
@@ -146,7 +146,7 @@ fn look_at_columns(
             let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
             return Err(ConvertError::malformed(
                 file,
-                FilePlace::Whole,
+                InFile::Whole,
                 "rows in the order of chunks",
                 expected,
             ));
@@ -189,7 +189,7 @@ impl Looked {
             );
             return Err(ConvertError::malformed(
                 file,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ));
@@ -228,7 +228,7 @@ impl Looked {
             for position in positions.chunks(layout.axes.len()) {
                 tally.extent.add(position);
             }
-            tally.check(file, FilePlace::Whole)?;
+            tally.check(file, InFile::Whole)?;
             for (attribute, census) in layout.attributes.iter().zip(&mut self.seen) {
                 let Some(column) = whole.columns().get(attribute.column) else {
                     continue;
@@ -239,7 +239,7 @@ impl Looked {
                 if census.texts() > options.limits.categories {
                     return Err(too_many_texts(
                         file,
-                        FilePlace::Whole,
+                        InFile::Whole,
                         &attribute.name,
                         options,
                     ));
@@ -321,7 +321,7 @@ impl RecordFiles {
         for (attribute, census) in layout.attributes.iter().zip(&looked.seen) {
             let (mut one, note) = attribute.decide(census, options.nulls).map_err(|found| {
                 let (found, expected) = refused(&attribute.name, found);
-                ConvertError::malformed(path, FilePlace::Whole, found, expected)
+                ConvertError::malformed(path, InFile::Whole, found, expected)
             })?;
             let field = looked.schema.fields().get(attribute.column);
             let text = field.and_then(|field| field.metadata().get(DESCRIPTION));

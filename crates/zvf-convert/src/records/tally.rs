@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zvf_write::Kind;
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::ids::IdMap;
 use crate::options::Options;
 use crate::shape::VertexExtent;
@@ -47,7 +47,7 @@ impl VertexTally {
     }
 
     /// Refuses more vertices than are allowed.
-    pub(crate) fn check(&self, file: &Path, place: FilePlace) -> Result<(), ConvertError> {
+    pub(crate) fn check(&self, file: &Path, place: InFile) -> Result<(), ConvertError> {
         match self.extent.count() > self.most {
             true => Err(ConvertError::limit(file, place, "rows", self.most)),
             false => Ok(()),

@@ -10,7 +10,7 @@ use zvf_write::{AttributeSpec, Batch, Kind};
 
 use super::layout::{StlHead, Triangle};
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
@@ -52,7 +52,7 @@ impl Vertices {
         (number, number == next)
     }
 
-    fn check(&self, path: &Path, place: FilePlace, limit: u64) -> Result<(), ConvertError> {
+    fn check(&self, path: &Path, place: InFile, limit: u64) -> Result<(), ConvertError> {
         if self.numbers.len() as u64 > limit {
             return Err(ConvertError::limit(
                 path,
@@ -173,7 +173,7 @@ impl Stl {
     }
 }
 
-type VisitTriangle<'a> = dyn FnMut([[f64; 3]; 3], FilePlace) -> Result<(), ConvertError> + 'a;
+type VisitTriangle<'a> = dyn FnMut([[f64; 3]; 3], InFile) -> Result<(), ConvertError> + 'a;
 
 /// Reads one file. It is binary if its length matches the number of triangles in its header: headers of binary files
 /// begin with `solid`, too.
@@ -197,7 +197,7 @@ fn parse(
         let expected = "\"solid\", or a header of 84 bytes";
         return Err(ConvertError::malformed(
             path,
-            FilePlace::Whole,
+            InFile::Whole,
             format!("{length} bytes"),
             expected,
         ));
@@ -213,7 +213,7 @@ fn parse(
         let expected = format!("{wanted}, for {count} triangles");
         return Err(ConvertError::malformed(
             path,
-            FilePlace::Byte(offset_of!(StlHead, triangles) as u64),
+            InFile::Byte(offset_of!(StlHead, triangles) as u64),
             found,
             expected,
         ));
@@ -235,7 +235,7 @@ fn parse(
                 .find(|(_, one)| !one.get().is_finite())
             {
                 let start = offset_of!(Triangle, corners) as u64;
-                let place = FilePlace::Byte(at.saturating_add(start + 4 * number));
+                let place = InFile::Byte(at.saturating_add(start + 4 * number));
                 let found = wrong.get().to_string();
                 return Err(ConvertError::malformed(
                     path,
@@ -248,7 +248,7 @@ fn parse(
             let corners = triangle
                 .corners
                 .map(|corner| corner.map(|one| one.get().into()));
-            visit(corners, FilePlace::Byte(at))?;
+            visit(corners, InFile::Byte(at))?;
         }
         left = left.saturating_sub(wanted);
     }

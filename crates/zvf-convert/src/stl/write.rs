@@ -14,7 +14,7 @@ use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
 use crate::numbers::{positions, rounded};
-use crate::{ConvertError, FilePlace};
+use crate::{ConvertError, InFile};
 
 /// The text at the start; it must not begin with `solid`, which text files do.
 const TITLE: &[u8] = b"binary STL of a Zarr Vectors store";
@@ -47,7 +47,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         let limit = u64::from(u32::MAX);
         return Err(ConvertError::limit(
             job.path,
-            FilePlace::Whole,
+            InFile::Whole,
             "triangles",
             limit,
         ));
@@ -113,7 +113,7 @@ impl StlWriter<'_> {
         corner.ok_or_else(|| {
             let found = format!("a face with vertex {vertex}");
             let expected = format!("one of {}", self.corners.len());
-            ConvertError::malformed(self.path, FilePlace::Whole, found, expected)
+            ConvertError::malformed(self.path, InFile::Whole, found, expected)
         })
     }
 
@@ -174,7 +174,7 @@ impl BatchReceiver for StlWriter<'_> {
                     let what = "vertices of a file of corners";
                     return Err(ConvertError::limit(
                         self.path,
-                        FilePlace::Whole,
+                        InFile::Whole,
                         what,
                         self.limit,
                     ));

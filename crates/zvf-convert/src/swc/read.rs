@@ -9,7 +9,7 @@ use serde_json::Value;
 use zvf_meta::{Affine, units};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType};
 
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::names;
 use crate::options::{FileLimits, Options};
@@ -72,7 +72,7 @@ impl Swc {
                 );
                 return Err(ConvertError::malformed(
                     file,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     text(own),
                     expected,
                 ));
@@ -82,12 +82,7 @@ impl Swc {
             }
             if extent.count() > options.limits.vertices {
                 let limit = options.limits.vertices;
-                return Err(ConvertError::limit(
-                    file,
-                    FilePlace::Whole,
-                    "vertices",
-                    limit,
-                ));
+                return Err(ConvertError::limit(file, InFile::Whole, "vertices", limit));
             }
             links = links.saturating_add(tree.links.chunks(2).count() as u64);
         }
@@ -233,7 +228,7 @@ fn parse(
         };
         tree.ids.push(id);
         tree.types.push(kind);
-        let FilePlace::Line(number) = lines.place() else {
+        let InFile::Line(number) = lines.place() else {
             continue;
         };
         parents.push((parent, number));
@@ -249,7 +244,7 @@ fn parse(
             let expected = "the id of a node of this file, or -1";
             return Err(ConvertError::malformed(
                 path,
-                FilePlace::Line(line),
+                InFile::Line(line),
                 found,
                 expected,
             ));
@@ -263,7 +258,7 @@ fn parse(
             "node {} as an ancestor of itself",
             id.copied().unwrap_or_default()
         );
-        let line = FilePlace::Line(line.map_or(0, |(_, line)| *line));
+        let line = InFile::Line(line.map_or(0, |(_, line)| *line));
         return Err(ConvertError::malformed(path, line, found, "a tree"));
     }
     Ok(tree)

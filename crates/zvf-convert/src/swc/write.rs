@@ -17,7 +17,7 @@ use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
 use crate::numbers::{floats, positions, put, put_all, single, whole};
-use crate::{ConvertError, FilePlace};
+use crate::{ConvertError, InFile};
 
 /// Attributes with a column in the file.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
@@ -138,7 +138,7 @@ impl BatchReceiver for Topology<'_> {
                     let what = "nodes of a file";
                     return Err(ConvertError::limit(
                         self.path,
-                        FilePlace::Whole,
+                        InFile::Whole,
                         what,
                         self.limit,
                     ));
@@ -208,7 +208,7 @@ impl NodeSorter<'_> {
             "the {} nodes of the first pass: the store changed during the export",
             self.places.len()
         );
-        ConvertError::malformed(self.path, FilePlace::Whole, found, expected)
+        ConvertError::malformed(self.path, InFile::Whole, found, expected)
     }
 
     fn write(self, job: &mut ExportState<'_>) -> Result<(), ConvertError> {

@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 
 use super::arrow_check;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::isolate::{isolate, stream};
 use crate::options::Options;
 use crate::records::chosen::{chosen, left_out};
@@ -82,7 +82,7 @@ impl Arrow {
                 let found = "version 1 of Feather";
                 return Err(ConvertError::malformed(
                     path,
-                    FilePlace::Byte(0),
+                    InFile::Byte(0),
                     found,
                     expected,
                 ));
@@ -93,7 +93,7 @@ impl Arrow {
                 let found = "another beginning";
                 return Err(ConvertError::malformed(
                     path,
-                    FilePlace::Byte(0),
+                    InFile::Byte(0),
                     found,
                     expected,
                 ));
@@ -193,11 +193,8 @@ fn wrong(path: &Path, error: ArrowError) -> ConvertError {
         ArrowError::IoError(_, source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
             ConvertError::io(path, source)
         }
-        other => ConvertError::malformed(
-            path,
-            FilePlace::Whole,
-            other.to_string(),
-            "an Arrow IPC file",
-        ),
+        other => {
+            ConvertError::malformed(path, InFile::Whole, other.to_string(), "an Arrow IPC file")
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use arrow_ipc::{CompressionType, DictionaryBatch, root_as_footer, root_as_message};
 use lz4_flex::frame::FrameDecoder;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Longest footer, or head of a block.
 const LONGEST: u64 = 256 << 20;
@@ -102,7 +102,7 @@ impl<'f> ArrowFile<'f> {
 
     #[cold]
     fn bad(&self, at: u64, found: &str, expected: &str) -> ConvertError {
-        ConvertError::malformed(self.path, FilePlace::Byte(at), found, expected)
+        ConvertError::malformed(self.path, InFile::Byte(at), found, expected)
     }
 
     fn read(&mut self, at: u64, size: u64) -> Result<Vec<u8>, ConvertError> {
@@ -110,7 +110,7 @@ impl<'f> ArrowFile<'f> {
             let what = "bytes of a head";
             return Err(ConvertError::limit(
                 self.path,
-                FilePlace::Byte(at),
+                InFile::Byte(at),
                 what,
                 LONGEST,
             ));
@@ -162,7 +162,7 @@ impl<'f> ArrowFile<'f> {
             let claimed = u64::try_from(i64::from_le_bytes(claimed)).unwrap_or(0);
             left = left.checked_sub(claimed).ok_or_else(|| {
                 let what = "bytes of a batch, unpacked";
-                ConvertError::limit(self.path, FilePlace::Byte(at), what, LARGEST)
+                ConvertError::limit(self.path, InFile::Byte(at), what, LARGEST)
             })?;
             if packed.codec() == CompressionType::LZ4_FRAME && self.holds_more(size, claimed) {
                 let expected = format!("{claimed} bytes, as it says");

@@ -11,7 +11,7 @@ use zvf_format::layout::Wire;
 use zvf_write::Kind;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, Stated, draft, float_type};
 use crate::ids;
 use crate::options::Options;
@@ -134,7 +134,7 @@ fn parse(path: &Path, visit: &mut dyn ChainVisitor<f64>) -> Result<TckHeader, Co
                 }
                 return Ok(header);
             } else {
-                let place = FilePlace::Byte(at.saturating_add((3 * size * number) as u64));
+                let place = InFile::Byte(at.saturating_add((3 * size * number) as u64));
                 let expected = "three finite numbers, three NaN or three infinities";
                 return Err(ConvertError::malformed(
                     path,
@@ -242,7 +242,7 @@ fn header(path: &Path, magic: &str) -> Result<TckHeader, ConvertError> {
     let (mut stored, mut data, mut count) = (None, None, None);
     let (mut line, mut last) = (Vec::new(), String::new());
     for number in 1_u64.. {
-        let place = FilePlace::Line(number);
+        let place = InFile::Line(number);
         let bad =
             |found: String, expected: &str| ConvertError::malformed(path, place, found, expected);
         line.clear();
@@ -318,7 +318,7 @@ fn header(path: &Path, magic: &str) -> Result<TckHeader, ConvertError> {
     }
     let missing = |what: &str| {
         let found = format!("no line `{what}`");
-        ConvertError::malformed(path, FilePlace::Whole, found, "one in the header")
+        ConvertError::malformed(path, InFile::Whole, found, "one in the header")
     };
     let stored = stored.ok_or_else(|| missing("datatype"))?;
     let (data, place) = data.ok_or_else(|| missing("file"))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use zvf_store::Names;
 
 use crate::ConvertError;
-use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
 use crate::numbers::{rounded, single};
 
@@ -107,7 +107,7 @@ impl TckWriter<'_> {
 }
 
 impl ObjectVisitor for TckWriter<'_> {
-    fn scalars(&mut self, schema: &Schema, _: &[NumberAttribute]) -> Result<(), ConvertError> {
+    fn scalars(&mut self, schema: &Schema, _: &[Numeric]) -> Result<(), ConvertError> {
         self.double = !single(schema, "position");
         let [single, double] = &self.heads;
         let head = if self.double { double } else { single };
@@ -120,12 +120,7 @@ impl ObjectVisitor for TckWriter<'_> {
         Ok(())
     }
 
-    fn point(
-        &mut self,
-        position: &[f64],
-        _: &[NumberAttribute],
-        _: usize,
-    ) -> Result<(), ConvertError> {
+    fn point(&mut self, position: &[f64], _: &[Numeric], _: usize) -> Result<(), ConvertError> {
         let mut point = [0.0; 3];
         for (slot, &value) in point.iter_mut().zip(position) {
             *slot = value;

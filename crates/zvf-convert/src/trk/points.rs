@@ -8,7 +8,7 @@ use zvf_meta::Affine;
 use zvf_write::narrow;
 
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// Bytes that are read and decoded at once.
 const BLOCK: usize = 1 << 16;
@@ -85,7 +85,7 @@ impl<'a> TrackPoints<'a> {
                     .zip(position)
                     .find(|(_, one)| !one.get().is_finite())
                 {
-                    let place = FilePlace::Byte(at.saturating_add(4 * axis + 4));
+                    let place = InFile::Byte(at.saturating_add(4 * axis + 4));
                     let found = wrong.get().to_string();
                     return Err(ConvertError::malformed(
                         self.path,
@@ -120,7 +120,7 @@ impl<'a> TrackPoints<'a> {
             true => Ok(mapped),
             false => Err(ConvertError::malformed(
                 self.path,
-                FilePlace::Byte(at.saturating_add(12)),
+                InFile::Byte(at.saturating_add(12)),
                 format!("{:?}", [x, y, z]),
                 "a point that float32 holds after the affine is applied",
             )),

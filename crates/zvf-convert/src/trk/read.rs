@@ -16,7 +16,7 @@ use super::points::{TrackPoints, read_properties};
 
 use crate::Format;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
@@ -78,7 +78,7 @@ impl Trk {
                 let expected = format!("the {what} of the first file");
                 return Err(ConvertError::malformed(
                     file,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     format!("other {what}"),
                     expected,
                 ));
@@ -129,7 +129,7 @@ impl Trk {
                 let expected = "those of the first pass: the file changed while it was read";
                 return Err(ConvertError::malformed(
                     file,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     "other columns",
                     expected,
                 ));
@@ -177,7 +177,7 @@ fn parse(
         (_, Space::Voxelmm) => None,
         (Ok(map), _) => Some(map),
         (Err(why), _) => {
-            let place = FilePlace::Byte(offset_of!(TrkHead, voxel_to_rasmm) as u64);
+            let place = InFile::Byte(offset_of!(TrkHead, voxel_to_rasmm) as u64);
             let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
             return Err(ConvertError::malformed(path, place, why, expected));
         }
@@ -207,7 +207,7 @@ fn parse(
         }
         let stated = i32::from_le_bytes(raw);
         let Ok(mut left) = usize::try_from(stated) else {
-            let place = FilePlace::Byte(place);
+            let place = InFile::Byte(place);
             let found = format!("{stated} points");
             return Err(ConvertError::malformed(path, place, found, "0 or more"));
         };
@@ -307,7 +307,7 @@ fn bad(
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> ConvertError {
-    ConvertError::malformed(path, FilePlace::Byte(at as u64), found, expected)
+    ConvertError::malformed(path, InFile::Byte(at as u64), found, expected)
 }
 
 fn header(path: &Path, stored: &TrkHead) -> Result<TrkHeader, ConvertError> {

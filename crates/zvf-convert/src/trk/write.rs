@@ -11,12 +11,12 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::layout::{NAME, NAMES, TrkHead};
 
-use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
 use crate::frame::Space;
 use crate::numbers::{rounded, single};
-use crate::{ConvertError, FilePlace};
+use crate::{ConvertError, InFile};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let (mut objects, query) = SelectedObjects::read(job).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         let limit = u64::from(i32::MAX.unsigned_abs());
         return Err(ConvertError::limit(
             job.path,
-            FilePlace::Whole,
+            InFile::Whole,
             "streamlines",
             limit,
         ));
@@ -81,7 +81,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
 }
 
 /// Removes columns that do not fit into ten names of twenty bytes; returns their names.
-fn fit(columns: &mut Vec<NumberAttribute>) -> Vec<String> {
+fn fit(columns: &mut Vec<Numeric>) -> Vec<String> {
     let (mut left, mut kept) = (Vec::new(), 0_usize);
     columns.retain(|column| {
         let fits = kept < NAMES && field(column).is_some();
@@ -96,7 +96,7 @@ fn fit(columns: &mut Vec<NumberAttribute>) -> Vec<String> {
 }
 
 /// A name of 20 bytes; for several columns, their number follows the terminating zero.
-fn field(column: &NumberAttribute) -> Option<[u8; NAME]> {
+fn field(column: &Numeric) -> Option<[u8; NAME]> {
     let mut bytes = attribute(&column.name).as_bytes().to_vec();
     if bytes.is_empty() || bytes.contains(&0) || column.width == 0 {
         return None;
@@ -114,7 +114,7 @@ fn field(column: &NumberAttribute) -> Option<[u8; NAME]> {
 }
 
 /// The number of values of all columns, and their names.
-fn names(columns: &[NumberAttribute]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
+fn names(columns: &[Numeric]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
     let width: usize = columns.iter().map(|column| column.width).sum();
     let Ok(width) = i16::try_from(width) else {
         let found = format!("{width} numbers");
@@ -132,8 +132,8 @@ fn names(columns: &[NumberAttribute]) -> Result<(I16, [[u8; NAME]; NAMES]), Conv
 /// The header, with the frame of the file that the store was made from.
 fn header(
     job: &mut ExportState<'_>,
-    scalars: &[NumberAttribute],
-    properties: &[NumberAttribute],
+    scalars: &[Numeric],
+    properties: &[Numeric],
     count: i32,
 ) -> Result<TrkHead, ConvertError> {
     // With `keep_frame`, the header of the source is valid only if positions are stored in the frame of the file.
@@ -211,7 +211,7 @@ struct TrkWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     objects: &'a SelectedObjects,
-    scalars: Vec<NumberAttribute>,
+    scalars: Vec<Numeric>,
     left: Vec<String>,
     row: Vec<u8>,
     inexact: bool,
@@ -228,7 +228,7 @@ impl TrkWriter<'_> {
         exact
     }
 
-    fn attribute(&mut self, column: &NumberAttribute, row: usize) {
+    fn attribute(&mut self, column: &Numeric, row: usize) {
         let mut exact = column.exact;
         for &value in column.row(row) {
             exact &= self.put(value);
@@ -246,13 +246,9 @@ impl TrkWriter<'_> {
 }
 
 impl ObjectVisitor for TrkWriter<'_> {
-    fn scalars(
-        &mut self,
-        schema: &Schema,
-        scalars: &[NumberAttribute],
-    ) -> Result<(), ConvertError> {
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numeric]) -> Result<(), ConvertError> {
         self.double = !single(schema, "position");
-        self.scalars = scalars.iter().map(NumberAttribute::empty).collect();
+        self.scalars = scalars.iter().map(Numeric::empty).collect();
         self.left = fit(&mut self.scalars);
         Ok(())
     }
@@ -261,12 +257,7 @@ impl ObjectVisitor for TrkWriter<'_> {
         let Ok(points) = i32::try_from(points) else {
             let limit = u64::from(i32::MAX.unsigned_abs());
             let what = "points of a streamline";
-            return Err(ConvertError::limit(
-                self.path,
-                FilePlace::Whole,
-                what,
-                limit,
-            ));
+            return Err(ConvertError::limit(self.path, InFile::Whole, what, limit));
         };
         self.row.extend(points.to_le_bytes());
         self.flush()
@@ -275,7 +266,7 @@ impl ObjectVisitor for TrkWriter<'_> {
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[NumberAttribute],
+        scalars: &[Numeric],
         row: usize,
     ) -> Result<(), ConvertError> {
         for &value in position {

@@ -12,7 +12,7 @@ use super::{
     not_a_key, row_major,
 };
 use crate::link_values::{FoundLink, LinkEndColumns};
-use crate::matching::{AttributeScope, Coding, Matching, TableKeys, listed, normalize, show};
+use crate::matching::{Coding, Matching, Scope, TableKeys, listed, normalize, show};
 use crate::{Edit, tabular};
 
 /// The number type of an attribute of links, and its bytes in a row of all of them.
@@ -41,7 +41,7 @@ impl Edit {
         how: &Matching,
         whole: bool,
     ) -> Result<(PairedRows, Vec<FoundLink>), WriteError> {
-        exclusive(AttributeScope::Link, how)?;
+        exclusive(Scope::Link, how)?;
         let rows = table.num_rows();
         let ends = match how.key.is_empty() {
             true => self.ends(table).await?,
@@ -91,8 +91,7 @@ impl Edit {
                 let found = found.filter_map(|(row, at)| Some((wide((*at)?), row)));
                 let found: Vec<(u64, usize)> = found.collect();
                 let of = if whole { of } else { wide(found.len()) };
-                let mut pairs =
-                    PairedRows::new(found, AttributeScope::Link, (by, of), |_, _| false)?;
+                let mut pairs = PairedRows::new(found, Scope::Link, (by, of), |_, _| false)?;
                 pairs.matched.ignored = ignored;
                 pairs
             }
@@ -114,10 +113,10 @@ impl Edit {
                         search.take(wide(at), &key)?;
                     }
                 }
-                search.finish(AttributeScope::Link, false, of, how)?
+                search.finish(Scope::Link, false, of, how)?
             }
-            None if how.by_order => in_order(AttributeScope::Link, rows, of)?,
-            None => return Err(no_way(AttributeScope::Link, rows)),
+            None if how.by_order => in_order(Scope::Link, rows, of)?,
+            None => return Err(no_way(Scope::Link, rows)),
         };
         let mut all: Vec<Option<FoundLink>> = all.into_iter().map(Some).collect();
         let mut found = Vec::with_capacity(pairs.rows.len());
@@ -148,7 +147,7 @@ impl Edit {
             }
             let Some((one, range)) = part else {
                 let known: Vec<&str> = attributes.iter().map(|one| one.name.as_str()).collect();
-                return Err(not_a_key(AttributeScope::Link, name, &known));
+                return Err(not_a_key(Scope::Link, name, &known));
             };
             let number = one.values.number().or_bug("links with texts")?;
             columns.push(key_column(

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use super::matching::{
-    AttributeScope, Coding, KeyColumn, KeyState, Matching, TableKeys, TableValues, listed,
+    Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
 use zvf_encode::error::{OrBug, to_index};
@@ -24,7 +24,7 @@ const WAYS: &str = "a column with a different value for each vertex (--key COLUM
 #[non_exhaustive]
 pub struct SetAttribute {
     /// The owner of the attribute: vertices, objects or links.
-    pub scope: AttributeScope,
+    pub scope: Scope,
     /// Its name.
     pub name: String,
     /// How the rows of the table find theirs.
@@ -39,7 +39,7 @@ pub struct SetAttribute {
 impl SetAttribute {
     /// Values of an existing attribute, by columns of the table.
     #[must_use]
-    pub fn new(scope: AttributeScope, name: impl Into<String>) -> Self {
+    pub fn new(scope: Scope, name: impl Into<String>) -> Self {
         Self {
             scope,
             name: name.into(),
@@ -70,7 +70,7 @@ impl SetAttribute {
     pub fn with_type(self, type_: &str, channels: usize) -> Result<Self, WriteError> {
         let name = self.name.clone();
         let spec = match (type_, self.scope) {
-            ("text", AttributeScope::Object) => AttributeSpec::text(name),
+            ("text", Scope::Object) => AttributeSpec::text(name),
             ("text", _) => AttributeSpec::category(name),
             _ => {
                 let expected = "text or a number type such as float32";
@@ -149,7 +149,7 @@ impl PairedRows {
     /// Misuse: a row of the store that has several rows of the table, which are not the `same`.
     fn new(
         mut pairs: Vec<(u64, usize)>,
-        scope: AttributeScope,
+        scope: Scope,
         (by, of): (String, u64),
         same: impl Fn(usize, usize) -> bool,
     ) -> Result<Self, WriteError> {
@@ -281,7 +281,7 @@ impl<'k> Search<'k> {
     /// The pairs; refuses keys that several rows of the store have, unless it may be `several`.
     fn finish(
         self,
-        scope: AttributeScope,
+        scope: Scope,
         several: bool,
         of: u64,
         matching: &Matching,
@@ -354,15 +354,11 @@ impl Edit {
     }
 
     /// The specification of an existing attribute, for values that are given for it.
-    async fn known(
-        &mut self,
-        scope: AttributeScope,
-        name: &str,
-    ) -> Result<AttributeSpec, WriteError> {
+    async fn known(&mut self, scope: Scope, name: &str) -> Result<AttributeSpec, WriteError> {
         let known = match scope {
-            AttributeScope::Vertex => self.vertex_attributes(),
-            AttributeScope::Object => self.object_attributes().await?,
-            AttributeScope::Link => self.state.spec.links.attributes.clone(),
+            Scope::Vertex => self.vertex_attributes(),
+            Scope::Object => self.object_attributes().await?,
+            Scope::Link => self.state.spec.links.attributes.clone(),
         };
         let found = known.iter().find(|one| one.name == name).cloned();
         found.ok_or_else(|| {
@@ -395,7 +391,7 @@ impl Edit {
             None => self.known(scope, name).await?,
         };
         let fill = change.fill.as_deref();
-        if scope == AttributeScope::Object && fill.is_some() {
+        if scope == Scope::Object && fill.is_some() {
             let expected = "none: an object may have no value";
             return Err(WriteError::input(
                 format!("object attribute {name}"),
@@ -439,7 +435,7 @@ impl Edit {
         fill: Option<&TableValues<'_>>,
     ) -> Result<Matched, WriteError> {
         let of = match change.scope {
-            AttributeScope::Link => wide(self.all_links().await?.len()),
+            Scope::Link => wide(self.all_links().await?.len()),
             _ => self.first_rows().await?.1,
         };
         if change.new.is_some() {
@@ -448,7 +444,7 @@ impl Edit {
             let rows = std::iter::repeat_n(None, to_index("rows", of)?);
             let all = none.take(rows, fill)?;
             match change.scope {
-                AttributeScope::Link => self.add_link_attribute(one.clone(), &all).await?,
+                Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
                 _ => self.add_vertex_attribute(one.clone(), &all).await?,
             }
         }
@@ -477,7 +473,7 @@ impl Edit {
             ));
         }
         let (scope, how) = (change.scope, &change.matching);
-        if scope == AttributeScope::Object {
+        if scope == Scope::Object {
             if let Some(new) = &change.new {
                 self.add_object_attribute(new.clone()).await?;
             }
@@ -490,7 +486,7 @@ impl Edit {
             return Ok(matched);
         }
         let (pairs, found) = match scope {
-            AttributeScope::Link => self.match_links(table, how, change.new.is_some()).await?,
+            Scope::Link => self.match_links(table, how, change.new.is_some()).await?,
             _ => {
                 let same = |a: usize, b: usize| given.same(a, b);
                 (
@@ -502,7 +498,7 @@ impl Edit {
         if change.new.is_none() {
             let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
             match scope {
-                AttributeScope::Link => self.set_found_links(&one.name, found, &taken)?,
+                Scope::Link => self.set_found_links(&one.name, found, &taken)?,
                 _ => self.set_rows(&one.name, &pairs, &taken).await?,
             }
             return Ok(pairs.matched);
@@ -530,7 +526,7 @@ impl Edit {
             .transpose()?;
         let all = given.take(pairs.all()?.into_iter(), fill.or(absent.as_ref()))?;
         match scope {
-            AttributeScope::Link => self.add_link_attribute(one.clone(), &all).await?,
+            Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
             _ => self.add_vertex_attribute(one.clone(), &all).await?,
         }
         Ok(pairs.matched)
@@ -620,7 +616,7 @@ fn key_column(
 }
 
 #[cold]
-fn not_a_key(scope: AttributeScope, name: &str, known: &[&str]) -> WriteError {
+fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     let what = format!("key {name}");
     let found = format!("no {} attribute of this name", scope.name());
     let expected = match known.is_empty() {
@@ -631,7 +627,7 @@ fn not_a_key(scope: AttributeScope, name: &str, known: &[&str]) -> WriteError {
 }
 
 /// Refuses more than one way that a caller asks for, and a way that `scope` does not have.
-fn exclusive(scope: AttributeScope, how: &Matching) -> Result<(), WriteError> {
+fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
     let asked = [
         ("a key", !how.key.is_empty()),
         ("the order", how.by_order),
@@ -642,7 +638,7 @@ fn exclusive(scope: AttributeScope, how: &Matching) -> Result<(), WriteError> {
         let found = asked.join(" and ");
         return Err(WriteError::input("matching", found, "one of them"));
     }
-    if how.by_object_order && scope != AttributeScope::Vertex {
+    if how.by_object_order && scope != Scope::Vertex {
         let found = format!("the order of objects, for {}", scope.plural());
         return Err(WriteError::input("matching", found, "the order, by_order"));
     }
@@ -651,24 +647,24 @@ fn exclusive(scope: AttributeScope, how: &Matching) -> Result<(), WriteError> {
 
 /// The message for a table that says in no way what its rows are for.
 #[cold]
-fn no_way(scope: AttributeScope, rows: usize) -> WriteError {
+fn no_way(scope: Scope, rows: usize) -> WriteError {
     let found = format!(
         "{} that do not say which {} they are for",
         self::rows(wide(rows)),
         scope.plural()
     );
     let expected = match scope {
-        AttributeScope::Vertex => WAYS.to_owned(),
-        AttributeScope::Object => "a column object_id, or one with a different value for each object (--key COLUMN); \
+        Scope::Vertex => WAYS.to_owned(),
+        Scope::Object => "a column object_id, or one with a different value for each object (--key COLUMN); \
             --by-order takes the rows in the order of `zvf objects`"
             .to_owned(),
-        AttributeScope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column with a different value for each link (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
+        Scope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column with a different value for each link (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
             .to_owned(),
     };
     WriteError::input("the table", found, expected)
 }
 
-fn in_order(scope: AttributeScope, rows: usize, of: u64) -> Result<PairedRows, WriteError> {
+fn in_order(scope: Scope, rows: usize, of: u64) -> Result<PairedRows, WriteError> {
     if wide(rows) != of {
         let expected = format!("{of}: one for each {}", scope.name());
         return Err(WriteError::input(

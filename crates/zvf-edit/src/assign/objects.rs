@@ -12,7 +12,7 @@ use super::{
     Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
     not_a_key,
 };
-use crate::matching::{AttributeScope, Coding, Matching, TableKeys, normalize};
+use crate::matching::{Coding, Matching, Scope, TableKeys, normalize};
 use crate::tables::AttributeTable;
 use crate::{Edit, ops, tabular};
 
@@ -43,7 +43,7 @@ impl Edit {
         how: &Matching,
         same: impl Fn(usize, usize) -> bool + Send,
     ) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
-        exclusive(AttributeScope::Object, how)?;
+        exclusive(Scope::Object, how)?;
         self.load_tables().await?;
         let rows = table.num_rows();
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
@@ -77,12 +77,8 @@ impl Edit {
                 let expected =
                     "objects of this store (--new makes them, --ignore-missing leaves them out)";
                 let ignored = ignored(("column object_id", "", expected), &unknown, show, how)?;
-                let mut pairs = PairedRows::new(
-                    all,
-                    AttributeScope::Object,
-                    ("object_id".to_owned(), of),
-                    same,
-                )?;
+                let mut pairs =
+                    PairedRows::new(all, Scope::Object, ("object_id".to_owned(), of), same)?;
                 pairs.matched.ignored = ignored;
                 if how.by_order && (rows != live.len() || !pairs.from.is_sorted()) {
                     let expected = "the objects in the order of the store";
@@ -96,8 +92,8 @@ impl Edit {
                 return named(&ids, pairs);
             }
             None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
-            None if how.by_order => in_order(AttributeScope::Object, rows, of)?,
-            None => return Err(no_way(AttributeScope::Object, rows)),
+            None if how.by_order => in_order(Scope::Object, rows, of)?,
+            None => return Err(no_way(Scope::Object, rows)),
         };
         let ids: Vec<i64> = live.iter().map(|(_, id)| *id).collect();
         named(&ids, pairs)
@@ -121,7 +117,7 @@ impl Edit {
             }
             let Some(of) = self.tables.get(name) else {
                 let known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
-                return Err(not_a_key(AttributeScope::Object, name, &known));
+                return Err(not_a_key(Scope::Object, name, &known));
             };
             let mut codes: HashMap<String, i64> = HashMap::new();
             let mut values = Vec::with_capacity(live.len());
@@ -164,7 +160,7 @@ impl Edit {
                 search.take(wide(at), &key)?;
             }
         }
-        search.finish(AttributeScope::Object, false, wide(live.len()), how)
+        search.finish(Scope::Object, false, wide(live.len()), how)
     }
 }
 

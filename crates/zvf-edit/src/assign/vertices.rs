@@ -12,7 +12,7 @@ use super::{
     row_major, unmatched,
 };
 use crate::matching::{
-    AttributeScope, Coding, KeyColumn, KeyState, Matching, TableKeys, TableValues, listed, show,
+    Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed, show,
 };
 use crate::scan::KeySource;
 use crate::{At, Edit, ops, tabular};
@@ -103,7 +103,7 @@ impl Edit {
                 None => {
                     let known = self.vertex_attributes();
                     let known: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
-                    return Err(not_a_key(AttributeScope::Vertex, name, &known));
+                    return Err(not_a_key(Scope::Vertex, name, &known));
                 }
             };
             let dims = match stored {
@@ -126,7 +126,7 @@ impl Edit {
         same: &(dyn Fn(usize, usize) -> bool + Sync),
     ) -> Result<PairedRows, WriteError> {
         let rows = table.num_rows();
-        exclusive(AttributeScope::Vertex, how)?;
+        exclusive(Scope::Vertex, how)?;
         if !how.key.is_empty() {
             let (parts, columns) = self.vertex_key(table, &how.key)?;
             let keys = TableKeys::new(columns, rows)?.checked(|_, _| false)?;
@@ -146,12 +146,12 @@ impl Edit {
                 let keys = TableKeys::new(columns, rows)?.checked(same)?;
                 return self.search(&parts, &keys, rows, true, how).await;
             }
-            None => return Err(no_way(AttributeScope::Vertex, rows)),
+            None => return Err(no_way(Scope::Vertex, rows)),
         };
         let (_, total) = self.first_rows().await?;
         let mut pairs = match primary {
             None if how.by_object_order => self.along_objects(rows, total, same).await?,
-            None => in_order(AttributeScope::Vertex, rows, total)?,
+            None => in_order(Scope::Vertex, rows, total)?,
             Some((by, found)) => {
                 let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
@@ -159,8 +159,7 @@ impl Edit {
                 let ignored = unmatched(&format!("columns {by}"), &lost, show, how)?;
                 let all = found.iter().enumerate();
                 let all = all.filter_map(|(row, at)| Some(((*at)?, row))).collect();
-                let mut pairs =
-                    PairedRows::new(all, AttributeScope::Vertex, (by.clone(), total), same)?;
+                let mut pairs = PairedRows::new(all, Scope::Vertex, (by.clone(), total), same)?;
                 pairs.matched.ignored = ignored;
                 pairs
             }
@@ -192,7 +191,7 @@ impl Edit {
         self.scan(parts, None, |row, key| search.take(row, key))
             .await?;
         let (_, total) = self.first_rows().await?;
-        search.finish(AttributeScope::Vertex, several, total, how)
+        search.finish(Scope::Vertex, several, total, how)
     }
 
     /// Positions as a key, with the object if the table has it.
@@ -395,12 +394,7 @@ impl Edit {
         };
         let all = found.into_iter().enumerate().map(pair);
         let all = all.collect::<Result<_, WriteError>>()?;
-        PairedRows::new(
-            all,
-            AttributeScope::Vertex,
-            ("object order".to_owned(), total),
-            same,
-        )
+        PairedRows::new(all, Scope::Vertex, ("object order".to_owned(), total), same)
     }
 
     /// The numbers of vertices by their places in chunks.

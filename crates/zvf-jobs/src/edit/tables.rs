@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use zvf_convert::Options;
-use zvf_edit::{AttributeScope, Edit, Matching, SetAttribute};
+use zvf_edit::{Edit, Matching, Scope, SetAttribute};
 use zvf_store::Need;
 
 use super::{EditNotes, EditReport, begin, report};
@@ -256,11 +256,11 @@ impl EditSetAttributeJob {
         self.matching.check()
     }
 
-    fn scope(&self) -> AttributeScope {
+    fn scope(&self) -> Scope {
         match (self.object, self.link) {
-            (true, _) => AttributeScope::Object,
-            (_, true) => AttributeScope::Link,
-            _ => AttributeScope::Vertex,
+            (true, _) => Scope::Object,
+            (_, true) => Scope::Link,
+            _ => Scope::Vertex,
         }
     }
 
@@ -279,12 +279,12 @@ impl EditSetAttributeJob {
         let how = self.matching.matching();
         let mut how = how.with_new_objects(self.new_objects);
         let table = self.from.as_deref().map(|from| {
-            let along = how.by_object_order && scope == AttributeScope::Vertex;
+            let along = how.by_object_order && scope == Scope::Vertex;
             EditTable::of_attribute(from, &self.name, along, &self.columns.options())
         });
         let table = table.transpose()?;
         if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
-            if scope != AttributeScope::Vertex {
+            if scope != Scope::Vertex {
                 return Err(JobError::usage(format!(
                     "{}: has values of vertices, expected values of {}",
                     table.name(),
@@ -311,9 +311,9 @@ impl EditSetAttributeJob {
             table.check_lengths(edit).await?;
         }
         let known = match scope {
-            AttributeScope::Object => edit.object_attributes().await?,
-            AttributeScope::Link => edit.spec().links.attributes.clone(),
-            AttributeScope::Vertex => edit.vertex_attributes(),
+            Scope::Object => edit.object_attributes().await?,
+            Scope::Link => edit.spec().links.attributes.clone(),
+            Scope::Vertex => edit.vertex_attributes(),
         };
         if let Some(type_) = &self.r#type {
             let channels = table.map_or(1, |table| table.channels(name).len().max(1));
@@ -337,9 +337,9 @@ impl EditSetAttributeJob {
         };
         let mut columns = match (scope, set.matching.key.is_empty()) {
             (_, false) => table.keys(&set.matching.key, &known)?,
-            (AttributeScope::Object, _) => Vec::from_iter(table.ids()?),
-            (AttributeScope::Link, _) => table.ends(edit.spec().links.width)?,
-            (AttributeScope::Vertex, _) => table.places(edit.spec(), true)?,
+            (Scope::Object, _) => Vec::from_iter(table.ids()?),
+            (Scope::Link, _) => table.ends(edit.spec().links.width)?,
+            (Scope::Vertex, _) => table.places(edit.spec(), true)?,
         };
         columns.push(table.given(&one, fill.as_deref())?);
         let records = table.records(columns, &[], |_| None)?;

@@ -15,7 +15,7 @@ use zvf_store::{
 };
 
 use super::super::reading::{each_link, each_manifest};
-use super::HashesByName;
+use super::HashSums;
 
 /// Approximate bytes of chunks that are read together.
 const TOGETHER: u64 = 4 << 20;
@@ -37,12 +37,12 @@ pub(super) fn join(a: u64, b: u64) -> u64 {
 
 /// A multiset, by the number of its elements and the sum of their hashes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HashMultiset {
+pub(super) struct HashSum {
     pub(super) count: u64,
     pub(super) hashes: u64,
 }
 
-impl HashMultiset {
+impl HashSum {
     pub(super) fn add(&mut self, count: u32, hash: u64) {
         self.count += u64::from(count);
         self.hashes = self.hashes.wrapping_add(hash);
@@ -91,7 +91,7 @@ pub(super) struct ComparedLevel {
     /// First and last row of fragments, by chunk and fragment, if links follow from them.
     ends: HashMap<(u32, u32), (u32, u32)>,
     /// The edges of trees that the order of rows implies, by the hashes of their nodes.
-    pub(super) edges: HashMultiset,
+    pub(super) edges: HashSum,
 }
 
 impl ComparedLevel {
@@ -127,7 +127,7 @@ impl ComparedLevel {
             counts: Vec::new(),
             sequences: Vec::new(),
             ends: HashMap::new(),
-            edges: HashMultiset::default(),
+            edges: HashSum::default(),
             level,
         })
     }
@@ -155,7 +155,7 @@ impl ComparedLevel {
         let chunk = self.chunks.get(index(slot)).or_bug("no such chunk")?;
         let read = self.handle.block_on(self.reader.read(&[chunk]))?;
         let chunk = read.first().or_bug("a chunk that was not read")?;
-        let mut sums = vec![HashMultiset::default(); chunk.columns.len() + 1];
+        let mut sums = vec![HashSum::default(); chunk.columns.len() + 1];
         self.hash_rows(chunk, &mut sums)
     }
 
@@ -166,7 +166,7 @@ impl ComparedLevel {
         by_place: bool,
         placed: bool,
         ends: bool,
-    ) -> Result<HashesByName, WriteError> {
+    ) -> Result<HashSums, WriteError> {
         let trees = !by_place && self.level.store().implies_edges();
         let children = if trees {
             self.children()?
@@ -175,7 +175,7 @@ impl ComparedLevel {
         };
         let (reader, chunks) = (self.reader.clone(), std::mem::take(&mut self.chunks));
         let columns = reader.columns().len() + reader.fragment_columns().len();
-        let mut sums = vec![HashMultiset::default(); columns + 2];
+        let mut sums = vec![HashSum::default(); columns + 2];
         for batch in reader.batches(&chunks, TOGETHER) {
             let batch: Vec<&[i64]> = batch.iter().map(ChunkCoord::as_slice).collect();
             for mut chunk in self.handle.block_on(reader.read(&batch))? {
@@ -229,7 +229,7 @@ impl ComparedLevel {
     }
 
     /// Adds the positions, columns, fragments and columns of fragments of a chunk to their sums.
-    fn add_chunk(&self, chunk: &DecodedChunk, sums: &mut [HashMultiset]) {
+    fn add_chunk(&self, chunk: &DecodedChunk, sums: &mut [HashSum]) {
         let coord = chunk.coord.as_slice();
         let vertices = self.reader.columns().iter().zip(&chunk.columns);
         let vertices = vertices.map(|(column, values)| (Some(column), values.as_ref(), chunk.rows));
@@ -262,7 +262,7 @@ impl ComparedLevel {
     fn hash_rows(
         &self,
         chunk: &DecodedChunk,
-        sums: &mut [HashMultiset],
+        sums: &mut [HashSum],
     ) -> Result<Vec<u64>, WriteError> {
         let (of_positions, of_values) = sums.split_first_mut().or_bug("no sum of positions")?;
         let position = |row| hash(&chunk.positions.row(row));
@@ -364,7 +364,7 @@ impl ComparedLevel {
     pub(super) fn object(
         &self,
         entries: &mut dyn Iterator<Item = (ChunkCoord, i64)>,
-        chains: &mut HashMultiset,
+        chains: &mut HashSum,
     ) -> (HashSequence, u64) {
         let (mut sequence, mut missing) = (HashSequence::EMPTY, 0);
         let mut before: Option<(ChunkCoord, u32)> = None;

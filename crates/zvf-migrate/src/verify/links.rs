@@ -8,8 +8,8 @@ use zvf_store::{LinkFamily, StoredLink};
 
 use super::super::reading::each_link;
 use super::super::report::Verified;
-use super::level::{ComparedLevel, HashMultiset, hash, join, place};
-use super::{HashesByName, LevelPair};
+use super::level::{ComparedLevel, HashSum, hash, join, place};
+use super::{HashSums, LevelPair};
 
 /// Most rows with cached hashes in addition to one chunk: 16 MiB.
 const MOST_ROWS: usize = 1 << 21;
@@ -72,11 +72,8 @@ impl EndIdentities<'_> {
     }
 
     /// The sums of all links of a family, and of their values.
-    fn sums(
-        mut self,
-        family: Option<&LinkFamily>,
-    ) -> Result<(HashMultiset, HashesByName), WriteError> {
-        let (mut links, mut values) = (HashMultiset::default(), HashesByName::default());
+    fn sums(mut self, family: Option<&LinkFamily>) -> Result<(HashSum, HashSums), WriteError> {
+        let (mut links, mut values) = (HashSum::default(), HashSums::default());
         let side = self.side;
         let Some(family) = family else {
             return Ok((links, values));
@@ -85,7 +82,7 @@ impl EndIdentities<'_> {
         let columns = reader
             .attributes()
             .iter()
-            .map(|one| (one.absent_row(), HashMultiset::default()));
+            .map(|one| (one.absent_row(), HashSum::default()));
         let mut columns: Vec<_> = columns.collect();
         each_link(&reader, &side.handle, |_, link| {
             let Some(mut one) = self.hash(link, family.delta())? else {
@@ -115,7 +112,7 @@ impl EndIdentities<'_> {
 pub(super) fn compare(
     pair: &LevelPair,
     all: &[LevelPair],
-    (by_place, chains): (bool, HashMultiset),
+    (by_place, chains): (bool, HashSum),
     verified: &mut Verified,
 ) -> Result<(), WriteError> {
     let (old, new) = (&pair.old.level, &pair.new.level);
@@ -139,7 +136,7 @@ pub(super) fn compare(
             rows: 0,
         };
         let (mut found, mut values) = ends(&pair.new, &other.new, false).sums(new.links(delta))?;
-        let (mut wanted, mut expected) = (chains, HashesByName::new());
+        let (mut wanted, mut expected) = (chains, HashSums::new());
         if chained {
             values.clear();
         } else if old.links(delta).is_none_or(LinkFamily::rows_trusted) {
@@ -157,7 +154,7 @@ pub(super) fn compare(
             expected.clear();
         }
         let name = format!("links/{delta}");
-        let sums = |links| HashesByName::from([(name.clone(), links)]);
+        let sums = |links| HashSums::from([(name.clone(), links)]);
         pair.same("links", &sums(wanted), &sums(found))?;
         if wanted.count > 0 {
             pair.same("links with values", &expected, &values)?;

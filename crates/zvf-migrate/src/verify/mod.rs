@@ -21,10 +21,10 @@ use zvf_store::{Groups, IdTable, Need, Store, TypedArray};
 
 use super::reading::each_manifest;
 use super::report::Verified;
-use level::{ComparedLevel, HashMultiset};
+use level::{ComparedLevel, HashSum};
 
 /// Multisets of hashes by the name of a column or family.
-type HashesByName = BTreeMap<String, HashMultiset>;
+type HashSums = BTreeMap<String, HashSum>;
 
 /// One level of both stores.
 struct LevelPair {
@@ -109,12 +109,7 @@ impl LevelPair {
     }
 
     /// Compares sums.
-    fn same(
-        &self,
-        of: &str,
-        wanted: &HashesByName,
-        found: &HashesByName,
-    ) -> Result<(), WriteError> {
+    fn same(&self, of: &str, wanted: &HashSums, found: &HashSums) -> Result<(), WriteError> {
         for (name, sum) in wanted {
             let what = match found.get(name) {
                 Some(other) if other == sum => continue,
@@ -174,8 +169,8 @@ impl LevelPair {
         &self,
         ids: Option<&ComparedIds>,
         verified: &mut Verified,
-    ) -> Result<HashMultiset, WriteError> {
-        let mut chains = HashMultiset::default();
+    ) -> Result<HashSum, WriteError> {
+        let mut chains = HashSum::default();
         let indexes = [&self.old, &self.new].map(|side| side.level.object_index());
         let ([Some(index), Some(copy)], Some(ids)) = (indexes, ids) else {
             return Ok(chains);
@@ -185,7 +180,7 @@ impl LevelPair {
                 return Ok(());
             };
             // Entries of the source for missing fragments were reported and left out.
-            let (wanted, _) = self.old.object(entries, &mut HashMultiset::default());
+            let (wanted, _) = self.old.object(entries, &mut HashSum::default());
             let part = copy.manifest_chunk(copy.chunk_of(there));
             let part = self.new.handle.block_on(part)?;
             let mut entries = copy.entries(there, part.blob(there))?;

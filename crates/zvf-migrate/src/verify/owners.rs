@@ -8,7 +8,7 @@ use zvf_store::owners::{NOBODY, SEVERAL};
 use zvf_store::{CellWant, IdTable};
 
 use super::super::reading::each_manifest;
-use super::level::{ComparedLevel, HashMultiset, hash, join};
+use super::level::{ComparedLevel, HashSum, hash, join};
 
 /// Cells that are read together.
 const BATCH: usize = 64;
@@ -29,7 +29,7 @@ pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteEr
     };
     let element =
         |chunk: &[i64], fragment: u64, owner: i64| join(hash(&(chunk, fragment)), hash(&owner));
-    let mut wanted = HashMultiset::default();
+    let mut wanted = HashSum::default();
     each_manifest(objects, handle, |row, entries| {
         let named: BTreeSet<_> = entries.collect();
         for (chunk, fragment) in named {
@@ -42,7 +42,7 @@ pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteEr
         }
         Ok(())
     })?;
-    let (mut found, array) = (HashMultiset::default(), &column.array);
+    let (mut found, array) = (HashSum::default(), &column.array);
     let listed: Vec<&[i64]> = array.presence().iter().collect();
     for chunks in listed.chunks(BATCH) {
         let wants = chunks.iter().map(|chunk| CellWant::new(array, *chunk));

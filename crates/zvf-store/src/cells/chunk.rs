@@ -9,7 +9,7 @@ use zvf_format::vlen::VlenChunk;
 use super::decoder::{BatchCells, Decoder};
 use super::later::StoredCell;
 use super::request::{Get, RequestBytes, SizeAndTag};
-use super::shard::{Guess, ShardRead, StoredShardHead, WantedCell};
+use super::shard::{FoundHead, Guess, ShardRead, WantedCell};
 use crate::container::GridArray;
 use crate::coord::Dotted;
 use crate::layout::{CellLayout, ShardLayout};
@@ -121,7 +121,7 @@ impl Decoder for ObjectWant {
 
     fn take_head(
         &mut self,
-        head: StoredShardHead,
+        head: FoundHead,
         beside: Vec<Object>,
         cap: Cap,
     ) -> Result<(), StoreError> {

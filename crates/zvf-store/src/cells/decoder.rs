@@ -11,7 +11,7 @@ use zvf_codec::StoredBytes;
 use super::ReadPlan;
 use super::later::{FetchedCell, Spent, StoredCell};
 use super::request::{Get, RequestBytes, SizeAndTag};
-use super::shard::{Guess, StoredShardHead};
+use super::shard::{FoundHead, Guess};
 use crate::StoreError;
 use crate::layout::ShardLayout;
 use zvf_io::{Cap, Kv, Object};
@@ -37,7 +37,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Malformed: an index that cannot be right, or that lacks cells which a presence list names.
     fn take_head(
         &mut self,
-        _head: StoredShardHead,
+        _head: FoundHead,
         _beside: Vec<Object>,
         _cap: Cap,
     ) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::decoder::{BatchCells, Decoder};
 use super::request::{Get, RequestBytes, SizeAndTag};
-use super::shard::{self, ShardCache, ShardHead, StoredShardHead};
+use super::shard::{self, FoundHead, ShardCache, ShardHead};
 use crate::StoreError;
 use crate::layout::ShardLayout;
 use zvf_codec::{CodecError, Data, StoredBytes};
@@ -147,7 +147,7 @@ impl Disk<'_> {
     }
 
     /// Reads the index of a shard, with the bytes beside it.
-    fn read_head(&self, key: &str, shard: ShardLayout) -> Result<StoredShardHead, StoreError> {
+    fn read_head(&self, key: &str, shard: ShardLayout) -> Result<FoundHead, StoreError> {
         let start = self.kv.trace().start();
         let Some((file, state)) = self.open(key, true)? else {
             self.shards.heads.insert(key.to_owned(), None);

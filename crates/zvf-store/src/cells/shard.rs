@@ -20,7 +20,7 @@ use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Kv, Object};
 
 /// `None` = the shard does not exist: none of its cells has content.
-pub(super) type StoredShardHead = Option<Arc<ShardHead>>;
+pub(super) type FoundHead = Option<Arc<ShardHead>>;
 
 /// The index of one shard, and the part of the shard that came with it.
 #[derive(Debug)]
@@ -404,7 +404,7 @@ fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
 /// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
-    pub(super) heads: OnceCache<String, StoredShardHead>,
+    pub(super) heads: OnceCache<String, FoundHead>,
     /// Files of a local disk, the one used last at the end.
     files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
@@ -414,7 +414,7 @@ const OPEN_FILES: usize = 32;
 
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
-        let weight = |head: &StoredShardHead| head.as_ref().map_or(256, |head| head.weight());
+        let weight = |head: &FoundHead| head.as_ref().map_or(256, |head| head.weight());
         Self {
             heads: OnceCache::new(limit, weight),
             files: Mutex::default(),

@@ -7,7 +7,7 @@ use zvf_io::{Ask, Cap, Kv, Object};
 
 use super::decoder::{BatchCells, Decoder};
 use super::request::{Get, RequestBytes};
-use super::shard::{Guess, ShardRead, StoredShardHead, WantedCell};
+use super::shard::{FoundHead, Guess, ShardRead, WantedCell};
 use crate::layout::{CellLayout, ShardLayout};
 use crate::{StoreError, codec};
 
@@ -87,7 +87,7 @@ impl Decoder for TableWant {
 
     fn take_head(
         &mut self,
-        head: StoredShardHead,
+        head: FoundHead,
         beside: Vec<Object>,
         cap: Cap,
     ) -> Result<(), StoreError> {

@@ -15,13 +15,13 @@ use zvf_store::{
 };
 
 use crate::check::{Check, Depth};
-use crate::fetch::{CheckedCell, fetch_map, in_turn};
-use crate::finding::{FindingPlace, Findings};
+use crate::fetch::{ReadCell, fetch_map, in_turn};
+use crate::finding::{Findings, Place};
 use crate::journal::{batch_key, once};
 use crate::level::{LevelState, NO_ROWS, UNKNOWN};
 use crate::numbers::{self, CoordinateExtent};
 use crate::options::ValidateOptions;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use crate::values;
 use zvf_format::int::{index, wide};
 
@@ -86,10 +86,7 @@ struct BatchResult {
 ///
 /// # Errors
 /// What is no finding.
-pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
-    state: &mut LevelState,
-) -> Result<(), StoreError> {
+pub(crate) async fn check(run: &mut Session<'_>, state: &mut LevelState) -> Result<(), StoreError> {
     let plan = Arc::new(ChunkCheckInput::new(
         run.options,
         state,
@@ -97,14 +94,14 @@ pub(crate) async fn check(
     ));
     run.partners(state, &plan);
     if !numbers::is_number(plan.dtype) {
-        let place = FindingPlace::at(state.path("vertices/zarr.json")).pointer("/attributes/dtype");
+        let place = Place::at(state.path("vertices/zarr.json")).pointer("/attributes/dtype");
         run.findings
             .add(Check::VertexRows, place, plan.dtype, "a type of numbers");
     }
     if state.chunks.is_empty() {
         let stated = state.level.doc().vertex_count;
         if stated > 0 {
-            let place = FindingPlace::at(state.path("vertices"));
+            let place = Place::at(state.path("vertices"));
             let expected = format!("{stated} vertices");
             run.findings
                 .add(Check::LevelHasChunks, place, "no chunk", expected);
@@ -115,7 +112,7 @@ pub(crate) async fn check(
     }
     if !plan.raw {
         let found = plan.vertices.attributes().encoding.clone();
-        let place = FindingPlace::at(plan.vertices.path()).pointer("/attributes/encoding");
+        let place = Place::at(plan.vertices.path()).pointer("/attributes/encoding");
         let expected = "raw, which is the encoding that is read";
         run.findings.add(
             Check::LevelOpens,
@@ -155,7 +152,7 @@ pub(crate) async fn check(
         let (store, plan) = (store.clone(), Arc::clone(&plan));
         once(journal.clone(), batch_key(&part, number), async move {
             let wants = plan.wants(&batch);
-            let check = move |cells: Vec<CheckedCell>| plan.batch(&batch, cells);
+            let check = move |cells: Vec<ReadCell>| plan.batch(&batch, cells);
             fetch_map(&store, round, wants, check).await
         })
         .boxed()
@@ -209,20 +206,20 @@ pub(crate) async fn check(
     }
     let stated = state.level.doc().vertex_count;
     if state.is_known() && stated != rows && stated != 0 {
-        let place = FindingPlace::at(state.path("zarr.json"))
+        let place = Place::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/vertex_count");
         run.findings.add(Check::VertexCount, place, stated, rows);
     }
     Ok(())
 }
 
-impl ValidationRun<'_> {
+impl Session<'_> {
     /// Reports cells of attributes in chunks without vertices, by the presence lists alone.
     fn partners(&mut self, state: &LevelState, plan: &ChunkCheckInput) {
         let orphans = |findings: &mut Findings, array: &GridArray, check: Check, what: &str| {
             for chunk in array.presence().iter() {
                 if state.slot(chunk).is_none() {
-                    let place = FindingPlace::at(array.path()).chunk(chunk);
+                    let place = Place::at(array.path()).chunk(chunk);
                     findings.add(
                         check,
                         place,
@@ -327,14 +324,14 @@ impl ChunkCheckInput {
         wants
     }
 
-    fn batch(&self, batch: &[(usize, ChunkCoord)], cells: Vec<CheckedCell>) -> BatchResult {
+    fn batch(&self, batch: &[(usize, ChunkCoord)], cells: Vec<ReadCell>) -> BatchResult {
         let mut done = BatchResult {
             seen: Vec::with_capacity(batch.len()),
             findings: self.findings.like(),
             cells: wide(cells.len()),
             bytes: cells
                 .iter()
-                .filter_map(CheckedCell::bytes)
+                .filter_map(ReadCell::bytes)
                 .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
         };
         let mut cells = cells.into_iter();
@@ -349,30 +346,30 @@ impl ChunkCheckInput {
         &self,
         slot: usize,
         chunk: &[i64],
-        cells: &mut impl Iterator<Item = CheckedCell>,
+        cells: &mut impl Iterator<Item = ReadCell>,
         findings: &mut Findings,
     ) -> ChunkResult {
         let mut next = |array: &GridArray, findings: &mut Findings| {
             if !array.presence().contains(chunk) {
                 return None;
             }
-            let place = || FindingPlace::at(array.path()).chunk(chunk);
-            let cell = cells.next().unwrap_or(CheckedCell::Absent);
+            let place = || Place::at(array.path()).chunk(chunk);
+            let cell = cells.next().unwrap_or(ReadCell::Absent);
             Some(match cell {
-                CheckedCell::Broken(why) => {
+                ReadCell::Broken(why) => {
                     findings.add(Check::CellReads, place(), &why, "a cell that decodes");
-                    CheckedCell::Broken(why)
+                    ReadCell::Broken(why)
                 }
                 // How many rows the chunk had is not known.
-                CheckedCell::Absent if !array.presence().is_listed() => {
+                ReadCell::Absent if !array.presence().is_listed() => {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, place(), "nothing", expected);
                     match array.path() == self.vertices.path() {
-                        true => CheckedCell::Broken("nothing".to_owned()),
-                        false => CheckedCell::Absent,
+                        true => ReadCell::Broken("nothing".to_owned()),
+                        false => ReadCell::Absent,
                     }
                 }
-                CheckedCell::Absent | CheckedCell::There(_) => cell,
+                ReadCell::Absent | ReadCell::There(_) => cell,
             })
         };
         let stored = next(&self.vertices, findings);
@@ -387,12 +384,12 @@ impl ChunkCheckInput {
             extent: None,
         };
         let blob = self.fragments.as_ref().map(|array| next(array, findings));
-        let positions = stored.as_ref().and_then(CheckedCell::bytes);
+        let positions = stored.as_ref().and_then(ReadCell::bytes);
         let index_of = match (&blob, rows) {
-            (Some(Some(CheckedCell::There(blob))), Some(rows)) => {
+            (Some(Some(ReadCell::There(blob))), Some(rows)) => {
                 self.fragments(chunk, blob, rows, &mut seen, findings)
             }
-            (Some(None | Some(CheckedCell::Absent)), Some(rows)) => {
+            (Some(None | Some(ReadCell::Absent)), Some(rows)) => {
                 if rows > 0 {
                     let place = self.place_of_fragments(chunk);
                     let found = format!("none for {rows} vertices");
@@ -439,22 +436,17 @@ impl ChunkCheckInput {
         seen
     }
 
-    fn place_of_fragments(&self, chunk: &[i64]) -> FindingPlace {
+    fn place_of_fragments(&self, chunk: &[i64]) -> Place {
         let path = self.fragments.as_ref().map_or("", |array| array.path());
-        FindingPlace::at(path).chunk(chunk)
+        Place::at(path).chunk(chunk)
     }
 
     /// Rows of a cell of vertices; `None` if they are unknown.
-    fn rows(
-        &self,
-        chunk: &[i64],
-        cell: Option<&CheckedCell>,
-        findings: &mut Findings,
-    ) -> Option<u32> {
+    fn rows(&self, chunk: &[i64], cell: Option<&ReadCell>, findings: &mut Findings) -> Option<u32> {
         let bytes = match cell? {
-            CheckedCell::Absent => return Some(0),
-            CheckedCell::Broken(_) => return None,
-            CheckedCell::There(bytes) => bytes,
+            ReadCell::Absent => return Some(0),
+            ReadCell::Broken(_) => return None,
+            ReadCell::There(bytes) => bytes,
         };
         if !self.raw {
             return None;
@@ -466,7 +458,7 @@ impl ChunkCheckInput {
         if let Some(rows) = rows.filter(|_| bytes.len().is_multiple_of(row)) {
             return Some(rows);
         }
-        let place = FindingPlace::at(self.vertices.path()).chunk(chunk);
+        let place = Place::at(self.vertices.path()).chunk(chunk);
         let expected = format!("a multiple of {row}");
         let found = format!("{} bytes", bytes.len());
         findings.add(Check::VertexRows, place, found, expected);
@@ -557,7 +549,7 @@ impl ChunkCheckInput {
                     .chunks
                     .get(seen.slot)
                     .map_or(&[][..], ChunkCoord::as_slice);
-                let place = FindingPlace::at(column.attribute.array.path()).chunk(chunk);
+                let place = Place::at(column.attribute.array.path()).chunk(chunk);
                 findings.add(
                     Check::AttributeWidth,
                     place,
@@ -575,17 +567,17 @@ impl CheckedColumn {
     fn rows(
         &self,
         chunk: &[i64],
-        cell: Option<&CheckedCell>,
+        cell: Option<&ReadCell>,
         rows: u32,
         check: Check,
         findings: &mut Findings,
     ) -> Option<u64> {
         let array = &self.attribute.array;
-        let place = || FindingPlace::at(array.path()).chunk(chunk);
+        let place = || Place::at(array.path()).chunk(chunk);
         let bytes = match cell {
-            Some(CheckedCell::There(bytes)) => bytes,
-            Some(CheckedCell::Broken(_)) => return None,
-            None | Some(CheckedCell::Absent) => {
+            Some(ReadCell::There(bytes)) => bytes,
+            Some(ReadCell::Broken(_)) => return None,
+            None | Some(ReadCell::Absent) => {
                 if rows > 0 && !self.may_lack && check == Check::AttributeRows {
                     let found = format!("no cell for {rows} vertices");
                     findings.add(Check::AttributeThere, place(), found, "one");
@@ -642,7 +634,7 @@ impl CheckedColumn {
         &self,
         bytes: &[u8],
         categories: u64,
-        place: impl Fn() -> FindingPlace,
+        place: impl Fn() -> Place,
         findings: &mut Findings,
     ) {
         let dtype = self.attribute.dtype;

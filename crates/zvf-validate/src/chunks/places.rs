@@ -4,7 +4,7 @@ use zvf_store::{CheckedFragment, CheckedFragments};
 
 use super::ChunkCheckInput;
 use crate::check::Check;
-use crate::finding::{FindingPlace, Findings};
+use crate::finding::{Findings, Place};
 use crate::numbers::{self, CoordinateExtent};
 use zvf_format::int::{index, wide};
 
@@ -53,7 +53,7 @@ impl ChunkCheckInput {
                     },
                 );
                 if outside && of.finite {
-                    let place = FindingPlace::at(self.vertices.path())
+                    let place = Place::at(self.vertices.path())
                         .chunk(chunk)
                         .fragment(number);
                     let found = format!("{:?} to {:?}", of.low, of.high);
@@ -73,11 +73,7 @@ impl ChunkCheckInput {
         } else {
             extent = numbers::extent(self.dtype, bytes, self.dims);
         }
-        let place = |at: usize| {
-            FindingPlace::at(self.vertices.path())
-                .chunk(chunk)
-                .row(wide(at))
-        };
+        let place = |at: usize| Place::at(self.vertices.path()).chunk(chunk).row(wide(at));
         if !extent.finite {
             for (at, vertex) in numbers::rows(self.dtype, bytes)
                 .chunks_exact(self.dims.max(1))
@@ -103,7 +99,7 @@ impl ChunkCheckInput {
             let first = chunk.first().copied().unwrap_or(0);
             if u64::try_from(first).is_ok_and(|one| one < values) {
             } else {
-                let place = FindingPlace::at(self.vertices.path()).chunk(chunk);
+                let place = Place::at(self.vertices.path()).chunk(chunk);
                 let expected = format!("0 to {}", values.saturating_sub(1));
                 findings.add(Check::ChunkAttribute, place, first, expected);
             }
@@ -128,7 +124,7 @@ impl ChunkCheckInput {
         extent: &CoordinateExtent,
         edges: &[(f64, f64)],
         check: Check,
-        place: impl Fn(usize) -> FindingPlace,
+        place: impl Fn(usize) -> Place,
         findings: &mut Findings,
     ) {
         let mut sides = extent.low.iter().zip(&extent.high).zip(edges);

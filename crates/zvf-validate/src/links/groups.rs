@@ -12,17 +12,17 @@ use zvf_store::{
 use super::BATCH;
 use crate::check::{Check, Depth};
 use crate::error::is_finding;
-use crate::fetch::{CheckedCell, fetch_map, in_turn};
-use crate::finding::{FindingPlace, Findings};
+use crate::fetch::{ReadCell, fetch_map, in_turn};
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use zvf_format::int::{index, wide};
 
 /// No fragment, or no group.
 const NONE: u32 = u32::MAX;
 
 /// Compares the capabilities of levels with the list of the root.
-pub(crate) fn capability(run: &mut ValidationRun<'_>, states: &[LevelState]) {
+pub(crate) fn capability(run: &mut Session<'_>, states: &[LevelState]) {
     let Some(store) = states.first().map(|state| state.level.store()) else {
         return;
     };
@@ -44,8 +44,7 @@ pub(crate) fn capability(run: &mut ValidationRun<'_>, states: &[LevelState]) {
         ),
         _ => return,
     };
-    let place =
-        FindingPlace::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
+    let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
     run.findings
         .add(Check::LinkGroupCapability, place, found, expected);
 }
@@ -66,10 +65,7 @@ struct GroupCheckInput<'s> {
 ///
 /// # Errors
 /// What is no finding.
-pub(super) async fn check(
-    run: &mut ValidationRun<'_>,
-    state: &LevelState,
-) -> Result<(), StoreError> {
+pub(super) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let path = state.path("link_fragments");
     if !state.level.doc().fragment_link_groups || !run.options.wants_array(&path) {
         return Ok(());
@@ -130,9 +126,9 @@ impl GroupCheckInput<'_> {
             };
             let cells = self.arrays().map(|array| match array {
                 Some(array) if array.presence().contains(chunk) => {
-                    cells.next().unwrap_or(CheckedCell::Absent)
+                    cells.next().unwrap_or(ReadCell::Absent)
                 }
-                _ => CheckedCell::Absent,
+                _ => ReadCell::Absent,
             });
             self.chunk(chunk, rows, cells, &mut findings);
         }
@@ -140,21 +136,12 @@ impl GroupCheckInput<'_> {
     }
 
     /// Cells that cannot be read have findings of their own.
-    fn chunk(
-        &self,
-        chunk: &ChunkCoord,
-        rows: u32,
-        cells: [CheckedCell; 3],
-        findings: &mut Findings,
-    ) {
-        if cells
-            .iter()
-            .any(|cell| matches!(cell, CheckedCell::Broken(_)))
-        {
+    fn chunk(&self, chunk: &ChunkCoord, rows: u32, cells: [ReadCell; 3], findings: &mut Findings) {
+        if cells.iter().any(|cell| matches!(cell, ReadCell::Broken(_))) {
             return;
         }
         let [fragments, groups, links] = cells;
-        let read = |cell: &CheckedCell| cell.bytes().cloned().unwrap_or_default();
+        let read = |cell: &ReadCell| cell.bytes().cloned().unwrap_or_default();
         let (fragments, groups, links) = (read(&fragments), read(&groups), read(&links));
         let records = match self.links {
             Some(array) => match array.decode(chunk, &links) {
@@ -166,7 +153,7 @@ impl GroupCheckInput<'_> {
         let count = records.as_ref().map_or(0, LinkCell::len);
         let place = |array: Option<&Arc<GridArray>>, name: &str| {
             let path = array.map_or_else(|| self.state.path(name), |array| array.path().to_owned());
-            FindingPlace::at(path).chunk(chunk)
+            Place::at(path).chunk(chunk)
         };
         let of_fragments = || place(self.fragments.as_ref(), "vertex_fragments");
         let of_groups = || place(self.groups.as_ref(), "link_fragments");

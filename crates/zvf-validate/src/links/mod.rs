@@ -15,12 +15,12 @@ use zvf_store::{
 
 use crate::chains::{Chains, StepMultiset};
 use crate::check::{Check, Depth};
-use crate::fetch::{CheckedCell, fetch_map, in_turn};
-use crate::finding::{FindingPlace, Findings};
+use crate::fetch::{ReadCell, fetch_map, in_turn};
+use crate::finding::{Findings, Place};
 use crate::journal::{batch_key, once};
 use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
-use crate::run::ValidationRun;
+use crate::run::Session;
 use crate::trees::LevelEdges;
 use crate::values;
 use zvf_format::int::wide;
@@ -96,7 +96,7 @@ struct LinkCheckInput<'s> {
 /// # Errors
 /// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     all: &[LevelState],
     chains: Option<Chains>,
@@ -120,7 +120,7 @@ pub(crate) async fn check(
     let grid = state.level.vertices().grid_doc().is_some();
     if deep && only && state.number() == 0 {
         let inside = state.level.links(0);
-        let place = || FindingPlace::at(state.path("links/0"));
+        let place = || Place::at(state.path("links/0"));
         match kind {
             Kind::Graph | Kind::Mesh
                 if inside.is_none()
@@ -150,7 +150,7 @@ pub(crate) async fn check(
 }
 
 async fn one_family(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     all: &[LevelState],
     family: &LinkFamily,
@@ -167,7 +167,7 @@ async fn one_family(
         let found = format!("delta {delta} of level {}", state.number());
         run.findings.add(
             Check::CrossTarget,
-            FindingPlace::at(&*path),
+            Place::at(&*path),
             found,
             "a level that is there",
         );
@@ -196,7 +196,7 @@ async fn one_family(
             .store()
             .grid_array(state.number(), "link_fragments")
             .await;
-        let place = || FindingPlace::at(state.path("link_fragments"));
+        let place = || Place::at(state.path("link_fragments"));
         groups = run.keep(Check::NodeRead, place, found)?.flatten();
     }
     for (number, array) in family.arrays().iter().enumerate() {
@@ -224,7 +224,7 @@ async fn one_family(
             let is_there = attribute.arrays.get(number).is_some_and(Option::is_some);
             if !is_there && attribute.is_complete(family) {
                 let found = format!("no array of {} for {records} links", attribute.name);
-                let place = FindingPlace::at(array.array.path());
+                let place = Place::at(array.array.path());
                 run.findings
                     .add(Check::LinkAttributeThere, place, found, "one");
             }
@@ -237,7 +237,7 @@ async fn one_family(
             let found = "records without their copies, or copies without their record";
             let expected = "one for each chunk that a record touches";
             run.findings
-                .add(Check::LinkCopies, FindingPlace::at(&*path), found, expected);
+                .add(Check::LinkCopies, Place::at(&*path), found, expected);
         }
         if delta != 0 {
             run.between.insert((state.number(), delta), sums.between);
@@ -276,7 +276,7 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
 
 /// Compares the counts in a family's document with the cells.
 fn counts(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     family: &LinkFamily,
     path: &str,
@@ -299,14 +299,14 @@ fn counts(
         families.insert(family.delta(), measured);
     }
     if let Some(stated) = doc.num_links.filter(|&stated| stated != links) {
-        let place = FindingPlace::at(path).pointer("/attributes/num_links");
+        let place = Place::at(path).pointer("/attributes/num_links");
         run.findings.add(Check::LinkCount, place, stated, links);
     }
     if let Some(stated) = doc
         .num_physical_records
         .filter(|&stated| by_offsets && stated != sums.records)
     {
-        let place = FindingPlace::at(path).pointer("/attributes/num_physical_records");
+        let place = Place::at(path).pointer("/attributes/num_physical_records");
         run.findings
             .add(Check::LinkCount, place, stated, sums.records);
     }
@@ -314,7 +314,7 @@ fn counts(
 
 /// Vertices without a link to the coarser level.
 fn coverage(
-    run: &mut ValidationRun<'_>,
+    run: &mut Session<'_>,
     state: &LevelState,
     path: &str,
     bases: &[u64],
@@ -336,15 +336,15 @@ fn coverage(
         .saturating_sub(1);
     let chunk = state.chunks.get(slot).map_or(&[][..], ChunkCoord::as_slice);
     let row = first.saturating_sub(bases.get(slot).copied().unwrap_or(0));
-    let place = FindingPlace::at(path).chunk(chunk).row(row);
+    let place = Place::at(path).chunk(chunk).row(row);
     let found = format!("{missing} of {vertices} vertices without a parent");
     run.findings
         .add(Check::ParentThere, place, found, "a parent for each");
 }
 
 impl LinkCheckInput<'_> {
-    fn place(&self, key: &[i64]) -> FindingPlace {
-        FindingPlace::at(self.array.array.path()).chunk(key)
+    fn place(&self, key: &[i64]) -> Place {
+        Place::at(self.array.array.path()).chunk(key)
     }
 
     fn values(&self) -> impl Iterator<Item = (&zvf_store::LinkAttribute, &Arc<GridArray>)> {
@@ -355,11 +355,11 @@ impl LinkCheckInput<'_> {
     }
 
     /// Reports link attributes without links.
-    async fn orphans(&self, run: &mut ValidationRun<'_>) -> Result<(), StoreError> {
+    async fn orphans(&self, run: &mut Session<'_>) -> Result<(), StoreError> {
         for (_, values) in self.values() {
             for (key, cell) in self.lonely(run, values).await? {
-                if !matches!(cell, CheckedCell::Absent) {
-                    let place = FindingPlace::at(values.path()).chunk(&key);
+                if !matches!(cell, ReadCell::Absent) {
+                    let place = Place::at(values.path()).chunk(&key);
                     let expected = "none, where there are no links";
                     run.findings
                         .add(Check::AttributeOrphan, place, "a cell", expected);
@@ -372,9 +372,9 @@ impl LinkCheckInput<'_> {
     /// Cells of a link attribute at keys without link cells. Before 0.9 they are found by listing, which includes empty ones.
     async fn lonely(
         &self,
-        run: &ValidationRun<'_>,
+        run: &Session<'_>,
         array: &Arc<GridArray>,
-    ) -> Result<Vec<(Vec<i64>, CheckedCell)>, StoreError> {
+    ) -> Result<Vec<(Vec<i64>, ReadCell)>, StoreError> {
         let (store, round) = (self.state.level.store(), self.state.level.next_round());
         let links = self.array.array.presence();
         let lonely: Vec<&[i64]> = array
@@ -396,21 +396,21 @@ impl LinkCheckInput<'_> {
     }
 
     /// Groups of chunks without links: they have to be empty.
-    async fn lonely_groups(&self, run: &mut ValidationRun<'_>) -> Result<(), StoreError> {
+    async fn lonely_groups(&self, run: &mut Session<'_>) -> Result<(), StoreError> {
         let Some(groups) = &self.groups else {
             return Ok(());
         };
         for (key, cell) in self.lonely(run, groups).await? {
             let what = match cell {
-                CheckedCell::Absent => continue,
-                CheckedCell::Broken(why) => why,
-                CheckedCell::There(blob) => match CheckedFragments::extent_of(&blob) {
+                ReadCell::Absent => continue,
+                ReadCell::Broken(why) => why,
+                ReadCell::There(blob) => match CheckedFragments::extent_of(&blob) {
                     Ok(0) => continue,
                     Ok(rows) => format!("groups of {rows} links"),
                     Err(error) => error.to_string(),
                 },
             };
-            let place = FindingPlace::at(groups.path()).chunk(&key);
+            let place = Place::at(groups.path()).chunk(&key);
             let expected = "no groups, where there are no links";
             run.findings
                 .add(Check::LinkFragments, place, what, expected);
@@ -421,7 +421,7 @@ impl LinkCheckInput<'_> {
     /// Reads the cells of the array.
     async fn cells(
         &self,
-        run: &mut ValidationRun<'_>,
+        run: &mut Session<'_>,
         sums: &mut FamilySums,
         mut tree: Option<&mut LevelEdges>,
         mut covered: Option<&mut Vec<u64>>,
@@ -503,40 +503,40 @@ impl LinkCheckInput<'_> {
         wants
     }
 
-    fn batch(&self, keys: &[&[i64]], cells: Vec<CheckedCell>) -> (FamilySums, Findings) {
+    fn batch(&self, keys: &[&[i64]], cells: Vec<ReadCell>) -> (FamilySums, Findings) {
         let mut sums = FamilySums {
             cells: wide(cells.len()),
             bytes: cells
                 .iter()
-                .filter_map(CheckedCell::bytes)
+                .filter_map(ReadCell::bytes)
                 .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
             ..FamilySums::default()
         };
         let mut findings = self.findings.like();
         let mut cells = cells.into_iter();
         for &key in keys {
-            let cell = cells.next().unwrap_or(CheckedCell::Absent);
+            let cell = cells.next().unwrap_or(ReadCell::Absent);
             let records = self.cell(key, &cell, &mut sums, &mut findings);
             for (attribute, array) in self.values() {
                 let there = array.presence().contains(key);
                 let cell = if there {
-                    cells.next().unwrap_or(CheckedCell::Absent)
+                    cells.next().unwrap_or(ReadCell::Absent)
                 } else {
-                    CheckedCell::Absent
+                    ReadCell::Absent
                 };
-                let place = || FindingPlace::at(array.path()).chunk(key);
+                let place = || Place::at(array.path()).chunk(key);
                 match (&cell, records) {
-                    (CheckedCell::Broken(why), _) => {
+                    (ReadCell::Broken(why), _) => {
                         findings.add(Check::CellReads, place(), why, "a cell that decodes");
                     }
                     (_, None) => {}
-                    (CheckedCell::Absent, Some(records)) => {
+                    (ReadCell::Absent, Some(records)) => {
                         if records > 0 && attribute.is_complete_in(self.family, self.number) {
                             let found = format!("no cell for {records} links");
                             findings.add(Check::LinkAttributeThere, place(), found, "one");
                         }
                     }
-                    (CheckedCell::There(bytes), Some(records)) => {
+                    (ReadCell::There(bytes), Some(records)) => {
                         let width = usize::try_from(attribute.width.max(1)).unwrap_or(usize::MAX);
                         let size = width.saturating_mul(attribute.dtype.size());
                         if size.checked_mul(records) != Some(bytes.len()) {
@@ -553,9 +553,9 @@ impl LinkCheckInput<'_> {
             if let Some(groups) = &self.groups {
                 let there = groups.presence().contains(key);
                 let cell = if there {
-                    cells.next().unwrap_or(CheckedCell::Absent)
+                    cells.next().unwrap_or(ReadCell::Absent)
                 } else {
-                    CheckedCell::Absent
+                    ReadCell::Absent
                 };
                 self.group_cell(groups, key, &cell, records, &mut findings);
             }
@@ -567,16 +567,16 @@ impl LinkCheckInput<'_> {
         &self,
         groups: &GridArray,
         key: &[i64],
-        cell: &CheckedCell,
+        cell: &ReadCell,
         records: Option<usize>,
         findings: &mut Findings,
     ) {
-        let place = || FindingPlace::at(groups.path()).chunk(key);
+        let place = || Place::at(groups.path()).chunk(key);
         match (cell, records) {
-            (CheckedCell::Broken(why), _) => {
+            (ReadCell::Broken(why), _) => {
                 findings.add(Check::CellReads, place(), why, "a cell that decodes");
             }
-            (CheckedCell::There(blob), Some(records)) => {
+            (ReadCell::There(blob), Some(records)) => {
                 let rows = u32::try_from(records).unwrap_or(u32::MAX);
                 let error = match CheckedFragments::examine(blob, rows) {
                     Ok((_, odd)) => odd,
@@ -587,7 +587,7 @@ impl LinkCheckInput<'_> {
                     findings.add(Check::LinkFragments, place(), error, expected);
                 }
             }
-            (CheckedCell::Absent, Some(records)) if records > 0 => {
+            (ReadCell::Absent, Some(records)) if records > 0 => {
                 let found = format!("none for {records} links");
                 findings.add(Check::LinkFragmentsThere, place(), found, "groups");
             }
@@ -599,13 +599,13 @@ impl LinkCheckInput<'_> {
     fn cell(
         &self,
         key: &[i64],
-        cell: &CheckedCell,
+        cell: &ReadCell,
         sums: &mut FamilySums,
         findings: &mut Findings,
     ) -> Option<usize> {
         let bytes = match cell {
-            CheckedCell::There(bytes) => &bytes[..],
-            CheckedCell::Absent => {
+            ReadCell::There(bytes) => &bytes[..],
+            ReadCell::Absent => {
                 if !self.array.array.presence().is_listed() {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
@@ -613,7 +613,7 @@ impl LinkCheckInput<'_> {
                 }
                 return Some(0);
             }
-            CheckedCell::Broken(why) => {
+            ReadCell::Broken(why) => {
                 sums.damaged = true;
                 findings.add(
                     Check::CellReads,

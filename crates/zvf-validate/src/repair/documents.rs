@@ -9,7 +9,7 @@ use zvf_format::keys::parse_level;
 use zvf_meta::rules::Rule;
 use zvf_meta::{ArrayDoc, LevelDoc, RootDoc};
 
-use super::edit::{MemberEdit, Tier};
+use super::edit::{Fix, Tier};
 
 /// The key of the root document.
 pub(crate) const ROOT: &str = "zarr.json";
@@ -110,7 +110,7 @@ pub(crate) struct RepairState {
 }
 
 /// Documents that cannot be read for a member that follows from something else.
-pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdit> {
+pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     let mut edits = Vec::new();
     if look.root.is_none() && look.has(Check::StoreOpens) {
         edits.extend(bounds_of_root(look, memory));
@@ -127,7 +127,7 @@ pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberE
 }
 
 /// Bounds that are absent or no pair of corners: zeros, until the vertices were looked at.
-fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<MemberEdit> {
+fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let mut root = look.value(ROOT)?;
     let dims = root
@@ -150,15 +150,10 @@ fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<MemberEdi
     }
     memory.bounds = true;
     let why = "until the vertices are read";
-    Some(MemberEdit::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
+    Some(Fix::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
 }
 
-fn members_of_level(
-    look: &Look<'_>,
-    key: &str,
-    level: u32,
-    memory: &mut RepairState,
-) -> Vec<MemberEdit> {
+fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut RepairState) -> Vec<Fix> {
     const BLOCK: &str = "/attributes/zarr_vectors_level";
     let Some(document) = look.value(key) else {
         return Vec::new();
@@ -174,7 +169,7 @@ fn members_of_level(
     let mut edits = Vec::new();
     let mut set = |name: &str, value: Value, why: &str| {
         let pointer = format!("{BLOCK}/{name}");
-        let edit = MemberEdit::set(key, &pointer, value, Check::DocumentReads, why);
+        let edit = Fix::set(key, &pointer, value, Check::DocumentReads, why);
         edits.push(edit.tier(Tier::Opening));
     };
     if number("level").is_none_or(|found| u32::try_from(found).is_err()) {
@@ -223,7 +218,7 @@ fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
 }
 
 /// A presence list that is no list of texts is rebuilt.
-fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option<MemberEdit> {
+fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option<Fix> {
     let mut document = look.value(key)?;
     let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;
     attributes.get("nonempty_chunks")?;
@@ -238,9 +233,9 @@ pub(crate) fn begin_list(
     key: &str,
     check: Check,
     memory: &mut RepairState,
-) -> Option<MemberEdit> {
+) -> Option<Fix> {
     look.measured.folders.as_ref()?;
     memory.lists.insert(key.to_owned());
     let why = "until the cells are found";
-    Some(MemberEdit::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
+    Some(Fix::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
 }

@@ -21,7 +21,7 @@ pub(crate) enum Tier {
 
 /// The new value of a member.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MemberEdit {
+pub(crate) struct Fix {
     /// Key of the document.
     pub(crate) key: String,
     /// JSON pointer of the member.
@@ -35,7 +35,7 @@ pub(crate) struct MemberEdit {
     pub(crate) tier: Tier,
 }
 
-impl MemberEdit {
+impl Fix {
     pub(crate) fn set(
         key: &str,
         pointer: &str,
@@ -76,9 +76,9 @@ impl Drafts {
     pub(crate) fn make(
         &mut self,
         documents: &BTreeMap<String, Bytes>,
-        edits: Vec<MemberEdit>,
-    ) -> Vec<MemberEdit> {
-        let mut by_key: BTreeMap<String, Vec<MemberEdit>> = BTreeMap::new();
+        edits: Vec<Fix>,
+    ) -> Vec<Fix> {
+        let mut by_key: BTreeMap<String, Vec<Fix>> = BTreeMap::new();
         for edit in edits {
             by_key.entry(edit.key.clone()).or_default().push(edit);
         }

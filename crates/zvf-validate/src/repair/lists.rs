@@ -9,14 +9,14 @@ use zvf_meta::rules::Rule;
 use zvf_meta::space::Grid;
 
 use super::documents::{LIST, Look, RepairState, begin_list, document_of};
-use super::edit::{MemberEdit, Tier};
+use super::edit::{Fix, Tier};
 use super::options::RepairOptions;
 
 /// Most components of a key: axes, and one for an attribute.
 const MOST: usize = 32;
 
 /// Edits that follow from the documents alone.
-pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdit> {
+pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     let mut edits = Vec::new();
     for finding in look.of_rule(Rule::PresenceThere) {
         edits.extend(begin_list(
@@ -44,9 +44,9 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdi
         if let Some(keys) = keys_of(look, &key) {
             let why = "its keys that can be cells, once each, in ASCII order";
             let list: Vec<String> = keys.into_iter().collect();
-            edits.push(MemberEdit {
+            edits.push(Fix {
                 checks,
-                ..MemberEdit::set(&key, LIST, list, Check::CellListed, why).tier(Tier::Opening)
+                ..Fix::set(&key, LIST, list, Check::CellListed, why).tier(Tier::Opening)
             });
         }
     }
@@ -54,11 +54,7 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<MemberEdi
 }
 
 /// Edits that follow from the cells.
-pub(crate) fn cells(
-    look: &Look<'_>,
-    memory: &RepairState,
-    options: &RepairOptions,
-) -> Vec<MemberEdit> {
+pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     for (path, cells) in &look.measured.unlisted {
         let key = format!("{path}/zarr.json");
@@ -73,7 +69,7 @@ pub(crate) fn cells(
         } else {
             Tier::Listing
         };
-        edits.push(MemberEdit::set(&key, LIST, list, Check::CellListed, why).tier(tier));
+        edits.push(Fix::set(&key, LIST, list, Check::CellListed, why).tier(tier));
     }
     let mut gone: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in look.of(Check::CellEmpty) {
@@ -100,7 +96,7 @@ pub(crate) fn cells(
         keys.retain(|one| !gone.contains(one));
         let why = format!("{} cells that hold nothing go", gone.len());
         let list: Vec<String> = keys.into_iter().collect();
-        edits.push(MemberEdit::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
+        edits.push(Fix::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
     }
     edits
 }

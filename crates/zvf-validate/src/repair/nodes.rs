@@ -8,7 +8,7 @@ use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
 
 use super::RepairOptions;
 use super::documents::{Look, RepairState, document_of, inside};
-use super::edit::MemberEdit;
+use super::edit::Fix;
 
 /// The block of a level.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
@@ -22,11 +22,7 @@ pub(crate) const LINK_GROUPS: [Check; 3] = [
 const PATH: &str = "its path";
 
 /// Edits of levels, arrays and families.
-pub(crate) fn edits(
-    look: &Look<'_>,
-    memory: &RepairState,
-    options: &RepairOptions,
-) -> Vec<MemberEdit> {
+pub(crate) fn edits(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = levels(look, memory);
     for finding in &look.report.findings {
         edits.extend(node(look, finding));
@@ -36,7 +32,7 @@ pub(crate) fn edits(
 }
 
 /// Edits of the documents of levels.
-fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
+fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<Fix> {
     let mut edits = Vec::new();
     for level in look.levels() {
         let key = format!("{level}/zarr.json");
@@ -52,13 +48,7 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
             };
             if let Some(check) = check {
                 let why = "the rows of its cells";
-                edits.push(MemberEdit::set(
-                    &key,
-                    &at("vertex_count"),
-                    count,
-                    check,
-                    why,
-                ));
+                edits.push(Fix::set(&key, &at("vertex_count"), count, check, why));
             }
         }
         if look
@@ -66,7 +56,7 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
             .any(|one| one.place.level == Some(level))
         {
             let why = "fragments of a chunk that do not tile";
-            edits.push(MemberEdit::remove(
+            edits.push(Fix::remove(
                 &key,
                 &at("fragments_tile"),
                 Check::FragmentsTile,
@@ -76,39 +66,23 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
         for check in LINK_GROUPS {
             if look.of(check).any(|one| one.place.level == Some(level)) {
                 let why = "a chunk whose groups of links do not follow its fragments";
-                edits.push(MemberEdit::remove(
-                    &key,
-                    &at("fragment_link_groups"),
-                    check,
-                    why,
-                ));
+                edits.push(Fix::remove(&key, &at("fragment_link_groups"), check, why));
                 break;
             }
         }
         if rule(Rule::LevelNumber) {
             let check = Check::Document(Rule::LevelNumber);
-            edits.push(MemberEdit::set(&key, &at("level"), level, check, PATH));
+            edits.push(Fix::set(&key, &at("level"), level, check, PATH));
         }
         if rule(Rule::LevelParentAbsent) {
             let check = Check::Document(Rule::LevelParentAbsent);
             let why = "level 0 is made of nothing";
-            edits.push(MemberEdit::set(
-                &key,
-                &at("parent_level"),
-                Value::Null,
-                check,
-                why,
-            ));
+            edits.push(Fix::set(&key, &at("parent_level"), Value::Null, check, why));
         }
         if level == 0 && rule(Rule::LevelPreservesIds) {
             let check = Check::Document(Rule::LevelPreservesIds);
             let why = "level 0 has no parent whose ids it could keep";
-            edits.push(MemberEdit::remove(
-                &key,
-                &at("preserves_object_ids"),
-                check,
-                why,
-            ));
+            edits.push(Fix::remove(&key, &at("preserves_object_ids"), check, why));
         }
         if rule(Rule::LevelZeroBins) {
             edits.extend(bins_of_zero(look, &key));
@@ -121,7 +95,7 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<MemberEdit> {
 }
 
 /// The bins of level 0 are removed if the root states the same ones.
-fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<MemberEdit> {
+fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Fix> {
     let (Some(root), Some(doc)) = (&look.root, look.level(0)) else {
         return Vec::new();
     };
@@ -134,12 +108,12 @@ fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<MemberEdit> {
     let same = known.filter(|(_, bins)| bins == base);
     same.map(|(name, _)| {
         let why = "the root says the same";
-        MemberEdit::remove(key, &format!("{LEVEL}/{name}"), check, why)
+        Fix::remove(key, &format!("{LEVEL}/{name}"), check, why)
     })
     .collect()
 }
 
-fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<MemberEdit> {
+fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Fix> {
     let name = look.level(level)?.chunk_attribute_name?;
     let axes = look
         .root
@@ -150,7 +124,7 @@ fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<MemberEdit> {
     let dims: Vec<String> = std::iter::once(name).chain(axes).collect();
     let check = Check::Document(Rule::LevelSplitDims);
     let why = "its attribute and the axes";
-    Some(MemberEdit::set(
+    Some(Fix::set(
         key,
         &format!("{LEVEL}/chunk_dims"),
         dims,
@@ -160,15 +134,15 @@ fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<MemberEdit> {
 }
 
 /// Edits of an array, a family or an object index for one finding.
-fn node(look: &Look<'_>, finding: &Finding) -> Vec<MemberEdit> {
+fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
     let key = document_of(finding);
     let Some((level, path)) = inside(&key).filter(|(_, path)| !path.is_empty()) else {
         return Vec::new();
     };
     let check = finding.check;
-    let one = |member: &str, value: Option<Value>, why: &str| -> Vec<MemberEdit> {
+    let one = |member: &str, value: Option<Value>, why: &str| -> Vec<Fix> {
         let pointer = format!("/attributes/{member}");
-        let edit = value.map(|value| MemberEdit::set(&key, &pointer, value, check, why));
+        let edit = value.map(|value| Fix::set(&key, &pointer, value, check, why));
         edit.into_iter().collect()
     };
     match check {
@@ -178,7 +152,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<MemberEdit> {
             "ids that fall",
         )
         .into_iter()
-        .map(|edit| MemberEdit {
+        .map(|edit| Fix {
             key: format!("{level}/object_index/zarr.json"),
             ..edit
         })
@@ -230,7 +204,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<MemberEdit> {
             }
             Rule::GridOriginZero => {
                 let why = "an origin of zeros is left out";
-                vec![MemberEdit::remove(
+                vec![Fix::remove(
                     &key,
                     "/attributes/chunk_grid_origin",
                     check,
@@ -239,7 +213,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<MemberEdit> {
             }
             Rule::VlenFill => {
                 let why = "a cell that is not there is empty";
-                vec![MemberEdit::set(&key, "/fill_value", "", check, why)]
+                vec![Fix::set(&key, "/fill_value", "", check, why)]
             }
             Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check),
             _ => Vec::new(),
@@ -327,7 +301,7 @@ fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
 }
 
 /// Array and family disagree: the paths say who is right.
-fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEdit> {
+fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Fix> {
     let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
     else {
         return Vec::new();
@@ -335,14 +309,14 @@ fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEd
     let why = "the paths of the family's arrays";
     let at = "/attributes/link_width";
     let array = format!("{level}/{path}/zarr.json");
-    let mut edits = vec![MemberEdit::set(&array, at, ends, check, why)];
+    let mut edits = vec![Fix::set(&array, at, ends, check, why)];
     if doc.link_width != Some(ends) {
-        edits.push(MemberEdit::set(&family, at, ends, check, why));
+        edits.push(Fix::set(&family, at, ends, check, why));
     }
     edits
 }
 
-fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEdit> {
+fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Fix> {
     let Some((family, doc)) = family_of(look, level, path) else {
         return Vec::new();
     };
@@ -351,7 +325,7 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEd
         && let Some(ends) = ends(look, level, path)
     {
         let why = "the paths of the family's arrays";
-        edits.push(MemberEdit::set(
+        edits.push(Fix::set(
             &family,
             "/attributes/link_width",
             ends,
@@ -363,13 +337,7 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<MemberEd
         && let Some(rank) = look.key_rank(level)
     {
         let why = "the axes of the level";
-        edits.push(MemberEdit::set(
-            &family,
-            "/attributes/sid_ndim",
-            rank,
-            check,
-            why,
-        ));
+        edits.push(Fix::set(&family, "/attributes/sid_ndim", rank, check, why));
     }
     edits
 }
@@ -398,7 +366,7 @@ fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
 }
 
 /// The rows of an object index, where manifests and ids have as many.
-fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<MemberEdit> {
+fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Fix> {
     let rows = |name: &str| {
         let doc = look.array(&format!("{level}/object_index/{name}/zarr.json"))?;
         <[u64; 1]>::try_from(doc.shape).ok().map(|[rows]| rows)
@@ -408,7 +376,7 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<MemberEdit> {
             let key = format!("{level}/object_index/zarr.json");
             let why = "the length of its tables";
             let at = "/attributes/num_objects";
-            vec![MemberEdit::set(&key, at, manifests, check, why)]
+            vec![Fix::set(&key, at, manifests, check, why)]
         }
         _ => Vec::new(),
     }
@@ -416,7 +384,7 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<MemberEdit> {
 
 /// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it needs
 /// [`RepairOptions::accept_loss`].
-fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<MemberEdit> {
+fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     let kept = |check: Check, stated: u64, found: u64| {
         let may_be_loss = matches!(check, Check::LinkCount | Check::PresentCount);
@@ -434,7 +402,7 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<MemberEdit> {
             if let Some(present) = present {
                 let why = "its manifests";
                 let at = "/attributes/num_present";
-                edits.push(MemberEdit::set(&key, at, present, rule, why));
+                edits.push(Fix::set(&key, at, present, rule, why));
             }
         }
     }
@@ -462,7 +430,7 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<MemberEdit> {
             for (name, stated, count) in members {
                 if stated.is_some_and(|stated| kept(check, stated, count)) {
                     let at = format!("/attributes/{name}");
-                    edits.push(MemberEdit::set(&key, &at, count, check, "its cells"));
+                    edits.push(Fix::set(&key, &at, count, check, "its cells"));
                 }
             }
         }

@@ -14,7 +14,7 @@ use zvf_store::writing::MARKER;
 use zvf_store::writing::Redo;
 
 use super::documents::{self, Look, ROOT, RepairState};
-use super::edit::{Drafts, MemberEdit, Tier};
+use super::edit::{Drafts, Fix, Tier};
 use super::error::RepairError;
 use super::options::RepairOptions;
 use super::{lists, nodes, root, scales};
@@ -204,7 +204,7 @@ fn known(report: &Report) -> KnownFindings {
 
 /// The result of one way of repairing.
 struct RepairAttempt {
-    edits: Vec<MemberEdit>,
+    edits: Vec<Fix>,
     drafts: Drafts,
     tiers: Vec<Tier>,
     /// The findings before the first change, and those that became visible when unreadable documents were replaced.
@@ -242,7 +242,7 @@ async fn work(
                 work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
             });
         }
-        let opens = |edit: &MemberEdit| edit.tier == Tier::Opening;
+        let opens = |edit: &Fix| edit.tier == Tier::Opening;
         let opening = edits.iter().any(opens);
         if opening {
             edits.retain(opens);
@@ -264,7 +264,7 @@ async fn work(
 }
 
 /// All changes that follow from one validation.
-fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<MemberEdit> {
+fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<Fix> {
     let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
@@ -272,7 +272,7 @@ fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) ->
     edits.extend(nodes::edits(look, memory, options));
     edits.extend(root::edits(look, memory, wants));
     edits.extend(scales::edits(look, wants));
-    let begun = |edit: &MemberEdit| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
+    let begun = |edit: &Fix| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
     edits.retain(|edit| edit.checks.iter().any(|one| options.wants(*one)) || begun(edit));
     edits
 }
@@ -284,7 +284,7 @@ fn is_count(check: Check) -> bool {
 
 impl RepairAttempt {
     /// Whether a finding that the edit resolves existed before the first change.
-    fn is_known(&self, edit: &MemberEdit) -> bool {
+    fn is_known(&self, edit: &Fix) -> bool {
         let path = edit.key.trim_end_matches("/zarr.json");
         let mut checks = edit.checks.iter();
         checks.any(|check| {
@@ -387,7 +387,7 @@ fn why_left(finding: &Finding, options: &RepairOptions) -> String {
 }
 
 /// The members that differ in the end, each once, with everything that it settles.
-fn changes(documents: &[DocumentChange], edits: Vec<MemberEdit>) -> Vec<MemberChange> {
+fn changes(documents: &[DocumentChange], edits: Vec<Fix>) -> Vec<MemberChange> {
     let mut by_member: BTreeMap<(String, String), (Vec<Check>, String)> = BTreeMap::new();
     for edit in edits {
         let member = by_member.entry((edit.key, edit.pointer)).or_default();

@@ -6,7 +6,7 @@ use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAG
 use zvf_meta::rules::Rule;
 
 use super::documents::{Look, ROOT, RepairState, inside};
-use super::edit::MemberEdit;
+use super::edit::Fix;
 use super::nodes::LINK_GROUPS;
 
 /// Edits of the root document.
@@ -14,7 +14,7 @@ pub(crate) fn edits(
     look: &Look<'_>,
     memory: &RepairState,
     wants: impl Fn(Check) -> bool,
-) -> Vec<MemberEdit> {
+) -> Vec<Fix> {
     let mut edits = Vec::new();
     edits.extend(bounds(look, memory));
     edits.extend(ome(look, &wants));
@@ -23,7 +23,7 @@ pub(crate) fn edits(
 }
 
 /// Widens the bounds to contain every vertex of level 0.
-fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<MemberEdit> {
+fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let root = look.root.as_ref()?;
     // With an offset it is undefined whether bounds include it.
@@ -58,18 +58,18 @@ fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<MemberEdit> {
         }
     }
     let why = "the vertices of level 0";
-    let edit = MemberEdit::set(
+    let edit = Fix::set(
         ROOT,
         AT,
         json!([corners.0, corners.1]),
         Check::StoreOpens,
         why,
     );
-    Some(MemberEdit { checks, ..edit })
+    Some(Fix { checks, ..edit })
 }
 
 /// The node for other tools, rebuilt; members of others stay.
-fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
+fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let rules = [
         Rule::OmePresent,
         Rule::OmeType,
@@ -87,12 +87,12 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
     zvf_encode::renew_ome(&mut renewed, look.levels(), &name);
     let node = renewed.ome?.to_value();
     let why = "the levels that are there, and the axes";
-    let edit = MemberEdit::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
-    Some(MemberEdit { checks, ..edit })
+    let edit = Fix::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
+    Some(Fix { checks, ..edit })
 }
 
 /// The tokens of the properties that levels have.
-fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
+fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [
         Check::CrossCapability,
@@ -145,6 +145,6 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Member
         return None;
     }
     let why = "the levels that are there";
-    let edit = MemberEdit::set(ROOT, AT, tokens, Check::StoreOpens, why);
-    Some(MemberEdit { checks, ..edit })
+    let edit = Fix::set(ROOT, AT, tokens, Check::StoreOpens, why);
+    Some(Fix { checks, ..edit })
 }

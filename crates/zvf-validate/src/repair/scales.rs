@@ -9,7 +9,7 @@ use zvf_meta::rules::Rule;
 use zvf_meta::{Dataset, RootDoc};
 
 use super::documents::{Look, ROOT};
-use super::edit::MemberEdit;
+use super::edit::Fix;
 
 const AT: &str = "/attributes/multiscales/0/datasets";
 
@@ -30,7 +30,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Rebuilds the list of datasets if a wanted check has a finding about it.
-pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<MemberEdit> {
+pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let broken = |rule: &Rule| {
         let check = Check::Document(*rule);
         wants(check) && look.has(check)
@@ -91,9 +91,9 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Me
     }
     let checks = broken.into_iter().map(Check::Document).collect();
     let why = "the levels that are there, and their bins";
-    Some(MemberEdit {
+    Some(Fix {
         checks,
-        ..MemberEdit::set(ROOT, AT, list, Check::StoreOpens, why)
+        ..Fix::set(ROOT, AT, list, Check::StoreOpens, why)
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::thrift::{I32, LIST, STRUCT, ThriftReader};
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Longest footer.
 const LONGEST: u64 = 256 << 20;
@@ -23,7 +23,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     let bad = |at: u64, found: &str, expected: &str| {
         Err(ConvertError::malformed(
             path,
-            FilePlace::Byte(at),
+            InFile::Byte(at),
             found,
             expected,
         ))
@@ -57,7 +57,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
         let what = "bytes of a footer";
         return Err(ConvertError::limit(
             path,
-            FilePlace::Byte(start),
+            InFile::Byte(start),
             what,
             LONGEST,
         ));
@@ -144,7 +144,7 @@ pub(super) fn columns(
         let bad = |found: String, expected: &str| {
             Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 found,
                 expected,
             ))

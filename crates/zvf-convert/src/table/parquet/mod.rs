@@ -24,7 +24,7 @@ use parquet::file::metadata::{
 };
 
 use super::arrow::hand_over;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
@@ -65,12 +65,7 @@ impl Parquet {
             let all = all.map_err(|error| wrong(path, error))?;
             if all.fields().len() as u64 > options.limits.columns {
                 let limit = options.limits.columns;
-                return Err(ConvertError::limit(
-                    path,
-                    FilePlace::Whole,
-                    "columns",
-                    limit,
-                ));
+                return Err(ConvertError::limit(path, InFile::Whole, "columns", limit));
             }
             let all = typed(&all, &metadata);
             Ok((metadata, all))
@@ -184,5 +179,5 @@ impl TableSource for Parquet {
 
 #[cold]
 fn wrong(path: &Path, error: ParquetError) -> ConvertError {
-    ConvertError::malformed(path, FilePlace::Whole, error.to_string(), "a Parquet file")
+    ConvertError::malformed(path, InFile::Whole, error.to_string(), "a Parquet file")
 }

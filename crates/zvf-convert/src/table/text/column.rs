@@ -15,7 +15,7 @@ use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
 use super::fields::Fields;
-use crate::error::{FilePlace, shown};
+use crate::error::{InFile, shown};
 use crate::options::Nulls;
 use crate::records::attribute;
 use crate::text::single_holds;
@@ -63,7 +63,7 @@ pub(super) struct TextCensus {
 #[derive(Debug, Clone)]
 pub(super) struct FoundValue {
     pub(super) path: PathBuf,
-    pub(super) place: FilePlace,
+    pub(super) place: InFile,
     pub(super) text: String,
 }
 
@@ -154,7 +154,7 @@ impl TextCensus {
         fields: &Fields,
         most: u64,
         nulls: Nulls,
-        at: &dyn Fn() -> (PathBuf, FilePlace),
+        at: &dyn Fn() -> (PathBuf, InFile),
     ) -> bool {
         let Some(field) = fields.given(field) else {
             self.missing += 1;
@@ -509,7 +509,7 @@ mod tests {
     fn census(fields: &[&str], nulls: Nulls, most: u64) -> (TextCensus, bool) {
         let mut census = TextCensus::after(0, None);
         let how = Fields::of(&Options::default());
-        let at = || (PathBuf::from("a"), FilePlace::Whole);
+        let at = || (PathBuf::from("a"), InFile::Whole);
         let mut see = |field: &&str| {
             let field = Some(*field).filter(|field| !field.is_empty());
             census.see(field, &how, most, nulls, &at)

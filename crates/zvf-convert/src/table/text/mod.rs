@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::{AttributeType, NumberType};
 
 use crate::Format;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::ids::IdMap;
 use crate::options::{Nulls, Options};
 use crate::records::attribute::ValueCensus;
@@ -143,7 +143,7 @@ impl Survey {
             })?;
             // Numbers that begin with zeros are counted as texts only when the type is decided.
             if kind == DataType::Utf8 && census.overflows() {
-                return Err(too_many_texts(first, FilePlace::Whole, name, options));
+                return Err(too_many_texts(first, InFile::Whole, name, options));
             }
             kinds.push(kind.clone());
             read.push((at, kind));
@@ -516,7 +516,7 @@ impl TableSource for OpenTextTable {
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), all);
             take(&batch.map_err(|error| {
                 let expected = "rows of a table";
-                ConvertError::malformed(&self.path, FilePlace::Whole, error.to_string(), expected)
+                ConvertError::malformed(&self.path, InFile::Whole, error.to_string(), expected)
             })?)
         };
         let mut held = 0_usize;

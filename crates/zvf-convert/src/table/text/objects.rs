@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Number, Value};
 
 use super::rows::TextRows;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::{FileLimits, Options};
 use crate::text::TextLines;
 
@@ -252,7 +252,7 @@ impl TextRows for ObjectLines {
         self.values.get(at)?.as_deref()
     }
 
-    fn place(&self) -> FilePlace {
+    fn place(&self) -> InFile {
         self.lines.place()
     }
 }

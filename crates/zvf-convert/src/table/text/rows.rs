@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 
 /// The rows of a file, one after another.
 pub(super) trait TextRows {
@@ -29,7 +29,7 @@ pub(super) trait TextRows {
     }
 
     /// The position of the row.
-    fn place(&self) -> FilePlace;
+    fn place(&self) -> InFile;
 }
 
 /// The error for a row.

@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::rows::TextRows;
 use crate::Format;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::format::unpacked;
 use crate::options::Options;
 use crate::records::rename::renamed;
@@ -319,7 +319,7 @@ impl Separated {
             };
             return Err(ConvertError::malformed(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 "nothing",
                 expected,
             ));
@@ -391,7 +391,7 @@ impl Separated {
         let start = field.lines().next().unwrap_or_default();
         Err(ConvertError::malformed(
             &self.path,
-            FilePlace::Line(line),
+            InFile::Line(line),
             format!("a quote before {} that is never closed", shown(start)),
             "a quote at the end of the field",
         ))
@@ -418,7 +418,7 @@ impl Separated {
     #[cold]
     fn failed(&self, error: csv::Error) -> ConvertError {
         let position = error.position().unwrap_or_else(|| self.reader.position());
-        let place = FilePlace::Line(position.line().saturating_add(self.skipped));
+        let place = InFile::Line(position.line().saturating_add(self.skipped));
         match error.into_kind() {
             ErrorKind::Io(_) if self.state.left.get() < AHEAD as u64 => {
                 let limit = self.most.saturating_sub(2 * AHEAD as u64);
@@ -470,9 +470,9 @@ impl TextRows for Separated {
         &self.notes
     }
 
-    fn place(&self) -> FilePlace {
-        self.record.position().map_or(FilePlace::Whole, |position| {
-            FilePlace::Line(position.line().saturating_add(self.skipped))
+    fn place(&self) -> InFile {
+        self.record.position().map_or(InFile::Whole, |position| {
+            InFile::Line(position.line().saturating_add(self.skipped))
         })
     }
 }

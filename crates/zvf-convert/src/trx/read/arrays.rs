@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::layout::{number_type, parts};
 use super::columns::TrxArray;
 use crate::archive::{Archive, ArchiveMember};
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::npy::NpyHeader;
 use crate::numbers::floats;
 use crate::options::Options;
@@ -47,7 +47,7 @@ pub(super) fn ends(
     let bad = |found: String, expected: &str| {
         Err(ConvertError::malformed(
             path,
-            FilePlace::Whole,
+            InFile::Whole,
             found,
             expected,
         ))
@@ -56,7 +56,7 @@ pub(super) fn ends(
     if count > options.limits.held {
         return Err(ConvertError::limit(
             path,
-            FilePlace::Whole,
+            InFile::Whole,
             "streamlines of a file",
             options.limits.held,
         ));

@@ -15,7 +15,7 @@ use zvf_write::{AttributeType, Groups, Values};
 
 use super::columns::TrxArray;
 use super::open::Open;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole;
 use crate::options::Options;
 use crate::records::values;
@@ -56,7 +56,7 @@ impl TrxGroups {
                 let limit = options.limits.held;
                 return Err(ConvertError::limit(
                     path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     "members of groups",
                     limit,
                 ));
@@ -68,7 +68,7 @@ impl TrxGroups {
                 let found = wrong.map_or_else(|| "other members".to_owned(), ToString::to_string);
                 return Err(ConvertError::malformed(
                     path,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     format!("{found} in group {}", shown(&group.name)),
                     format!("streamlines from 0, below {lines}"),
                 ));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use zvf_write::{AttributeSpec, AttributeType, Batch, JsonObject, Kind, ObjectTable};
 
 use crate::Format;
-use crate::error::{ConvertError, FilePlace};
+use crate::error::{ConvertError, InFile};
 use crate::found::{FirstPass, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
@@ -60,7 +60,7 @@ impl Trx {
                 let found = format!("positions of {}", open.positions.array.column());
                 return Err(ConvertError::malformed(
                     file,
-                    FilePlace::Whole,
+                    InFile::Whole,
                     found,
                     "three floats a point",
                 ));
@@ -71,7 +71,7 @@ impl Trx {
                         let found = format!("{value} as a coordinate");
                         return Err(ConvertError::malformed(
                             file,
-                            FilePlace::Whole,
+                            InFile::Whole,
                             found,
                             "a finite number",
                         ));
@@ -80,12 +80,7 @@ impl Trx {
                 }
                 if extent.count() > options.limits.vertices {
                     let limit = options.limits.vertices;
-                    return Err(ConvertError::limit(
-                        file,
-                        FilePlace::Whole,
-                        "vertices",
-                        limit,
-                    ));
+                    return Err(ConvertError::limit(file, InFile::Whole, "vertices", limit));
                 }
                 Ok(())
             })?;
@@ -102,7 +97,7 @@ impl Trx {
                     let expected = format!("the {what} of the first file");
                     return Err(ConvertError::malformed(
                         file,
-                        FilePlace::Whole,
+                        InFile::Whole,
                         format!("other {what}"),
                         expected,
                     ));
@@ -153,7 +148,7 @@ impl Trx {
             groups.add(file, &open, first, &self.options)?;
             let changed = || {
                 let expected = "the content of the first pass: the file changed while it was read";
-                ConvertError::malformed(file, FilePlace::Whole, "other arrays", expected)
+                ConvertError::malformed(file, InFile::Whole, "other arrays", expected)
             };
             let same = open.ends.len() as u64 == ids.start.abs_diff(ids.end);
             if specs(&open.columns) != specs(&self.columns) || !same {

@@ -10,7 +10,7 @@ use super::arrays::{array, ends, row};
 use super::columns::TrxArray;
 use crate::archive::Archive;
 use crate::bytes::Bytes;
-use crate::error::{ConvertError, FilePlace, shown};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::Options;
 
 /// Receives positions, attributes, and the number of points of each streamline.
@@ -40,7 +40,7 @@ impl Open {
     pub(super) fn new(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let archive = Archive::open(path)?;
         let bad = |found: String, expected: &str| {
-            ConvertError::malformed(path, FilePlace::Whole, found, expected)
+            ConvertError::malformed(path, InFile::Whole, found, expected)
         };
         let Some(head) = archive.find(HEADER) else {
             return Err(bad(format!("no {HEADER}"), "one, with arrays beside it"));
@@ -48,7 +48,7 @@ impl Open {
         if head.size > LONGEST {
             return Err(ConvertError::limit(
                 path,
-                FilePlace::Whole,
+                InFile::Whole,
                 format!("bytes of {HEADER}"),
                 LONGEST,
             ));

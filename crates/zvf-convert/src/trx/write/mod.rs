@@ -14,7 +14,7 @@ use zvf_encode::error::OrBug;
 use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
-use crate::export::chains::{NumberAttribute, ObjectVisitor, SelectedObjects};
+use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
 use crate::frame::SourceHeader;
@@ -114,7 +114,7 @@ fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
 }
 
 /// The member name of an array; `None` if it would name another file or a number would not round-trip.
-fn member(folder: &str, column: &NumberAttribute) -> Option<String> {
+fn member(folder: &str, column: &Numeric) -> Option<String> {
     let (name, word) = (attribute(&column.name), word(&column.element)?);
     let file = file_name(name, column.width, word);
     (groups::plain(name) && column.exact).then(|| format!("{folder}/{file}"))
@@ -158,18 +158,14 @@ struct TrxWriter<'a> {
     /// Number type of positions.
     element: DataType,
     positions: Option<BufWriter<File>>,
-    scalars: Vec<(NumberAttribute, BufWriter<File>)>,
+    scalars: Vec<(Numeric, BufWriter<File>)>,
     points: u64,
     offsets: Vec<u64>,
     row: Vec<u8>,
 }
 
 impl ObjectVisitor for TrxWriter<'_> {
-    fn scalars(
-        &mut self,
-        schema: &Schema,
-        scalars: &[NumberAttribute],
-    ) -> Result<(), ConvertError> {
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numeric]) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
         let field = schema.field_with_name("position").ok();
         self.element = match field.and_then(|field| shape(field.data_type())) {
@@ -199,7 +195,7 @@ impl ObjectVisitor for TrxWriter<'_> {
     fn point(
         &mut self,
         position: &[f64],
-        scalars: &[NumberAttribute],
+        scalars: &[Numeric],
         row: usize,
     ) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
