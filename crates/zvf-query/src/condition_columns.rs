@@ -11,11 +11,11 @@ use arrow_array::types::{
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, TimeUnit as ArrowUnit};
-use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+use zvf_store::format::dtype::{DTypeKind, TimeUnit};
 
 use crate::QueryError;
 use crate::error::OrBug;
-use crate::filter::{BoundFilter, Expr, Function, Operand, OperandType, Truths, Val};
+use crate::filter::{BoundFilter, Expr, Function, Operand, Truths, Val, Values};
 
 /// Names and functions of a part, as columns of a table of objects or groups.
 pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
@@ -33,57 +33,6 @@ pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
         }
     });
     found
-}
-
-/// A column of a table of objects or groups.
-#[derive(Debug, Clone)]
-pub(crate) struct Values {
-    pub(crate) values: Vec<Val<'static>>,
-    pub(crate) width: usize,
-    kind: DTypeKind,
-}
-
-impl Values {
-    /// A column of one value a row.
-    pub(crate) fn new(values: Vec<Val<'static>>, kind: DTypeKind) -> Self {
-        Self {
-            values,
-            width: 1,
-            kind,
-        }
-    }
-
-    /// The type of the column as an operand.
-    pub(crate) fn operand_type(&self) -> OperandType {
-        OperandType {
-            dtype: DType::little(self.kind),
-            categories: None,
-            fill_code: None,
-            axis: None,
-            is_decoded: true,
-        }
-    }
-
-    /// The values of one row.
-    pub(crate) fn row(&self, row: usize) -> Option<&[Val<'static>]> {
-        let start = row.saturating_mul(self.width);
-        self.values.get(start..start.saturating_add(self.width))
-    }
-
-    /// Appends the rows of a column of the same type.
-    pub(crate) fn append(&mut self, other: Self) {
-        self.values.extend(other.values);
-    }
-
-    /// The values of some rows.
-    pub(crate) fn rows(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().filter_map(|row| self.row(*row));
-        Self {
-            values: values.flatten().cloned().collect(),
-            width: self.width,
-            kind: self.kind,
-        }
-    }
 }
 
 /// The rows that satisfy all parts.

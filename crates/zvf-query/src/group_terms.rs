@@ -9,9 +9,9 @@ use zvf_store::format::int;
 use zvf_store::{Groups, Level, Store, TypedArray};
 
 use crate::columns::arrow;
-use crate::condition_columns::{Values, columns_of, satisfying, values};
+use crate::condition_columns::{columns_of, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
-use crate::filter::{Expr, Filter, Val, group_value};
+use crate::filter::{Expr, Filter, Val, Values, group_value};
 use crate::groups::groups_of_objects;
 use crate::{Place, Query, QueryError};
 

@@ -20,7 +20,8 @@ use zvf_store::{Names, Need, Store};
 use crate::condition_columns::values;
 use crate::error::{OrBug, nearest};
 use crate::filter::{Filter, Val};
-use crate::object_terms::{no_objects, resolve};
+use crate::object_ids::no_objects;
+use crate::object_terms::resolve;
 use crate::row_samples::bytes_of;
 use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 

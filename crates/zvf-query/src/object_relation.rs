@@ -1,5 +1,7 @@
 //! Selects whole objects by their relation to a box and a region.
 
+use std::collections::HashSet;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use zvf_store::Store;
@@ -10,8 +12,8 @@ use crate::error::OrBug;
 use crate::numbers::floats;
 use crate::region::BoundRegion;
 use crate::{
-    BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, joint,
-    object_terms, passing,
+    BBox, Column, Names, ObjectRelation, Outputs, Query, QueryError, Select, Table, object_terms,
+    passing,
 };
 
 /// Replaces conditions on objects, and the relations of objects to boxes and regions, by the ids of the objects.
@@ -28,7 +30,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     let query = object_terms::resolve(store, query).await?;
     let query = passing::resolve(store, query).await?;
     let Some(relation) = query.relation else {
-        return joint::whole_objects(store, query).await;
+        return whole_objects(store, query).await;
     };
     let touching = Query {
         relation: None,
@@ -36,7 +38,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         ..query
     };
     if relation == ObjectRelation::Touching {
-        return joint::whole_objects(store, touching).await;
+        return whole_objects(store, touching).await;
     }
     let ids = Box::pin(related(store, &touching, relation)).await?;
     let related = Query {
@@ -46,7 +48,54 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         region: None,
         ..touching
     };
-    joint::whole_objects(store, related).await
+    whole_objects(store, related).await
+}
+
+/// Replaces a condition on both in a query of whole objects by the ids of the objects with a row that satisfies all conditions.
+///
+/// # Cost
+///
+/// Nothing without such a condition; else that of the query for rows, without its columns.
+///
+/// # Errors
+///
+/// Those of the query.
+async fn whole_objects(store: &Store, query: Query) -> Result<Query, QueryError> {
+    let is_joint = query.filter.iter().any(|filter| filter.joint().is_some());
+    if !is_joint || query.select != Select::Objects {
+        return Ok(query);
+    }
+    let rows = Query {
+        relation: None,
+        select: Select::Vertices,
+        limit: None,
+        attributes: Names::None,
+        columns: vec![Column::ObjectId],
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        ..query.clone()
+    };
+    let mut answer = crate::query(store, rows).await?;
+    let mut hits: HashSet<i64> = HashSet::new();
+    while let Some((table, batch)) = answer.next().await? {
+        let ids = batch.column_by_name("object_id");
+        let ids = ids.filter(|_| table == Table::Vertices);
+        let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+        hits.extend(ids.or_bug("rows of objects without ids")?.values());
+    }
+    let mut objects = query.objects.or_bug("objects that were not chosen")?;
+    objects.retain(|id| hits.contains(id));
+    Ok(Query {
+        objects: Some(objects),
+        groups: None,
+        bbox: None,
+        region: None,
+        filter: None,
+        ..query
+    })
 }
 
 /// The objects with the relation to the region, in the order of the answer.

@@ -6,15 +6,16 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use zvf_store::format::dtype::DTypeKind;
-use zvf_store::{Level, Names, Need, Store};
+use zvf_store::{Names, Need, Store};
 
 use crate::axes::axis_number;
-use crate::condition_columns::{Values, columns_of, possible, satisfying, values};
+use crate::condition_columns::{columns_of, possible, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
-use crate::filter::{Expr, Filter, Val, end_of, group_value, is_geometry, is_of_object};
+use crate::filter::{
+    Expr, Filter, Joint, Val, Values, end_of, group_value, is_geometry, is_of_object,
+};
 use crate::group_terms::{memberships, without_groups};
-use crate::joint::Joint;
-use crate::prepare::chain;
+use crate::object_ids::{no_objects, object_ids};
 use crate::whole_objects::{WholeObjects, distance};
 use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 
@@ -266,54 +267,6 @@ async fn choose(
         objects,
         joint,
     })
-}
-
-/// The ids of the objects of a level.
-///
-/// # Errors
-///
-/// Misuse: no such level, no objects. I/O.
-pub(crate) async fn object_ids(
-    store: &Store,
-    level: u32,
-    own_level_only: bool,
-) -> Result<Vec<i64>, QueryError> {
-    let need = Need {
-        objects: true,
-        ..Need::default()
-    };
-    let levels = chain(store, level, own_level_only, &need).await?;
-    ids_of(&levels, level).await
-}
-
-/// The ids of the objects of a chain of levels.
-pub(crate) async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, QueryError> {
-    let mut all: Vec<i64> = Vec::new();
-    let mut known: HashSet<i64> = HashSet::new();
-    let mut any = false;
-    for level in levels {
-        let Some(index) = level.object_index() else {
-            continue;
-        };
-        any = true;
-        let ids = index.ids_in(level.next_round()).await?;
-        let more = levels.len() > 1;
-        all.extend(
-            ids.objects()
-                .map(|(_, id)| id)
-                .filter(|id| !more || known.insert(*id)),
-        );
-    }
-    if !any {
-        return Err(no_objects(number));
-    }
-    Ok(all)
-}
-
-pub(crate) fn no_objects(level: u32) -> QueryError {
-    QueryError::misuse(format!(
-        "level {level} has no object index: objects and groups cannot be asked for"
-    ))
 }
 
 /// A column of the list of objects.

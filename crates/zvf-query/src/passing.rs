@@ -9,7 +9,7 @@ use zvf_store::Store;
 
 use crate::bits::Bits;
 use crate::error::OrBug;
-use crate::object_terms::object_ids;
+use crate::object_ids::object_ids;
 use crate::{Names, ObjectRelation, Outputs, Query, QueryError, Region, Select, Table};
 
 /// Replaces the condition on objects by regions by the ids of the objects that satisfy it.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 
 use crate::error::OrBug;
+use crate::object_ids::ids_of;
 use crate::object_relation::resolve;
-use crate::object_terms::ids_of;
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
 use crate::{Answer, ChunkRange, Column, Outputs, PieceOf, Query, QueryError, QuerySpec};

@@ -15,7 +15,7 @@ use zvf_store::{Need, Store};
 
 use crate::error::OrBug;
 use crate::groups::level_with_groups;
-use crate::object_terms::object_ids;
+use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Table, list_objects, numbers};
 use hashes::{Left, Of, RowSets, hash};
 

@@ -4,6 +4,7 @@ mod bind;
 mod dates;
 mod eval;
 mod expr;
+mod joint;
 mod lex;
 mod operand;
 mod parse;
@@ -15,13 +16,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::QueryError;
-use crate::joint::Joint;
 
 pub(crate) use bind::BoundFilter;
 pub(crate) use expr::{Expr, Function, write_joined};
 use expr::{Literal, Op};
+pub(crate) use joint::{BoundJoint, Joint, Values};
 pub(crate) use lex::Wrong;
-pub(crate) use operand::{Fault, Find, Operand, OperandType, Truths, Val};
+pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 
 /// A condition: what rows or objects have to satisfy.
 ///

@@ -6,6 +6,7 @@ pub(crate) mod deliver;
 pub(crate) mod fetch;
 pub(crate) mod fold;
 pub(crate) mod hits;
+pub(crate) mod joint;
 pub(crate) mod links;
 pub(crate) mod outlet;
 pub(crate) mod plan;

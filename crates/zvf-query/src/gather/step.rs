@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::joint::retain;
 use crate::QueryError;
 use crate::columns::gather::{Kept, Rows};
 use crate::error::{OrBug, Place};
@@ -200,7 +201,7 @@ impl GatherPlan {
                 }
                 if let Some(joint) = joint {
                     let id = self.id_of(entry).or_bug("an entry of no object")?;
-                    joint.retain((&self.reader, chunk), id, rows, &mut kept)?;
+                    retain(joint, (&self.reader, chunk), id, rows, &mut kept)?;
                 }
                 gathered.push(
                     &self.table,

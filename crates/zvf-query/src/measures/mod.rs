@@ -21,7 +21,7 @@ use zvf_store::{Names, Need, Store};
 
 use crate::error::{OrBug, nearest};
 use crate::links::Rule;
-use crate::object_terms::object_ids;
+use crate::object_ids::object_ids;
 use crate::prepare::chain;
 use crate::whole_objects::WholeObjects;
 use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};

@@ -15,7 +15,7 @@ use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
 use crate::error::{OrBug, existing};
 use crate::groups::level_with_groups;
-use crate::object_terms::object_ids;
+use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
 
