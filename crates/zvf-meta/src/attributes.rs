@@ -22,11 +22,11 @@ document! {
         pub zv_array: Option<String> = RoleMember("zv_array"),
         /// Attribute name. Repeats the path.
         pub name: Option<String> = Optional("name"),
-        /// Type of the numbers inside a cell. In numpy's spelling; absent means `float32` on `vertices` (§8.2).
+        /// Type of the numbers inside a cell. Spelled as in numpy; absent means `float32` on `vertices` (§8.2).
         pub dtype: Option<String> = Optional("dtype"),
         /// How a cell is written. `raw`, `draco`, `fragment_index_v1` or `dictionary`.
         pub encoding: Option<String> = Optional("encoding"),
-        /// Values that the codes stand for, by number. Of a categorical attribute (§12.3).
+        /// Values that the codes stand for, by number. Present on categorical attributes (§12.3).
         pub categories: Option<Vec<Value>> = CategoriesInPlace("categories"),
         /// Whether the order of the categories means something.
         pub ordered: Option<bool> = Optional("ordered"),
@@ -53,9 +53,9 @@ document! {
         /// member that this workspace writes. A chunk below this number that does not exist is lost; without the member it may as well be a chunk of
         /// nothing but the fill value.
         pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
-        /// Lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard. By the key of the shard
-        /// below the array, as texts of `zvf_format::shard_lengths`: a member that this workspace writes. The index decides where inner chunks are:
-        /// with another length they are only read later.
+        /// Lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard. A text of
+        /// `zvf_format::shard_lengths` by the key of each shard below the array: a member that this workspace writes. The index decides where inner
+        /// chunks are: with another length they are only read later.
         pub shard_lengths: Option<JsonObject> = Optional("zvf_shard_lengths"),
         /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
         pub has_present_mask: Option<bool> = Optional("has_present_mask"),

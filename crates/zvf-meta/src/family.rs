@@ -23,7 +23,7 @@ document! {
         pub num_present: Option<u64> = Optional("num_present"),
         /// Components of a chunk key. `K`, rank of the chunk coordinates inside manifests.
         pub sid_ndim: Option<u32> = Optional("sid_ndim"),
-        /// V1: row = id; v2: ids are in object_ids. Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7
+        /// V1: row = id; v2: ids are in object_ids. A word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7
         /// §10.2).
         pub layout: Option<String> = Optional("layout"),
         /// Whether ids rise, so that they can be searched.

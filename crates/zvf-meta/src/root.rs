@@ -24,7 +24,7 @@ document! {
         pub multiscales: Multiscales = Required("multiscales"),
         /// Derived, for other tools; readers of this format ignore it.
         pub ome: Option<Ome> = Lenient("ome"),
-        /// Whatever users put there, by namespace. Of members (§16.3).
+        /// Whatever users put there, by namespace. Each has an object of members (§16.3).
         pub user_metadata: Option<Value> = Optional("user_metadata"),
     }
     beside {
@@ -55,17 +55,17 @@ document! {
         pub geometry_types: Vec<String> = Required("geometry_types"),
         /// Edges of a bin of level 0; absent = one bin a chunk. `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
         pub base_bin_shape: Option<Vec<f64>> = Optional("base_bin_shape"),
-        /// Which edges are implied by row order and which are stored. Word of [`LinksConvention`]; absent means `implicit_sequential`.
+        /// Which edges are implied by row order and which are stored. A word of [`LinksConvention`]; absent means `implicit_sequential`.
         pub links_convention: Option<String> = Optional("links_convention"),
-        /// Informative. Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
+        /// Informative. A word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
         pub object_index_convention: Option<String> = Optional("object_index_convention"),
-        /// Informative. Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy).
+        /// Informative. A word of [`CrossChunkStrategy`](crate::CrossChunkStrategy).
         pub cross_chunk_strategy: Option<String> = Optional("cross_chunk_strategy"),
         /// Coordinate reference system, opaque.
         pub crs: Option<Value> = Optional("crs"),
         /// How many levels cross-level links span; -1 = all. Absent means 1.
         pub cross_level_depth: Option<i64> = Optional("cross_level_depth"),
-        /// Whether cross-level links are stored: none, implicit, explicit. Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means
+        /// Whether cross-level links are stored: none, implicit, explicit. A word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means
         /// `explicit`.
         pub cross_level_storage: Option<String> = Optional("cross_level_storage"),
         /// Informative. 2 or more; absent means 8.

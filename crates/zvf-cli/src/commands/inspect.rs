@@ -179,23 +179,20 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 /// The store around a chunk file, and the file's key in it.
 fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
     let file = file.canonicalize().ok()?;
-    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
-    let is_number = |path: &Path| {
-        name(path).is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let chunks =
-        (file.ancestors().take(25)).find(|folder| name(folder).is_some_and(|name| name == "c"))?;
-    let below = file.strip_prefix(chunks).ok()?;
-    if below == Path::new("") || !below.iter().all(|part| is_number(Path::new(part))) {
+    let is_chunks = |folder: &&Path| folder.file_name().is_some_and(|name| name == "c");
+    let chunks = file.ancestors().take(25).find(is_chunks)?;
+    let array = chunks.parent()?;
+    let below = file.strip_prefix(chunks).ok()?.to_str()?;
+    let is_separator = |letter: u8| std::path::is_separator(letter.into());
+    let numbers = below
+        .bytes()
+        .all(|letter| letter.is_ascii_digit() || is_separator(letter));
+    if below.is_empty() || !numbers || !array.join("zarr.json").is_file() {
         return None;
     }
     let is_root = |folder: &&Path| {
         read_file(&folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
     };
-    let array = chunks.parent()?;
-    if !array.join("zarr.json").is_file() {
-        return None;
-    }
     let root = array.ancestors().skip(1).take(8).find(is_root)?;
     let path = file.strip_prefix(root).ok()?.to_str()?.to_owned();
     Some((root.to_owned(), path))

@@ -41,8 +41,8 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let (kind, length) = (kind.unwrap_or("JSON"), bytes.len());
     walk.section(format_args!("{kind} document, {length} bytes"));
     let Value::Object(members) = &document else {
-        let kind = kind_of(&document);
-        return Err(walk.fault_here(format!("document: found {kind}, expected an object")));
+        let found = short(&document);
+        return Err(walk.fault_here(format!("document: found {found}, expected an object")));
     };
     for (name, value) in members {
         member(walk.dump(), name, value, 0);
@@ -55,23 +55,22 @@ fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
     let name = path.rsplit('.').next().unwrap_or(path);
     let meaning = zvf_meta::meaning(path).unwrap_or_default();
     let title = format!("{}{name}", "  ".repeat(depth));
-    let members = match value {
+    let members: Vec<(String, &Value)> = match value {
         Value::Object(members) if !members.is_empty() && depth < 6 && !WHOLE.contains(&path) => {
+            let count = counted(members.len() as u64, "member");
+            dump.remark(title, count, meaning);
             members
+                .iter()
+                .map(|(name, value)| (name.clone(), value))
+                .collect()
         }
         Value::Array(items) if path == "attributes.multiscales" => {
             dump.remark(title, counted(items.len() as u64, "item"), meaning);
-            for (i, item) in items.iter().enumerate().take(dump.rows) {
-                member(dump, &format!("{path}.{i}"), item, depth + 1);
-            }
-            return;
+            let items = items.iter().take(dump.rows).enumerate();
+            items.map(|(i, item)| (i.to_string(), item)).collect()
         }
-        other => {
-            dump.remark(title, short(other), meaning);
-            return;
-        }
+        other => return dump.remark(title, short(other), meaning),
     };
-    dump.remark(title, counted(members.len() as u64, "member"), meaning);
     for (name, value) in members {
         member(dump, &format!("{path}.{name}"), value, depth + 1);
     }
@@ -88,17 +87,6 @@ fn short(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("{} items: {head}…", items.len()),
         _ => format!("{head}…"),
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 

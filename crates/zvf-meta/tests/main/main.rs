@@ -10,4 +10,5 @@ mod arbitrary;
 mod base;
 mod breaks;
 mod broken;
+mod meaning;
 mod stores;

@@ -353,13 +353,15 @@ impl Facts {
     ) -> Self {
         let additive = levels.iter().map(|one| (one.level, one.refinement == ADD));
         let additive: BTreeMap<u32, bool> = additive.collect();
+        // As long as a level is additive, the next coarser one is needed.
+        let next = |last: &u32| {
+            let next = last
+                .checked_add(1)
+                .filter(|_| additive.get(last) == Some(&true))?;
+            additive.contains_key(&next).then_some(next)
+        };
         for level in &mut levels {
-            // As long as a level is additive, the next coarser one is needed.
-            let mut last = level.level;
-            while additive.get(&last) == Some(&true) && additive.contains_key(&(last + 1)) {
-                last += 1;
-                level.complete_with.push(last);
-            }
+            level.complete_with = std::iter::successors(next(&level.level), next).collect();
         }
         let root = store.root();
         let zv = &root.zarr_vectors;

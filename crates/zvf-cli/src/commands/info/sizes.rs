@@ -8,7 +8,6 @@ use zvf_meta::{ArrayDoc, Codec};
 use zvf_store::RawStore;
 
 use super::facts::{ArrayFacts, ArraySize, LevelFacts};
-use super::text::{below_level, dashed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::{TextTable, count, size};
@@ -122,4 +121,14 @@ pub(crate) fn text(level: u32, sizes: &[ArraySize]) -> String {
         ]);
     }
     format!("\nsizes of level {level}\n{}", table.render(2))
+}
+
+/// A value, or a dash in its place.
+pub(super) fn dashed(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// The path of an array below its level.
+pub(super) fn below_level(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(_, name)| name)
 }

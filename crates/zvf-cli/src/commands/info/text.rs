@@ -10,6 +10,7 @@ use zvf_format::keys::format_delta;
 use zvf_store::SideGroups;
 
 use super::facts::{ADD, ArrayFacts, Facts, LevelFacts, LinkFacts};
+use super::sizes::{self, below_level, dashed};
 use crate::output::table::{TextTable, count, counted, joined, size};
 
 /// Width of the names at the left.
@@ -226,7 +227,7 @@ impl LevelFacts {
             let _ = writeln!(out, "  not read: {}: {}", refused.path, refused.why);
         }
         if let Some(sizes) = &self.sizes {
-            out.push_str(&super::sizes::text(self.level, sizes));
+            out.push_str(&sizes::text(self.level, sizes));
         }
     }
 }
@@ -270,11 +271,6 @@ fn first(names: &[String], most: usize, mark: &str, between: &str) -> String {
         Some(first) => first.join(between) + mark,
         None => names.join(between),
     }
-}
-
-/// A value, or a dash in its place.
-pub(super) fn dashed(value: Option<impl ToString>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// The first three rows of a matrix, a line each.
@@ -381,11 +377,6 @@ impl ArrayFacts {
             joined(remarks.into_iter().flatten(), ", "),
         ]);
     }
-}
-
-/// The path of an array below its level.
-pub(super) fn below_level(path: &str) -> &str {
-    path.split_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Numbers with a multiplication sign between.
