@@ -64,7 +64,7 @@ pub struct Context {
     /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
     pub write: WriteOptions,
     /// Decoded bytes of a query in memory at once, and bytes of the ids by which links of tables name vertices. Default:
-    /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::Limits::ids`].
+    /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::FileLimits::ids`].
     pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,
