@@ -450,7 +450,7 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
 #[test]
 fn groups_are_conditions_of_coarse_levels_and_edits() -> Result<()> {
     let (home, _) = tracts()?;
-    home.text(&["pyramid", "b.zv"])?;
+    home.text(&["pyramid", "b.zv", "--factors", "2"])?;
     let ids = |condition: &[&str]| -> Result<Vec<i64>> {
         let line = ["query", "b.zv", "--level", "1", "--format", "csv"];
         let line: Vec<&str> = line.iter().chain(condition).copied().collect();
