@@ -103,7 +103,7 @@ fn truths(
     });
     let operands: Vec<Operand<'_>> = operands.chain([Operand::Unread]).collect();
     let truths = bound.eval(rows, &operands);
-    truths.map_err(|fault| QueryError::misuse(fault.what()))
+    truths.map_err(|fault| fault.error(|name, what| QueryError::misuse(format!("{name}: {what}"))))
 }
 
 /// The values of an Arrow array; `None` of a type without single values.

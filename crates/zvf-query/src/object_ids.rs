@@ -49,6 +49,8 @@ pub(crate) async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, Qu
     Ok(all)
 }
 
+/// The error for a query by objects of a level without an object index.
+#[cold]
 pub(crate) fn no_objects(level: u32) -> QueryError {
     QueryError::misuse(format!(
         "level {level} has no object index: objects and groups cannot be asked for"

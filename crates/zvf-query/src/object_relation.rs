@@ -51,7 +51,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     whole_objects(store, related).await
 }
 
-/// Replaces a condition on both in a query of whole objects by the ids of the objects with a row that satisfies all conditions.
+/// Replaces a condition with parts of vertices and objects in a query of whole objects by the ids of the objects with a row that satisfies all conditions.
 ///
 /// # Cost
 ///

@@ -15,6 +15,7 @@ use crate::filter::{
     Expr, Filter, Joint, Val, Values, end_of, group_value, is_geometry, is_of_object,
 };
 use crate::group_terms::{memberships, without_groups};
+use crate::links::Rule;
 use crate::object_ids::{no_objects, object_ids};
 use crate::whole_objects::{WholeObjects, distance};
 use crate::{Measures, Query, QueryError, Select, Table, list_objects};
@@ -67,6 +68,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     let condition = Expr::joined(of_rows.iter().chain(&of_both).cloned().collect());
     let parts = Parts {
         filter: &filter,
+        of_rows: Expr::joined(of_rows),
         of_objects: Expr::joined(of_objects),
         of_both: Expr::joined(of_both),
     };
@@ -87,7 +89,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         }
     };
     let filter = condition.map(Filter::of).map(|filter| match joint {
-        Some(joint) => filter.with_joint(joint.and(Expr::joined(of_rows))),
+        Some(joint) => filter.with_joint(joint),
         None => filter,
     });
     Ok(Query {
@@ -97,11 +99,13 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     })
 }
 
-/// The parts of a condition that refer to objects.
+/// The parts of a condition that `and` joins.
 struct Parts<'f> {
     filter: &'f Filter,
+    /// Those that refer to vertices alone.
+    of_rows: Option<Expr>,
+    /// Those that refer to objects alone.
     of_objects: Option<Expr>,
-    /// Those that refer to vertices, too.
     of_both: Option<Expr>,
 }
 
@@ -155,6 +159,7 @@ async fn choose(
 ) -> Result<Chosen, QueryError> {
     let Parts {
         filter,
+        of_rows,
         of_objects,
         of_both,
     } = parts;
@@ -215,12 +220,10 @@ async fn choose(
         .collect();
     if !wanted.is_empty() {
         let mut kept = Vec::new();
-        // The rows of a chain are read once, object by object; links of other kinds are held in memory, some objects at a time.
-        let most = if store.kind().is_chain() {
-            usize::MAX
-        } else {
-            BATCH
-        };
+        let ends = ends_of(store, &wanted, filter)?;
+        // Other links than those between consecutive rows are held in memory, some objects at a time.
+        let by_rows = Rule::of_store(store) == Rule::Sequential;
+        let most = if by_rows { usize::MAX } else { BATCH };
         for some in rows.chunks(most) {
             let some_ids: Vec<i64> = some
                 .iter()
@@ -230,8 +233,7 @@ async fn choose(
             for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
                 part.insert(name.clone(), column.rows(some));
             }
-            let ends = ends_of(store, &wanted, filter)?;
-            match store.kind().is_chain() {
+            match by_rows {
                 true => chains(store, query, &some_ids, &ends, &mut part).await?,
                 false => linked(store, query, &some_ids, &ends, &mut part).await?,
             }
@@ -259,7 +261,7 @@ async fn choose(
                 };
                 own.push((name, found.or_bug("a column that was not read")?));
             }
-            Some(Joint::new(condition, &objects, own))
+            Some(Joint::new((of_rows, condition), &objects, own))
         }
     };
     Ok(Chosen {
@@ -307,6 +309,8 @@ struct Wanted<'n> {
     ends: Vec<(&'n String, bool, usize)>,
 }
 
+/// The lengths and ends among the names of a condition.
+///
 /// # Errors
 ///
 /// Misuse: an axis that does not exist.
@@ -336,7 +340,7 @@ fn ends_of<'n>(
     })
 }
 
-/// Lengths and ends of lines, polylines and streamlines, whose rows are read once.
+/// Lengths and ends of lines, polylines and streamlines whose links follow from the order of rows: their chunks are read once.
 async fn chains(
     store: &Store,
     query: &Query,
@@ -400,7 +404,7 @@ async fn chains(
     Ok(())
 }
 
-/// Lengths and ends of objects of other kinds, with their links in memory.
+/// Lengths and ends of other objects, with their links in memory.
 async fn linked(
     store: &Store,
     query: &Query,

@@ -363,8 +363,7 @@ fn tie(
             .filter(|refused| refused.delta == Some(0));
         warnings.extend(refused.map(|refused| format!("links are left out: {refused}")));
     }
-    let convention = store.root().links_convention().ok();
-    let rule = Rule::of(store.kind(), convention);
+    let rule = Rule::of_store(store);
     let family = level
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)

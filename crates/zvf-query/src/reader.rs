@@ -433,13 +433,10 @@ impl Reader {
 
     /// The error for a condition that a chunk does not fit.
     pub(crate) fn faulty(&self, chunk: &[i64], fault: Fault) -> QueryError {
-        match fault {
-            Fault::Misuse(what) => QueryError::misuse(what),
-            Fault::Malformed { name, what } => {
-                let path = format!("vertex_attributes/{name}");
-                QueryError::malformed(self.place(&path, chunk), what)
-            }
-        }
+        fault.error(|name, what| {
+            let path = format!("vertex_attributes/{name}");
+            QueryError::malformed(self.place(&path, chunk), what)
+        })
     }
 
     /// The rows inside the box and the region; `extent` is the extent of all rows, if known.

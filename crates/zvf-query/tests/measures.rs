@@ -1,13 +1,15 @@
 //! Measures of lines, against sums over the rows that went in.
 
+use std::collections::BTreeMap;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use zvf_query::{Measures, Query};
+use zvf_query::{Filter, Measures, Query};
 use zvf_store::Store;
 
 use crate::joint::{Line, lines, stored};
-use crate::make::Made;
-use crate::support::memory;
+use crate::make::{Made, place};
+use crate::support::{ask, column, memory};
 
 /// Id, points, length, and coordinates: first, last, least, largest.
 type Row = (i64, u64, Option<f64>, [Option<[f64; 3]>; 4]);
@@ -121,4 +123,69 @@ async fn fragments_without_rows_do_not_divide_lines() {
     let store = memory(&made.files()).await;
     let found = measured(&store, Query::default(), &[]).await;
     compare(found, all.iter().map(expected).collect());
+}
+
+/// Links of lines may be stored, as those of graphs are: here each vertex is linked to the one after the next.
+#[tokio::test]
+async fn lengths_are_along_stored_links() {
+    let lines = lines();
+    let pairs: Vec<_> = lines
+        .iter()
+        .map(|line| (line.id, line.rows.clone()))
+        .collect();
+    let mut made = Made::streamlines(&pairs);
+    made.convention = "explicit";
+    let mut counts = BTreeMap::new();
+    let mut records = Vec::new();
+    for line in &lines {
+        let places = line.rows.iter().map(|row| {
+            let chunk = Made::chunk_of(*row, made.chunk_shape);
+            let count = counts.entry(chunk).or_insert(0_i64);
+            *count += 1;
+            (chunk, *count - 1)
+        });
+        let places: Vec<_> = places.collect();
+        let linked = places.iter().zip(places.iter().skip(2));
+        records.extend(linked.map(|(from, to)| vec![*from, *to]));
+    }
+    made.links = Some(place(&records, false));
+    let store = memory(&made.files()).await;
+    let along = |line: &Line| {
+        let even = |first: usize| line.rows.iter().skip(first).step_by(2).copied().collect();
+        let length = |rows| {
+            Line {
+                rows,
+                ..other(line)
+            }
+            .length()
+        };
+        length(even(0)) + length(even(1))
+    };
+    let of = |line: &Line| {
+        let (id, points, length, places) = expected(line);
+        (id, points, length.map(|_| along(line)), places)
+    };
+    let found = measured(&store, Query::default(), &[]).await;
+    compare(found, lines.iter().map(of).collect());
+    let long = lines
+        .iter()
+        .filter(|line| along(line) > 20.0 && line.rows[0][0] < 30.0);
+    let long: Vec<String> = long.map(|line| line.id.to_string()).collect();
+    let query = Query {
+        filter: Some(Filter::parse("length() > 20 and start.x < 30").unwrap()),
+        ..Query::default()
+    };
+    let got = ask(&store, query).await.unwrap();
+    assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), long);
+    assert!(!long.is_empty() && long.len() < lines.len());
+}
+
+/// A line of the same id without rows.
+fn other(line: &Line) -> Line {
+    Line {
+        id: line.id,
+        rows: Vec::new(),
+        s: Vec::new(),
+        own: None,
+    }
 }

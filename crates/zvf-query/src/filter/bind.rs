@@ -133,8 +133,7 @@ impl Binder<'_> {
             Expr::Like(value, pattern) => {
                 if let Expr::Name { name, channel } = value.as_ref() {
                     let (operand, kind) = (self.find)(name)?;
-                    if let Some(categories) = kind.categories.as_ref().filter(|_| !kind.is_decoded)
-                    {
+                    if let Some(categories) = &kind.categories {
                         let truths = like_truths(categories, pattern);
                         let fill = kind.fill_code;
                         let test = Test::Codes { truths, fill };

@@ -77,8 +77,10 @@ impl Leaf {
             }
             Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
             Operand::Rows { bytes, width } => (bytes, width),
-            // Leaves are not resolved for such operands.
-            Operand::Values { .. } | Operand::Constant(_) => return Ok(vec![UNKNOWN; rows]),
+            Operand::Values { .. } | Operand::Constant(_) => {
+                let name = self.name.clone();
+                return Err(Fault::Bug { name });
+            }
         };
         let channel = channel_of(&self.name, self.channel, width, rows)?;
         let mut truths = Vec::with_capacity(rows);

@@ -75,20 +75,19 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// The parts of both for some objects, with a row of each in all columns.
-    pub(crate) fn new(condition: Expr, ids: &[i64], columns: Vec<(String, Values)>) -> Self {
+    /// The parts of vertices alone and those of both, for some objects, with a row of each in all columns.
+    pub(crate) fn new(
+        (of_rows, condition): (Option<Expr>, Expr),
+        ids: &[i64],
+        columns: Vec<(String, Values)>,
+    ) -> Self {
         let rows = ids.iter().enumerate();
         Self {
-            of_rows: None,
+            of_rows,
             condition,
             columns,
             rows: rows.map(|(row, id)| (*id, row)).collect(),
         }
-    }
-
-    /// The same, with parts of vertices alone.
-    pub(crate) fn and(self, of_rows: Option<Expr>) -> Self {
-        Self { of_rows, ..self }
     }
 
     /// The parts of vertices alone.

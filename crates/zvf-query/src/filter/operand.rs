@@ -25,7 +25,7 @@ pub(crate) struct OperandType {
     pub(crate) fill_code: Option<i64>,
     /// The channel that the name selects: an axis is a channel of positions.
     pub(crate) axis: Option<usize>,
-    /// Whether the operand is decoded values instead of stored bytes.
+    /// Whether the operand is decoded values, which have no categories, instead of stored bytes.
     pub(crate) is_decoded: bool,
 }
 
@@ -80,14 +80,19 @@ pub(crate) enum Fault {
     Misuse(String),
     /// The attribute's values contradict its document.
     Malformed { name: String, what: String },
+    /// An operand of another form than the filter was resolved for.
+    Bug { name: String },
 }
 
 impl Fault {
-    /// The message.
-    pub(crate) fn what(self) -> String {
+    /// The error; `malformed` makes that of values that contradict the document of the attribute of this name.
+    pub(crate) fn error(self, malformed: impl FnOnce(&str, String) -> QueryError) -> QueryError {
         match self {
-            Self::Misuse(what) => what,
-            Self::Malformed { name, what } => format!("{name}: {what}"),
+            Self::Misuse(what) => QueryError::misuse(what),
+            Self::Malformed { name, what } => malformed(&name, what),
+            Self::Bug { name } => {
+                QueryError::bug(format!("an operand of {name:?} of another form"))
+            }
         }
     }
 }

@@ -11,12 +11,12 @@ use super::select;
 use super::step::GatherPlan;
 use crate::QueryError;
 use crate::by_slot::BySlot;
-use crate::error::{OrBug, Place};
+use crate::error::{OrBug, Place, internal};
 use crate::manifests::Entry;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
-use crate::scan::plan::{Load, Pace};
+use crate::scan::plan::Load;
 
 /// The manifests of some objects, and the reads that they need.
 pub(crate) struct Fold {
@@ -38,17 +38,15 @@ pub(crate) struct EntryRows<'a> {
 }
 
 impl Fold {
-    /// Reads the manifests of the objects of a query without other conditions.
+    /// Reads the manifests of the objects that a query names, which has no other conditions.
     ///
     /// # Errors
     ///
     /// Misuse: unknown objects, no object index. Limit: more than 2^32 fragments. I/O; malformed manifests.
     pub(crate) async fn start(p: &Prepared) -> Result<Self, QueryError> {
         let index = Arc::clone(select::index(p)?);
-        let (ids, picks) = match select::picks(p, &index).await? {
-            Some(found) => found,
-            None => select::all(p).await?,
-        };
+        let named = select::picks(p, &index).await?;
+        let (ids, picks) = named.or_bug("objects by neither id nor group")?;
         let run = Run::plan(p, ids, picks, None, HashMap::new(), false).await?;
         let (entries, chunks) = (&run.plan.entries, run.reader.table.len());
         if u32::try_from(entries.len()).is_err() {
@@ -65,17 +63,19 @@ impl Fold {
         let slots = || entries.iter(0).map(|entry| entry.slot);
         let entries = BySlot::new(chunks, || slots().zip(0..));
         let entries = Arc::new(entries);
-        let ends = run.plan.starts.windows(2);
-        let counts = (0_u32..).zip(ends.map(|ends| match ends {
-            [start, end] => end.saturating_sub(*start),
-            _ => 0,
-        }));
+        let ends = run.plan.starts.iter().skip(1);
+        let counts = run.plan.starts.iter().zip(ends);
+        let counts = (0_u32..).zip(counts.map(|(start, end)| end.abs_diff(*start)));
         let objects = counts.flat_map(|(object, count)| std::iter::repeat_n(object, count));
-        let objects = Arc::new(objects.collect());
+        let objects: Vec<u32> = objects.collect();
+        internal!(
+            objects.len() == run.plan.entries.len(),
+            "entries of no object"
+        );
         Ok(Self {
             run,
             entries,
-            objects,
+            objects: Arc::new(objects),
         })
     }
 
@@ -95,13 +95,10 @@ impl Fold {
         work: impl Fn(EntryRows<'_>, &mut R) -> Result<(), QueryError> + Send + Sync + 'static,
     ) -> BoxStream<'static, Result<R, QueryError>> {
         let load = self.run.load;
-        let pace = Pace::new(
-            u32::try_from(self.run.reader.table.len()).unwrap_or(Slot::MAX),
-            Load {
-                budget: load.budget / 8,
-                ..load
-            },
-        );
+        let pace = self.run.pace(Load {
+            budget: load.budget / 8,
+            ..load
+        });
         let (plan, entries) = (self.plan(), Arc::clone(&self.entries));
         let objects = self.objects();
         let fold = move |chunks: Vec<Decoded>| {

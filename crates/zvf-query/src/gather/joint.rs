@@ -9,6 +9,7 @@ use zvf_store::RowValues;
 use crate::QueryError;
 use crate::columns::attribute::Cell;
 use crate::columns::gather::{Rows, gather};
+use crate::error::internal;
 use crate::filter::{BoundFilter, BoundJoint, Operand};
 use crate::reader::{Decoded, Reader};
 
@@ -58,12 +59,12 @@ fn holds(
                 places.push(place);
             }
         }
-        let (Some(first), Some(rows)) = (own.first(), (!own.is_empty()).then_some(&own)) else {
+        let Some(first) = own.first() else {
             continue;
         };
         let values = |values: &RowValues| {
             let mut bytes = MutableBuffer::new(0);
-            gather(values, Rows::List(rows), &mut bytes)?;
+            gather(values, Rows::List(&own), &mut bytes)?;
             Ok::<_, QueryError>(bytes)
         };
         let mut buffers = Vec::with_capacity(chunk.cells.len());
@@ -98,8 +99,9 @@ fn holds(
             .chain([positions])
             .chain(constants.iter().copied())
             .collect();
-        let truths = joint.filter().eval(rows.len(), &operands);
+        let truths = joint.filter().eval(own.len(), &operands);
         let truths = truths.map_err(|fault| reader.faulty(reader.table.get(chunk.slot), fault))?;
+        internal!(truths.len() == places.len(), "truths of other rows");
         for (place, truth) in places.iter().zip(truths) {
             if let Some(holds) = holds.get_mut(*place) {
                 *holds = BoundFilter::holds(truth);

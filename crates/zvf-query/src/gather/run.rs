@@ -333,14 +333,11 @@ impl Run {
             spool,
         });
         let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
-        let pace = Pace::new(
-            u32::try_from(chunks).unwrap_or(Slot::MAX),
-            Load {
-                batch_rows: (budget / 64 / row).max(1),
-                budget: budget / 8,
-                ..self.load
-            },
-        );
+        let pace = self.pace(Load {
+            batch_rows: (budget / 64 / row).max(1),
+            budget: budget / 8,
+            ..self.load
+        });
         let of_chunks = Arc::clone(&scatter);
         let wanted = move |slot: Slot| !scatter.entries.of(slot).is_empty();
         let work = move |chunks| of_chunks.group(chunks);
@@ -380,6 +377,13 @@ impl Run {
         let none = HashMap::new();
         self.jobs = jobs(p, &self.fetch, Vec::new(), none, self.cells.clone());
         Ok(Ended::Done)
+    }
+
+    /// The groups in which all chunks are read.
+    pub(super) fn pace(&self, load: Load) -> Pace {
+        // Chunks are numbered with 32 bits.
+        let chunks = u32::try_from(self.reader.table.len()).unwrap_or(Slot::MAX);
+        Pace::new(chunks, load)
     }
 
     /// Reads the wanted chunks of each group once, in order, and runs `work` on them on worker threads.

@@ -8,6 +8,7 @@ use zvf_store::{IdTable, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::{OrBug, existing};
+use crate::object_ids::no_objects;
 use crate::prepare::Prepared;
 
 /// One object of the answer.
@@ -25,15 +26,7 @@ pub(crate) struct Pick {
 /// Misuse: the level has none.
 pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     let index = p.level.object_index();
-    index.ok_or_else(|| no_index(p.query.level))
-}
-
-/// The error for a query by objects of a level without objects.
-#[cold]
-pub(crate) fn no_index(level: u32) -> QueryError {
-    QueryError::misuse(format!(
-        "level {level} has no object index: objects and groups cannot be asked for"
-    ))
+    index.ok_or_else(|| no_objects(p.query.level))
 }
 
 /// The objects that ids and groups name, in the order of the answer: ids as requested, members of groups by id. `None` without ids and groups:

@@ -7,6 +7,7 @@ pub(crate) mod records;
 pub(crate) mod sequential;
 pub(crate) mod table;
 
+use zvf_store::Store;
 use zvf_store::meta::{Kind, LinksConvention};
 
 /// How the links of a level are determined.
@@ -21,6 +22,11 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
+    /// The rule for a store.
+    pub(crate) fn of_store(store: &Store) -> Self {
+        Self::of(store.kind(), store.root().links_convention().ok())
+    }
+
     /// The rule for a kind of geometry and the convention of the store.
     pub(crate) fn of(kind: Kind, convention: Option<LinksConvention>) -> Self {
         let explicit = convention == Some(LinksConvention::Explicit);

@@ -146,7 +146,7 @@ impl Measures {
         })
     }
 
-    /// The measures of objects that are known: ids, and numbers of vertices, which may be 0 for kinds that are chains.
+    /// The measures of objects that are known: ids, and numbers of vertices, which bound the batches of objects with stored links.
     pub(crate) fn of_objects<'a>(
         store: &'a Store,
         query: Query,
@@ -177,8 +177,7 @@ impl Measures {
                     .or_bug("an answer without vertices")?;
                 let table = MeasureTable::new(kind, &axes, schema, means)?;
                 let meter = PathMeter::new(axes.len(), table.means());
-                let rule = Rule::of(kind, store.root().links_convention().ok());
-                let by_rows = rule == Rule::Sequential || kind == Kind::PointCloud;
+                let by_rows = Rule::of_store(store) == Rule::Sequential || kind == Kind::PointCloud;
                 let source = match by_rows {
                     true => Source::Rows(Box::new(answer), meter),
                     false => Source::Linked,
@@ -419,10 +418,9 @@ impl Measures {
     }
 }
 
-/// Whether objects are measured in passes over their chunks: chains by the order of rows on one level, without means.
+/// Whether objects are measured in passes over their chunks: those of one level with links by the order of rows, without means.
 async fn takes_passes(store: &Store, query: &Query, means: &[String]) -> Result<bool, QueryError> {
-    let rule = Rule::of(store.kind(), store.root().links_convention().ok());
-    if !store.kind().is_chain() || rule != Rule::Sequential || !means.is_empty() {
+    if Rule::of_store(store) != Rule::Sequential || !means.is_empty() {
         return Ok(false);
     }
     let need = Need {
@@ -474,14 +472,14 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
     Ok(rows)
 }
 
-/// Ids of the selected objects, each once, and numbers of vertices, which are 0 for chains.
+/// Ids of the selected objects, each once, and numbers of vertices, which are 0 where links follow from the order of rows: such objects are not read in batches.
 async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryError> {
     let whole = !query.is_spatial()
         && query.filter.is_none()
         && query.relation.is_none()
         && query.passing.is_none();
     let all = whole && !query.is_by_object();
-    if all && store.kind().is_chain() {
+    if all && Rule::of_store(store) == Rule::Sequential {
         let ids = object_ids(store, query.level, query.own_level_only).await?;
         return Ok(ids.into_iter().map(|id| (id, 0)).collect());
     }

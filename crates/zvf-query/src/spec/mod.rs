@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zvf_store::{Names, Need, Store};
 
-use crate::gather::select::no_index;
+use crate::object_ids::no_objects;
 use crate::prepare::chain;
 use crate::region::Plane;
 use crate::{
@@ -440,7 +440,7 @@ impl QuerySpec {
         let indexes = levels.iter().filter_map(|level| level.object_index());
         let tables = try_join_all(indexes.map(|index| index.ids())).await?;
         if tables.is_empty() {
-            return Err(no_index(self.level));
+            return Err(no_objects(self.level));
         }
         let count = tables
             .iter()
