@@ -26,7 +26,7 @@ document! {
         pub dtype: Option<String> = Optional("dtype"),
         /// How a cell is written. `raw`, `draco`, `fragment_index_v1` or `dictionary`.
         pub encoding: Option<String> = Optional("encoding"),
-        /// Values that the codes stand for, by number. Present on categorical attributes (§12.3).
+        /// Value of each code, in the order of the codes. Present on categorical attributes (§12.3).
         pub categories: Option<Vec<Value>> = CategoriesInPlace("categories"),
         /// Whether the order of the categories means something.
         pub ordered: Option<bool> = Optional("ordered"),
@@ -49,9 +49,9 @@ document! {
         pub channel_names: Option<Vec<String>> = Optional("channel_names"),
         /// Shape of the values. Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
         pub shape: Option<Vec<u64>> = Optional("shape"),
-        /// Chunks that the writer stored, those of nothing but fill as well. The first chunks of the array, in C order, that are stored objects: a
-        /// member that this workspace writes. A chunk below this number that does not exist is lost; without the member it may as well be a chunk of
-        /// nothing but the fill value.
+        /// Number of chunks that the writer stored, also those that hold only the fill value. They are the first chunks of the array in C order. A
+        /// member that this workspace writes: a chunk below this number that does not exist is lost. Without the member, a chunk that does not exist
+        /// may hold only the fill value.
         pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
         /// Lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard. A text of
         /// `zvf_format::shard_lengths` by the key of each shard below the array: a member that this workspace writes. The index decides where inner
@@ -59,7 +59,7 @@ document! {
         pub shard_lengths: Option<JsonObject> = Optional("zvf_shard_lengths"),
         /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
         pub has_present_mask: Option<bool> = Optional("has_present_mask"),
-        /// What the fill value stands for. `absent`: rows equal to it have no value (§11.4).
+        /// Meaning of the fill value. `absent`: rows equal to it have no value (§11.4).
         pub fill_sentinel_meaning: Option<String> = Optional("fill_sentinel_meaning"),
         /// Unit of the values.
         pub unit: Option<String> = Optional("unit"),

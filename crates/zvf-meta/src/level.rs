@@ -35,7 +35,7 @@ document! {
         pub chunk_attribute_name: Option<String> = Optional("chunk_attribute_name"),
         /// Value of each bin of that attribute.
         pub chunk_attribute_values: Option<Vec<Value>> = Optional("chunk_attribute_values"),
-        /// Dropped objects keep an empty row, so ids mean the same as on the parent. Rows of the object index are those of the parent level.
+        /// Dropped objects keep an empty row, so that ids are the same as on the parent level. The object index has the same rows as there.
         pub preserves_object_ids: bool = UnlessDefault("preserves_object_ids"),
         /// Object rows of the parent level.
         pub inherited_num_objects: Option<u64> = Optional("inherited_num_objects"),
@@ -43,12 +43,12 @@ document! {
         pub shared_fragments: bool = UnlessDefault("shared_fragments"),
         /// Every chunk's fragments are consecutive ranges, so row order = fragment order. A claim that must be verified before use (§9.4).
         pub fragments_tile: bool = UnlessDefault("fragments_tile"),
-        /// Every chunk has one group of links for each fragment, so the links of an object are found without those of others. A claim, useful only
-        /// for reading parts of cells.
+        /// Every chunk has one group of links for each fragment, so that a reader can decode the links of one object. A claim, which only
+        /// readers of parts of cells use.
         pub fragment_link_groups: bool = UnlessDefault("fragment_link_groups"),
         /// Bin shape, if multiscales has none. `D` numbers.
         pub bin_shape: Option<Vec<f64>> = Optional("bin_shape"),
-        /// Ratio of the bins to those of level 0, if multiscales has none. `D` numbers.
+        /// Bins of this level divided by bins of level 0, if multiscales does not state it. `D` numbers.
         pub bin_ratio: Option<Vec<f64>> = Optional("bin_ratio"),
         /// Old name of bin_shape.
         pub bin_size: Option<Vec<f64>> = Optional("bin_size"),

@@ -47,7 +47,7 @@ document! {
         pub version: Option<String> = Optional("version"),
         /// A name; the reference writes `default`.
         pub name: Option<String> = Optional("name"),
-        /// Axis order = order of coordinates in rows and of components in chunk keys. Only those of entry 0 count.
+        /// Axis order = order of coordinates in rows and of components in chunk keys. Only the axes of entry 0 are used.
         pub axes: Vec<Axis> = Defaulted("axes"),
         /// One entry a level: scale = bin shape / bin shape of level 0, translation = bin shape / 2. Sorted by number.
         pub datasets: Vec<Dataset> = Defaulted("datasets"),

@@ -176,7 +176,7 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
     format!("{} {plural}", count(n))
 }
 
-/// Counts with their nouns, without those of 0.
+/// Each count with its noun; counts of 0 are left out.
 pub(crate) fn tally<'n>(
     counts: impl IntoIterator<Item = (u64, &'n str)>,
 ) -> impl Iterator<Item = String> {

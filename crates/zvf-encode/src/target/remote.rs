@@ -1,6 +1,6 @@
 //! A prefix of an object store.
 //!
-//! Every request is retried like those of readers ([`WriteRequests`]), including removals.
+//! Requests of writers, removals included, are retried as requests of readers are ([`WriteRequests`]).
 
 use std::future::Future;
 use std::sync::Arc;

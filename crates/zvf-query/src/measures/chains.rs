@@ -26,7 +26,7 @@ pub(super) struct ChainMeasures {
     ends: Vec<f64>,
     /// The range on each axis; empty if it is not needed.
     bounds: Vec<(f64, f64)>,
-    /// The numbers of those with an entry without rows, whose neighbours are not known: they are measured in the order of their rows.
+    /// The numbers of chains that have an entry without rows. The entries before and after it are not joined here: such a chain is measured row by row.
     pub(super) uneven: HashSet<usize>,
 }
 
@@ -51,7 +51,7 @@ impl ChainMeasures {
     /// # Cost
     ///
     /// Each chunk of the objects once. Memory: 72 bytes for each object in three dimensions, 120 with bounds, and a position for each pair of
-    /// consecutive fragments of which one was read.
+    /// consecutive fragments while only one of them is read.
     ///
     /// # Errors
     ///

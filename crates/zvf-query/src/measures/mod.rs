@@ -68,8 +68,8 @@ const OBJECTS: usize = 1 << 14;
 /// # Cost
 ///
 /// The ids or the list of objects, then the vertices of the selected ones, once, if their links are implied by the order of rows: without means chunk by
-/// chunk, with means object by object, which takes several times as long. Lines of which twice the memory budget cannot hold the measures (72 bytes each in
-/// three dimensions, 120 with bounds) are read in several passes. For other kinds, batches of objects with about a million vertices are read with their links,
+/// chunk, with means object by object, which takes several times as long. A pass chunk by chunk takes as many lines as fit twice the memory budget, at 72 bytes
+/// each in three dimensions and 120 with bounds; more lines take several passes, and the first batch comes after the first pass. For other kinds, batches of objects with about a million vertices are read with their links,
 /// each by its own query.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The report of `zvf info`: its members are those of the JSON document.
+//! The facts that `zvf info` prints; serialized, they are its JSON document.
 
 use std::collections::BTreeMap;
 

@@ -123,7 +123,7 @@ pub(crate) fn text(level: u32, sizes: &[ArraySize]) -> String {
     format!("\nsizes of level {level}\n{}", table.render(2))
 }
 
-/// A value, or a dash in its place.
+/// The text of a value, or a dash if there is none.
 pub(super) fn dashed(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }

@@ -233,7 +233,7 @@ impl LevelFacts {
 }
 
 impl LinkFacts {
-    /// The line of a family; `arrays` are those of its level.
+    /// Writes the line of a link family; `arrays` are all arrays of its level.
     fn line(&self, out: &mut String, arrays: &[ArrayFacts]) {
         let links = self
             .links
