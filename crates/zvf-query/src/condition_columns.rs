@@ -15,7 +15,7 @@ use zvf_store::format::dtype::{DTypeKind, TimeUnit};
 
 use crate::QueryError;
 use crate::error::OrBug;
-use crate::filter::{BoundFilter, Expr, Function, Operand, Truths, Val, Values};
+use crate::filter::{BoundFilter, Expr, Function, Operand, Val, Values};
 
 /// Names and functions of a part, as columns of a table of objects or groups.
 pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
@@ -44,50 +44,8 @@ pub(crate) fn satisfying(
     let Some(condition) = Expr::joined(parts) else {
         return Ok((0..rows).collect());
     };
-    let truths = truths(&condition, columns, rows)?;
-    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
-    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
-}
-
-/// The name of a test whose result is not known.
-const UNKNOWN: &str = "";
-
-/// The rows that may satisfy a condition, of which some columns are not known.
-pub(crate) fn possible(
-    condition: &Expr,
-    columns: &HashMap<String, Values>,
-    rows: usize,
-) -> Result<Vec<usize>, QueryError> {
-    let known = condition.map_tests(&|test| {
-        let names = columns_of(test);
-        match names.iter().all(|name| columns.contains_key(name)) {
-            true => test.clone(),
-            false => Expr::is_true(UNKNOWN.to_owned()),
-        }
-    });
-    let truths = truths(&known, columns, rows)?;
-    let may_hold = |(row, truth): (usize, u8)| BoundFilter::may_hold(truth).then_some(row);
-    Ok(truths
-        .into_iter()
-        .enumerate()
-        .filter_map(may_hold)
-        .collect())
-}
-
-/// The truth of a condition for every row.
-fn truths(
-    condition: &Expr,
-    columns: &HashMap<String, Values>,
-    rows: usize,
-) -> Result<Truths, QueryError> {
     let names: Vec<&String> = columns.keys().collect();
-    let bound = BoundFilter::bind(condition, &|name| {
-        if name == UNKNOWN {
-            return Ok((
-                names.len(),
-                Values::new(Vec::new(), DTypeKind::Bool).operand_type(),
-            ));
-        }
+    let bound = BoundFilter::bind(&condition, &|name| {
         let at = names.iter().position(|one| *one == name);
         let (at, column) = at
             .zip(columns.get(name))
@@ -101,9 +59,21 @@ fn truths(
             width: *width,
         })
     });
-    let operands: Vec<Operand<'_>> = operands.chain([Operand::Unread]).collect();
+    let operands: Vec<Operand<'_>> = operands.collect();
     let truths = bound.eval(rows, &operands);
-    truths.map_err(|fault| fault.error(|name, what| QueryError::misuse(format!("{name}: {what}"))))
+    let truths = truths
+        .map_err(|fault| fault.error(|name, what| QueryError::misuse(format!("{name}: {what}"))))?;
+    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
+    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+}
+
+/// The part of a condition that the columns decide: rows that do not satisfy it do not satisfy the condition.
+pub(crate) fn decided(condition: &Expr, columns: &HashMap<String, Values>) -> Expr {
+    let is_known = |test: &Expr| {
+        let names = columns_of(test);
+        names.iter().all(|name| columns.contains_key(name))
+    };
+    condition.at_best(true, &is_known)
 }
 
 /// The values of an Arrow array; `None` of a type without single values.

@@ -9,7 +9,7 @@ use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{Names, Need, Store};
 
 use crate::axes::axis_number;
-use crate::condition_columns::{columns_of, possible, satisfying, values};
+use crate::condition_columns::{columns_of, decided, satisfying, values};
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{
     Expr, Filter, Joint, Val, Values, end_of, group_value, is_geometry, is_of_object,
@@ -171,7 +171,7 @@ async fn choose(
     };
     let (condition, joint) = (plain(of_objects)?, plain(of_both)?);
     let operands = condition.iter().flat_map(Expr::conjuncts).cloned();
-    let (late, early): (Vec<Expr>, Vec<Expr>) =
+    let (late, mut early): (Vec<Expr>, Vec<Expr>) =
         operands.partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
     let mut of_joint: Vec<String> = joint.iter().flat_map(columns_of).collect();
     of_joint.retain(is_own);
@@ -203,14 +203,8 @@ async fn choose(
         columns.insert(ID.to_owned(), Values::new(ids, DTypeKind::I64));
     }
     memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
+    early.extend(joint.iter().map(|joint| decided(joint, &columns)));
     let mut rows = satisfying(early, &columns, all.len())?;
-    if let Some(joint) = &joint {
-        let mut may_hold = possible(joint, &columns, all.len())?.into_iter().peekable();
-        rows.retain(|row| {
-            while may_hold.next_if(|other| other < row).is_some() {}
-            may_hold.peek() == Some(row)
-        });
-    }
     // The lengths and ends of the chosen objects, for the parts of both.
     let of_ends = of_joint.iter().filter(|name| is_geometry(name)).cloned();
     let no_values = || Values::new(Vec::new(), DTypeKind::F64);

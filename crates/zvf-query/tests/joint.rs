@@ -317,6 +317,26 @@ async fn rows_are_tested_with_the_values_of_their_objects() {
 }
 
 #[tokio::test]
+async fn objects_for_which_a_part_is_false_are_not_read() {
+    let store = stored(&lines()).await;
+    let chunks = async |query: Query| {
+        let got = ask(&store, query).await.unwrap();
+        (found(&got).len(), got.all.summary.chunks_read)
+    };
+    let none = "w > 1000 and s >= 0 or w < -1000 and x > start.x";
+    assert_eq!(chunks(asked(none)).await, (0, 0));
+    let two = "object_id = 7 and s >= 0 or object_id = 14 and (s >= 0 or count() > 100)";
+    let named = Query {
+        objects: Some(vec![7, 14]),
+        filter: None,
+        ..asked("x > 0")
+    };
+    let named = chunks(named).await;
+    assert_eq!(chunks(asked(two)).await, named);
+    assert!(named.1 < chunks(asked("s >= 0 or w > 0")).await.1);
+}
+
+#[tokio::test]
 async fn limits_groups_and_splits_hold_too() {
     let lines = lines();
     let store = stored(&lines).await;

@@ -27,11 +27,6 @@ impl BoundFilter {
     pub(crate) fn holds(truth: u8) -> bool {
         truth == TRUE
     }
-
-    /// Whether a truth value is true or unknown.
-    pub(crate) fn may_hold(truth: u8) -> bool {
-        truth != FALSE
-    }
 }
 
 fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {

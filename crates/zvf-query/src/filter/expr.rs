@@ -186,14 +186,23 @@ impl Expr {
         Self::Compare(Op::Equal, Box::new(column), Box::new(truth))
     }
 
-    /// The condition with each test, an operand of `and`, `or` and `not` that is none of these, replaced by the result of `f`.
-    pub(crate) fn map_tests(&self, f: &dyn Fn(&Self) -> Self) -> Self {
-        let each = |parts: &[Self]| parts.iter().map(|part| part.map_tests(f)).collect();
+    /// The condition with each test that is not `known` replaced by the truth that is best for the whole: true, or false in a negation (then `positive`
+    /// is false). If this is not true, then the condition is not true, whatever these tests give.
+    pub(crate) fn at_best(&self, positive: bool, known: &dyn Fn(&Self) -> bool) -> Self {
+        let each = |parts: &[Self]| {
+            parts
+                .iter()
+                .map(|part| part.at_best(positive, known))
+                .collect()
+        };
         match self {
             Self::All(parts) => Self::All(each(parts)),
             Self::Any(parts) => Self::Any(each(parts)),
-            Self::Not(part) => Self::Not(Box::new(part.map_tests(f))),
-            test => f(test),
+            Self::Not(part) => Self::Not(Box::new(part.at_best(!positive, known))),
+            test if known(test) => test.clone(),
+            // No parts are all true, and none of them is.
+            _ if positive => Self::All(Vec::new()),
+            _ => Self::Any(Vec::new()),
         }
     }
 
