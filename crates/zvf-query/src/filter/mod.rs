@@ -51,7 +51,7 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// A condition that refers to objects selects objects, as [`Query::objects`](crate::Query::objects) does: the answer is then grouped by object, and has no
 /// vertices that belong to no object. Of the parts that `and` joins, those of objects alone are evaluated first, and those of vertices alone when a chunk is
 /// read. A part that refers to both, such as `fa > 0.5 or object.length > 40` or `x < start.x`, is tested for each object and each of its vertices: a vertex
-/// of several objects may satisfy it with one of them. It excludes no chunks, only objects for which it is false for all vertices.
+/// of several objects may satisfy it with one of them. It excludes no chunks, only objects for which it cannot be true.
 ///
 /// A part that refers to groups alone is true for an object that is a member of at least one group for which it is true, else false, also for objects in no
 /// group. The part is as large as possible: everything below a `not`, an `or` or an `and` that refers to groups alone, and the operands of one `and`

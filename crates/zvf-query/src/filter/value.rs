@@ -440,8 +440,9 @@ impl Column {
             }
             Operand::Constant(values) => {
                 let channel = channel_of(&self.name, self.channel, values.len(), rows)?;
-                let value = values.get(channel).cloned();
-                return Ok(Some(vec![value.unwrap_or(Val::Null); rows]));
+                // Only without rows there may be no such channel.
+                let value = values.get(channel).cloned().unwrap_or(Val::Null);
+                return Ok(Some(vec![value; rows]));
             }
             Operand::Rows { bytes, width } => (bytes, width),
         };
