@@ -6,7 +6,7 @@ use std::process::Child;
 
 use crate::{
     Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history,
-    no_std, package, pictures, release, semver, sh, site, stages, targets, tasks, test, tidy,
+    no_std, package, pictures, release, semver, sh, site, stages, targets, tasks, test, tet, tidy,
     wheel,
 };
 
@@ -332,7 +332,15 @@ fn clippy() -> Outcome {
         "--",
         "-D",
         "warnings",
-    ]))
+    ]))?;
+    // A change of a crate's interface or dependencies shows here, not an hour later or only in the weekly lane.
+    for outside in ["cortex-m", "no-std-probe", "tetration", "wasm"] {
+        let mut locked = sh::cargo();
+        locked.current_dir(sh::root().join("xtask").join(outside));
+        locked.args(["update", "--workspace", "--locked", "--quiet"]);
+        sh::run(&mut locked).map_err(|error| format!("xtask/{outside}/Cargo.lock: {error}"))?;
+    }
+    tet::clippy()
 }
 
 fn docs() -> Outcome {

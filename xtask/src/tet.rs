@@ -5,19 +5,29 @@ use std::process::Command;
 
 use crate::{Outcome, sh};
 
-/// Builds the program that holds both: for measuring with release optimisation, which takes minutes, otherwise without.
+/// Cargo in the package that holds both, with the target folder of the tests: their dependencies serve it, too, where versions and
+/// features are the same.
+fn cargo(command: &str) -> Command {
+    let mut cargo = sh::cargo();
+    cargo.current_dir(sh::root().join("xtask").join("tetration"));
+    cargo.env("CARGO_TARGET_DIR", sh::target());
+    cargo.args([command, "--quiet", "--locked"]);
+    cargo
+}
+
+/// Refuses warnings in the package.
+pub(crate) fn clippy() -> Outcome {
+    sh::run(cargo("clippy").args(["--", "-D", "warnings"]))
+}
+
+/// Builds the program: for measuring with release optimisation, which takes minutes, otherwise without.
 fn peer(measures: bool) -> Outcome<PathBuf> {
-    let folder = sh::root().join("xtask").join("tetration");
-    // The dependencies of the tests serve it, too, where versions and features are the same.
-    let target = sh::target();
-    let mut build = sh::cargo();
-    build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-    build.args(["build", "--quiet", "--locked"]);
+    let mut build = cargo("build");
     if measures {
         build.arg("--release");
     }
     sh::run(&mut build)?;
-    Ok(target
+    Ok(sh::target()
         .join(if measures { "release" } else { "debug" })
         .join(format!("tetration-peer{}", std::env::consts::EXE_SUFFIX)))
 }

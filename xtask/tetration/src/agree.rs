@@ -7,7 +7,7 @@ use tetration::layout::mmap_file_read;
 use tetration::query::{AxisSlice, DenseBuffer, materialize_query_selection, parse_query_json};
 use tetration::verify::{VerifyOptions, verify_tet_file_with_options};
 use zvf_tet::{
-    Axis, Codec, DType, DatasetSpec, Footer, HistoryRow, TetFile, TetWriter, WriteOptions, verify,
+    Axis, DType, DatasetSpec, Footer, HistoryRow, TetFile, TetWriter, TileCodec, WriteOptions, verify,
 };
 
 use crate::Outcome;
@@ -41,9 +41,9 @@ fn made(dice: &mut Dice, number: u64) -> Made {
         .collect();
     let dtype = DType::ALL[dice.below(10) as usize];
     let codec = if dice.below(2) == 0 {
-        Codec::Raw
+        TileCodec::Raw
     } else {
-        Codec::Zstd
+        TileCodec::Zstd
     };
     let count = shape.iter().product::<u64>();
     let mut bytes = Vec::new();
@@ -201,7 +201,7 @@ pub(crate) fn run(folder: &Path, cases: u64, seed: u64) -> Outcome {
             return Err(format!("case {case}: we find faults in theirs: {report:?}").into());
         }
         compare(&theirs, &all, &mut dice, &mut slices)?;
-        if packed && !footer && all.iter().all(|made| made.spec.codec == Codec::Raw) {
+        if packed && !footer && all.iter().all(|made| made.spec.codec == TileCodec::Raw) {
             let mut a = std::fs::read(&ours)?;
             let b = std::fs::read(&theirs)?;
             // Bytes behind payloads that look like a footer are ours alone.

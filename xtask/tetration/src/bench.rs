@@ -9,14 +9,14 @@ use tetration::query::{
     materialize_read_plan_f32_le_into_parallel, parse_query_json, plan_read_for_document,
 };
 use zvf_tet::{
-    Axis, Codec, DType, DatasetSpec, OpenOptions, PlannedTile, TetFile, TetWriter, WriteOptions,
+    Axis, DType, DatasetSpec, OpenOptions, PlannedTile, TetFile, TetWriter, TileCodec, WriteOptions,
 };
 
 use crate::Outcome;
 
 const SIDE: u64 = 8192;
 
-fn write(path: &Path, chunk: &[u64; 2], codec: Codec, elements: &[u8]) -> Outcome {
+fn write(path: &Path, chunk: &[u64; 2], codec: TileCodec, elements: &[u8]) -> Outcome {
     let spec = DatasetSpec::new("a", DType::F32, &[SIDE, SIDE], chunk).with_codec(codec);
     let options = WriteOptions::default().with_packed(true);
     let mut writer = TetWriter::create(path, vec![spec], options)?;
@@ -79,10 +79,10 @@ pub(crate) fn run(folder: &Path, rounds: usize) -> Outcome {
         elements.len() >> 20
     );
     for (name, chunk, codec) in [
-        ("raw 64x8192", [64, 8192], Codec::Raw),
-        ("raw 512x512", [512, 512], Codec::Raw),
-        ("zstd 512x512", [512, 512], Codec::Zstd),
-        ("raw 32x32, 65 536 chunks", [32, 32], Codec::Raw),
+        ("raw 64x8192", [64, 8192], TileCodec::Raw),
+        ("raw 512x512", [512, 512], TileCodec::Raw),
+        ("zstd 512x512", [512, 512], TileCodec::Zstd),
+        ("raw 32x32, 65 536 chunks", [32, 32], TileCodec::Raw),
     ] {
         let path = folder.join("bench.tet");
         write(&path, &chunk, codec, &elements)?;
