@@ -173,10 +173,7 @@ fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
 }
 
 /// Vertices with their links.
-fn joined<'a>(
-    vertices: &'a RecordBatch,
-    links: Option<&'a RecordBatch>,
-) -> Result<Batch<'a>, WriteError> {
+fn joined(vertices: &RecordBatch, links: Option<&RecordBatch>) -> Result<Batch, WriteError> {
     let batch = Batch::from_records(vertices)?;
     match links {
         Some(links) => batch.with_link_records(links),

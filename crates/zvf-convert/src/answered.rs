@@ -27,7 +27,7 @@ pub struct Whole {
     /// The objects, including those without vertices; `None` if the store has no objects.
     pub objects: Option<RecordBatch>,
     /// The groups; `None` if the store has no groups.
-    pub groups: Option<Groups<'static>>,
+    pub groups: Option<Groups>,
     /// Notes about data that is left out or repeated.
     pub notes: Vec<String>,
 }
@@ -156,7 +156,7 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 }
 
 /// Groups, and remarks on attributes of groups that are left out.
-pub type GroupsFound = (Groups<'static>, Vec<String>);
+pub type GroupsFound = (Groups, Vec<String>);
 
 /// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
 /// Groups without remaining members are left out. The notes name attributes that are left out.
@@ -221,13 +221,11 @@ pub fn groups_of<'a>(
             };
             let missing = rows.iter().any(|row| stored.is_absent(*row));
             let values = match held.values().of_rows(&rows, stored.width.max(1))? {
-                Values::Text(mut texts) => {
-                    for (text, row) in texts.iter_mut().zip(&rows) {
-                        if stored.is_absent(*row) {
-                            *text = None;
-                        }
-                    }
-                    Values::Text(texts)
+                Values::Text(texts) => {
+                    let texts = texts.iter().zip(&rows);
+                    Values::optional_texts(
+                        texts.map(|(text, row)| text.filter(|_| !stored.is_absent(*row))),
+                    )
                 }
                 numbers if missing && !numbers.number_type().is_some_and(|one| one.is_float()) => {
                     left("some groups have no value, and whole numbers cannot be missing");
@@ -245,7 +243,7 @@ pub fn groups_of<'a>(
 ///
 /// # Errors
 /// Limit: 2^31 members in all.
-pub fn groups_table(groups: &Groups<'_>, store: &Store) -> Result<RecordBatch, ConvertError> {
+pub fn groups_table(groups: &Groups, store: &Store) -> Result<RecordBatch, ConvertError> {
     let root = store.root();
     let sizes = vec![1.0; root.axes().len()];
     let spec = StoreSpec::new(store.kind(), sizes).with_axes(root.axes().to_vec());

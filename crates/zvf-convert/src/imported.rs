@@ -41,17 +41,17 @@ impl<T: FnMut(Imported) -> Result<(), E>, E> RecordBatchSink<'_, T, E> {
 }
 
 impl<T: FnMut(Imported) -> Result<(), E>, E> Sink for RecordBatchSink<'_, T, E> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let (vertices, links) = batch.to_records(self.spec, self.first)?;
         self.first = self.first.saturating_add(vertices.num_rows() as u64);
         self.give(Imported::Vertices(vertices, links))
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.give(Imported::Objects(table.to_records(self.spec)?))
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.give(Imported::Groups(groups.to_records(self.spec)?))
     }
 }

@@ -184,7 +184,7 @@ fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, Con
         values = list.collect::<Vec<f64>>().into();
     }
     match values.exactly(NumberType::I64) {
-        Some(Values::I64(labels)) => Ok(labels.into_owned()),
+        Some(Values::I64(labels)) => Ok(labels.to_vec()),
         _ => Err(wrong(format!(
             "elements of {dtype} at ends of lines that are no whole numbers of 64 bits"
         ))),
@@ -248,7 +248,7 @@ impl LabelPairs {
 
     /// A group `NAME/a-b` for each pair of labels, by label.
     #[must_use]
-    pub fn groups(&self, name: &str) -> Groups<'static> {
+    pub fn groups(&self, name: &str) -> Groups {
         let members = self.pairs.values().map(|pair| pair.ids.clone()).collect();
         let names = self.pairs.keys().map(|(a, b)| format!("{name}/{a}-{b}"));
         Groups::new(members).with_names(names)

@@ -10,7 +10,7 @@ use crate::format::stem;
 use crate::ids::{IdMap, ObjectIds};
 
 /// The table of the object of a file, with its name.
-pub(crate) fn object(id: i64, file: &Path) -> ObjectTable<'static> {
+pub(crate) fn object(id: i64, file: &Path) -> ObjectTable {
     ObjectTable::new(vec![id]).with_attribute("name", Values::texts([stem(file)]))
 }
 

@@ -8,38 +8,38 @@ pub trait Sink {
     ///
     /// # Errors
     /// As the sink says; reading ends there.
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError>;
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError>;
 
     /// Takes objects.
     ///
     /// # Errors
     /// As the sink says; reading ends there.
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError>;
 
     /// Takes all groups, once.
     ///
     /// # Errors
     /// As the sink says; reading ends there.
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError>;
 }
 
 /// Data that the journal of the writer has are compared with it and skipped, so that a reader that starts over continues.
 impl Sink for StoreWriter {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         match self.skip_batch(batch)? {
             true => Ok(()),
             false => self.push(batch),
         }
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         match self.skip_objects(table)? {
             true => Ok(()),
             false => self.push_objects(table),
         }
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         match self.skip_groups(groups)? {
             true => Ok(()),
             false => self.set_groups(groups),

@@ -23,19 +23,25 @@ impl TrackColumns {
 /// A number type of coordinates.
 pub(crate) trait Coordinate: Copy + Into<f64> {
     /// Coordinates in the number type of a batch.
-    fn values(list: &[Self]) -> Values<'_>;
+    fn values(list: Vec<Self>) -> Values;
 }
 
 impl Coordinate for f32 {
-    fn values(list: &[Self]) -> Values<'_> {
+    fn values(list: Vec<Self>) -> Values {
         list.into()
     }
 }
 
 impl Coordinate for f64 {
-    fn values(list: &[Self]) -> Values<'_> {
+    fn values(list: Vec<Self>) -> Values {
         list.into()
     }
+}
+
+/// Moves the values out of a list that is filled as far again.
+pub(crate) fn emptied<T>(list: &mut Vec<T>) -> Vec<T> {
+    let capacity = list.len();
+    std::mem::replace(list, Vec::with_capacity(capacity))
 }
 
 /// Receives the points of a file in their order.
@@ -114,28 +120,19 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
             self.open = 0;
         }
         if !self.runs.is_empty() {
-            let positions = T::values(&self.positions);
-            let mut batch = Batch::new(positions).with_object_runs(&self.runs[..]);
-            for (columns, values) in &self.scalars {
-                batch = batch.with_attribute(&columns.name, values);
+            let positions = T::values(emptied(&mut self.positions));
+            let mut batch = Batch::new(positions).with_object_runs(emptied(&mut self.runs));
+            for (columns, values) in &mut self.scalars {
+                batch = batch.with_attribute(&columns.name, emptied(values));
             }
             self.sink.batch(&batch)?;
-            self.positions.clear();
-            self.runs.clear();
-            self.scalars
-                .iter_mut()
-                .for_each(|(_, values)| values.clear());
         }
         if !self.ids.is_empty() {
-            let mut table = ObjectTable::new(&self.ids[..]);
-            for (columns, values) in &self.properties {
-                table = table.with_attribute(&columns.name, values);
+            let mut table = ObjectTable::new(emptied(&mut self.ids));
+            for (columns, values) in &mut self.properties {
+                table = table.with_attribute(&columns.name, emptied(values));
             }
             self.sink.objects(&table)?;
-            self.ids.clear();
-            self.properties
-                .iter_mut()
-                .for_each(|(_, values)| values.clear());
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ impl ImportTransform {
         notes
     }
 
-    fn batch<'b>(&self, batch: &Batch<'b>) -> Batch<'b> {
+    fn batch(&self, batch: &Batch) -> Batch {
         batch.mapped(&self.map, self.positions, self.radius)
     }
 
@@ -434,15 +434,15 @@ pub(crate) struct Moved<'a> {
 }
 
 impl Sink for Moved<'_> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.sink.batch(&self.transform.batch(batch))
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.sink.objects(table)
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.sink.groups(groups)
     }
 }
@@ -454,7 +454,7 @@ struct PositionBounds {
 }
 
 impl Sink for PositionBounds {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let positions = batch.positions().to_f64();
         self.finite &= positions.iter().all(|one| one.is_finite());
         for position in positions.chunks_exact(self.extent.dims().max(1)) {
@@ -463,11 +463,11 @@ impl Sink for PositionBounds {
         Ok(())
     }
 
-    fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, _: &ObjectTable) -> Result<(), WriteError> {
         Ok(())
     }
 
-    fn groups(&mut self, _: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, _: &Groups) -> Result<(), WriteError> {
         Ok(())
     }
 }

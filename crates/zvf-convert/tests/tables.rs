@@ -236,13 +236,13 @@ fn tables_of_text_are_read_twice() {
 
     struct Nothing;
     impl zvf_convert::Sink for Nothing {
-        fn batch(&mut self, _: &zvf_write::Batch<'_>) -> Result<(), zvf_write::WriteError> {
+        fn batch(&mut self, _: &zvf_write::Batch) -> Result<(), zvf_write::WriteError> {
             Ok(())
         }
-        fn objects(&mut self, _: &zvf_write::ObjectTable<'_>) -> Result<(), zvf_write::WriteError> {
+        fn objects(&mut self, _: &zvf_write::ObjectTable) -> Result<(), zvf_write::WriteError> {
             Ok(())
         }
-        fn groups(&mut self, _: &zvf_write::Groups<'_>) -> Result<(), zvf_write::WriteError> {
+        fn groups(&mut self, _: &zvf_write::Groups) -> Result<(), zvf_write::WriteError> {
             Ok(())
         }
     }

@@ -38,10 +38,7 @@ struct CutBatch {
 }
 
 /// Routes and cuts batches as a new store would be.
-fn cut(
-    state: &mut EditState,
-    batches: &[Batch<'_>],
-) -> Result<(CutBatch, Vec<NewLink>), WriteError> {
+fn cut(state: &mut EditState, batches: &[Batch]) -> Result<(CutBatch, Vec<NewLink>), WriteError> {
     for batch in batches {
         state.learn(batch)?;
     }
@@ -147,7 +144,7 @@ fn new_rows(
 
 impl Edit {
     /// Takes new vertices in.
-    pub(super) async fn take(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
+    pub(super) async fn take(&mut self, batches: &[Batch]) -> Result<(), WriteError> {
         let ids = batches
             .iter()
             .flat_map(|batch| named_ids(&self.state, batch))
@@ -211,7 +208,7 @@ impl Edit {
     }
 
     /// The batch with codes in the place of texts.
-    fn coded<'b>(&mut self, batch: &Batch<'b>) -> Result<Batch<'b>, WriteError> {
+    fn coded(&mut self, batch: &Batch) -> Result<Batch, WriteError> {
         let mut batch = batch.clone();
         for (name, values) in &mut batch.attributes {
             if let Some(codes) = self.codes(name, values)? {
@@ -246,7 +243,7 @@ impl EditState {
 }
 
 /// The ids that a batch names, with those that it leaves to the kind.
-fn named_ids(state: &EditState, batch: &Batch<'_>) -> BTreeSet<i64> {
+fn named_ids(state: &EditState, batch: &Batch) -> BTreeSet<i64> {
     match &batch.objects {
         Owners::Each(ids) => ids.iter().copied().collect(),
         Owners::Runs(runs) => runs.iter().map(|(id, _)| *id).collect(),

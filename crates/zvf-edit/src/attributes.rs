@@ -13,7 +13,7 @@ use zvf_encode::{AttributeSpec, AttributeType, NumberType, ObjectTable, Values, 
 use zvf_format::int::signed;
 
 impl Edit {
-    pub(super) async fn take_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    pub(super) async fn take_objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.load_tables().await?;
         let unique: BTreeSet<i64> = table.ids.iter().copied().collect();
         if unique.len() != table.ids.len() {
@@ -53,7 +53,7 @@ impl Edit {
     pub(super) async fn add_column(
         &mut self,
         spec: AttributeSpec,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         let mut checked = self.state.spec.clone();
         checked.vertex_attributes.push(spec.clone());
@@ -70,7 +70,7 @@ impl Edit {
             categories.code(None)?;
             let mut codes = Vec::new();
             for text in texts {
-                codes.push(categories.code(text.as_deref())?);
+                codes.push(categories.code(text)?);
             }
             let dictionary = categories.finish()?;
             let mut bytes = Vec::new();
@@ -180,8 +180,8 @@ impl Edit {
     pub(super) fn codes(
         &mut self,
         name: &str,
-        values: &Values<'_>,
-    ) -> Result<Option<Values<'static>>, WriteError> {
+        values: &Values,
+    ) -> Result<Option<Values>, WriteError> {
         let found = self.state.attribute(name).and_then(|at| {
             let spec = self.state.spec.vertex_attributes.get(at)?;
             Some((self.words.get_mut(at)?, spec))
@@ -207,9 +207,9 @@ impl Edit {
                     Some(code) => *code,
                     None => {
                         words.changed = true;
-                        texts.push(text.clone());
+                        texts.push(text.to_owned());
                         let code = signed(texts.len() - 1);
-                        known.insert(text.clone(), code);
+                        known.insert(text.to_owned(), code);
                         code
                     }
                 },

@@ -158,7 +158,7 @@ impl ColumnEdit {
     ///
     /// # Errors
     /// Misuse: no such chunk, values of another number or type. I/O.
-    pub fn put<'a>(&'a mut self, values: &'a Values<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+    pub fn put<'a>(&'a mut self, values: &'a Values) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
             let bytes = ops::column_bytes("vertex attribute", &self.spec, values, rows)?;

@@ -19,7 +19,7 @@ pub(super) type Fills = BTreeMap<String, String>;
 ///
 /// # Errors
 /// Misuse: a text that is no such value.
-pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values<'static>, WriteError> {
+pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values, WriteError> {
     let Some(number) = one.values.number() else {
         return Ok(Values::texts(vec![text; one.channels]));
     };
@@ -64,30 +64,29 @@ pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values<'static>, 
 }
 
 /// No values, in the type of an attribute.
-pub(super) fn none(one: &AttributeSpec) -> Values<'static> {
+pub(super) fn none(one: &AttributeSpec) -> Values {
     match one.values.number() {
         Some(number) => Values::of_bytes(number, &[]),
-        None => Values::Text(Vec::new()),
+        None => Values::texts::<&str>([]),
     }
 }
 
 /// The value of one row in so many rows.
 pub(super) fn everywhere(
     one: &AttributeSpec,
-    fill: &Values<'_>,
+    fill: &Values,
     rows: usize,
-) -> Result<Values<'static>, WriteError> {
+) -> Result<Values, WriteError> {
     let given = TableValues::new(fill, one.channels)?;
     given.take(std::iter::repeat_n(Some(0), rows), None)
 }
 
 /// Texts without gaps, if there is a fill for them.
-pub(super) fn gaps(values: Values<'static>, fill: Option<Values<'static>>) -> Values<'static> {
+pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     match (values, fill) {
         (Values::Text(texts), Some(Values::Text(fill))) => {
-            let fill = fill.into_iter().next().flatten();
-            let texts = texts.into_iter();
-            Values::Text(texts.map(|text| text.or_else(|| fill.clone())).collect())
+            let fill = fill.iter().next().flatten();
+            Values::optional_texts(texts.iter().map(|text| text.or(fill)))
         }
         (values, _) => values,
     }

@@ -1,6 +1,5 @@
 //! Batches and tables that were made for another store, brought to the types of this one.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::{Edit, fill};
@@ -12,7 +11,7 @@ use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 #[non_exhaustive]
 pub struct Fitted {
     /// With the attributes of the store, in its types. It borrows nothing.
-    pub batch: Batch<'static>,
+    pub batch: Batch,
     /// Attributes that the store does not have; they are left out.
     pub unknown: BTreeSet<String>,
     /// Attributes of the store that were not given; they are missing: NaN, or no text.
@@ -36,11 +35,7 @@ impl Edit {
     /// # Errors
     /// Misuse: a number that the type of the store does not hold; an attribute that is not given, of a type without a value for
     /// that.
-    pub fn fit(
-        &self,
-        batch: &Batch<'_>,
-        mut id: impl FnMut(i64) -> i64,
-    ) -> Result<Fitted, WriteError> {
+    pub fn fit(&self, batch: &Batch, mut id: impl FnMut(i64) -> i64) -> Result<Fitted, WriteError> {
         let spec = &self.state.spec;
         let rows = batch.positions.len() / spec.dims().max(1);
         let mut fitted = Fitted {
@@ -50,7 +45,7 @@ impl Edit {
             filled: BTreeSet::new(),
         };
         fitted.batch.numbering = batch.numbering;
-        fitted.batch.links = Cow::Owned(batch.links.to_vec());
+        fitted.batch.links = batch.links.clone();
         fitted.batch.objects = match &batch.objects {
             _ if !spec.has_objects() => Owners::None,
             Owners::None => Owners::Runs(vec![(id(0), rows)].into()),
@@ -79,17 +74,17 @@ impl Edit {
     fn columns(
         &self,
         wanted: &[AttributeSpec],
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
         rows: usize,
         fitted: &mut Fitted,
-    ) -> Result<Vec<(String, Values<'static>)>, WriteError> {
+    ) -> Result<Vec<(String, Values)>, WriteError> {
         let mut columns = Vec::new();
         for one in wanted {
             let fill = self.fill(&one.name);
             let fill = fill.map(|text| fill::value(one, text)).transpose()?;
             let values = match (given.iter().find(|(name, _)| *name == one.name), fill) {
                 (Some((_, values)), fill) => fill::gaps(values.fitted(one)?, fill),
-                (None, _) if rows == 0 => Values::Text(Vec::new()).fitted(one)?,
+                (None, _) if rows == 0 => Values::texts::<&str>([]).fitted(one)?,
                 (None, Some(fill)) => {
                     fitted.filled.insert(one.name.clone());
                     fill::everywhere(one, &fill, rows)?
@@ -111,7 +106,7 @@ impl Edit {
     }
 
     /// Positions in the type of the store.
-    pub(super) fn positions(&self, given: &Values<'_>) -> Result<Values<'static>, WriteError> {
+    pub(super) fn positions(&self, given: &Values) -> Result<Values, WriteError> {
         let number = self.state.spec.positions;
         let wrong = || WriteError::input("positions", given.type_name(), number.to_string());
         given.exactly(number).ok_or_else(wrong)

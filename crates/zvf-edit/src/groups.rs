@@ -233,7 +233,7 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a store without objects. I/O.
-    pub fn groups(&mut self) -> BoxFuture<'_, Result<Groups<'static>, WriteError>> {
+    pub fn groups(&mut self) -> BoxFuture<'_, Result<Groups, WriteError>> {
         Box::pin(async move {
             let table = self.loaded_groups().await?;
             Ok(Groups::new(table.members.clone()).with_names(table.names.clone()))
@@ -421,7 +421,7 @@ impl Edit {
     /// Misuse: a store without objects, a member that is no object of the store, groups without names, values of another type. I/O.
     pub fn add_groups<'a>(
         &'a mut self,
-        groups: &'a Groups<'a>,
+        groups: &'a Groups,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -433,7 +433,7 @@ impl Edit {
         })
     }
 
-    async fn take_groups(&mut self, groups: &Groups<'_>) -> Result<BTreeSet<String>, WriteError> {
+    async fn take_groups(&mut self, groups: &Groups) -> Result<BTreeSet<String>, WriteError> {
         let count = groups.members().len();
         if groups.names().len() != count {
             let found = format!("{} names", groups.names().len());

@@ -49,7 +49,7 @@ impl EditState {
     }
 
     /// Adds the new values of a batch. Missing values are reported when rows are placed.
-    pub(super) fn learn(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    pub(super) fn learn(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let given = batch.attributes.iter();
         let column = given
             .into_iter()
@@ -61,7 +61,7 @@ impl EditState {
     }
 
     /// The ranks of values; new values follow the others.
-    fn ranks(&mut self, values: &Values<'_>) -> Result<Vec<i64>, WriteError> {
+    fn ranks(&mut self, values: &Values) -> Result<Vec<i64>, WriteError> {
         let name = self.key().or_bug("keys of no attribute")?.to_owned();
         let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
         let learnt = keys.learn(values)?;
@@ -88,7 +88,7 @@ impl Edit {
     }
 
     /// Sets the values in the array of the attribute, if it has one.
-    fn set_array(&mut self, spots: &[Spot], values: &Values<'_>) -> Result<(), WriteError> {
+    fn set_array(&mut self, spots: &[Spot], values: &Values) -> Result<(), WriteError> {
         let mut arrays = self.state.spec.vertex_attributes.iter();
         let Some(at) = arrays.position(|one| self.is_key(&one.name)) else {
             return Ok(());
@@ -103,11 +103,7 @@ impl Edit {
     }
 
     /// Sets values of the attribute: its vertices go to the chunks of these.
-    pub(super) async fn set_key(
-        &mut self,
-        at: &At<'_>,
-        values: &Values<'_>,
-    ) -> Result<(), WriteError> {
+    pub(super) async fn set_key(&mut self, at: &At<'_>, values: &Values) -> Result<(), WriteError> {
         let spots = self.find(at).await?;
         if values.len() != spots.len() {
             let key = self.state.key().or_bug("keys of no attribute")?;

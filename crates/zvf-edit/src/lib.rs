@@ -350,7 +350,7 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
-    pub fn append<'a>(&'a mut self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+    pub fn append<'a>(&'a mut self, batch: &'a Batch) -> BoxFuture<'a, Result<(), WriteError>> {
         self.append_all(std::slice::from_ref(batch))
     }
 
@@ -360,7 +360,7 @@ impl Edit {
     /// As [`append`](Self::append).
     pub fn append_all<'a>(
         &'a mut self,
-        batches: &'a [Batch<'a>],
+        batches: &'a [Batch],
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -378,7 +378,7 @@ impl Edit {
     /// Misuse: a store without objects, an attribute that does not exist. I/O.
     pub fn put_objects<'a>(
         &'a mut self,
-        table: &'a ObjectTable<'a>,
+        table: &'a ObjectTable,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -432,7 +432,7 @@ impl Edit {
     pub fn move_vertices<'a>(
         &'a mut self,
         at: At<'a>,
-        positions: &'a Values<'a>,
+        positions: &'a Values,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -451,7 +451,7 @@ impl Edit {
         &'a mut self,
         name: &'a str,
         at: At<'a>,
-        values: &'a Values<'a>,
+        values: &'a Values,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -473,7 +473,7 @@ impl Edit {
     pub fn add_vertex_attribute<'a>(
         &'a mut self,
         spec: AttributeSpec,
-        values: &'a Values<'a>,
+        values: &'a Values,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -500,7 +500,7 @@ impl Edit {
         &'a mut self,
         name: &'a str,
         at: At<'a>,
-        values: &'a Values<'a>,
+        values: &'a Values,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -520,7 +520,7 @@ impl Edit {
     pub fn add_link_attribute<'a>(
         &'a mut self,
         spec: AttributeSpec,
-        values: &'a Values<'a>,
+        values: &'a Values,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;

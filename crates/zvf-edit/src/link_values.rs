@@ -36,7 +36,7 @@ impl Edit {
         &mut self,
         name: &str,
         at: &At<'_>,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         let found = self.links_at(at).await?;
         self.set_found_links(name, found, values)
@@ -47,7 +47,7 @@ impl Edit {
         &mut self,
         name: &str,
         found: Vec<FoundLink>,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         let attributes = &self.state.spec.links.attributes;
         let number = attributes.iter().position(|one| one.name == name);
@@ -76,7 +76,7 @@ impl Edit {
     pub(super) async fn add_links(
         &mut self,
         spec: AttributeSpec,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         if !matches!(spec.values, AttributeType::Number(_)) {
             let found = spec.values.name();

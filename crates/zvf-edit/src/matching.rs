@@ -630,14 +630,14 @@ pub(crate) enum TableValues<'v> {
         /// Bytes of a row.
         width: usize,
     },
-    Texts(&'v [Option<String>]),
+    Texts(Vec<Option<&'v str>>),
 }
 
 impl<'v> TableValues<'v> {
     /// Values of so many a row.
-    pub(crate) fn new(values: &'v Values<'_>, channels: usize) -> Result<Self, WriteError> {
+    pub(crate) fn new(values: &'v Values, channels: usize) -> Result<Self, WriteError> {
         if let Values::Text(texts) = values {
-            return Ok(Self::Texts(texts));
+            return Ok(Self::Texts(texts.iter().collect()));
         }
         let number = values.number_type().or_bug("numbers without a type")?;
         let bytes = values.bytes_as(number).or_bug("numbers without bytes")?;
@@ -674,7 +674,7 @@ impl<'v> TableValues<'v> {
         &self,
         rows: impl Iterator<Item = Option<usize>>,
         other: Option<&TableValues<'_>>,
-    ) -> Result<Values<'static>, WriteError> {
+    ) -> Result<Values, WriteError> {
         match self {
             Self::Numbers {
                 number,
@@ -701,9 +701,9 @@ impl<'v> TableValues<'v> {
                         (None, Some(TableValues::Texts(other))) => other.first(),
                         (None, _) => None,
                     };
-                    all.push(one.or_bug("a row without a value")?.clone());
+                    all.push(*one.or_bug("a row without a value")?);
                 }
-                Ok(Values::Text(all))
+                Ok(Values::optional_texts(all))
             }
         }
     }

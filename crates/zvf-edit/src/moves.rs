@@ -21,7 +21,7 @@ impl Edit {
     pub(super) async fn shift(
         &mut self,
         at: &At<'_>,
-        positions: &Values<'_>,
+        positions: &Values,
     ) -> Result<(), WriteError> {
         let spots = self.find(at).await?;
         let (dims, number) = (self.state.spec.dims(), self.state.spec.positions);

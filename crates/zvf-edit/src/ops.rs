@@ -247,7 +247,7 @@ impl Edit {
         &mut self,
         name: &str,
         at: &At<'_>,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         if self.is_key(name) {
             return self.set_key(at, values).await;
@@ -294,7 +294,7 @@ impl Edit {
 pub(super) fn column_bytes(
     of: &str,
     spec: &AttributeSpec,
-    values: &Values<'_>,
+    values: &Values,
     rows: usize,
 ) -> Result<Vec<u8>, WriteError> {
     spec.check_values(of, values)?;

@@ -18,7 +18,7 @@ const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
 
 /// Converts values to the types of the attributes of the same names; others stay unchanged.
 fn fit<'s>(
-    given: &mut [(String, Values<'_>)],
+    given: &mut [(String, Values)],
     known: impl Iterator<Item = &'s AttributeSpec> + Clone,
 ) -> Result<(), WriteError> {
     for (name, values) in given {
@@ -78,7 +78,7 @@ impl Edit {
     /// use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt64Array, types::Float64Type};
     /// use zvf_edit::{Edit, Matching};
     /// use zvf_store::blocking::Runtime;
-    /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
+    /// use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let folder = tempfile::tempdir()?;
@@ -94,7 +94,7 @@ impl Edit {
     /// Runtime::new()?.wait(async {
     ///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.project(&[0, 1, 3])?.schema())?;
     ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
-    ///     writer.push_records(&table.project(&[0, 1, 3])?)?;
+    ///     writer.push(&Batch::from_records(&table.project(&[0, 1, 3])?)?)?;
     ///     writer.finish().await?;
     ///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
     ///     let appended = edit.append_records(&table, None).await?;

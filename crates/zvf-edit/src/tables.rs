@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use arrow_array::Array;
 use zvf_meta::ArrayDoc;
 use zvf_store::TypedArray;
 use zvf_store::format::dtype::DTypeKind;
@@ -149,7 +150,7 @@ impl AttributeTable {
     ///
     /// # Errors
     /// Misuse: values of another type or number.
-    pub(crate) fn set(&mut self, rows: &[usize], values: &Values<'_>) -> Result<(), WriteError> {
+    pub(crate) fn set(&mut self, rows: &[usize], values: &Values) -> Result<(), WriteError> {
         let what = self.what();
         if Some(values.len()) != rows.len().checked_mul(self.spec.channels) {
             let expected = format!("{} rows of {}", rows.len(), self.spec.channels);
@@ -167,7 +168,8 @@ impl AttributeTable {
         }
         let start = start.or_bug("a table without channels")?;
         for (at, row) in rows.iter().enumerate() {
-            let missing = matches!(values, Values::Text(texts) if texts.get(at) == Some(&None));
+            let missing =
+                matches!(values, Values::Text(texts) if at < texts.len() && texts.is_null(at));
             let place = self.places.get_mut(*row);
             *place.or_bug(format_args!("no row {row} of a table"))? =
                 (!missing).then_some(start + at);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType;
@@ -110,7 +111,7 @@ pub(crate) fn fitted(
     table: &RecordBatch,
     one: &AttributeSpec,
     fill: Option<&TableValues<'_>>,
-) -> Result<Values<'static>, WriteError> {
+) -> Result<Values, WriteError> {
     let name = &one.name;
     let columns = attribute(table, name);
     let gaps = fill.is_some() && columns.iter().any(has_gaps);
@@ -125,18 +126,18 @@ pub(crate) fn fitted(
         _ => {}
     }
     let Some(number) = one.values.number() else {
-        let mut texts = Vec::with_capacity(table.num_rows());
+        let mut texts = LargeStringBuilder::with_capacity(table.num_rows(), 0);
         let none = match fill {
-            Some(TableValues::Texts(texts)) => texts.first().cloned().flatten(),
+            Some(TableValues::Texts(texts)) => texts.first().copied().flatten(),
             _ => None,
         };
         for column in &columns {
             let found = values(name, column)?.fitted(one)?;
             if let Values::Text(found) = found {
-                texts.extend(found.into_iter().map(|text| text.or_else(|| none.clone())));
+                texts.extend(found.iter().map(|text| text.or(none)));
             }
         }
-        return Ok(Values::Text(texts));
+        return Ok(Values::Text(texts.finish()));
     };
     let (size, all) = (number.size(), width(&columns)?);
     let fill = match fill {

@@ -48,13 +48,14 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 use serde_json::{Value, json};
 use zvf_meta::Axis;
 
 use crate::WriteError;
-use crate::batches::batch::{Batch, Groups, ObjectTable};
+use crate::batches::batch::{Batch, Groups, Numbering, ObjectTable, Owners};
 use crate::error::OrBug;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::column::Values;
@@ -128,11 +129,11 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
 /// The values of a column, all elements of a row together.
 ///
 /// # Cost
-/// Borrows numbers; copies truth values, and floats if some are missing.
+/// None for numbers and truth values; one copy of texts, and of floats if some are missing.
 ///
 /// # Errors
 /// Misuse: a type that a store does not hold. Malformed data: a whole number or truth value that is missing.
-pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteError> {
+pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     let Some((kind, _)) = column_type(column.data_type()) else {
         return Err(WriteError::input(
             name,
@@ -142,8 +143,7 @@ pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteE
     };
     if kind == AttributeType::Category {
         let texts = texts(column).or_bug("a column of texts without texts")?;
-        let owned = texts.into_iter().map(|text| text.map(Cow::into_owned));
-        return Ok(Values::Text(owned.collect()));
+        return Ok(Values::optional_texts(texts));
     }
     let (items, width) = elements(column)?;
     let holes = column.null_count() > 0 || items.null_count() > 0;
@@ -160,14 +160,14 @@ pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteE
     macro_rules! number {
         ($type:ty, $variant:ident) => {{
             whole()?;
-            Values::$variant(Cow::Borrowed(items.as_primitive::<$type>().values()))
+            Values::$variant(items.as_primitive::<$type>().values().clone())
         }};
     }
     macro_rules! float {
         ($type:ty, $variant:ident, $nan:expr) => {{
             let list = items.as_primitive::<$type>().values();
             Values::$variant(match holes {
-                false => Cow::Borrowed(list),
+                false => list.clone(),
                 true => {
                     let all = list.iter().enumerate();
                     all.map(|(at, one)| if absent(at) { $nan } else { *one })
@@ -179,7 +179,7 @@ pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteE
     Ok(match items.data_type() {
         DataType::Boolean => {
             whole()?;
-            Values::from(items.as_boolean().values().iter().collect::<Vec<bool>>())
+            Values::Bool(items.as_boolean().values().clone())
         }
         DataType::Int8 => number!(Int8Type, I8),
         DataType::Int16 => number!(Int16Type, I16),
@@ -302,10 +302,10 @@ fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Opti
 ///
 /// # Errors
 /// As [`values`].
-pub fn attributes<'a>(
-    table: &'a RecordBatch,
+pub fn attributes(
+    table: &RecordBatch,
     other: &[&str],
-) -> Result<Vec<(String, Values<'a>)>, WriteError> {
+) -> Result<Vec<(String, Values)>, WriteError> {
     let schema = table.schema_ref();
     let mut found = Vec::new();
     for (field, column) in schema.fields().iter().zip(table.columns()) {
@@ -320,26 +320,29 @@ pub fn attributes<'a>(
 ///
 /// # Errors
 /// As [`values`]. Misuse: another type.
-pub fn numbers<'a, T: Clone>(name: &str, column: &'a ArrayRef) -> Result<Cow<'a, [T]>, WriteError>
+pub fn numbers<T: ArrowNativeType>(
+    name: &str,
+    column: &ArrayRef,
+) -> Result<ScalarBuffer<T>, WriteError>
 where
-    Values<'a>: From<&'a [T]>,
-    Cow<'a, [T]>: TryFrom<Values<'a>, Error = Values<'a>>,
+    Values: From<ScalarBuffer<T>>,
+    ScalarBuffer<T>: TryFrom<Values, Error = Values>,
 {
-    let expected = || Values::from(&[][..]).type_name();
-    let numbers = Cow::try_from(values(name, column)?);
+    let expected = || Values::from(ScalarBuffer::<T>::default()).type_name();
+    let numbers = ScalarBuffer::try_from(values(name, column)?);
     numbers.map_err(|other| WriteError::input(name, other.type_name(), expected()))
 }
 
-impl<'a> Batch<'a> {
+impl Batch {
     /// Vertices of a table as queries return it; see the [module](crate::arrow).
     ///
     /// # Errors
     /// Misuse: a table without `position`, or with columns of types that a store does not hold. Malformed data: whole numbers that are
     /// missing.
-    pub fn from_records(vertices: &'a RecordBatch) -> Result<Self, WriteError> {
+    pub fn from_records(vertices: &RecordBatch) -> Result<Self, WriteError> {
         let mut batch = Self::new(values("position", column(vertices, "position")?)?);
         if let Some(owners) = vertices.column_by_name("object_id") {
-            batch = batch.with_object_ids(numbers::<i64>("object_id", owners)?);
+            batch.objects = Owners::Each(numbers("object_id", owners)?);
         }
         batch.attributes = attributes(vertices, &OF_VERTICES)?;
         Ok(batch)
@@ -350,32 +353,33 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
-    pub fn with_link_records(self, links: &'a RecordBatch) -> Result<Self, WriteError> {
-        let ends = numbers::<u64>("vertices", column(links, "vertices")?)?;
-        let mut batch = self.with_links_between_batches(ends);
-        batch.link_attributes = attributes(links, &OF_LINKS)?;
-        Ok(batch)
+    pub fn with_link_records(mut self, links: &RecordBatch) -> Result<Self, WriteError> {
+        self.links = numbers("vertices", column(links, "vertices")?)?;
+        self.numbering = Numbering::All;
+        self.link_attributes = attributes(links, &OF_LINKS)?;
+        Ok(self)
     }
 }
 
-impl<'a> ObjectTable<'a> {
+impl ObjectTable {
     /// Objects of a table as queries return it; see the [module](crate::arrow).
     ///
     /// # Errors
     /// As [`Batch::from_records`]; a table without `object_id`.
-    pub fn from_records(objects: &'a RecordBatch) -> Result<Self, WriteError> {
-        let mut table = Self::new(numbers::<i64>("object_id", column(objects, "object_id")?)?);
-        table.attributes = attributes(objects, &OF_OBJECTS)?;
-        Ok(table)
+    pub fn from_records(objects: &RecordBatch) -> Result<Self, WriteError> {
+        Ok(Self {
+            ids: numbers("object_id", column(objects, "object_id")?)?,
+            attributes: attributes(objects, &OF_OBJECTS)?,
+        })
     }
 }
 
-impl<'a> Groups<'a> {
+impl Groups {
     /// Groups of a table, one a row; see the [module](crate::arrow).
     ///
     /// # Errors
     /// As [`Batch::from_records`]; a table without `object_ids`. Malformed data: a group without a list or a name.
-    pub fn from_records(groups: &'a RecordBatch) -> Result<Self, WriteError> {
+    pub fn from_records(groups: &RecordBatch) -> Result<Self, WriteError> {
         let lists = column(groups, "object_ids")?;
         let Some(lists) = lists.as_list_opt::<i32>() else {
             let found = lists.data_type().to_string();
@@ -384,7 +388,7 @@ impl<'a> Groups<'a> {
         let lost = |name| WriteError::data(name, "rows without a value", "a value in every row");
         let members = lists.iter().map(|list| {
             let list = list.ok_or_else(|| lost("object_ids"))?;
-            Ok(numbers("object_ids", &list)?.into_owned())
+            Ok(numbers("object_ids", &list)?.to_vec())
         });
         let mut found = Self::new(members.collect::<Result<_, WriteError>>()?);
         if let Some(names) = groups.column_by_name("name") {
@@ -392,7 +396,7 @@ impl<'a> Groups<'a> {
                 let found = names.data_type().to_string();
                 return Err(WriteError::input("name", found, "texts"));
             };
-            let names = names.into_iter().collect::<Option<Vec<_>>>();
+            let names = names.iter().collect::<Option<Vec<_>>>();
             found = found.with_names(names.ok_or_else(|| lost("name"))?);
         }
         found.attributes = attributes(groups, &OF_GROUPS)?;

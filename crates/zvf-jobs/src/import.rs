@@ -366,7 +366,7 @@ struct CountingSink<'w> {
 }
 
 impl Sink for CountingSink<'_> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.stop.check()?;
         let before = self.writing.vertices();
         self.writing.batch(batch)?;
@@ -374,12 +374,12 @@ impl Sink for CountingSink<'_> {
         Ok(())
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.stop.check()?;
         self.writing.objects(table)
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.writing.groups(groups)
     }
 }

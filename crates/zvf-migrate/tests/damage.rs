@@ -369,7 +369,7 @@ fn every_change_of_a_copy_is_reported() {
 }
 
 /// A store of one batch of 2D positions.
-async fn written(spec: StoreSpec, batch: &Batch<'_>, table: &ObjectTable<'_>) -> Made {
+async fn written(spec: StoreSpec, batch: &Batch, table: &ObjectTable) -> Made {
     let made = Made::new();
     let options = WriteOptions::new().with_threads(1).with_durable(false);
     let spec = spec.with_compression(Compression::None);

@@ -15,7 +15,7 @@ pub(crate) struct Made {
 
 impl Made {
     /// A store of one batch.
-    pub(crate) fn new(spec: StoreSpec, batch: &Batch<'_>) -> Result<Self> {
+    pub(crate) fn new(spec: StoreSpec, batch: &Batch) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let address = folder.path().join("made.zarrvectors");
         let address = address.to_string_lossy().into_owned();

@@ -66,10 +66,14 @@ impl Column {
     }
 
     /// The values of some rows.
-    fn rows(&self, rows: std::ops::Range<usize>) -> Outcome<Values<'static>> {
+    fn rows(&self, rows: std::ops::Range<usize>) -> Outcome<Values> {
         match &self.texts {
-            Some(texts) => Ok(Values::Text(
-                texts.get(rows).ok_or("too few texts")?.to_vec(),
+            Some(texts) => Ok(Values::optional_texts(
+                texts
+                    .get(rows)
+                    .ok_or("too few texts")?
+                    .iter()
+                    .map(Option::as_deref),
             )),
             None => {
                 let width = self.number.size() * self.spec.channels;

@@ -43,9 +43,9 @@ impl Mark {
 /// A call, as it is made or was kept.
 #[derive(Debug)]
 pub(crate) enum Call<'c> {
-    Batch(Cow<'c, Batch<'c>>),
-    Objects(Cow<'c, ObjectTable<'c>>),
-    Groups(Cow<'c, Groups<'c>>),
+    Batch(Cow<'c, Batch>),
+    Objects(Cow<'c, ObjectTable>),
+    Groups(Cow<'c, Groups>),
 }
 
 impl Call<'_> {
@@ -169,7 +169,7 @@ mod tests {
             .insert("trk".to_owned(), zvf_meta::JsonObject::new());
         let mut compressed = plain();
         compressed.compression = Compression::ZstdLevel(7);
-        let chunk_by = |values: Option<Values<'static>>| {
+        let chunk_by = |values: Option<Values>| {
             let spec = plain().with_attribute_chunks(AttributeSpec::number("k", NumberType::I64));
             match values {
                 Some(values) => spec.with_attribute_chunk_values(values),

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use crate::finish;
@@ -31,7 +30,7 @@ pub struct StoreWriter {
     options: WriteOptions,
     router: Router,
     tables: PushedObjectTables,
-    groups: Groups<'static>,
+    groups: Groups,
     /// Tables of objects that were taken.
     taken: u64,
     journal: Option<Journal>,
@@ -148,7 +147,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: the journal holds another batch in this place, by its checksum. The writer is unusable afterwards.
-    pub fn skip_batch(&mut self, batch: &Batch<'_>) -> Result<bool, WriteError> {
+    pub fn skip_batch(&mut self, batch: &Batch) -> Result<bool, WriteError> {
         self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
 
@@ -156,7 +155,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
-    pub fn skip_objects(&mut self, table: &ObjectTable<'_>) -> Result<bool, WriteError> {
+    pub fn skip_objects(&mut self, table: &ObjectTable) -> Result<bool, WriteError> {
         self.skip(&Call::Objects(Cow::Borrowed(table)))
     }
 
@@ -164,7 +163,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
-    pub fn skip_groups(&mut self, groups: &Groups<'_>) -> Result<bool, WriteError> {
+    pub fn skip_groups(&mut self, groups: &Groups) -> Result<bool, WriteError> {
         self.skip(&Call::Groups(Cow::Borrowed(groups)))
     }
 
@@ -175,7 +174,7 @@ impl StoreWriter {
         self.journal.as_ref().is_none_or(Journal::is_passed)
     }
 
-    /// Takes a batch of vertices.
+    /// Takes a batch of vertices; [`Batch::from_records`] makes one of a table as queries return it.
     ///
     /// # Cost
     /// O(vertices), and writes to temporary files beyond the memory budget: a caller that must not wait for a disk
@@ -184,7 +183,36 @@ impl StoreWriter {
     /// # Errors
     /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
     /// remains usable. I/O on temporary files: the writer is unusable afterwards.
-    pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, types::Float32Type};
+    /// use zvf_store::blocking::Runtime;
+    /// use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+    /// let places = [Some(vec![Some(1.0), Some(1.0)]), Some(vec![Some(9.0), Some(2.0)]), Some(vec![Some(9.5), Some(3.0)])];
+    /// let columns: [(&str, ArrayRef); 3] = [
+    ///     ("position", Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(places, 2))),
+    ///     ("fa", Arc::new(Float32Array::from(vec![0.5, 0.25, 0.75]))),
+    ///     ("object_id", Arc::new(Int64Array::from(vec![7, 7, 7]))),
+    /// ];
+    /// let table = RecordBatch::try_from_iter(columns)?;
+    ///
+    /// let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.schema())?;
+    /// Runtime::new()?.wait(async {
+    ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+    ///     writer.push(&Batch::from_records(&table)?)?;
+    ///     assert_eq!(writer.finish().await?.vertices, 3);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn push(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
         self.note(done)?;
@@ -195,7 +223,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: a table that does not fit, or an object that has a row already; nothing of it was taken.
-    pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    pub fn push_objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
         self.taken += 1;
@@ -206,7 +234,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: names or attributes that do not fit the number of groups. Whether members exist is seen at the end.
-    pub fn set_groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    pub fn set_groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.usable()?;
         if self.part.is_some() {
             let expected = "none: PartedStore::commit takes them";
@@ -294,44 +322,5 @@ impl StoreWriter {
             })
             .await
         })
-    }
-}
-
-impl StoreWriter {
-    /// Takes vertices of a table as queries return it. With links: [`push`](Self::push) of a [`Batch::from_records`].
-    ///
-    /// # Errors
-    /// As [`Batch::from_records`] and [`push`](Self::push).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, types::Float32Type};
-    /// use zvf_store::blocking::Runtime;
-    /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = tempfile::tempdir()?;
-    /// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
-    /// let places = [Some(vec![Some(1.0), Some(1.0)]), Some(vec![Some(9.0), Some(2.0)]), Some(vec![Some(9.5), Some(3.0)])];
-    /// let columns: [(&str, ArrayRef); 3] = [
-    ///     ("position", Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(places, 2))),
-    ///     ("fa", Arc::new(Float32Array::from(vec![0.5, 0.25, 0.75]))),
-    ///     ("object_id", Arc::new(Int64Array::from(vec![7, 7, 7]))),
-    /// ];
-    /// let table = RecordBatch::try_from_iter(columns)?;
-    ///
-    /// let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.schema())?;
-    /// Runtime::new()?.wait(async {
-    ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
-    ///     writer.push_records(&table)?;
-    ///     assert_eq!(writer.finish().await?.vertices, 3);
-    ///     Ok(())
-    /// })
-    /// # }
-    /// ```
-    pub fn push_records(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
-        self.push(&Batch::from_records(vertices)?)
     }
 }

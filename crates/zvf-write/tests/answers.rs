@@ -136,9 +136,8 @@ async fn copied(case: &str) {
         None => {
             for start in (0..got.vertices.num_rows()).step_by(100) {
                 let count = 100.min(got.vertices.num_rows() - start);
-                writer
-                    .push_records(&got.vertices.slice(start, count))
-                    .unwrap();
+                let batch = Batch::from_records(&got.vertices.slice(start, count));
+                writer.push(&batch.unwrap()).unwrap();
             }
         }
         Some(links) => {

@@ -21,7 +21,7 @@ fn keys(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Value {
     document(files, path)["attributes"]["nonempty_chunks"].clone()
 }
 
-async fn written(spec: StoreSpec, batches: &[Batch<'_>]) -> Memory {
+async fn written(spec: StoreSpec, batches: &[Batch]) -> Memory {
     let memory = Memory::default();
     let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
         .await
@@ -202,7 +202,7 @@ async fn what_cannot_be_a_key_is_refused() {
     // A text of a batch that is refused is no value of the store.
     let texts = Values::texts(["stray", "stray"]);
     assert!(writer.push(&one().with_attribute("k", texts)).is_err());
-    let missing = Values::Text(vec![None]);
+    let missing = Values::optional_texts::<&str>([None]);
     let error = writer
         .push(&one().with_attribute("k", missing))
         .unwrap_err();

@@ -137,7 +137,7 @@ impl Model {
     }
 
     /// The batch of what was made; notes the links.
-    fn batch(&mut self, made: &Made) -> Batch<'static> {
+    fn batch(&mut self, made: &Made) -> Batch {
         let all: Vec<&Vertex> = made.numbers.iter().map(|n| &self.vertices[n]).collect();
         let flat: Vec<f64> = all.iter().flat_map(|v| v.at.clone()).collect();
         let mut batch = Batch::new(flat)
@@ -192,7 +192,7 @@ impl Model {
     }
 
     /// The batches of several objects: one each, since a skeleton is whole in its batch anyway.
-    fn grow(&mut self, ids: &[i64], draw: &mut Draw, reach: i64) -> Batch<'static> {
+    fn grow(&mut self, ids: &[i64], draw: &mut Draw, reach: i64) -> Batch {
         let mut made = Made::default();
         for id in ids {
             self.make(*id, draw, reach, &mut made);
@@ -382,7 +382,7 @@ impl Model {
                     self.vertices.get_mut(n).unwrap().word.clone_from(&word);
                     words.push(word);
                 }
-                edit.set_vertex_attribute("word", some.at(), &Values::Text(words))
+                edit.set_vertex_attribute("word", some.at(), &Values::optional_texts(words))
                     .await
             }
             6 if !alive.is_empty() => {

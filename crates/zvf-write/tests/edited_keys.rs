@@ -21,7 +21,7 @@ impl Model {
     }
 
     /// The values of some keys; `None` where chunks are cut by position alone.
-    pub(crate) fn keys(&self, keys: impl Iterator<Item = usize>) -> Option<Values<'static>> {
+    pub(crate) fn keys(&self, keys: impl Iterator<Item = usize>) -> Option<Values> {
         let one = &self.spec.chunk_by.as_ref()?.attribute;
         Some(match one.values {
             AttributeType::Category => Values::texts(keys.map(|key| GENES[key])),

@@ -25,13 +25,13 @@ fn present(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Value {
     document(files, path)["attributes"]["nonempty_chunks"].clone()
 }
 
-fn spots(places: &[[f64; 2]], genes: &[&str], numbers: &[u8]) -> Batch<'static> {
+fn spots(places: &[[f64; 2]], genes: &[&str], numbers: &[u8]) -> Batch {
     Batch::new(places.concat())
         .with_attribute("gene", Values::texts(genes.iter().copied()))
         .with_attribute("n", numbers.to_vec())
 }
 
-async fn written(kind: Kind, batch: Batch<'_>) -> Memory {
+async fn written(kind: Kind, batch: Batch) -> Memory {
     let spec = StoreSpec::new(kind, [10.0; 2])
         .with_attribute_chunks(AttributeSpec::category("gene"))
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::U8));
@@ -189,7 +189,7 @@ async fn a_column_is_added_chunk_by_chunk() {
     );
 }
 
-async fn refused(memory: &Memory, batch: &Batch<'_>) -> String {
+async fn refused(memory: &Memory, batch: &Batch) -> String {
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     let told = edit.append(batch).await.unwrap_err().to_string();
     let broken = edit.commit().await.unwrap_err();
@@ -202,12 +202,12 @@ async fn what_has_no_chunk_is_refused() {
     let batch = spots(&[[1.0, 1.0]], &["g"], &[1]);
     let memory = written(Kind::PointCloud, batch).await;
     let before = memory.files().await;
-    let one = |gene: Values<'static>| {
+    let one = |gene: Values| {
         Batch::new(vec![1.0, 1.0])
             .with_attribute("n", vec![2_u8])
             .with_attribute("gene", gene)
     };
-    let told = refused(&memory, &one(Values::Text(vec![None]))).await;
+    let told = refused(&memory, &one(Values::optional_texts::<&str>([None]))).await;
     assert_eq!(
         told,
         "vertex attribute gene, row 0: found no value, expected a text for every vertex"

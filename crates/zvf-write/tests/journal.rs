@@ -27,13 +27,13 @@ fn push(writer: &mut StoreWriter, number: u64) -> Result<(), WriteError> {
 }
 
 /// Batch `number` of four: together they are all the ways a batch can be.
-fn batch(number: u64) -> Batch<'static> {
+fn batch(number: u64) -> Batch {
     let first = i32::try_from(number).unwrap() * 5;
     batch_of(number, (first..first + 5).collect())
 }
 
 /// The same with other values of `n`, and what is made of them.
-fn batch_of(number: u64, n: Vec<i32>) -> Batch<'static> {
+fn batch_of(number: u64, n: Vec<i32>) -> Batch {
     let positions: Vec<f64> = n
         .iter()
         .flat_map(|n| [f64::from(n * 7 % 40), f64::from(*n) - 10.0])
@@ -60,12 +60,12 @@ fn go_on(writer: &mut StoreWriter, until: u64) {
     }
 }
 
-fn names(first: &str) -> ObjectTable<'static> {
-    let names = Values::Text(vec![Some(first.to_owned()), None]);
+fn names(first: &str) -> ObjectTable {
+    let names = Values::optional_texts([Some(first), None]);
     ObjectTable::new(vec![i64::MIN, 99]).with_attribute("name", names)
 }
 
-fn groups() -> Groups<'static> {
+fn groups() -> Groups {
     Groups::new(vec![vec![7], vec![99, i64::MIN]])
         .with_names(["a", "b"])
         .with_attribute("size", vec![1_u8, 2])

@@ -219,7 +219,7 @@ impl Chains {
         self.chains.insert(id, chain);
     }
 
-    fn batch(&self, ids: &[i64]) -> Batch<'static> {
+    fn batch(&self, ids: &[i64]) -> Batch {
         let (mut positions, mut numbers, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         let (mut links, mut values) = (Vec::new(), Vec::new());
         for id in ids {

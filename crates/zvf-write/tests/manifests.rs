@@ -17,7 +17,7 @@ use crate::support::{ADDRESS, Memory, ask, check_documents, sorted};
 const MANIFESTS: &str = "0/object_index/manifests";
 
 /// Lines of three vertices, which are numbered through: the first number is three times the id.
-fn batch(ids: impl Iterator<Item = i64>) -> Batch<'static> {
+fn batch(ids: impl Iterator<Item = i64>) -> Batch {
     let (mut positions, mut numbers, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for id in ids {
         let number = usize::try_from(id).unwrap();

@@ -79,7 +79,7 @@ impl Model {
         }
     }
 
-    fn values(&self, rows: std::ops::Range<usize>) -> Values<'static> {
+    fn values(&self, rows: std::ops::Range<usize>) -> Values {
         let flat: Vec<f64> = self.positions[rows].concat();
         macro_rules! cast {
             ($($variant:ident => $type:ty),*) => {
@@ -95,7 +95,7 @@ impl Model {
     }
 
     /// The values that chunks are cut by.
-    fn keys(&self, rows: std::ops::Range<usize>) -> Option<(String, Values<'static>)> {
+    fn keys(&self, rows: std::ops::Range<usize>) -> Option<(String, Values)> {
         let one = &self.spec.chunk_by.as_ref()?.attribute;
         let values = match one.values {
             AttributeType::Number(NumberType::Bool) => Values::from(

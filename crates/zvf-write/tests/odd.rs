@@ -104,7 +104,7 @@ async fn long_texts_of_objects_take_no_more_memory_than_they_are() {
         .iter()
         .map(|id| (*id == 7).then(|| long.clone()))
         .collect();
-    one.push_objects(&ObjectTable::new(ids).with_attribute("note", Values::Text(notes)))
+    one.push_objects(&ObjectTable::new(ids).with_attribute("note", Values::optional_texts(notes)))
         .unwrap();
     one.push(&Batch::new(vec![1.0, 1.0]).with_object_ids(vec![1]))
         .unwrap();
@@ -299,14 +299,14 @@ async fn batches_without_rows_change_nothing() {
         let empty = || {
             let batch = Batch::new(Vec::<f32>::new())
                 .with_attribute("n", Vec::<f16>::new())
-                .with_attribute("word", Values::Text(Vec::new()));
+                .with_attribute("word", Values::texts::<&str>([]));
             if kind == Kind::PointCloud {
                 batch
             } else {
                 batch.with_object_ids(Vec::new())
             }
         };
-        let table = || ObjectTable::new(Vec::new()).with_attribute("t", Values::Text(Vec::new()));
+        let table = || ObjectTable::new(Vec::new()).with_attribute("t", Values::texts::<&str>([]));
         let full = || {
             let batch = Batch::new(vec![1.0_f32, 2.0, 3.0, 14.0, 2.0, 3.0])
                 .with_attribute("n", vec![f16::ONE, f16::NAN])

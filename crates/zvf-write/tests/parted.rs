@@ -73,7 +73,7 @@ fn push(writer: &mut StoreWriter, kind: Kind, part: usize) -> Result<(), WriteEr
     writer.push(&batch)
 }
 
-fn groups(kind: Kind) -> Groups<'static> {
+fn groups(kind: Kind) -> Groups {
     if kind == Kind::PointCloud {
         Groups::default()
     } else {
@@ -310,7 +310,7 @@ async fn texts_of_parts_are_those_of_one_writer() {
                 let batch = Batch::new(positions)
                     .with_object_ids(n.iter().map(|n| i64::from(n % 5)).collect::<Vec<_>>())
                     .with_attribute("n", &n)
-                    .with_attribute("type", Values::Text(words))
+                    .with_attribute("type", Values::optional_texts(words))
                     .with_attribute("w", &weights)
                     .with_attribute("one", Values::texts(vec!["same"; 24]));
                 writer.push(&batch)
@@ -552,7 +552,7 @@ async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
         let batch = Batch::new(positions)
             .with_object_ids(n.iter().map(|n| i64::from(n % 5)).collect::<Vec<_>>())
             .with_attribute("n", &n)
-            .with_attribute("type", Values::Text(texts(part)))
+            .with_attribute("type", Values::optional_texts(texts(part)))
             .with_links((0..23).flat_map(|at| [at, at + 1]).collect::<Vec<u64>>());
         writer.push(&batch).unwrap();
         writer.finish().await.unwrap();

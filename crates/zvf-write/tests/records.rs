@@ -37,7 +37,7 @@ fn attributes(texts: AttributeType) -> impl Strategy<Value = Vec<AttributeSpec>>
 }
 
 /// Values by draws that are no NaN in any type.
-fn values(kind: AttributeType, count: usize, draws: &[u8]) -> Values<'static> {
+fn values(kind: AttributeType, count: usize, draws: &[u8]) -> Values {
     let mut draws = draws.iter().cycle().map(|draw| draw % 0x70);
     match kind {
         AttributeType::Number(number) => {
@@ -55,7 +55,7 @@ fn values(kind: AttributeType, count: usize, draws: &[u8]) -> Values<'static> {
     }
 }
 
-fn columns(specs: &[AttributeSpec], rows: usize, draws: &[u8]) -> Vec<(String, Values<'static>)> {
+fn columns(specs: &[AttributeSpec], rows: usize, draws: &[u8]) -> Vec<(String, Values)> {
     let of = |(at, one): (usize, &AttributeSpec)| {
         let values = values(one.values, rows * one.channels, &draws[at..]);
         (one.name.clone(), values)
@@ -117,7 +117,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 impl Case {
     /// A batch as it comes back: with an id for every vertex, links numbered through all batches.
-    fn batch(&self) -> Batch<'static> {
+    fn batch(&self) -> Batch {
         let (spec, rows) = (&self.spec, self.rows);
         let positions = AttributeType::Number(spec.positions);
         let mut batch = Batch::new(values(positions, rows * spec.dims(), &self.draws));
@@ -148,7 +148,7 @@ proptest! {
         } else {
             back = back.with_links_between_batches(Vec::new());
         }
-        prop_assert_eq!(&back, &batch.clone().with_links_between_batches(batch.links.clone()));
+        prop_assert_eq!(&back, &batch.clone().with_links_between_batches(batch.links.to_vec()));
         prop_assert_eq!(back.to_records(spec, *first).unwrap(), (vertices.clone(), links.clone()));
 
         // The other ways to say the same.
@@ -208,7 +208,7 @@ proptest! {
 #[test]
 fn what_no_table_holds_is_refused() {
     let spec = StoreSpec::new(Kind::PointCloud, [1.0; 2]);
-    let said = |batch: Batch<'_>| batch.to_records(&spec, 0).unwrap_err().to_string();
+    let said = |batch: Batch| batch.to_records(&spec, 0).unwrap_err().to_string();
     let one = || Batch::new(vec![0.0_f32, 1.0]);
     let batch = one().with_fragment_attribute("run", vec![1_u8]);
     assert_eq!(

@@ -136,13 +136,13 @@ async fn a_bad_batch_is_named_and_leaves_nothing() {
         .await
         .unwrap();
     let rows = |rows: Vec<f32>| Batch::new(rows);
-    let whole = |batch: Batch<'static>| {
+    let whole = |batch: Batch| {
         batch
             .with_attribute("n", vec![0, 1])
             .with_link_attribute("w", Vec::<f32>::new())
     };
     let two = || rows(vec![1.0, 2.0, 3.0, 4.0]);
-    let cases: Vec<(Batch<'_>, &str)> = vec![
+    let cases: Vec<(Batch, &str)> = vec![
         (
             whole(rows(vec![1.0, 2.0, 3.0])),
             "positions: found 3 numbers",

@@ -28,7 +28,7 @@ fn writing(store: &Store, spec: StoreSpec, writer: StoreWriter) {
     sendable(vacuum("store", WriteOptions::default()));
 }
 
-fn editing(edit: &mut Edit, batch: &Batch<'_>, objects: &ObjectTable<'_>, one: AttributeSpec) {
+fn editing(edit: &mut Edit, batch: &Batch, objects: &ObjectTable, one: AttributeSpec) {
     sendable(Edit::open("store", WriteOptions::default()));
     sendable(Edit::resume("store", WriteOptions::default()));
     sendable(edit.append(batch));
@@ -37,7 +37,7 @@ fn editing(edit: &mut Edit, batch: &Batch<'_>, objects: &ObjectTable<'_>, one: A
     sendable(edit.add_object_attribute(one));
 }
 
-fn changing(edit: &mut Edit, values: &Values<'_>, one: AttributeSpec, other: AttributeSpec) {
+fn changing(edit: &mut Edit, values: &Values, one: AttributeSpec, other: AttributeSpec) {
     sendable(edit.move_vertices(At::All, values));
     sendable(edit.set_vertex_attribute("n", At::All, values));
     sendable(edit.add_vertex_attribute(one, values));
@@ -54,7 +54,7 @@ fn ending(edit: Edit, other: Edit) {
 fn futures_can_go_to_other_threads() {
     let _: fn(&Store, &mut Answer, Answer) = reading;
     let _: fn(&Store, StoreSpec, StoreWriter) = writing;
-    let _: fn(&mut Edit, &Batch<'_>, &ObjectTable<'_>, AttributeSpec) = editing;
-    let _: fn(&mut Edit, &Values<'_>, AttributeSpec, AttributeSpec) = changing;
+    let _: fn(&mut Edit, &Batch, &ObjectTable, AttributeSpec) = editing;
+    let _: fn(&mut Edit, &Values, AttributeSpec, AttributeSpec) = changing;
     let _: fn(Edit, Edit) = ending;
 }

@@ -49,7 +49,7 @@ async fn objects_without_a_row_have_no_value_and_without_vertices_they_exist() {
     let table = ObjectTable::new(&[9_i64, 100, 7][..])
         .with_attribute(
             "label",
-            Values::Text(vec![Some("größe".into()), None, Some("a".into())]),
+            Values::optional_texts([Some("größe"), None, Some("a")]),
         )
         .with_attribute("age", vec![1_i16, 2, 3])
         .with_attribute("axis", vec![0.5, 1.5, 2.5, 3.5, 4.5, 5.5]);

@@ -48,7 +48,7 @@ fn through(backend: Arc<dyn ObjectStore>) -> WriteOptions {
     WriteOptions::new().with_open(open).with_threads(1)
 }
 
-fn batch(ids: &[i64]) -> Batch<'static> {
+fn batch(ids: &[i64]) -> Batch {
     let owners: Vec<i64> = ids.iter().flat_map(|id| [*id, *id]).collect();
     let rows: Vec<f32> = ids
         .iter()

@@ -187,14 +187,12 @@ impl Obj {
         let mut held = (Vec::new(), Vec::new());
         let push = |held: &mut (Vec<f64>, Vec<f64>), sink: &mut dyn Sink| {
             let owner = [(id, held.0.len() / 3)];
-            let mut batch = Batch::new(&held.0).with_object_runs(&owner[..]);
+            let (positions, colors) = std::mem::take(held);
+            let mut batch = Batch::new(positions).with_object_runs(&owner[..]);
             if self.color {
-                batch = batch.with_attribute("color", &held.1);
+                batch = batch.with_attribute("color", colors);
             }
-            let done = sink.batch(&batch);
-            held.0.clear();
-            held.1.clear();
-            done.map_err(ConvertError::from)
+            sink.batch(&batch).map_err(ConvertError::from)
         };
         parse(file, &self.options, None, &mut |item, place| {
             let ObjLine::Vertex(position, more) = item else {
@@ -237,13 +235,11 @@ impl Obj {
             let none: [f64; 0] = [];
             let mut batch = Batch::new(&none[..])
                 .with_object_runs(Vec::new())
-                .with_links_between_batches(&held[..]);
+                .with_links_between_batches(std::mem::take(held));
             if self.color {
                 batch = batch.with_attribute("color", &none[..]);
             }
-            let done = sink.batch(&batch);
-            held.clear();
-            done.map_err(ConvertError::from)
+            sink.batch(&batch).map_err(ConvertError::from)
         };
         parse(file, &self.options, None, &mut |item, place| {
             let ObjLine::Face(face) = item else {

@@ -61,7 +61,7 @@ impl CollectedColumn {
         self.number.size().saturating_mul(self.spec.channels)
     }
 
-    fn values(&self, bytes: &[u8]) -> Values<'static> {
+    fn values(&self, bytes: &[u8]) -> Values {
         if self.labels.is_empty() {
             return Values::of_bytes(self.number, bytes);
         }
@@ -75,7 +75,7 @@ impl CollectedColumn {
                 None => Some(code.to_string()),
             }
         };
-        Values::Text(self.number.to_f64(bytes).into_iter().map(text).collect())
+        Values::optional_texts(self.number.to_f64(bytes).into_iter().map(text))
     }
 }
 
@@ -265,14 +265,14 @@ impl<'a> Collector<'a> {
         let relations: Vec<AttributeSpec> = relations.collect();
         let filled = plan.relations.iter().zip(&mut self.related);
         let filled = filled.filter(|(relation, _)| matches!(relation, Relation::Attribute(..)));
-        let related: Vec<Values<'static>> = filled
+        let related: Vec<Values> = filled
             .map(|(_, list)| Values::from(std::mem::take(list)))
             .collect();
         let mut related = relations.into_iter().zip(related);
         if !self.positions.is_empty() {
-            let mut batch = Batch::new(&self.positions);
+            let mut batch = Batch::new(std::mem::take(&mut self.positions));
             if !self.runs.is_empty() {
-                batch = batch.with_object_runs(&self.runs[..]);
+                batch = batch.with_object_runs(std::mem::take(&mut self.runs));
             }
             for (field, bytes) in plan.vertex.iter().zip(&self.columns) {
                 batch = batch.with_attribute(field.spec.name.clone(), field.values(bytes));
@@ -283,7 +283,7 @@ impl<'a> Collector<'a> {
                 }
             }
             if plan.links {
-                batch = batch.with_links(&self.links[..]);
+                batch = batch.with_links(std::mem::take(&mut self.links));
             }
             self.sink.batch(&batch)?;
         }

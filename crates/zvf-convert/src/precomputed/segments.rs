@@ -153,7 +153,7 @@ impl SegmentTable {
     }
 
     /// The table of objects; objects without properties are left out.
-    pub(super) fn table(&self, ids: &[i64]) -> ObjectTable<'static> {
+    pub(super) fn table(&self, ids: &[i64]) -> ObjectTable {
         let row = |id: &i64| self.rows.get(&u64::try_from(*id).ok()?).copied();
         let found: Vec<(i64, usize)> = ids.iter().filter_map(|id| Some((*id, row(id)?))).collect();
         let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
@@ -175,7 +175,7 @@ impl SegmentTable {
     }
 
     /// Tags as groups of the objects for which `exists` is true.
-    pub(super) fn groups(&self, exists: impl Fn(u64) -> bool) -> Option<Groups<'static>> {
+    pub(super) fn groups(&self, exists: impl Fn(u64) -> bool) -> Option<Groups> {
         let (names, tags) = self.tags.as_ref().filter(|(names, _)| !names.is_empty())?;
         let mut ids: Vec<(u64, usize)> = self.rows.iter().map(|(id, row)| (*id, *row)).collect();
         ids.sort_unstable_by_key(|(_, row)| *row);

@@ -252,7 +252,7 @@ impl AttributeColumn {
     }
 
     /// The values of a column; `None` if they contradict the census.
-    pub(crate) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values<'static>> {
+    pub(crate) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values> {
         let (items, width) = elements(column);
         let absent = Absent::of(column, &items, width);
         match (&self.raw, decided.how) {
@@ -280,8 +280,8 @@ impl AttributeColumn {
             (_, How::Truths) => {
                 let list = items.as_boolean_opt()?;
                 let word = |at| if list.value(at) { "true" } else { "false" };
-                let words = (0..list.len()).map(|at| (!absent.is(at)).then(|| word(at).to_owned()));
-                Some(Values::Text(words.collect()))
+                let words = (0..list.len()).map(|at| (!absent.is(at)).then(|| word(at)));
+                Some(Values::optional_texts(words))
             }
         }
     }
@@ -306,10 +306,10 @@ impl ValueCensus {
 
 impl Decided {
     /// A column without rows.
-    pub(crate) fn none(&self) -> Values<'static> {
+    pub(crate) fn none(&self) -> Values {
         match self.spec.values {
             AttributeType::Number(number) => Values::of_bytes(number, &[]),
-            _ => Values::Text(Vec::new()),
+            _ => Values::texts::<&str>([]),
         }
     }
 }

@@ -407,12 +407,11 @@ impl ColumnRoles {
     }
 
     /// The positions in the number type of the store; `checked` are the positions of the batch as float64.
-    pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
+    pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values> {
         if self.number == NumberType::F64 {
             return Some(checked.into());
         }
-        let columns: Vec<Values<'static>> =
-            self.columns(batch).map(values).collect::<Option<_>>()?;
+        let columns: Vec<Values> = self.columns(batch).map(values).collect::<Option<_>>()?;
         if let [one] = columns.as_slice() {
             return Some(one.clone());
         }

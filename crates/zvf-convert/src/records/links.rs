@@ -13,7 +13,7 @@ use super::nodes::{Naming, NodeIds, doubtful};
 use super::open::{self, source};
 use super::rename::{self, hold};
 use super::source::TableSource;
-use super::values::{append, kind};
+use super::values::kind;
 use crate::Format;
 use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole;
@@ -33,11 +33,10 @@ const FACES: [[&str; 4]; 2] = [
 ];
 
 /// Ends of links, one link after another, and their attributes.
-pub(crate) type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
+pub(crate) type Links = (Vec<u64>, Vec<(String, Values)>);
 
 /// Receives the ends of some links, and their attributes.
-type TakeLinks<'a> =
-    dyn FnMut(Vec<u64>, Vec<(String, Values<'static>)>) -> Result<(), ConvertError> + 'a;
+type TakeLinks<'a> = dyn FnMut(Vec<u64>, Vec<(String, Values)>) -> Result<(), ConvertError> + 'a;
 
 /// Receives the number of the first row of a batch, the batch, and the ends of its links.
 type TakeRows<'a> = dyn FnMut(u64, &RecordBatch, Vec<u64>) -> Result<(), ConvertError> + 'a;
@@ -294,7 +293,7 @@ impl SurveyedLinks {
     }
 
     /// Attributes without values, since every batch must have all attributes.
-    pub(crate) fn none(&self) -> Vec<(String, Values<'static>)> {
+    pub(crate) fn none(&self) -> Vec<(String, Values)> {
         let decided = self.decided.iter();
         decided
             .map(|one| (one.spec.name.clone(), one.none()))
@@ -323,18 +322,21 @@ impl SurveyedLinks {
 
     /// All links in memory, for kinds whose batches have vertices and links together.
     pub(crate) fn all(&self, vertices: u64) -> Result<Links, ConvertError> {
-        let (mut all, mut columns) = (Vec::new(), self.none());
+        let none = self.none().into_iter();
+        let (names, none): (Vec<String>, Vec<Values>) = none.unzip();
+        let mut parts: Vec<Vec<Values>> = none.into_iter().map(|one| vec![one]).collect();
+        let mut all = Vec::new();
         self.read(vertices, &mut |ends, more| {
             all.extend(ends);
-            let pairs = columns.iter_mut().zip(more);
-            let mut joined = pairs.map(|((_, column), (_, more))| append(column, more));
-            if joined.all(|joined| joined) {
-                Ok(())
-            } else {
-                Err(self.changed())
+            for (parts, (_, more)) in parts.iter_mut().zip(more) {
+                parts.push(more);
             }
+            Ok(())
         })?;
-        Ok((all, columns))
+        let whole = parts.iter().map(Values::concat);
+        let whole: Option<Vec<Values>> = whole.collect();
+        let whole = whole.ok_or_else(|| self.changed())?;
+        Ok((all, names.into_iter().zip(whole).collect()))
     }
 
     #[cold]

@@ -226,7 +226,7 @@ impl RecordFiles {
     }
 
     /// A batch without vertices, with all attributes.
-    fn empty(&self) -> Batch<'static> {
+    fn empty(&self) -> Batch {
         let none = Values::of_bytes(self.layout.number, &[]);
         let mut batch = Batch::new(none).with_object_runs(Vec::new());
         for decided in &self.decided {

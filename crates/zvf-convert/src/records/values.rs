@@ -13,17 +13,13 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::Values;
 pub(crate) use zvf_write::arrow::column_type as kind;
 
-/// The values of a column, borrowing nothing; identifiers of 16 bytes as texts. `None` for a type that a store does not hold, and
+/// The values of a column; identifiers of 16 bytes as texts. `None` for a type that a store does not hold, and
 /// where whole numbers are missing, which the caller has made sure of.
-pub(crate) fn values(column: &ArrayRef) -> Option<Values<'static>> {
+pub(crate) fn values(column: &ArrayRef) -> Option<Values> {
     if matches!(column.data_type(), DataType::FixedSizeBinary(16)) {
-        let owned = texts(column).into_iter();
-        return Some(Values::Text(
-            owned.map(|text| text.map(Cow::into_owned)).collect(),
-        ));
+        return Some(Values::optional_texts(texts(column)));
     }
-    let values = zvf_write::arrow::values("", column).ok()?;
-    Some(values.into_owned())
+    zvf_write::arrow::values("", column).ok()
 }
 
 /// A schema in which durations and identifiers are texts, as [`plain_column`] makes them.
@@ -57,21 +53,6 @@ pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
         DataType::Null => Arc::new(StringArray::new_null(column.len())),
         _ => Arc::clone(column),
     }
-}
-
-/// Appends values of the same type; returns false and appends nothing if the types differ.
-pub(crate) fn append(to: &mut Values<'static>, more: Values<'static>) -> bool {
-    macro_rules! join {
-        ($($variant:ident),*) => {
-            match (to, more) {
-                $((Values::$variant(list), Values::$variant(more)) => list.to_mut().extend_from_slice(&more),)*
-                (Values::Text(list), Values::Text(more)) => list.extend(more),
-                _ => return false,
-            }
-        };
-    }
-    join!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64);
-    true
 }
 
 /// A UUID as text: digits in groups of 8, 4, 4, 4 and 12.

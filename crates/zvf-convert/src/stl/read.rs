@@ -136,13 +136,10 @@ impl Stl {
                 } else {
                     &owner[..]
                 };
-                let batch = Batch::new(&*positions)
+                let batch = Batch::new(std::mem::take(positions))
                     .with_object_runs(owners)
-                    .with_links_between_batches(&links[..]);
-                let done = sink.batch(&batch);
-                positions.clear();
-                links.clear();
-                done.map_err(ConvertError::from)
+                    .with_links_between_batches(std::mem::take(links));
+                sink.batch(&batch).map_err(ConvertError::from)
             };
             let mut seen = StlSurvey {
                 single: true,

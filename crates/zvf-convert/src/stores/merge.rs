@@ -451,9 +451,9 @@ impl Fitting<'_> {
 /// The attributes of the merged store in their types, with missing values for attributes that this store lacks.
 fn columns(
     wanted: &[AttributeSpec],
-    given: &[(String, Values<'_>)],
+    given: &[(String, Values)],
     rows: usize,
-) -> Result<Vec<(String, Values<'static>)>, WriteError> {
+) -> Result<Vec<(String, Values)>, WriteError> {
     let mut columns = Vec::new();
     for one in wanted {
         let values = match given.iter().find(|(name, _)| *name == one.name) {
@@ -467,7 +467,7 @@ fn columns(
 }
 
 impl Sink for Fitting<'_> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let spec = self.spec;
         let batch = match &self.map {
             Some(map) => Cow::Owned(batch.mapped(map, spec.positions, self.lengths)),
@@ -478,7 +478,7 @@ impl Sink for Fitting<'_> {
         let positions = batch.positions.exactly(spec.positions);
         let mut fitted = Batch::new(positions.or_bug("positions that their type does not hold")?);
         fitted.numbering = batch.numbering;
-        fitted.links = Cow::Borrowed(&batch.links);
+        fitted.links = batch.links.clone();
         fitted.objects = match &batch.objects {
             Owners::None => Owners::None,
             Owners::Each(ids) => {
@@ -495,10 +495,10 @@ impl Sink for Fitting<'_> {
         self.sink.batch(&fitted)
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         let ids = table.ids().iter().map(|id| self.id(*id));
         let mut fitted = ObjectTable::new(ids.collect::<Result<Vec<_>, _>>()?);
-        let given: Vec<(String, Values<'_>)> = table
+        let given: Vec<(String, Values)> = table
             .attributes()
             .map(|(name, values)| (name.to_owned(), values.clone()))
             .collect();
@@ -508,7 +508,7 @@ impl Sink for Fitting<'_> {
         self.sink.objects(&fitted)
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.sink.groups(groups)
     }
 }
@@ -517,7 +517,7 @@ impl Sink for Fitting<'_> {
 #[derive(Debug, Default)]
 struct GroupColumn {
     channels: usize,
-    values: BTreeMap<usize, Values<'static>>,
+    values: BTreeMap<usize, Values>,
 }
 
 /// Groups of several stores, joined by name.
@@ -533,7 +533,7 @@ impl UnitedGroups {
     /// Adds the groups of a store, with the new ids of their members.
     fn add(
         &mut self,
-        groups: &Groups<'_>,
+        groups: &Groups,
         id: &mut dyn FnMut(i64) -> Result<i64, (String, String)>,
         notes: &mut Vec<String>,
     ) -> Result<(), ConvertError> {
@@ -595,7 +595,7 @@ impl UnitedGroups {
     }
 
     /// All groups. An attribute of whole numbers that some groups lack is left out.
-    fn finish(self, notes: &mut Vec<String>) -> Result<Groups<'static>, ConvertError> {
+    fn finish(self, notes: &mut Vec<String>) -> Result<Groups, ConvertError> {
         let count = self.names.len();
         let mut out = Groups::new(self.members).with_names(self.names);
         for (name, column) in self.columns {
@@ -605,12 +605,8 @@ impl UnitedGroups {
             let rows = (0..count).map(|row| column.values.get(&row));
             let values = match first.number_type() {
                 None => {
-                    let none = Values::Text(vec![None; column.channels]);
-                    let texts = rows.flat_map(|row| match row.unwrap_or(&none) {
-                        Values::Text(texts) => texts.clone(),
-                        _ => Vec::new(),
-                    });
-                    Values::Text(texts.collect())
+                    let none = Values::absent(&AttributeSpec::text(&name), column.channels)?;
+                    together(rows.map(|row| row.unwrap_or(&none)))?
                 }
                 Some(number) => {
                     let mut one = AttributeSpec::number(&name, number);
@@ -623,10 +619,10 @@ impl UnitedGroups {
                             ));
                             continue;
                         }
-                        out = out.with_attribute(&name, together(rows.flatten(), number)?);
+                        out = out.with_attribute(&name, together(rows.flatten())?);
                         continue;
                     };
-                    together(rows.map(|row| row.unwrap_or(&none)), number)?
+                    together(rows.map(|row| row.unwrap_or(&none)))?
                 }
             };
             out = out.with_attribute(&name, values);
@@ -635,16 +631,9 @@ impl UnitedGroups {
     }
 }
 
-/// Concatenates numbers of one type.
-fn together<'v>(
-    lists: impl Iterator<Item = &'v Values<'static>>,
-    number: NumberType,
-) -> Result<Values<'static>, WriteError> {
-    let mut bytes = Vec::new();
-    for list in lists {
-        bytes.extend_from_slice(&list.bytes_as(number).or_bug("numbers of one type")?);
-    }
-    Ok(Values::of_bytes(number, &bytes))
+/// Concatenates values of one type.
+fn together<'v>(lists: impl Iterator<Item = &'v Values> + Clone) -> Result<Values, WriteError> {
+    Values::concat(lists).or_bug("values of different types")
 }
 
 #[cfg(test)]

@@ -381,7 +381,7 @@ impl StoreDescription {
                         true => with_gaps(&one.name, column)?,
                         false => values(&one.name, column)?,
                     };
-                    table = table.with_attribute(&one.name, column.into_owned());
+                    table = table.with_attribute(&one.name, column);
                 }
                 sink.objects(&table)?;
             }
@@ -390,8 +390,8 @@ impl StoreDescription {
     }
 
     /// Adds empty columns for attributes that the batch lacks because it has no rows of that table.
-    fn complete(&self, batch: &mut Batch<'_>) {
-        let add = |have: &mut Vec<(String, Values<'_>)>, wanted: &[zvf_write::AttributeSpec]| {
+    fn complete(&self, batch: &mut Batch) {
+        let add = |have: &mut Vec<(String, Values)>, wanted: &[zvf_write::AttributeSpec]| {
             for one in wanted {
                 if !have.iter().any(|(name, _)| *name == one.name) {
                     have.push((one.name.clone(), nothing(one.values)));
@@ -404,15 +404,15 @@ impl StoreDescription {
 }
 
 /// An empty column of a type.
-fn nothing(of: AttributeType) -> Values<'static> {
+fn nothing(of: AttributeType) -> Values {
     match of {
         AttributeType::Number(number) => Values::of_bytes(number, &[]),
-        _ => Values::Text(Vec::new()),
+        _ => Values::texts::<&str>([]),
     }
 }
 
 /// Whole numbers with missing ones, as float64.
-fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values<'static>, WriteError> {
+fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     let plain = column.to_data().into_builder().nulls(None).build();
     let plain = make_array(plain.or_bug("a column without its gaps")?);
     let found = values(name, &plain)?;

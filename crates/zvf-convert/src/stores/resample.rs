@@ -341,7 +341,7 @@ impl ObjectRows {
     }
 
     /// The rows of a batch.
-    fn of_batch(spec: &StoreSpec, batch: &Batch<'_>) -> Result<Self, WriteError> {
+    fn of_batch(spec: &StoreSpec, batch: &Batch) -> Result<Self, WriteError> {
         let mut rows = Self::of(spec);
         let wide = batch.positions.exactly(NumberType::F64);
         rows.positions = match wide {
@@ -373,7 +373,9 @@ impl ObjectRows {
                     let bytes = bytes.or_bug("numbers of another type than declared")?;
                     ResampledValues::Whole(number.size(), bytes.into_owned())
                 }
-                (_, Values::Text(texts)) => ResampledValues::Texts(texts.clone()),
+                (_, Values::Text(texts)) => ResampledValues::Texts(
+                    texts.iter().map(|text| text.map(str::to_owned)).collect(),
+                ),
                 (_, other) => {
                     return Err(WriteError::bug(format!("{} for texts", other.type_name())));
                 }
@@ -417,7 +419,7 @@ impl ObjectRows {
     }
 
     /// The rows as a batch without owners, in the types of the specification.
-    fn batch(&self, spec: &StoreSpec) -> Result<Batch<'static>, WriteError> {
+    fn batch(&self, spec: &StoreSpec) -> Result<Batch, WriteError> {
         let rounded = |list: &[f64], number: NumberType| {
             let rounded = Values::from(list).exactly(number);
             rounded.or_bug("numbers between others that their type does not hold")
@@ -431,7 +433,9 @@ impl ObjectRows {
                 (ResampledValues::Whole(_, bytes), AttributeType::Number(number)) => {
                     Values::of_bytes(number, bytes)
                 }
-                (ResampledValues::Texts(texts), _) => Values::Text(texts.clone()),
+                (ResampledValues::Texts(texts), _) => {
+                    Values::optional_texts(texts.iter().map(Option::as_deref))
+                }
                 _ => return Err(WriteError::bug("numbers of an attribute of texts")),
             };
             batch = batch.with_attribute(&one.name, values);
@@ -720,7 +724,7 @@ impl Forest {
 }
 
 /// Runs of rows of one object.
-fn runs(owners: &Owners<'_>) -> Result<Vec<(i64, usize)>, WriteError> {
+fn runs(owners: &Owners) -> Result<Vec<(i64, usize)>, WriteError> {
     Ok(match owners {
         Owners::Runs(runs) => runs.to_vec(),
         Owners::Each(ids) => {
@@ -733,7 +737,7 @@ fn runs(owners: &Owners<'_>) -> Result<Vec<(i64, usize)>, WriteError> {
 }
 
 impl Sink for Resampling<'_> {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let rows = ObjectRows::of_batch(self.spec, batch)?;
         let runs = runs(&batch.objects)?;
         let owned: usize = runs.iter().map(|(_, count)| count).sum();
@@ -744,11 +748,11 @@ impl Sink for Resampling<'_> {
         }
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.sink.objects(table)
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.sink.groups(groups)
     }
 }

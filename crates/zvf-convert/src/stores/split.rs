@@ -227,7 +227,7 @@ fn words(
     let plain = column.to_data().into_builder().nulls(None).build();
     let plain = arrow_array::make_array(plain.or_bug("a column without its gaps")?);
     let list: Option<Vec<String>> = match values(name, &plain)? {
-        Values::Bool(list) => Some(list.iter().map(ToString::to_string).collect()),
+        Values::Bool(list) => Some(list.iter().map(|one| one.to_string()).collect()),
         numbers => whole(&numbers),
     };
     let Some(list) = list.filter(|list| list.len() == batch.num_rows()) else {
@@ -245,7 +245,7 @@ fn words(
 }
 
 /// Whole numbers as texts.
-fn whole(numbers: &Values<'_>) -> Option<Vec<String>> {
+fn whole(numbers: &Values) -> Option<Vec<String>> {
     macro_rules! words {
         ($list:expr) => {
             $list.iter().map(ToString::to_string).collect()

@@ -1,6 +1,5 @@
 //! SWC: neuron trees, a node a line: `id type x y z radius parent`.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
@@ -132,12 +131,12 @@ impl Swc {
             };
             let tree = parse(file, &self.limits, &mut single)?;
             let owner = [(*id, tree.ids.len())];
-            let batch = Batch::new(&tree.positions)
+            let batch = Batch::new(tree.positions)
                 .with_object_runs(&owner[..])
-                .with_attribute("radius", &tree.radii)
-                .with_attribute("type", &tree.types)
-                .with_attribute("node_id", &tree.ids)
-                .with_links(Cow::Borrowed(&tree.links[..]));
+                .with_attribute("radius", tree.radii)
+                .with_attribute("type", tree.types)
+                .with_attribute("node_id", tree.ids)
+                .with_links(tree.links);
             sink.batch(&batch)?;
             sink.objects(&names::object(*id, file))?;
         }

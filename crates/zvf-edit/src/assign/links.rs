@@ -24,7 +24,7 @@ impl Edit {
         &mut self,
         table: &RecordBatch,
         how: &Matching,
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
     ) -> Result<Matched, WriteError> {
         let (pairs, found) = self.match_links(table, how, false).await?;
         for (name, given) in by_rows(table, given)? {

@@ -459,7 +459,7 @@ impl Edit {
     async fn assign_values(
         &mut self,
         change: &SetAttribute,
-        (one, values, fill): (&AttributeSpec, &Values<'_>, Option<&TableValues<'_>>),
+        (one, values, fill): (&AttributeSpec, &Values, Option<&TableValues<'_>>),
         table: &RecordBatch,
     ) -> Result<Matched, WriteError> {
         let given = TableValues::new(values, one.channels)?;
@@ -562,9 +562,9 @@ type ValuesByName<'v> = Vec<(&'v String, TableValues<'v>)>;
 /// The values of several attributes by the rows of a table.
 fn by_rows<'v>(
     table: &RecordBatch,
-    given: &'v [(String, Values<'v>)],
+    given: &'v [(String, Values)],
 ) -> Result<ValuesByName<'v>, WriteError> {
-    let one = |(name, values): &'v (String, Values<'v>)| {
+    let one = |(name, values): &'v (String, Values)| {
         let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
         Ok((name, TableValues::new(values, channels)?))
     };

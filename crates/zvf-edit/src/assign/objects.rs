@@ -22,7 +22,7 @@ impl Edit {
         &mut self,
         table: &RecordBatch,
         how: &Matching,
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
     ) -> Result<Matched, WriteError> {
         let columns = by_rows(table, given)?;
         let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));

@@ -22,7 +22,7 @@ impl Edit {
         &mut self,
         name: &str,
         pairs: &PairedRows,
-        values: &Values<'_>,
+        values: &Values,
     ) -> Result<(), WriteError> {
         let at = match pairs.is_whole() {
             true => At::All,
@@ -36,7 +36,7 @@ impl Edit {
         &mut self,
         table: &RecordBatch,
         how: &Matching,
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
     ) -> Result<Matched, WriteError> {
         let columns = by_rows(table, given)?;
         let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));
@@ -53,7 +53,7 @@ impl Edit {
         &mut self,
         table: &RecordBatch,
         how: &Matching,
-        positions: &Values<'_>,
+        positions: &Values,
     ) -> Result<Matched, WriteError> {
         let given = TableValues::new(positions, self.state.spec.dims())?;
         let same = |a: usize, b: usize| given.same(a, b);

@@ -6,8 +6,8 @@ use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float16Array, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, RecordBatch,
+    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use serde_json::json;
@@ -27,24 +27,24 @@ const MOST: u64 = (1 << 31) - 1;
 /// A column of numbers or texts, so many a row: one, or a list of fixed size.
 ///
 /// # Cost
-/// One copy of borrowed numbers, and of texts.
+/// None for numbers; one copy of texts.
 ///
 /// # Errors
 /// Limit: 2 GiB of texts.
-pub fn array(values: Values<'_>, width: usize) -> Result<ArrayRef, WriteError> {
+pub fn array(values: Values, width: usize) -> Result<ArrayRef, WriteError> {
     let items: ArrayRef = match values {
-        Values::Bool(list) => Arc::new(BooleanArray::from(list.into_owned())),
-        Values::I8(list) => Arc::new(Int8Array::from(list.into_owned())),
-        Values::I16(list) => Arc::new(Int16Array::from(list.into_owned())),
-        Values::I32(list) => Arc::new(Int32Array::from(list.into_owned())),
-        Values::I64(list) => Arc::new(Int64Array::from(list.into_owned())),
-        Values::U8(list) => Arc::new(UInt8Array::from(list.into_owned())),
-        Values::U16(list) => Arc::new(UInt16Array::from(list.into_owned())),
-        Values::U32(list) => Arc::new(UInt32Array::from(list.into_owned())),
-        Values::U64(list) => Arc::new(UInt64Array::from(list.into_owned())),
-        Values::F16(list) => Arc::new(Float16Array::from(list.into_owned())),
-        Values::F32(list) => Arc::new(Float32Array::from(list.into_owned())),
-        Values::F64(list) => Arc::new(Float64Array::from(list.into_owned())),
+        Values::Bool(list) => Arc::new(BooleanArray::new(list, None)),
+        Values::I8(list) => Arc::new(Int8Array::new(list, None)),
+        Values::I16(list) => Arc::new(Int16Array::new(list, None)),
+        Values::I32(list) => Arc::new(Int32Array::new(list, None)),
+        Values::I64(list) => Arc::new(Int64Array::new(list, None)),
+        Values::U8(list) => Arc::new(UInt8Array::new(list, None)),
+        Values::U16(list) => Arc::new(UInt16Array::new(list, None)),
+        Values::U32(list) => Arc::new(UInt32Array::new(list, None)),
+        Values::U64(list) => Arc::new(UInt64Array::new(list, None)),
+        Values::F16(list) => Arc::new(Float16Array::new(list, None)),
+        Values::F32(list) => Arc::new(Float32Array::new(list, None)),
+        Values::F64(list) => Arc::new(Float64Array::new(list, None)),
         Values::Text(texts) => text_array(&texts, AttributeType::Text)?,
     };
     match width {
@@ -54,16 +54,14 @@ pub fn array(values: Values<'_>, width: usize) -> Result<ArrayRef, WriteError> {
 }
 
 /// Texts, categories as a dictionary. Builders of arrays panic beyond their offsets, so these are checked before.
-fn text_array(texts: &[Option<String>], kind: AttributeType) -> Result<ArrayRef, WriteError> {
-    let bytes = texts.iter().flatten().map(|text| wide(text.len()));
-    let bytes = bytes.fold(0, u64::saturating_add);
+fn text_array(texts: &LargeStringArray, kind: AttributeType) -> Result<ArrayRef, WriteError> {
+    let bytes = wide(texts.values().len());
     if bytes > MOST {
         return Err(WriteError::limit("bytes of texts of a batch", bytes, MOST));
     }
-    let texts = texts.iter().map(Option::as_deref);
     Ok(match kind {
-        AttributeType::Category => Arc::new(texts.collect::<DictionaryArray<Int32Type>>()),
-        _ => Arc::new(texts.collect::<StringArray>()),
+        AttributeType::Category => Arc::new(texts.iter().collect::<DictionaryArray<Int32Type>>()),
+        _ => Arc::new(texts.iter().collect::<StringArray>()),
     })
 }
 
@@ -125,7 +123,7 @@ impl<'s> BatchContext<'s> {
         &self,
         own: Vec<(&str, ArrayRef)>,
         (what, other): (&str, &[&str]),
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
         declared: impl Iterator<Item = &'d AttributeSpec> + Clone,
         rows: usize,
     ) -> Result<RecordBatch, WriteError> {
@@ -152,7 +150,7 @@ impl<'s> BatchContext<'s> {
     }
 }
 
-impl Batch<'_> {
+impl Batch {
     /// The vertices and links as the tables that queries return, in the types of a specification, with the names, units and types of
     /// axes and attributes in the metadata: [`StoreSpec::with_vertex_records`] declares the same again. All batches that fit the
     /// specification have one schema. Links are `None` for kinds in which the order of the vertices implies them.
@@ -181,7 +179,7 @@ impl Batch<'_> {
         let mut own = vec![("position", list(positions, spec.dims())?)];
         let owners = context.owners(&self.objects, rows)?;
         if spec.has_objects() {
-            own.push(("object_id", array(Values::I64(owners), 1)?));
+            own.push(("object_id", array(Values::from(&*owners), 1)?));
         }
         let (what, given) = (("attribute", &OF_VERTICES[..]), &self.attributes);
         let vertices = context.table(own, what, given, spec.batch_attributes(), rows)?;
@@ -200,20 +198,20 @@ impl Batch<'_> {
     }
 }
 
-impl ObjectTable<'_> {
+impl ObjectTable {
     /// The table that queries return, as [`Batch::to_records`] makes it.
     ///
     /// # Errors
     /// As [`Batch::to_records`].
     pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
-        let own = vec![("object_id", array(Values::from(&self.ids[..]), 1)?)];
+        let own = vec![("object_id", array(self.ids.clone().into(), 1)?)];
         let (what, given) = (("object attribute", &OF_OBJECTS[..]), &self.attributes);
         let declared = spec.object_attributes.iter();
         BatchContext::at(spec, 0).table(own, what, given, declared, self.ids.len())
     }
 }
 
-impl Groups<'_> {
+impl Groups {
     /// A table with a row a group; see the [module](crate::arrow).
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use arrow_buffer::ScalarBuffer;
 use serde::{Deserialize, Serialize};
 
 use zvf_meta::Affine;
@@ -36,33 +37,33 @@ use crate::values::number::{NumberType, narrow};
 ///     .with_links(&[0, 1, 1, 2][..]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Batch<'a> {
+pub struct Batch {
     /// Positions, row by row: `N * D` numbers.
-    pub positions: Values<'a>,
+    pub positions: Values,
     /// The object of each vertex.
-    pub objects: Owners<'a>,
+    pub objects: Owners,
     /// Attributes by name, a row for each vertex.
-    pub attributes: Vec<(String, Values<'a>)>,
+    pub attributes: Vec<(String, Values)>,
     /// Attributes of fragments by name, a row for each vertex.
-    pub fragment_attributes: Vec<(String, Values<'a>)>,
+    pub fragment_attributes: Vec<(String, Values)>,
     /// Endpoints of links, link by link; [`numbering`](Self::numbering) defines their meaning.
     #[serde(with = "packed")]
-    pub links: Cow<'a, [u64]>,
+    pub links: ScalarBuffer<u64>,
     /// The meaning of the numbers of endpoints.
     pub numbering: Numbering,
     /// Attributes of links by name, a row for each link.
-    pub link_attributes: Vec<(String, Values<'a>)>,
+    pub link_attributes: Vec<(String, Values)>,
 }
 
 /// The object of each vertex.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Owners<'a> {
+pub enum Owners {
     /// Not given; the kind determines the objects, see [`Batch`].
     None,
     /// An id for each vertex.
-    Each(#[serde(with = "packed")] Cow<'a, [i64]>),
+    Each(#[serde(with = "packed")] ScalarBuffer<i64>),
     /// Runs of consecutive vertices: an id, and the number of its vertices.
-    Runs(Cow<'a, [(i64, usize)]>),
+    Runs(Vec<(i64, usize)>),
 }
 
 /// The meaning of the vertex numbers of links.
@@ -74,16 +75,16 @@ pub enum Numbering {
     All,
 }
 
-impl<'a> Batch<'a> {
+impl Batch {
     /// Vertices at positions, row by row.
     #[must_use]
-    pub fn new(positions: impl Into<Values<'a>>) -> Self {
+    pub fn new(positions: impl Into<Values>) -> Self {
         Self {
             positions: positions.into(),
             objects: Owners::None,
             attributes: Vec::new(),
             fragment_attributes: Vec::new(),
-            links: Cow::Borrowed(&[]),
+            links: ScalarBuffer::default(),
             numbering: Numbering::Batch,
             link_attributes: Vec::new(),
         }
@@ -91,20 +92,20 @@ impl<'a> Batch<'a> {
 
     /// The positions, row by row.
     #[must_use]
-    pub const fn positions(&self) -> &Values<'a> {
+    pub const fn positions(&self) -> &Values {
         &self.positions
     }
 
     /// The same batch at other positions.
     #[must_use]
-    pub fn with_positions(mut self, positions: impl Into<Values<'a>>) -> Self {
+    pub fn with_positions(mut self, positions: impl Into<Values>) -> Self {
         self.positions = positions.into();
         self
     }
 
     /// Replaces the values of a vertex attribute by the result of a function.
     #[must_use]
-    pub fn map_attribute(mut self, name: &str, map: impl Fn(&Values<'a>) -> Values<'a>) -> Self {
+    pub fn map_attribute(mut self, name: &str, map: impl Fn(&Values) -> Values) -> Self {
         for (_, values) in self.attributes.iter_mut().filter(|(one, _)| one == name) {
             *values = map(values);
         }
@@ -133,25 +134,21 @@ impl<'a> Batch<'a> {
 
     /// Sets the object of each vertex, by an id for each. Any 64-bit integer can be an id.
     #[must_use]
-    pub fn with_object_ids(mut self, ids: impl Into<Cow<'a, [i64]>>) -> Self {
-        self.objects = Owners::Each(ids.into());
+    pub fn with_object_ids<'v>(mut self, ids: impl Into<Cow<'v, [i64]>>) -> Self {
+        self.objects = Owners::Each(ids.into().into_owned().into());
         self
     }
 
     /// Sets the object of each vertex, by pairs of an id and the number of consecutive vertices.
     #[must_use]
-    pub fn with_object_runs(mut self, runs: impl Into<Cow<'a, [(i64, usize)]>>) -> Self {
-        self.objects = Owners::Runs(runs.into());
+    pub fn with_object_runs<'v>(mut self, runs: impl Into<Cow<'v, [(i64, usize)]>>) -> Self {
+        self.objects = Owners::Runs(runs.into().into_owned());
         self
     }
 
     /// Adds an attribute of the vertices. Every batch must have all attributes of the specification, including the attribute that divides chunks.
     #[must_use]
-    pub fn with_attribute(
-        mut self,
-        name: impl Into<String>,
-        values: impl Into<Values<'a>>,
-    ) -> Self {
+    pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
         self
     }
@@ -162,7 +159,7 @@ impl<'a> Batch<'a> {
     pub fn with_fragment_attribute(
         mut self,
         name: impl Into<String>,
-        values: impl Into<Values<'a>>,
+        values: impl Into<Values>,
     ) -> Self {
         self.fragment_attributes.push((name.into(), values.into()));
         self
@@ -170,8 +167,8 @@ impl<'a> Batch<'a> {
 
     /// Adds links. Vertices are numbered from 0 in this batch.
     #[must_use]
-    pub fn with_links(mut self, vertices: impl Into<Cow<'a, [u64]>>) -> Self {
-        self.links = vertices.into();
+    pub fn with_links<'v>(mut self, vertices: impl Into<Cow<'v, [u64]>>) -> Self {
+        self.links = vertices.into().into_owned().into();
         self.numbering = Numbering::Batch;
         self
     }
@@ -179,8 +176,8 @@ impl<'a> Batch<'a> {
     /// Adds links. Vertices are numbered through all batches, in the order in which they were pushed, including those of this
     /// batch.
     #[must_use]
-    pub fn with_links_between_batches(mut self, vertices: impl Into<Cow<'a, [u64]>>) -> Self {
-        self.links = vertices.into();
+    pub fn with_links_between_batches<'v>(mut self, vertices: impl Into<Cow<'v, [u64]>>) -> Self {
+        self.links = vertices.into().into_owned().into();
         self.numbering = Numbering::All;
         self
     }
@@ -190,7 +187,7 @@ impl<'a> Batch<'a> {
     pub fn with_link_attribute(
         mut self,
         name: impl Into<String>,
-        values: impl Into<Values<'a>>,
+        values: impl Into<Values>,
     ) -> Self {
         self.link_attributes.push((name.into(), values.into()));
         self
@@ -201,20 +198,20 @@ impl<'a> Batch<'a> {
 ///
 /// An object that is in no table has no object attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ObjectTable<'a> {
+pub struct ObjectTable {
     /// Ids of objects, one for each row.
     #[serde(with = "packed")]
-    pub ids: Cow<'a, [i64]>,
+    pub ids: ScalarBuffer<i64>,
     /// Attributes by name, a row for each object.
-    pub attributes: Vec<(String, Values<'a>)>,
+    pub attributes: Vec<(String, Values)>,
 }
 
-impl<'a> ObjectTable<'a> {
+impl ObjectTable {
     /// A table of objects, one for each row.
     #[must_use]
-    pub fn new(ids: impl Into<Cow<'a, [i64]>>) -> Self {
+    pub fn new<'v>(ids: impl Into<Cow<'v, [i64]>>) -> Self {
         Self {
-            ids: ids.into(),
+            ids: ids.into().into_owned().into(),
             attributes: Vec::new(),
         }
     }
@@ -226,7 +223,7 @@ impl<'a> ObjectTable<'a> {
     }
 
     /// The attributes, by name.
-    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values<'a>)> {
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values)> {
         self.attributes
             .iter()
             .map(|(name, values)| (&**name, values))
@@ -234,11 +231,7 @@ impl<'a> ObjectTable<'a> {
 
     /// Adds an attribute. Every table has all object attributes of the specification.
     #[must_use]
-    pub fn with_attribute(
-        mut self,
-        name: impl Into<String>,
-        values: impl Into<Values<'a>>,
-    ) -> Self {
+    pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
         self
     }
@@ -249,16 +242,16 @@ impl<'a> ObjectTable<'a> {
 /// # Shape
 /// A group is a list of object ids, whose order is preserved. The attributes have a row for each group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Groups<'a> {
+pub struct Groups {
     /// Ids of the members of each group, in the order that is stored.
     pub members: Vec<Vec<i64>>,
     /// A name for each group, or empty.
     pub names: Vec<String>,
     /// Attributes by name, a row for each group.
-    pub attributes: Vec<(String, Values<'a>)>,
+    pub attributes: Vec<(String, Values)>,
 }
 
-impl<'a> Groups<'a> {
+impl Groups {
     /// Groups by their members; the number of a group is its index in the list.
     #[must_use]
     pub fn new(members: Vec<Vec<i64>>) -> Self {
@@ -282,7 +275,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The attributes, by name.
-    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values<'a>)> {
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values)> {
         let attributes = self.attributes.iter();
         attributes.map(|(name, values)| (&**name, values))
     }
@@ -291,7 +284,7 @@ impl<'a> Groups<'a> {
     #[must_use]
     pub fn attribute_specs(&self) -> Vec<AttributeSpec> {
         let rows = self.members.len();
-        let one = |(name, values): &(String, Values<'_>)| {
+        let one = |(name, values): &(String, Values)| {
             let channels = values.len().checked_div(rows).unwrap_or(1);
             match values.number_type() {
                 Some(number) => AttributeSpec::number(name, number).with_channels(channels),
@@ -310,11 +303,7 @@ impl<'a> Groups<'a> {
 
     /// Adds an attribute of the groups.
     #[must_use]
-    pub fn with_attribute(
-        mut self,
-        name: impl Into<String>,
-        values: impl Into<Values<'a>>,
-    ) -> Self {
+    pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
         self
     }

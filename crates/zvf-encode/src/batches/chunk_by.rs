@@ -4,6 +4,7 @@ mod listed;
 
 use std::collections::{BTreeSet, HashMap};
 
+use arrow_array::{Array, LargeStringArray};
 use serde_json::Value;
 use zvf_meta::space::Grid;
 use zvf_meta::{Kind, LevelDoc};
@@ -42,7 +43,7 @@ impl StoreSpec {
     /// Says which values the attribute of [`with_attribute_chunks`](Self::with_attribute_chunks) has, in any order, also those that no
     /// vertex will have; others are refused. Parts of a store that several programs write need that.
     #[must_use]
-    pub fn with_attribute_chunk_values(mut self, values: impl Into<Values<'static>>) -> Self {
+    pub fn with_attribute_chunk_values(mut self, values: impl Into<Values>) -> Self {
         if let Some(one) = &mut self.chunk_by {
             one.values = Some(values.into());
         }
@@ -163,7 +164,7 @@ impl SplitKeys {
         Some(Self::new(&one.attribute, one.values.as_ref()))
     }
 
-    fn new(attribute: &AttributeSpec, values: Option<&Values<'_>>) -> Self {
+    fn new(attribute: &AttributeSpec, values: Option<&Values>) -> Self {
         let mut keys = Self {
             number: attribute.values.number(),
             texts: HashMap::new(),
@@ -181,7 +182,7 @@ impl SplitKeys {
     ///
     /// # Errors
     /// The first value that has none: a missing one, one that was not said before, a column of another type.
-    pub fn codes(&mut self, values: &Values<'_>) -> Result<Vec<i64>, Unkeyed> {
+    pub fn codes(&mut self, values: &Values) -> Result<Vec<i64>, Unkeyed> {
         let wrong_type = |expected: String| Unkeyed {
             row: None,
             found: values.type_name(),
@@ -206,7 +207,7 @@ impl SplitKeys {
         Ok(codes)
     }
 
-    fn text_codes(&mut self, texts: &[Option<String>]) -> Result<Vec<i64>, Unkeyed> {
+    fn text_codes(&mut self, texts: &LargeStringArray) -> Result<Vec<i64>, Unkeyed> {
         let mut codes = Vec::with_capacity(texts.len());
         for (row, text) in texts.iter().enumerate() {
             let lacking = |found: String, expected: &str| Unkeyed {
@@ -214,9 +215,8 @@ impl SplitKeys {
                 found,
                 expected: expected.to_owned(),
             };
-            let text = text
-                .as_ref()
-                .ok_or_else(|| lacking("no value".to_owned(), "a text for every vertex"))?;
+            let text =
+                text.ok_or_else(|| lacking("no value".to_owned(), "a text for every vertex"))?;
             codes.push(match self.texts.get(text) {
                 Some(&code) => code,
                 None if self.known.is_some() => {
@@ -225,7 +225,7 @@ impl SplitKeys {
                 }
                 None => {
                     let code = signed(self.texts.len());
-                    self.texts.insert(text.clone(), code);
+                    self.texts.insert(text.to_owned(), code);
                     code
                 }
             });
@@ -309,7 +309,7 @@ impl SplitKeys {
 }
 
 /// The whole numbers of a column of the type that is wanted.
-fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
+fn whole(values: &Values, wanted: NumberType) -> Option<Vec<i64>> {
     if values.number_type() != Some(wanted) {
         return None;
     }
@@ -319,7 +319,7 @@ fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
         };
     }
     Some(match values {
-        Values::Bool(list) => widen!(list),
+        Values::Bool(list) => list.iter().map(i64::from).collect(),
         Values::I8(list) => widen!(list),
         Values::I16(list) => widen!(list),
         Values::I32(list) => widen!(list),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use arrow_array::LargeStringArray;
 use zvf_meta::Kind;
 
 use crate::batches::batch::{Batch, Numbering, Owners};
@@ -29,7 +30,7 @@ pub(crate) enum PreparedColumn<'b> {
     /// Rows of so many bytes.
     Bytes(Cow<'b, [u8]>),
     /// Texts that get codes later.
-    Texts(&'b [Option<String>]),
+    Texts(&'b LargeStringArray),
 }
 
 /// A batch that fits.
@@ -84,10 +85,7 @@ impl BatchContext<'_> {
     }
 
     /// Checks and converts a batch.
-    pub(crate) fn prepare<'b>(
-        &self,
-        batch: &'b Batch<'_>,
-    ) -> Result<PreparedBatch<'b>, WriteError> {
+    pub(crate) fn prepare<'b>(&self, batch: &'b Batch) -> Result<PreparedBatch<'b>, WriteError> {
         let spec = self.spec;
         let (positions, rows) = self.positions(batch)?;
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
@@ -138,7 +136,7 @@ impl BatchContext<'_> {
     /// Positions in stored form, and how many there are.
     pub(crate) fn positions<'b>(
         &self,
-        batch: &'b Batch<'_>,
+        batch: &'b Batch,
     ) -> Result<(Cow<'b, [u8]>, usize), WriteError> {
         let (wanted, dims) = (self.spec.positions, self.spec.dims());
         let Some(positions) = batch.positions.bytes_as(wanted) else {
@@ -205,7 +203,7 @@ impl BatchContext<'_> {
     /// The object of each row, as the kind wants it.
     pub(crate) fn owners<'b>(
         &self,
-        owners: &'b Owners<'_>,
+        owners: &'b Owners,
         rows: usize,
     ) -> Result<Cow<'b, [i64]>, WriteError> {
         let spec = self.spec;
@@ -267,7 +265,7 @@ impl BatchContext<'_> {
     pub(crate) fn names<'s>(
         &self,
         what: &str,
-        given: &[(String, Values<'_>)],
+        given: &[(String, Values)],
         declared: impl IntoIterator<Item = &'s AttributeSpec, IntoIter: Clone>,
     ) -> Result<(), WriteError> {
         let declared = declared.into_iter();
@@ -290,7 +288,7 @@ impl BatchContext<'_> {
     fn numbers<'b>(
         &self,
         what: &str,
-        given: &'b [(String, Values<'_>)],
+        given: &'b [(String, Values)],
         declared: &[AttributeSpec],
         rows: usize,
     ) -> Result<Vec<Cow<'b, [u8]>>, WriteError> {
@@ -312,7 +310,7 @@ impl BatchContext<'_> {
         &self,
         what: &str,
         spec: &AttributeSpec,
-        given: &'b [(String, Values<'_>)],
+        given: &'b [(String, Values)],
         rows: usize,
     ) -> Result<PreparedColumn<'b>, WriteError> {
         let here = || format!("{what} {}", spec.name);
@@ -337,7 +335,7 @@ impl BatchContext<'_> {
     }
 
     /// Endpoints as numbers over all batches; for skeletons also as pairs inside this one.
-    pub(crate) fn links(&self, batch: &Batch<'_>, rows: usize) -> Result<Linked, WriteError> {
+    pub(crate) fn links(&self, batch: &Batch, rows: usize) -> Result<Linked, WriteError> {
         let spec = self.spec;
         let given = batch.links.len();
         if !spec.takes_links() {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use arrow_array::Array;
 use zvf_meta::Kind;
 use zvf_store::ChunkCoord;
 
@@ -97,7 +98,7 @@ impl Router {
     ///
     /// # Errors
     /// Misuse before anything was taken; `Io` of spill files after that.
-    pub fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
+    pub fn push(&mut self, spec: &StoreSpec, batch: &Batch) -> Result<(), WriteError> {
         let keys = self.key_column(spec, batch)?;
         let context = BatchContext {
             spec,
@@ -155,7 +156,7 @@ impl Router {
     fn key_column(
         &mut self,
         spec: &StoreSpec,
-        batch: &Batch<'_>,
+        batch: &Batch,
     ) -> Result<Option<Vec<i64>>, WriteError> {
         let (Some(keys), Some(one)) = (&mut self.keys, &spec.chunk_by) else {
             return Ok(None);
@@ -215,8 +216,8 @@ impl Router {
                 PreparedColumn::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
                 PreparedColumn::Texts(texts) => {
                     let mut codes = Vec::with_capacity(texts.len() * 4);
-                    for text in *texts {
-                        codes.extend_from_slice(&categories.code(text.as_deref())?.to_le_bytes());
+                    for text in texts.iter() {
+                        codes.extend_from_slice(&categories.code(text)?.to_le_bytes());
                     }
                     std::borrow::Cow::Owned(codes)
                 }

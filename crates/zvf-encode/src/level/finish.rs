@@ -52,7 +52,7 @@ pub struct LevelInput {
     /// The tables of objects.
     pub tables: PushedObjectTables,
     /// The groups.
-    pub groups: Groups<'static>,
+    pub groups: Groups,
     /// The folder for temporary files.
     pub folder: PathBuf,
     /// Bytes that may be held in memory.
@@ -460,7 +460,7 @@ impl<'s> LevelWriter<'s> {
         documents: &mut LevelDocuments,
         sorter: Sorter<PlacedRows>,
         tables: &PushedObjectTables,
-        groups: &Groups<'_>,
+        groups: &Groups,
         placer: &mut LinkPlacer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);

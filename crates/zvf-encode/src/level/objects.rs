@@ -69,7 +69,7 @@ impl PushedObjectTables {
     }
 
     /// Returns all rows: the ids, and the attributes by name.
-    pub fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
+    pub fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values)>) {
         let columns = spec.object_attributes.iter().zip(&self.columns);
         let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
         (self.ids.clone(), columns.collect())
@@ -79,7 +79,7 @@ impl PushedObjectTables {
     ///
     /// # Errors
     /// Misuse: columns that do not match the specification, an object that already has a row.
-    pub fn push(&mut self, spec: &StoreSpec, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+    pub fn push(&mut self, spec: &StoreSpec, table: &ObjectTable) -> Result<(), WriteError> {
         if !spec.has_objects() {
             return Err(WriteError::input(
                 "objects",
@@ -149,10 +149,7 @@ impl PushedObjectTables {
 ///
 /// # Errors
 /// Misuse: groups of no objects; names or values that do not match the number of groups.
-pub fn checked_groups(
-    spec: &StoreSpec,
-    groups: &Groups<'_>,
-) -> Result<Groups<'static>, WriteError> {
+pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, WriteError> {
     let count = groups.members.len();
     let bad = |what: String, found: String, expected: String| {
         Err(WriteError::input(what, found, expected))
@@ -171,7 +168,7 @@ pub fn checked_groups(
             format!("{count} or none"),
         );
     }
-    let mut attributes: Vec<(String, Values<'static>)> = Vec::new();
+    let mut attributes: Vec<(String, Values)> = Vec::new();
     for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
         check_name(&what, name)?;
@@ -185,7 +182,7 @@ pub fn checked_groups(
                 format!("rows for {count} groups"),
             );
         }
-        attributes.push((name.clone(), values.clone().into_owned()));
+        attributes.push((name.clone(), values.clone()));
     }
     Ok(Groups {
         members: groups.members.clone(),
@@ -375,7 +372,7 @@ pub(crate) fn write_attributes(
 /// Writes groups and their attributes.
 pub(crate) fn write_groups(
     spec: &StoreSpec,
-    groups: &Groups<'_>,
+    groups: &Groups,
     ids: &[i64],
     target: &Below<'_>,
 ) -> Result<Docs, WriteError> {

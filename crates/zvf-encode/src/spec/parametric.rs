@@ -55,9 +55,9 @@ impl ParametricType {
 pub struct Parametric {
     pub(crate) types: Vec<ParametricType>,
     pub(crate) objects: Vec<(String, Vec<f64>, Option<String>)>,
-    pub(crate) attributes: Vec<(String, Values<'static>)>,
+    pub(crate) attributes: Vec<(String, Values)>,
     pub(crate) groups: Vec<Vec<i64>>,
-    pub(crate) group_attributes: Vec<(String, Values<'static>)>,
+    pub(crate) group_attributes: Vec<(String, Values)>,
 }
 
 impl Parametric {
@@ -92,7 +92,7 @@ impl Parametric {
 
     /// Adds an attribute with a row an object.
     #[must_use]
-    pub fn with_attribute(mut self, name: impl Into<String>, values: Values<'static>) -> Self {
+    pub fn with_attribute(mut self, name: impl Into<String>, values: Values) -> Self {
         self.attributes.push((name.into(), values));
         self
     }
@@ -106,11 +106,7 @@ impl Parametric {
 
     /// Adds an attribute with a row a group.
     #[must_use]
-    pub fn with_group_attribute(
-        mut self,
-        name: impl Into<String>,
-        values: Values<'static>,
-    ) -> Self {
+    pub fn with_group_attribute(mut self, name: impl Into<String>, values: Values) -> Self {
         self.group_attributes.push((name.into(), values));
         self
     }

@@ -142,7 +142,7 @@ impl AttributeSpec {
     ///
     /// # Errors
     /// Misuse: the first such value, with its row.
-    pub fn check_values(&self, of: &str, values: &Values<'_>) -> Result<(), WriteError> {
+    pub fn check_values(&self, of: &str, values: &Values) -> Result<(), WriteError> {
         let moments = self.unit.as_deref().and_then(Moments::of_unit);
         let (Some(moments), Values::I64(numbers)) = (moments, values) else {
             return Ok(());
@@ -225,7 +225,7 @@ pub struct ChunkBy {
     /// The attribute: one truth value, integer or text per vertex. It is stored in the keys of chunks, not in an array.
     pub attribute: AttributeSpec,
     /// All permitted values. Default: the values in the data.
-    pub values: Option<Values<'static>>,
+    pub values: Option<Values>,
     /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
     pub stored: bool,
 }

@@ -210,7 +210,7 @@ impl HeldColumn {
     }
 
     /// A column as it was given.
-    pub(crate) fn of(values: &Values<'_>) -> Result<Self, WriteError> {
+    pub(crate) fn of(values: &Values) -> Result<Self, WriteError> {
         let number = values.number_type();
         let mut held = Self::new(number.map_or(AttributeType::Text, AttributeType::Number));
         internal!(held.push(values), "a column of another type");
@@ -236,13 +236,15 @@ impl HeldColumn {
     }
 
     /// Appends values; `false`: they are of another type, and nothing was appended.
-    pub fn push(&mut self, values: &Values<'_>) -> bool {
+    pub fn push(&mut self, values: &Values) -> bool {
         match (self, values) {
             (Self::Numbers(number, all), values) => match values.bytes_as(*number) {
                 Some(bytes) => all.extend_from_slice(&bytes),
                 None => return false,
             },
-            (Self::Texts(all), Values::Text(texts)) => all.extend_from_slice(texts),
+            (Self::Texts(all), Values::Text(texts)) => {
+                all.extend(texts.iter().map(|text| text.map(str::to_owned)));
+            }
             _ => return false,
         }
         true
@@ -267,10 +269,10 @@ impl HeldColumn {
     }
 
     /// The values, as a caller gives them.
-    pub fn values(&self) -> Values<'static> {
+    pub fn values(&self) -> Values {
         match self {
             Self::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
-            Self::Texts(texts) => Values::Text(texts.clone()),
+            Self::Texts(texts) => Values::optional_texts(texts.iter().map(Option::as_deref)),
         }
     }
 
@@ -384,11 +386,7 @@ fn table_rows(
 }
 
 /// A column in one chunk, with the same number of values in every row and none missing.
-pub(crate) fn plain_column(
-    what: &str,
-    values: &Values<'_>,
-    rows: usize,
-) -> Result<Typed, WriteError> {
+pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<Typed, WriteError> {
     let channels = values
         .len()
         .checked_div(rows)

@@ -2,19 +2,24 @@
 
 use std::borrow::Cow;
 
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{Array, LargeStringArray};
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use half::f16;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use zerocopy::IntoBytes;
 
 use crate::WriteError;
 use crate::error::OrBug;
 use crate::records::record::row_of;
 use crate::values::number::{NumberType, narrow};
 
-/// A column: numbers row by row, or texts. Borrowed or owned.
+/// A column: numbers row by row, or texts, in buffers of Arrow. A clone copies no values.
 ///
 /// # Shape
 /// A column of `rows` rows with `channels` numbers each is one flat list, the channels of a row together.
+///
+/// # Cost
+/// None for a `Vec` of numbers and for a column of an Arrow table; one copy of a slice, of truth values and of texts.
 ///
 /// # Examples
 ///
@@ -24,82 +29,76 @@ use crate::values::number::{NumberType, narrow};
 /// let positions = [0.5_f32, 1.0, 2.0, 3.5, 4.0, 5.0];
 /// assert_eq!(Values::from(&positions[..]).len(), 6);
 /// assert_eq!(Values::texts(["axon", "dendrite"]).len(), 2);
+/// assert_eq!(Values::optional_texts([Some("axon"), None]).len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Values<'a> {
+pub enum Values {
     /// Truth values.
-    Bool(Cow<'a, [bool]>),
+    Bool(BooleanBuffer),
     /// Signed, 8 bits.
-    I8(Cow<'a, [i8]>),
+    I8(ScalarBuffer<i8>),
     /// Signed, 16 bits.
-    I16(Cow<'a, [i16]>),
+    I16(ScalarBuffer<i16>),
     /// Signed, 32 bits.
-    I32(Cow<'a, [i32]>),
+    I32(ScalarBuffer<i32>),
     /// Signed, 64 bits.
-    I64(Cow<'a, [i64]>),
+    I64(ScalarBuffer<i64>),
     /// Unsigned, 8 bits.
-    U8(Cow<'a, [u8]>),
+    U8(ScalarBuffer<u8>),
     /// Unsigned, 16 bits.
-    U16(Cow<'a, [u16]>),
+    U16(ScalarBuffer<u16>),
     /// Unsigned, 32 bits.
-    U32(Cow<'a, [u32]>),
+    U32(ScalarBuffer<u32>),
     /// Unsigned, 64 bits.
-    U64(Cow<'a, [u64]>),
+    U64(ScalarBuffer<u64>),
     /// IEEE binary16.
-    F16(Cow<'a, [f16]>),
+    F16(ScalarBuffer<f16>),
     /// IEEE binary32.
-    F32(Cow<'a, [f32]>),
+    F32(ScalarBuffer<f32>),
     /// IEEE binary64.
-    F64(Cow<'a, [f64]>),
-    /// Texts; `None` is missing.
-    Text(Vec<Option<String>>),
-}
-
-macro_rules! each {
-    ($values:expr, $list:ident => $number:expr, $text:ident => $words:expr) => {
-        match $values {
-            Values::Bool($list) => $number,
-            Values::I8($list) => $number,
-            Values::I16($list) => $number,
-            Values::I32($list) => $number,
-            Values::I64($list) => $number,
-            Values::U8($list) => $number,
-            Values::U16($list) => $number,
-            Values::U32($list) => $number,
-            Values::U64($list) => $number,
-            Values::F16($list) => $number,
-            Values::F32($list) => $number,
-            Values::F64($list) => $number,
-            Values::Text($text) => $words,
-        }
-    };
+    F64(ScalarBuffer<f64>),
+    /// Texts; a null is a missing one.
+    Text(LargeStringArray),
 }
 
 macro_rules! from {
     ($($type:ty => $variant:ident),*) => {$(
-        impl<'a> From<&'a [$type]> for Values<'a> {
-            fn from(list: &'a [$type]) -> Self {
-                Self::$variant(Cow::Borrowed(list))
+        impl From<&[$type]> for Values {
+            fn from(list: &[$type]) -> Self {
+                list.to_vec().into()
             }
         }
 
-        impl<'a> From<&'a Vec<$type>> for Values<'a> {
-            fn from(list: &'a Vec<$type>) -> Self {
-                Self::$variant(Cow::Borrowed(list))
+        impl From<&Vec<$type>> for Values {
+            fn from(list: &Vec<$type>) -> Self {
+                list.clone().into()
             }
         }
 
-        impl From<Vec<$type>> for Values<'_> {
+        impl From<Vec<$type>> for Values {
             fn from(list: Vec<$type>) -> Self {
-                Self::$variant(Cow::Owned(list))
+                Self::$variant(list.into())
+            }
+        }
+    )*};
+}
+
+from!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, f32 => F32, f64 => F64);
+
+macro_rules! buffers {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl From<ScalarBuffer<$type>> for Values {
+            fn from(list: ScalarBuffer<$type>) -> Self {
+                Self::$variant(list)
             }
         }
 
-        impl<'a> TryFrom<Values<'a>> for Cow<'a, [$type]> {
-            type Error = Values<'a>;
+        impl TryFrom<Values> for ScalarBuffer<$type> {
+            type Error = Values;
 
-            fn try_from(values: Values<'a>) -> Result<Self, Values<'a>> {
+            fn try_from(values: Values) -> Result<Self, Values> {
                 match values {
                     Values::$variant(list) => Ok(list),
                     other => Err(other),
@@ -109,19 +108,38 @@ macro_rules! from {
     )*};
 }
 
-from!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+buffers!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f16 => F16, f32 => F32, f64 => F64);
 
-impl Values<'_> {
+impl Values {
     /// A column of texts, none of them missing.
-    pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
-        Self::Text(texts.into_iter().map(|text| Some(text.into())).collect())
+    pub fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::optional_texts(texts.into_iter().map(Some))
+    }
+
+    /// A column of texts; `None` is missing.
+    pub fn optional_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> Self {
+        Self::Text(texts.into_iter().collect())
     }
 
     /// Number of values: rows times channels.
     #[must_use]
     pub fn len(&self) -> usize {
-        each!(self, list => list.len(), texts => texts.len())
+        match self {
+            Self::Bool(list) => list.len(),
+            Self::I8(list) => list.len(),
+            Self::I16(list) => list.len(),
+            Self::I32(list) => list.len(),
+            Self::I64(list) => list.len(),
+            Self::U8(list) => list.len(),
+            Self::U16(list) => list.len(),
+            Self::U32(list) => list.len(),
+            Self::U64(list) => list.len(),
+            Self::F16(list) => list.len(),
+            Self::F32(list) => list.len(),
+            Self::F64(list) => list.len(),
+            Self::Text(texts) => texts.len(),
+        }
     }
 
     /// Whether there is no value.
@@ -150,20 +168,6 @@ impl Values<'_> {
         })
     }
 
-    /// The same, borrowing nothing.
-    #[must_use]
-    pub fn into_owned(self) -> Values<'static> {
-        macro_rules! owned {
-            ($($variant:ident),*) => {
-                match self {
-                    $(Self::$variant(list) => Values::$variant(Cow::Owned(list.into_owned())),)*
-                    Self::Text(texts) => Values::Text(texts),
-                }
-            };
-        }
-        owned!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
-    }
-
     /// The numbers, multiplied in float64: float32 stays float32, other numbers become float64, texts stay.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
@@ -180,37 +184,62 @@ impl Values<'_> {
         }
     }
 
+    /// The values of several columns of one type, one after another; `None` for none and for different types.
+    pub fn concat<'v>(parts: impl IntoIterator<Item = &'v Self, IntoIter: Clone>) -> Option<Self> {
+        let parts = parts.into_iter();
+        let Some(number) = parts.clone().next()?.number_type() else {
+            let mut texts = LargeStringBuilder::new();
+            for part in parts {
+                let Self::Text(part) = part else { return None };
+                texts.extend(part.iter());
+            }
+            return Some(Self::Text(texts.finish()));
+        };
+        let mut bytes = Vec::new();
+        for part in parts {
+            let own = part
+                .own_bytes()
+                .filter(|_| part.number_type() == Some(number));
+            bytes.extend_from_slice(&own?);
+        }
+        Some(Self::of_bytes(number, &bytes))
+    }
+
     /// The values of some rows of `channels` values each, in the order given.
     ///
     /// # Errors
     /// Bug: a row does not exist.
-    pub fn of_rows(&self, rows: &[usize], channels: usize) -> Result<Values<'static>, WriteError> {
-        let no_row = |row: usize| format!("row {row} of {} values", self.len());
-        macro_rules! chosen {
-            ($($variant:ident),*) => {
-                match self {
-                    $(Self::$variant(list) => {
-                        let mut all = Vec::with_capacity(rows.len().saturating_mul(channels));
-                        for &row in rows {
-                            let one = row_of(list, row, channels).or_bug(no_row(row))?;
-                            all.extend_from_slice(one);
-                        }
-                        Values::$variant(Cow::Owned(all))
-                    })*
-                    Self::Text(texts) => {
-                        let mut all = Vec::with_capacity(rows.len().saturating_mul(channels));
-                        for &row in rows {
-                            let one = row_of(texts, row, channels).or_bug(no_row(row))?;
-                            all.extend_from_slice(one);
-                        }
-                        Values::Text(all)
-                    }
-                }
-            };
+    pub fn of_rows(&self, rows: &[usize], channels: usize) -> Result<Self, WriteError> {
+        fn chosen<T: Copy>(
+            list: &[T],
+            rows: &[usize],
+            channels: usize,
+        ) -> Result<Vec<T>, WriteError> {
+            let mut all = Vec::with_capacity(rows.len().saturating_mul(channels));
+            for &row in rows {
+                let one = row_of(list, row, channels);
+                all.extend_from_slice(one.or_bug(format!("row {row} of {} values", list.len()))?);
+            }
+            Ok(all)
         }
-        Ok(chosen!(
-            Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64
-        ))
+        Ok(match self {
+            Self::Bool(list) => chosen(&list.iter().collect::<Vec<_>>(), rows, channels)?.into(),
+            Self::I8(list) => chosen(list, rows, channels)?.into(),
+            Self::I16(list) => chosen(list, rows, channels)?.into(),
+            Self::I32(list) => chosen(list, rows, channels)?.into(),
+            Self::I64(list) => chosen(list, rows, channels)?.into(),
+            Self::U8(list) => chosen(list, rows, channels)?.into(),
+            Self::U16(list) => chosen(list, rows, channels)?.into(),
+            Self::U32(list) => chosen(list, rows, channels)?.into(),
+            Self::U64(list) => chosen(list, rows, channels)?.into(),
+            Self::F16(list) => chosen(list, rows, channels)?.into(),
+            Self::F32(list) => chosen(list, rows, channels)?.into(),
+            Self::F64(list) => chosen(list, rows, channels)?.into(),
+            Self::Text(texts) => {
+                let texts: Vec<Option<&str>> = texts.iter().collect();
+                Self::optional_texts(chosen(&texts, rows, channels)?)
+            }
+        })
     }
 
     /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.
@@ -223,7 +252,7 @@ impl Values<'_> {
             };
         }
         match self {
-            Self::Bool(list) => list.iter().map(|&one| f64::from(u8::from(one))).collect(),
+            Self::Bool(list) => list.iter().map(|one| f64::from(u8::from(one))).collect(),
             Self::I8(list) => floats!(list),
             Self::I16(list) => floats!(list),
             Self::I32(list) => floats!(list),
@@ -250,23 +279,23 @@ impl Values<'_> {
         macro_rules! bytes {
             ($list:expr) => {
                 if cfg!(target_endian = "little") {
-                    Cow::Borrowed($list.as_bytes())
+                    Cow::Borrowed($list.inner().as_slice())
                 } else {
                     $list.iter().flat_map(|value| value.to_le_bytes()).collect()
                 }
             };
         }
         Some(match self {
-            Self::Bool(list) => Cow::Borrowed(list.as_bytes()),
-            Self::U8(list) => Cow::Borrowed(list),
-            Self::I8(list) => Cow::Borrowed(list.as_bytes()),
+            Self::Bool(list) => list.iter().map(u8::from).collect(),
+            Self::I8(list) => bytes!(list),
             Self::I16(list) => bytes!(list),
             Self::I32(list) => bytes!(list),
             Self::I64(list) => bytes!(list),
+            Self::U8(list) => bytes!(list),
             Self::U16(list) => bytes!(list),
             Self::U32(list) => bytes!(list),
             Self::U64(list) => bytes!(list),
-            Self::F16(list) => list.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            Self::F16(list) => bytes!(list),
             Self::F32(list) => bytes!(list),
             Self::F64(list) => bytes!(list),
             Self::Text(_) => return None,
@@ -278,7 +307,7 @@ impl Values<'_> {
     /// # Cost
     /// One copy.
     #[must_use]
-    pub fn of_bytes(number: NumberType, bytes: &[u8]) -> Values<'static> {
+    pub fn of_bytes(number: NumberType, bytes: &[u8]) -> Values {
         macro_rules! numbers {
             ($type:ty) => {{
                 let (numbers, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
@@ -333,14 +362,16 @@ impl Values<'_> {
 enum JournalColumn<'v> {
     /// The bytes of the numbers, little-endian.
     Numbers(NumberType, ciborium::Value),
-    Texts(Cow<'v, [Option<String>]>),
+    Texts(Vec<Option<Cow<'v, str>>>),
 }
 
-impl Serialize for Values<'_> {
+impl Serialize for Values {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let numbers = self.number_type().zip(self.own_bytes());
         let kept = match (self, numbers) {
-            (Self::Text(texts), _) => JournalColumn::Texts(Cow::Borrowed(texts)),
+            (Self::Text(texts), _) => {
+                JournalColumn::Texts(texts.iter().map(|text| text.map(Cow::Borrowed)).collect())
+            }
             (_, Some((number, bytes))) => JournalColumn::Numbers(number, bytes.into_owned().into()),
             (_, None) => return Err(serde::ser::Error::custom("numbers without a type")),
         };
@@ -348,10 +379,10 @@ impl Serialize for Values<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Values<'_> {
+impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match JournalColumn::deserialize(from)? {
-            JournalColumn::Texts(texts) => Ok(Self::Text(texts.into_owned())),
+            JournalColumn::Texts(texts) => Ok(Self::optional_texts(texts)),
             JournalColumn::Numbers(number, ciborium::Value::Bytes(bytes))
                 if bytes.len().is_multiple_of(number.size()) =>
             {
@@ -366,30 +397,33 @@ impl<'de> Deserialize<'de> for Values<'_> {
 
 /// Lists of numbers as [`Values`]: one run of bytes, not one record a number.
 pub mod packed {
-    use std::borrow::Cow;
+    use std::ops::Deref;
 
+    use arrow_buffer::{ArrowNativeType, ScalarBuffer};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::Values;
 
     /// Writes a list.
-    pub fn serialize<'v, T, S>(list: &'v [T], to: S) -> Result<S::Ok, S::Error>
+    pub fn serialize<T, S>(list: &impl Deref<Target = [T]>, to: S) -> Result<S::Ok, S::Error>
     where
-        Values<'v>: From<&'v [T]>,
+        for<'v> Values: From<&'v [T]>,
         S: Serializer,
     {
-        Values::from(list).serialize(to)
+        Values::from(&**list).serialize(to)
     }
 
     /// Reads a list.
-    pub fn deserialize<'de, 'a, T, D>(from: D) -> Result<Cow<'a, [T]>, D::Error>
+    pub fn deserialize<'de, T, L, D>(from: D) -> Result<L, D::Error>
     where
-        T: Clone,
-        Cow<'a, [T]>: TryFrom<Values<'a>>,
+        T: ArrowNativeType,
+        L: Deref<Target = [T]> + From<Vec<T>>,
+        ScalarBuffer<T>: TryFrom<Values>,
         D: Deserializer<'de>,
     {
-        let list = Cow::try_from(Values::deserialize(from)?);
-        list.map_err(|_| serde::de::Error::custom("numbers of another type"))
+        let list = ScalarBuffer::try_from(Values::deserialize(from)?);
+        let list = list.map_err(|_| serde::de::Error::custom("numbers of another type"))?;
+        Ok(Vec::from(list).into())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values brought to the type of an attribute.
 
+use arrow_array::{Array, LargeStringArray};
+
 use crate::WriteError;
 use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::values::column::Values;
@@ -27,19 +29,20 @@ impl AttributeType {
     }
 }
 
-impl Values<'_> {
+impl Values {
     /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats. Whole numbers become texts
     /// for an attribute of texts.
     ///
     /// # Errors
     /// Misuse: a number that the type does not hold, other numbers for texts or texts for numbers.
-    pub fn fitted(&self, one: &AttributeSpec) -> Result<Values<'static>, WriteError> {
+    pub fn fitted(&self, one: &AttributeSpec) -> Result<Values, WriteError> {
         let fitted = match (self, one.values) {
             (numbers, AttributeType::Number(number)) => numbers.exactly(number),
-            (Values::Text(list), _) => Some(Values::Text(list.clone())),
-            (numbers, _) => numbers.whole().map(|list| {
-                Values::Text(list.iter().map(|number| Some(number.to_string())).collect())
-            }),
+            (Values::Text(_), _) => Some(self.clone()),
+            (numbers, _) => {
+                let whole = numbers.whole();
+                whole.map(|list| Values::texts(list.iter().map(ToString::to_string)))
+            }
         };
         fitted.ok_or_else(|| {
             WriteError::input(
@@ -54,9 +57,11 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Misuse: a type that has no value for absence.
-    pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values<'static>, WriteError> {
+    pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values, WriteError> {
         match one.values {
-            AttributeType::Category | AttributeType::Text => Ok(Values::Text(vec![None; rows])),
+            AttributeType::Category | AttributeType::Text => {
+                Ok(Values::Text(LargeStringArray::new_null(rows)))
+            }
             AttributeType::Number(NumberType::F16) => Ok(vec![half::f16::NAN; rows].into()),
             AttributeType::Number(NumberType::F32) => Ok(vec![f32::NAN; rows].into()),
             AttributeType::Number(NumberType::F64) => Ok(vec![f64::NAN; rows].into()),
@@ -73,7 +78,10 @@ impl Values<'_> {
 
     /// The numbers in another type, if it holds all of them; floats are rounded to floats, unless they would be infinite. Floats that are whole
     /// numbers are these, as long as no other whole number is rounded to the same float.
-    pub fn exactly(&self, wanted: NumberType) -> Option<Values<'static>> {
+    pub fn exactly(&self, wanted: NumberType) -> Option<Self> {
+        if self.number_type() == Some(wanted) {
+            return Some(self.clone());
+        }
         if let Some(bytes) = self.bytes_as(wanted) {
             return (!self.overflows(wanted, &bytes)).then(|| Values::of_bytes(wanted, &bytes));
         }

@@ -42,9 +42,9 @@ fn triangles(quads: &[u64]) -> Vec<u64> {
 /// The converted input of an append.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    pub(super) batches: Vec<Batch<'static>>,
-    pub(super) objects: Vec<ObjectTable<'static>>,
-    pub(super) groups: Vec<Groups<'static>>,
+    pub(super) batches: Vec<Batch>,
+    pub(super) objects: Vec<ObjectTable>,
+    pub(super) groups: Vec<Groups>,
     /// Attributes that only the files have.
     pub(super) unknown: BTreeSet<String>,
     /// Attributes that only the store has.
@@ -197,7 +197,7 @@ impl BatchConverter {
 }
 
 impl Sink for BatchConverter {
-    fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
+    fn batch(&mut self, batch: &Batch) -> std::result::Result<(), WriteError> {
         let (file, numbers) = (self.file, &mut self.numbers);
         let mut batch = Cow::Borrowed(batch);
         if let Some(quads) = &mut self.quads {
@@ -210,7 +210,7 @@ impl Sink for BatchConverter {
         Ok(())
     }
 
-    fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
+    fn objects(&mut self, table: &ObjectTable) -> std::result::Result<(), WriteError> {
         let (file, numbers) = (self.file, &mut self.numbers);
         let ids = table.ids().iter().map(|id| numbers.of_file(file, *id));
         let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
@@ -228,15 +228,14 @@ impl Sink for BatchConverter {
         Ok(())
     }
 
-    fn groups(&mut self, groups: &Groups<'_>) -> std::result::Result<(), WriteError> {
+    fn groups(&mut self, groups: &Groups) -> std::result::Result<(), WriteError> {
         let (file, numbers) = (self.file, &mut self.numbers);
         let members = groups.members().iter();
         let members = members.map(|ids| ids.iter().map(|id| numbers.of_file(file, *id)).collect());
-        let mut fitted = Groups::new(members.collect()).with_names(groups.names().to_vec());
-        for (name, values) in groups.attributes() {
-            fitted = fitted.with_attribute(name, values.clone().into_owned());
-        }
-        self.taken.groups.push(fitted);
+        self.taken.groups.push(Groups {
+            members: members.collect(),
+            ..groups.clone()
+        });
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ impl AppendSource {
 pub(super) struct Answered {
     pub(super) tables: EditTables,
     pub(super) objects: Option<EditTable>,
-    pub(super) groups: Option<Groups<'static>>,
+    pub(super) groups: Option<Groups>,
     pub(super) notes: Vec<String>,
 }
 
@@ -212,7 +212,7 @@ fn of_folder(
     Ok(Answered {
         tables,
         objects,
-        groups: groups.map(owned),
+        groups,
         notes,
     })
 }
@@ -243,15 +243,6 @@ async fn of_store(
         groups: whole.groups,
         notes,
     })
-}
-
-/// Groups that borrow nothing.
-fn owned(groups: Groups<'_>) -> Groups<'static> {
-    let mut out = Groups::new(groups.members().to_vec()).with_names(groups.names().to_vec());
-    for (name, values) in groups.attributes() {
-        out = out.with_attribute(name, values.clone().into_owned());
-    }
-    out
 }
 
 /// Whether the links of a kind follow from the order of its vertices.

@@ -437,7 +437,7 @@ impl EditTable {
                     text.map(Cow::into_owned)
                         .or_else(|| fill.map(str::to_owned))
                 };
-                Values::Text(texts.map(|(_, one)| text(one)).collect())
+                Values::optional_texts(texts.map(|(_, one)| text(one)))
             }
             // The number that imports use for a missing time.
             Some(NumberType::I64) if time => {

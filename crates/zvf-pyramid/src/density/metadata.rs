@@ -31,7 +31,7 @@ pub(crate) struct LevelMetadata {
     pub(crate) ids: Vec<i64>,
     /// Their rows in the object index, which also has rows of deleted objects.
     pub(super) index_rows: Vec<usize>,
-    pub(super) groups: Groups<'static>,
+    pub(super) groups: Groups,
     /// Attributes of a type that is not written.
     pub(crate) left_out: Vec<String>,
     /// The level itself.
@@ -356,7 +356,7 @@ impl Numbered {
 /// Groups, which coarse levels of the package do not have (trap T21).
 ///
 /// Members that no object is are left out.
-fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>, WriteError> {
+fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups, WriteError> {
     let Some(found) = level.groups() else {
         return Ok(Groups::default());
     };

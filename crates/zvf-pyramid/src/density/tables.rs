@@ -10,11 +10,7 @@ use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 ///
 /// # Errors
 /// Malformed data: a row without a value, where numbers cannot say so. Misuse: a type that is not written.
-pub(super) fn rows(
-    name: &str,
-    column: &ArrayRef,
-    rows: &[u32],
-) -> Result<Values<'static>, WriteError> {
+pub(super) fn rows(name: &str, column: &ArrayRef, rows: &[u32]) -> Result<Values, WriteError> {
     let checked = Some(TakeOptions { check_bounds: true });
     let rows = UInt32Array::from(rows.to_vec());
     let taken = take(column, &rows, checked);
@@ -24,7 +20,7 @@ pub(super) fn rows(
         let expected = "a value for every vertex";
         return Err(WriteError::data(name, "rows without a value", expected));
     }
-    Ok(values.into_owned())
+    Ok(values)
 }
 
 /// What an attribute of vertices or links is to be declared as.

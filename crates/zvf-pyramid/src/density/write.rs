@@ -78,7 +78,7 @@ impl<'t> Writing<'t> {
         vertices: &RecordBatch,
         rows: &[u32],
         runs: Vec<(i64, usize)>,
-    ) -> Result<Batch<'static>, WriteError> {
+    ) -> Result<Batch, WriteError> {
         let position = column(vertices, "position")?;
         let mut batch = Batch::new(tables::rows("position", &position, rows)?);
         if self.spec.has_objects() {
@@ -131,7 +131,7 @@ impl<'t> Writing<'t> {
     /// Takes a batch; the attributes of its links are rows of an answer.
     fn push(
         &mut self,
-        mut batch: Batch<'_>,
+        mut batch: Batch,
         (links, rows): (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
         for one in &self.spec.links.attributes {

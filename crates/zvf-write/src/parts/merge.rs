@@ -69,7 +69,7 @@ impl PartedStore {
     /// Makes the store of the parts, or finishes what an earlier commit began.
     pub(super) fn commit_parts(
         &self,
-        groups: &Groups<'_>,
+        groups: &Groups,
         allow_missing: bool,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
@@ -123,7 +123,7 @@ impl PartedStore {
     fn commit_under(
         &self,
         folder: &PartitionFolder,
-        groups: &Groups<'_>,
+        groups: &Groups,
         allow_missing: bool,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
@@ -287,7 +287,7 @@ impl PartedStore {
         folder: &PartitionFolder,
         (choice, loaded): (&ChosenParts, &LoadedParts),
         mut committed: Committed,
-        groups: &Groups<'_>,
+        groups: &Groups,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
         let cells = cells(&self.spec)?;
@@ -414,7 +414,7 @@ impl PartedStore {
         &self,
         notes: &[Note<'_>],
         dictionaries: Vec<Option<Dictionary>>,
-        groups: &Groups<'_>,
+        groups: &Groups,
         cells: &LevelCells,
     ) -> Result<(String, Summary), WriteError> {
         let (spec, rank, options) = (&self.spec, self.spec.key_rank(), &self.options);

@@ -322,10 +322,7 @@ impl PartedStore {
     /// Misuse: a part that was declared or begun and is not finished, no part at all, objects that parts must not share, groups with
     /// members that do not exist. Busy: another commit is at work. I/O. No store is there after an error, and all parts are
     /// still there, unless [`WriteError::is_committed`].
-    pub fn commit<'a>(
-        self,
-        groups: &'a Groups<'a>,
-    ) -> BoxFuture<'a, Result<Committed, WriteError>> {
+    pub fn commit<'a>(self, groups: &'a Groups) -> BoxFuture<'a, Result<Committed, WriteError>> {
         self.commit_with(groups, false)
     }
 
@@ -336,7 +333,7 @@ impl PartedStore {
     /// As [`commit`](Self::commit).
     pub fn commit_with<'a>(
         self,
-        groups: &'a Groups<'a>,
+        groups: &'a Groups,
         allow_missing: bool,
     ) -> BoxFuture<'a, Result<Committed, WriteError>> {
         Box::pin(async move {

@@ -90,7 +90,7 @@ pub(crate) struct Note<'n> {
     #[serde(with = "packed")]
     pub(crate) chunks: Cow<'n, [i64]>,
     pub(crate) placed: Vec<PlacedRows>,
-    pub(crate) objects: ObjectTable<'n>,
+    pub(crate) objects: ObjectTable,
     pub(crate) links: u64,
     pub(crate) records: u64,
     /// Keys of the cells of links.

@@ -67,7 +67,7 @@ pub(super) fn write_options(endpoint: &str) -> WriteOptions {
 
 /// The vertices of objects, with their values.
 #[allow(clippy::cast_precision_loss, reason = "ids are small")]
-pub(super) fn batch(state: &State) -> Batch<'static> {
+pub(super) fn batch(state: &State) -> Batch {
     let mut rows = (Vec::new(), Vec::new(), Vec::new());
     for (id, value) in state {
         for at in 0..VERTICES {

@@ -34,7 +34,7 @@ fn numbers(id: i64) -> impl Iterator<Item = i32> {
     first..first + VERTICES
 }
 
-fn batch(ids: &[i64]) -> Batch<'static> {
+fn batch(ids: &[i64]) -> Batch {
     let n: Vec<i32> = ids.iter().flat_map(|id| numbers(*id)).collect();
     let owners = ids.iter().flat_map(|id| numbers(*id).map(|_| *id));
     let linked = |at: &u64| !at.is_multiple_of(VERTICES as u64);

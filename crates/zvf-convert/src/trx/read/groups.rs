@@ -142,7 +142,7 @@ impl TrxGroups {
     }
 
     /// The groups, if there are any, and remarks on data of the archives that they do not hold.
-    pub(super) fn finish(mut self) -> (Option<Groups<'static>>, Vec<String>) {
+    pub(super) fn finish(mut self) -> (Option<Groups>, Vec<String>) {
         if self.names.is_empty() {
             return (None, self.notes);
         }
@@ -165,7 +165,7 @@ impl TrxGroups {
 
 impl GroupAttribute {
     /// The rows of all groups; `None` if a group has no value and the column cannot mark it.
-    fn column(&self, groups: usize) -> Option<Values<'static>> {
+    fn column(&self, groups: usize) -> Option<Values> {
         let missing = new_null_array(&self.kind, 1);
         let rows = (0..groups).map(|group| self.rows.get(&group).unwrap_or(&missing).as_ref());
         let rows: Vec<&dyn Array> = rows.collect();

@@ -99,7 +99,7 @@ impl SplitKeys {
     ///
     /// # Errors
     /// The first value that cannot have a key; the limit of values.
-    pub fn learn(&mut self, values: &Values<'_>) -> Result<Result<(), Unkeyed>, WriteError> {
+    pub fn learn(&mut self, values: &Values) -> Result<Result<(), Unkeyed>, WriteError> {
         let Some(mut known) = self.known.take() else {
             return Ok(Ok(()));
         };
@@ -156,7 +156,11 @@ mod tests {
         );
         assert_eq!(keys.codes(&column).unwrap(), [3, 1, 2, 3]);
         assert_eq!(keys.codes(&Values::texts(["z", "m"])).unwrap(), [3, 0]);
-        assert!(keys.learn(&Values::Text(vec![None])).unwrap().is_err());
+        assert!(
+            keys.learn(&Values::optional_texts::<&str>([None]))
+                .unwrap()
+                .is_err()
+        );
         assert_eq!(keys.values().len(), 4);
     }
 
