@@ -48,7 +48,7 @@ impl Edit {
         fitted.batch.links = batch.links.clone();
         fitted.batch.objects = match &batch.objects {
             _ if !spec.has_objects() => Owners::None,
-            Owners::None => Owners::Runs(vec![(id(0), rows)].into()),
+            Owners::None => Owners::Runs(vec![(id(0), rows)]),
             Owners::Each(ids) => Owners::Each(ids.iter().map(|one| id(*one)).collect()),
             Owners::Runs(runs) => {
                 Owners::Runs(runs.iter().map(|(one, rows)| (id(*one), *rows)).collect())

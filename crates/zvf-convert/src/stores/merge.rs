@@ -487,7 +487,7 @@ impl Sink for Fitting<'_> {
             }
             Owners::Runs(runs) => {
                 let runs = runs.iter().map(|(id, rows)| Ok((self.id(*id)?, *rows)));
-                Owners::Runs(runs.collect::<Result<Vec<_>, WriteError>>()?.into())
+                Owners::Runs(runs.collect::<Result<_, WriteError>>()?)
             }
         };
         fitted.attributes = columns(&spec.vertex_attributes, &batch.attributes, rows)?;
