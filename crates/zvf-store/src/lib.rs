@@ -116,6 +116,7 @@ mod rows;
 mod snapshot;
 mod store;
 mod typed;
+mod types;
 mod warnings;
 pub mod writing;
 
@@ -156,7 +157,8 @@ pub use raw::{RawStore, undo_codecs};
 pub use rows::RowSet;
 pub use snapshot::chunk_factors;
 pub use store::{Level, Store};
-pub use typed::{TypedArray, TypedValues, stored_type};
+pub use typed::{TypedArray, TypedValues};
+pub use types::stored_type;
 pub use warnings::Warning;
 
 /// Compiles the example of the README.

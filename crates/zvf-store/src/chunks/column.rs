@@ -7,7 +7,8 @@ use half::f16;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::int::{index, wide};
 
-use super::values::{RowValues, little_endian};
+use super::values::RowValues;
+use crate::codec::little_endian;
 use crate::{StoreError, VertexAttribute};
 
 /// NaN, least significant byte first; `None` for types without NaN.

@@ -63,6 +63,7 @@ use futures::future::BoxFuture;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 
+use crate::codec::little_endian;
 use crate::{CellWant, ChunkCoord, GridArray, Level, StoreError, VertexAttribute};
 
 pub use column::ChunkColumn;
@@ -71,7 +72,6 @@ pub(crate) use fragments::IndexSizes;
 pub use fragments::{CheckedFragment, CheckedFragments, FragmentFault};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;
-use values::little_endian;
 
 /// Most chunks of one batch.
 const BATCH: usize = 32;

@@ -8,10 +8,11 @@ use zvf_io::Handover;
 
 use super::column::ChunkColumn;
 use super::fragments::CheckedFragments;
-use super::values::{RowValues, little_endian};
+use super::values::RowValues;
 use super::{ChunkReader, ChunkReaderInner};
 use crate::cells::Mode;
 use crate::cells::later::{FetchedCell, OpenCell};
+use crate::codec::little_endian;
 use crate::{CellWant, ChunkCoord, GridArray, RowSet, StoreError};
 
 /// The requested cells of one chunk, a subset of the cells of a [`ChunkReader`].
