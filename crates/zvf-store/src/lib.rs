@@ -134,7 +134,7 @@ pub use zvf_io::{
     Stop, Usage, open_file,
 };
 
-pub use cells::CellWant;
+pub use cells::{CellWant, ReadCell};
 pub use chunks::{
     CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
     FragmentFault, OpenChunk, RowValues, WantedCells,
