@@ -136,8 +136,9 @@ pub use zvf_io::{
 
 pub use cells::{CellWant, ReadCell};
 pub use chunks::{
-    CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
-    FragmentFault, OpenChunk, RowValues, WantedCells,
+    CellFault, CheckedFragment, CheckedFragments, ChunkCell, ChunkColumn, ChunkExaminer,
+    ChunkFault, ChunkParts, ChunkReader, DecodedChunk, ExaminedChunk, FragmentFault, OpenChunk,
+    RowValues, WantedCells,
 };
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;

@@ -42,11 +42,6 @@ impl RowValues {
         }
     }
 
-    /// Whether no row is cut short.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.rows().checked_mul(self.row_bytes) == Some(self.bytes.len())
-    }
-
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
