@@ -1,7 +1,8 @@
 //! Codecs of arrays, by the names that stored objects have.
 
+use bytes::Bytes;
 use zvf_codec::{Chain, CodecError, Data};
-use zvf_format::dtype::ByteOrder;
+use zvf_format::dtype::{ByteOrder, DType};
 use zvf_io::{Cap, IoError};
 use zvf_meta::Codec;
 
@@ -34,6 +35,17 @@ pub(crate) fn decode_first<'b>(
 ) -> Result<Data<'b>, StoreError> {
     let decoded = chain.decode_first(data, size, cap.most);
     decoded.map_err(|error| failed(key, cap, error))
+}
+
+/// Values of type `dtype` with the least significant byte first.
+pub(crate) fn little_endian(dtype: DType, values: Bytes) -> Bytes {
+    let number = dtype.number_size();
+    if dtype.order == ByteOrder::Little || number < 2 {
+        return values;
+    }
+    let mut values = Vec::from(values);
+    values.chunks_exact_mut(number).for_each(<[u8]>::reverse);
+    values.into()
 }
 
 /// The error for bytes that a codec cannot decode.

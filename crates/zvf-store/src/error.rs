@@ -134,6 +134,12 @@ impl StoreError {
         }
     }
 
+    /// Whether the error is about the content of the store: it is malformed, exceeds a limit, or an object is missing. Otherwise it is
+    /// about access to the store, or about the call.
+    pub fn is_defect(&self) -> bool {
+        matches!(self.class(), Class::Malformed | Class::Limit) || self.is_not_found()
+    }
+
     /// The object, prefix or cell the error is about, when it is about one.
     pub fn key(&self) -> Option<&str> {
         match self {

@@ -121,7 +121,7 @@ impl CellLayout {
                         outer.name
                     )));
                 }
-                Self::sharded(doc, sharding, &malformed)?
+                Self::sharded(doc, sharding, is_vlen, &malformed)?
             }
             None if is_vlen(first) => Self {
                 shape: doc.shape.clone(),
@@ -154,9 +154,14 @@ impl CellLayout {
         Ok(Self { elements, ..layout })
     }
 
-    fn sharded(
+    /// The layout of chunks in shards. `is_read` tells whether the first codec of the chunks is read.
+    ///
+    /// # Errors
+    /// A shard that is not a whole number of chunks, or another codec or index than this crate reads.
+    pub(crate) fn sharded(
         doc: &ArrayDoc,
         sharding: Sharding,
+        is_read: impl Fn(&Codec) -> bool,
         malformed: &dyn Fn(String) -> LayoutError,
     ) -> Result<Self, LayoutError> {
         let chunk = sharding.chunk_shape;
@@ -176,7 +181,7 @@ impl CellLayout {
                 "sharding_indexed: the list of inner codecs is empty".to_owned(),
             ));
         };
-        if !is_vlen(first) {
+        if !is_read(first) {
             return Err(LayoutError::Foreign(format!(
                 "{} inside shards",
                 first.name

@@ -116,6 +116,7 @@ mod rows;
 mod snapshot;
 mod store;
 mod typed;
+mod types;
 mod warnings;
 pub mod writing;
 
@@ -133,10 +134,11 @@ pub use zvf_io::{
     Stop, Usage, open_file,
 };
 
-pub use cells::CellWant;
+pub use cells::{CellWant, ReadCell};
 pub use chunks::{
-    CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
-    FragmentFault, OpenChunk, RowValues, WantedCells,
+    CellFault, CheckedFragment, CheckedFragments, ChunkCell, ChunkColumn, ChunkExaminer,
+    ChunkFault, ChunkParts, ChunkReader, DecodedChunk, ExaminedChunk, FragmentFault, OpenChunk,
+    RowValues, WantedCells,
 };
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
@@ -156,7 +158,8 @@ pub use raw::{RawStore, undo_codecs};
 pub use rows::RowSet;
 pub use snapshot::chunk_factors;
 pub use store::{Level, Store};
-pub use typed::{TypedArray, TypedValues, stored_type};
+pub use typed::{TypedArray, TypedValues};
+pub use types::stored_type;
 pub use warnings::Warning;
 
 /// Compiles the example of the README.

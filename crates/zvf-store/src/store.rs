@@ -12,7 +12,7 @@ use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::later::FetchedCell;
-use crate::cells::{self, CellWant, Mode, ShardCache};
+use crate::cells::{self, CellWant, Mode, ReadCell, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::SnapshotTree;
@@ -548,6 +548,41 @@ impl Store {
     ) -> Result<Vec<Option<Bytes>>, StoreError> {
         self.fetch_map(round, wants, |cells| cells).await
     }
+
+    /// As [`fetch_map`](Self::fetch_map), for reports: a cell that cannot be read does not hide the others.
+    ///
+    /// # Cost
+    /// As [`fetch_map`](Self::fetch_map). If a cell cannot be read, all cells are read again one by one, and `f` runs on the calling thread.
+    ///
+    /// # Errors
+    /// As [`fetch_map`](Self::fetch_map), but for [defects](StoreError::is_defect), which `f` receives.
+    pub fn fetch_each<R, F>(
+        &self,
+        round: u32,
+        wants: Vec<CellWant>,
+        f: F,
+    ) -> BoxFuture<'static, Result<R, StoreError>>
+    where
+        R: Send + 'static,
+        F: FnOnce(Vec<ReadCell>) -> R + Clone + Send + 'static,
+    {
+        let (store, again) = (self.clone(), f.clone());
+        Box::pin(async move {
+            let all = move |cells: Vec<_>| f(cells.into_iter().map(Ok).collect());
+            match store.fetch_map(round, wants.clone(), all).await {
+                Err(error) if error.is_defect() => {}
+                done => return done,
+            }
+            let mut cells = Vec::with_capacity(wants.len());
+            for want in wants {
+                cells.push(match store.fetch(round, vec![want]).await {
+                    Err(error) if !error.is_defect() => return Err(error),
+                    cell => cell.map(|mut one| one.pop().flatten()),
+                });
+            }
+            Ok(again(cells))
+        })
+    }
 }
 
 /// One resolution level. Cheap to clone.
@@ -677,24 +712,34 @@ impl Level {
         chunks: &[&[i64]],
         asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
     ) -> BoxFuture<'static, Result<Vec<Vec<Option<Bytes>>>, StoreError>> {
-        let mut wants = Vec::new();
-        let mut is_asked: Vec<Vec<bool>> = Vec::with_capacity(chunks.len());
-        for chunk in chunks {
-            let of_chunk: Vec<bool> = arrays.iter().map(|array| asked(array, chunk)).collect();
-            let arrays = arrays.iter().zip(&of_chunk).filter(|(_, asked)| **asked);
-            wants.extend(arrays.map(|(array, _)| CellWant::new(array, *chunk)));
-            is_asked.push(of_chunk);
-        }
+        let (wants, plan) = wanted(arrays, chunks, asked);
         let found = self
             .store
             .fetch_map(self.next_round(), wants, move |found| {
-                let mut found = found.into_iter();
-                let mut next = |asked| if asked { found.next().flatten() } else { None };
-                let chunks = is_asked.into_iter();
-                let cells = chunks.map(|of_chunk| of_chunk.into_iter().map(&mut next).collect());
-                cells.collect()
+                let dealt = dealt(plan, found.into_iter()).into_iter();
+                let flat = |cells: Vec<Option<_>>| cells.into_iter().map(Option::flatten).collect();
+                dealt.map(flat).collect()
             });
         Box::pin(found)
+    }
+
+    /// As [`cells`](Self::cells) of the chunks that the presence list of an array names, for reports: a cell that cannot be read does not
+    /// hide the others.
+    ///
+    /// # Shape
+    /// `None` in place of cells that were not requested.
+    ///
+    /// # Errors
+    /// As [`Store::fetch_each`].
+    pub fn cells_each(
+        &self,
+        arrays: &[&Arc<GridArray>],
+        chunks: &[&[i64]],
+    ) -> BoxFuture<'static, Result<Vec<Vec<Option<ReadCell>>>, StoreError>> {
+        let listed = |array: &Arc<GridArray>, chunk: &[i64]| array.presence().contains(chunk);
+        let (wants, plan) = wanted(arrays, chunks, listed);
+        let deal = |found: Vec<_>| dealt(plan, found.into_iter());
+        self.store.fetch_each(self.next_round(), wants, deal)
     }
 
     /// Requested attributes, tables and links that exist and were left out on reading, with the reason.
@@ -731,6 +776,34 @@ impl Level {
     pub fn store(&self) -> &Store {
         &self.store
     }
+}
+
+/// The wanted cells of several arrays in several chunks, and for each chunk which arrays they are of.
+pub(crate) fn wanted(
+    arrays: &[&Arc<GridArray>],
+    chunks: &[&[i64]],
+    asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
+) -> (Vec<CellWant>, Vec<Vec<bool>>) {
+    let mut wants = Vec::new();
+    let plan = chunks.iter().map(|chunk| {
+        let of_chunk: Vec<bool> = arrays.iter().map(|array| asked(array, chunk)).collect();
+        let arrays = arrays.iter().zip(&of_chunk).filter(|(_, asked)| **asked);
+        wants.extend(arrays.map(|(array, _)| CellWant::new(array, *chunk)));
+        of_chunk
+    });
+    let plan = plan.collect();
+    (wants, plan)
+}
+
+/// The cells of each chunk, out of all that were wanted.
+pub(crate) fn dealt<T>(
+    plan: Vec<Vec<bool>>,
+    mut found: impl Iterator<Item = T>,
+) -> Vec<Vec<Option<T>>> {
+    let mut next = |asked| if asked { found.next() } else { None };
+    let chunks = plan.into_iter();
+    let cells = chunks.map(|of_chunk| of_chunk.into_iter().map(&mut next).collect());
+    cells.collect()
 }
 
 /// Why a root is refused: an old version is named as such, also where other members are missing.

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use zvf_format::fragments::FragmentIndexBuilder;
-use zvf_store::{CheckedFragment, ChunkParts, DecodedChunk, Level, Need, RowValues};
+use zvf_store::{
+    CheckedFragment, ChunkCell, ChunkCoord, ChunkParts, DecodedChunk, Level, Need, RowValues,
+};
 
 use crate::support::{Files, add_grid, edit, open_memory, small};
 
@@ -163,4 +165,59 @@ async fn columns_are_as_wide_in_all_chunks() {
         error.unwrap_err(),
         "0/vertex_attributes/a at 1.0: found 2 values a row, expected 1 as in other chunks"
     );
+}
+
+#[tokio::test]
+async fn an_examined_chunk_lists_all_of_its_defects() {
+    let mut files = store();
+    let mut add = |path: &str, chunk: i64, cell: Vec<u8>| {
+        add_grid(
+            &mut files,
+            path,
+            &[3, 1],
+            &[0, 0],
+            &[(vec![chunk, 0], cell)],
+        );
+    };
+    add("0/vertex_fragments", 0, fragments(&[(0, 1), (1, 2)]));
+    add("0/vertex_attributes/a", 0, floats(&[0.5, 1.5, 2.5]));
+    add("0/vertex_attributes/b", 1, floats(&[0.5]));
+    // The vertices of chunk 1 end early.
+    files.get_mut("0/vertices/c/1/0").unwrap().truncate(9);
+    let level = level(&files).await;
+    let reader = level.examined_chunks(ChunkParts::all_of(&level));
+    let chunks = [[0, 0], [1, 0]].map(|chunk| ChunkCoord::new(&chunk));
+    let chunks = reader.read_map(chunks.to_vec(), |chunks| chunks);
+    let chunks = chunks.await.unwrap();
+    let faults: Vec<Vec<(ChunkCell, String)>> = chunks
+        .iter()
+        .map(|chunk| {
+            let faults = chunk.faults.iter();
+            faults.map(|one| (one.cell, one.fault.texts().1)).collect()
+        })
+        .collect();
+    let text = |text: &str| text.to_owned();
+    assert_eq!(
+        faults,
+        [
+            vec![
+                (ChunkCell::Fragments, text("rows of a chunk of 2")),
+                (
+                    ChunkCell::VertexColumn,
+                    text("a multiple of 8: 2 rows of float32")
+                ),
+                (ChunkCell::VertexColumn, text("one")),
+            ],
+            vec![(ChunkCell::Vertices, text("a cell that decodes"))],
+        ]
+    );
+    let [first, second] = chunks.as_slice() else {
+        panic!("{chunks:?}");
+    };
+    assert_eq!((first.rows, first.fragment_count), (Some(2), Some(2)));
+    assert_eq!(first.positions.row(1), Some(&floats(&[3.0, 4.0])[..]));
+    assert_eq!((second.rows, second.columns[1].is_none()), (None, true));
+    // A reader stops at the first defect.
+    let error = read(&level, &[&[0, 0]]).await.unwrap_err();
+    assert!(error.starts_with("0/vertex_fragments at 0.0: "), "{error}");
 }

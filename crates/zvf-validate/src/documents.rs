@@ -13,9 +13,8 @@ use zvf_meta::{ArrayDoc, ObjectIndexDoc, OddMember, node_kind, odd_member};
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
-use crate::error::is_finding;
-use crate::fetch::in_turn;
 use crate::finding::{Findings, Place};
+use crate::ordered::in_turn;
 
 /// Requests under way at one time.
 const AT_ONCE: usize = 16;
@@ -129,7 +128,7 @@ impl StoreDocuments {
                 let key = format!("{path}/zarr.json");
                 match raw.read(&key).await {
                     Ok(bytes) => Ok((key, Ok(bytes))),
-                    Err(error) if is_finding(&error) => Ok((key, Err(error))),
+                    Err(error) if error.is_defect() => Ok((key, Err(error))),
                     Err(error) => Err(error),
                 }
             }
@@ -331,7 +330,7 @@ async fn read(
 ) -> Result<Option<Bytes>, StoreError> {
     match raw.read(key).await {
         Ok(bytes) => Ok(bytes),
-        Err(error) if is_finding(&error) => {
+        Err(error) if error.is_defect() => {
             findings.add(Check::DocumentReads, Place::at(key), error, "a document");
             Ok(None)
         }

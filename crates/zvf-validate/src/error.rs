@@ -27,8 +27,3 @@ impl ValidateError {
         }
     }
 }
-
-/// Whether an error says something about the store, and not about the way to it.
-pub(crate) fn is_finding(error: &StoreError) -> bool {
-    error.class() == Class::Malformed || error.class() == Class::Limit || error.is_not_found()
-}

@@ -1,8 +1,8 @@
-//! Positions as numbers, regardless of their type.
+//! Positions, as decoded (little-endian), as numbers, regardless of their type.
 
 use half::f16;
 use serde::{Deserialize, Serialize};
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_format::dtype::{DType, DTypeKind};
 
 /// Smallest and largest coordinate along each axis, and whether all are finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,17 +55,9 @@ fn each(dtype: DType, bytes: &[u8], mut each: impl FnMut(f64)) -> bool {
     macro_rules! all {
         ($type:ty, $to:expr) => {{
             let (elements, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
-            if dtype.order == ByteOrder::Big {
-                elements.iter().for_each(|one| {
-                    let mut turned = *one;
-                    turned.reverse();
-                    each($to(<$type>::from_le_bytes(turned)));
-                });
-            } else {
-                elements
-                    .iter()
-                    .for_each(|one| each($to(<$type>::from_le_bytes(*one))));
-            }
+            elements
+                .iter()
+                .for_each(|one| each($to(<$type>::from_le_bytes(*one))));
             true
         }};
     }
@@ -137,38 +129,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_of_both_byte_orders() {
-        let little: Vec<u8> = [1.5_f32, -2.0, 0.25, 7.0]
-            .iter()
-            .flat_map(|one| one.to_le_bytes())
-            .collect();
-        let big: Vec<u8> = [1.5_f32, -2.0, 0.25, 7.0]
-            .iter()
-            .flat_map(|one| {
-                let mut bytes = one.to_le_bytes();
-                bytes.reverse();
-                bytes
-            })
-            .collect();
-        let of = |order| DType {
-            kind: DTypeKind::F32,
-            order,
-        };
+    fn extents_are_of_each_axis() {
+        let numbers = [1.5_f32, -2.0, 0.25, 7.0];
+        let bytes: Vec<u8> = numbers.iter().flat_map(|one| one.to_le_bytes()).collect();
         let wanted = CoordinateExtent {
             low: vec![0.25, -2.0],
             high: vec![1.5, 7.0],
             finite: true,
         };
-        assert_eq!(extent(of(ByteOrder::Little), &little, 2), wanted);
-        assert_eq!(extent(of(ByteOrder::Big), &big, 2), wanted);
+        assert_eq!(extent(DType::little(DTypeKind::F32), &bytes, 2), wanted);
     }
 
     #[test]
     fn one_bad_number_is_seen() {
-        let of = DType {
-            kind: DTypeKind::F64,
-            order: ByteOrder::Little,
-        };
+        let of = DType::little(DTypeKind::F64);
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let bytes: Vec<u8> = [1.0, bad, 2.0]
                 .iter()

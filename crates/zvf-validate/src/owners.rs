@@ -2,12 +2,12 @@
 
 use futures::{FutureExt, TryStreamExt};
 use zvf_store::owners::{NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL};
-use zvf_store::{CellWant, StoreError};
+use zvf_store::{ChunkCoord, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{ReadCell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
 use crate::level::LevelState;
+use crate::ordered::in_turn;
 use crate::run::Session;
 use zvf_format::int::{index, wide};
 
@@ -107,7 +107,6 @@ pub(crate) async fn check_column(
     let Some((least, _)) = column.dtype.integer_bounds() else {
         return Ok(());
     };
-    let (store, round) = (state.level.store(), state.level.next_round());
     let is_listed = |slot: &usize| {
         let chunk = state.chunks.get(*slot);
         chunk.is_some_and(|one| column.array.presence().contains(one.as_slice()))
@@ -117,8 +116,8 @@ pub(crate) async fn check_column(
     let work = parts.into_iter().map(|slots| {
         async move {
             let chunks = slots.iter().filter_map(|&slot| state.chunks.get(slot));
-            let wants = chunks.map(|one| CellWant::new(&column.array, one.clone()));
-            let cells = fetch_map(store, round, wants.collect(), |cells| cells).await?;
+            let chunks: Vec<&[i64]> = chunks.map(ChunkCoord::as_slice).collect();
+            let cells = state.level.cells_each(&[&column.array], &chunks).await?;
             Ok::<_, StoreError>((slots, cells))
         }
         .boxed()
@@ -144,9 +143,8 @@ pub(crate) async fn check_column(
         lacks(&mut run.findings, slot, 0);
     }
     while let Some((slots, cells)) = work.try_next().await? {
-        for (slot, cell) in slots.into_iter().zip(cells) {
-            let (ReadCell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied())
-            else {
+        for (slot, cell) in slots.into_iter().zip(cells.into_iter().flatten()) {
+            let (Some(Ok(Some(bytes))), Some(base)) = (cell, named.bases.get(slot).copied()) else {
                 continue;
             };
             lacks(

@@ -9,7 +9,6 @@ use zvf_meta::space::chunk_of_cell;
 use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{ReadCell, fetch_map};
 use crate::finding::Place;
 use crate::level::LevelState;
 use crate::run::Session;
@@ -143,11 +142,13 @@ async fn report(
         .map(|chunk| CellWant::new(array, chunk.as_slice()))
         .collect();
     let store = state.level.store();
-    let cells = fetch_map(store, state.level.next_round(), wants, |cells| cells).await?;
+    let cells = store
+        .fetch_each(state.level.next_round(), wants, |cells| cells)
+        .await?;
     for (chunk, cell) in chunks.iter().zip(cells) {
         let found = match cell {
-            ReadCell::Absent => continue,
-            ReadCell::There(bytes) => {
+            Ok(None) => continue,
+            Ok(Some(bytes)) => {
                 if run.options.measure {
                     let unlisted = &mut run.measured.unlisted;
                     let of_array = unlisted.entry(array.path().to_owned()).or_default();
@@ -155,7 +156,7 @@ async fn report(
                 }
                 format!("a cell of {} bytes", wide(bytes.len()))
             }
-            ReadCell::Broken(why) => why,
+            Err(why) => why.to_string(),
         };
         let place = Place::at(array.path()).chunk(chunk);
         run.findings.add(

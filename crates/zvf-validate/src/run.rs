@@ -6,7 +6,6 @@ use zvf_store::StoreError;
 
 use crate::chains::StepMultiset;
 use crate::check::Check;
-use crate::error::is_finding;
 use crate::finding::{Findings, Place};
 use crate::journal::ValidationJournal;
 use crate::measured::{Measured, MeasuredLevel};
@@ -47,7 +46,7 @@ impl Session<'_> {
     ) -> Result<Option<T>, StoreError> {
         match outcome {
             Ok(value) => Ok(Some(value)),
-            Err(error) if is_finding(&error) => {
+            Err(error) if error.is_defect() => {
                 self.findings
                     .add(check, place(), &error, "what the format says");
                 Ok(None)

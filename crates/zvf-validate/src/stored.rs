@@ -8,7 +8,6 @@ use zvf_meta::ArrayDoc;
 use zvf_store::StoreError;
 
 use crate::check::Check;
-use crate::error::is_finding;
 use crate::finding::Place;
 use crate::level::LevelState;
 use crate::run::Session;
@@ -56,7 +55,7 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
     let keys = match raw.keys(folder).await {
         Ok(Some(keys)) => keys,
         Ok(None) => return Ok(()),
-        Err(error) if is_finding(&error) => {
+        Err(error) if error.is_defect() => {
             run.skipped.push(format!("{folder}: {error}"));
             return Ok(());
         }

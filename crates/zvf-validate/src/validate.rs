@@ -10,7 +10,7 @@ use zvf_store::{IoError, Need, RawStore, Store, StoreError};
 
 use crate::check::{Check, Depth};
 use crate::documents::{StoreDocuments, version_of};
-use crate::error::{ValidateError, is_finding};
+use crate::error::ValidateError;
 use crate::finding::{Finding, Findings, Place};
 use crate::journal::ValidationJournal;
 use crate::level::LevelState;
@@ -190,7 +190,7 @@ impl Session<'_> {
                 // Something of it may still be read.
                 None => match store.level(number, &Need::nothing()).await {
                     Ok(level) => level,
-                    Err(error) if is_finding(&error) => continue,
+                    Err(error) if error.is_defect() => continue,
                     Err(error) => return Err(error.into()),
                 },
             };

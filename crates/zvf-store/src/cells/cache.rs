@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::CellWant;
+use super::want::CellWant;
 use crate::ChunkCoord;
 use zvf_format::int::wide;
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_codec::StoredBytes;
 
-use super::ReadPlan;
 use super::later::{FetchedCell, Spent, StoredCell};
 use super::request::{Get, RequestBytes, SizeAndTag};
 use super::shard::{FoundHead, Guess};
@@ -99,15 +98,15 @@ pub(super) struct BatchCells {
 }
 
 impl BatchCells {
-    /// The cells of a plan, with those filled in that need no request.
-    pub(super) fn new(plan: &ReadPlan, kv: &Kv) -> Result<Self, StoreError> {
+    /// So many cells, with those filled in that need no request.
+    pub(super) fn new(count: usize, ready: &[(usize, Bytes)], kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
-            cells: vec![None; plan.cells],
+            cells: vec![None; count],
             later: Vec::new(),
             cap: Cap::cell(kv.limits()),
             spent: Arc::new(Spent::new(Cap::batch(kv.limits()))),
         };
-        for (want, bytes) in &plan.ready {
+        for (want, bytes) in ready {
             *cells.slot(*want)? = Some(bytes.clone());
         }
         Ok(cells)

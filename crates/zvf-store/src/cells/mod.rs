@@ -8,7 +8,6 @@ mod blobs;
 pub(crate) mod cache;
 mod chunk;
 mod decoder;
-mod entries;
 pub(crate) mod later;
 mod local_disk;
 mod padded;
@@ -16,6 +15,7 @@ mod remote;
 mod request;
 mod shard;
 mod table;
+mod want;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,17 +25,16 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::StoreError;
+use crate::container::Container;
 use crate::container::blobs::{BlobSlot, Blobs};
 use crate::container::padded::Padded;
-use crate::container::{Container, GridArray};
 use crate::layout::{ChunkDecoding, object_key};
-use crate::{ChunkCoord, StoreError};
 use zvf_io::{Backend, Cap, Folder, Handover, Kv, blocking, driven};
 
 use blobs::{BlobWant, PackPart, PackWant};
 use chunk::ObjectWant;
 use decoder::{BatchCells, Decoder};
-pub(crate) use entries::fetch_entries;
 use later::FetchedCell;
 use local_disk::Disk;
 use padded::{BlockWant, Trim};
@@ -43,26 +42,8 @@ pub(crate) use shard::ShardCache;
 use shard::WantedCell;
 use table::TableWant;
 pub(crate) use table::{ChunkWant, TableObjects};
+pub use want::{CellWant, ReadCell};
 use zvf_format::int::wide;
-
-/// One cell that is wanted.
-#[derive(Debug, Clone)]
-pub struct CellWant {
-    /// The array.
-    pub array: Arc<GridArray>,
-    /// The chunk, in absolute coordinates.
-    pub chunk: ChunkCoord,
-}
-
-impl CellWant {
-    /// A cell of an array.
-    pub fn new(array: &Arc<GridArray>, chunk: impl Into<ChunkCoord>) -> Self {
-        Self {
-            array: Arc::clone(array),
-            chunk: chunk.into(),
-        }
-    }
-}
 
 /// The reads of a batch.
 #[derive(Debug, Default)]
@@ -355,7 +336,7 @@ async fn fetch_plan(
     mode: Mode,
     then: Then,
 ) -> Result<(), StoreError> {
-    let cells = BatchCells::new(&plan, &kv)?;
+    let cells = BatchCells::new(plan.cells, &plan.ready, &kv)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
     if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::CellWant;
 use super::decoder::{BatchCells, Decoder};
 use super::request::{Get, RequestBytes};
+use super::want::CellWant;
 use crate::StoreError;
 use crate::container::padded::{Count, Padded};
 use crate::container::{Container, GridArray};

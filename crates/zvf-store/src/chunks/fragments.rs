@@ -101,15 +101,22 @@ impl Hash for CheckedFragment<'_> {
 pub enum FragmentFault {
     /// The blob is damaged.
     Index(DecodeError),
-    /// A fragment has a row outside the chunk; with the number of fragments.
-    Rows(u32, DecodeError),
+    /// A fragment has a row outside the chunk.
+    Rows {
+        /// The number of fragments.
+        fragments: u32,
+        /// The number of rows of the chunk.
+        rows: u32,
+        /// The first such row.
+        error: DecodeError,
+    },
 }
 
 impl FragmentFault {
     /// The error, with its position in the blob.
     #[must_use]
     pub fn error(self) -> DecodeError {
-        let (Self::Index(error) | Self::Rows(_, error)) = self;
+        let (Self::Index(error) | Self::Rows { error, .. }) = self;
         error
     }
 }
@@ -160,9 +167,8 @@ impl CheckedFragments {
     /// # Errors
     /// Malformed: a damaged blob, a row outside the chunk.
     pub fn decode(blob: &[u8], rows: Option<u32>) -> Result<Self, DecodeError> {
-        let stored = FragmentIndex::parse(blob)?;
-        stored.check_rows(u64::from(rows.unwrap_or(u32::MAX)))?;
-        Ok(Self::of(&stored))
+        let found = Self::read(blob, rows, false).map_err(FragmentFault::error)?;
+        Ok(found.0)
     }
 
     /// As [`decode`](Self::decode), for reports: distinguishes a damaged blob from rows outside the chunk, and also returns a violation that
@@ -171,11 +177,26 @@ impl CheckedFragments {
     /// # Errors
     /// See [`FragmentFault`].
     pub fn examine(blob: &[u8], rows: u32) -> Result<(Self, Option<DecodeError>), FragmentFault> {
+        Self::read(blob, Some(rows), true)
+    }
+
+    /// Decodes a fragment index; with `odd`, also looks for a violation that readers tolerate.
+    pub(super) fn read(
+        blob: &[u8],
+        rows: Option<u32>,
+        odd: bool,
+    ) -> Result<(Self, Option<DecodeError>), FragmentFault> {
         let stored = FragmentIndex::parse(blob).map_err(FragmentFault::Index)?;
         stored.verify().map_err(FragmentFault::Index)?;
-        let outside = |error| FragmentFault::Rows(stored.len(), error);
-        stored.check_rows(u64::from(rows)).map_err(outside)?;
-        let odd = stored.check(u64::from(rows)).err();
+        let (fragments, rows) = (stored.len(), rows.unwrap_or(u32::MAX));
+        let checked = stored.check_rows(u64::from(rows));
+        checked.map_err(|error| FragmentFault::Rows {
+            fragments,
+            rows,
+            error,
+        })?;
+        let check = || stored.check(u64::from(rows)).err();
+        let odd = odd.then(check).flatten();
         Ok((Self::of(&stored), odd))
     }
 

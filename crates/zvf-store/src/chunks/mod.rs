@@ -9,6 +9,8 @@
 //!   other arrays if their presence lists name it.
 //! - Values are little-endian and whole rows. They are returned in blocks: callers must not expect one slice for a chunk.
 //! - [`ChunkReader::open_map`] does not decode cells: an [`OpenChunk`] decodes only the data that is used; for single rows only their blocks.
+//! - A [`ChunkReader`] fails at the first defect. A [`ChunkExaminer`] is the same decoder for reports: it lists all defects of a chunk, also those
+//!   that readers tolerate.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -52,26 +54,28 @@
 //! ```
 
 mod column;
+mod decode;
+mod fault;
 mod fragments;
 mod open;
 mod values;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 
-use crate::{CellWant, ChunkCoord, GridArray, Level, StoreError, VertexAttribute};
+use crate::store::dealt;
+use crate::{ChunkCoord, Level, StoreError, VertexAttribute};
 
 pub use column::ChunkColumn;
 pub(crate) use column::nan;
+pub use fault::{CellFault, ChunkCell, ChunkFault};
 pub(crate) use fragments::IndexSizes;
 pub use fragments::{CheckedFragment, CheckedFragments, FragmentFault};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;
-use values::little_endian;
 
 /// Most chunks of one batch.
 const BATCH: usize = 32;
@@ -113,11 +117,17 @@ impl<'l> ChunkParts<'l> {
 #[derive(Debug, Clone)]
 pub struct ChunkReader(Arc<ChunkReaderInner>);
 
+/// Reads chunks of one level for reports: lists their defects. See [`Level::examined_chunks`].
+#[derive(Debug, Clone)]
+pub struct ChunkExaminer(Arc<ChunkReaderInner>);
+
 #[derive(Debug)]
 struct ChunkReaderInner {
     level: Level,
     positions: bool,
     fragments: bool,
+    /// Whether defects are listed, also those that readers tolerate.
+    reports: bool,
     /// Bytes of a position.
     position_bytes: usize,
     columns: Vec<ChunkColumn>,
@@ -144,6 +154,32 @@ pub struct DecodedChunk {
     pub fragment_columns: Vec<Option<RowValues>>,
 }
 
+/// The rows of one chunk as far as they can be decoded, and its defects.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ExaminedChunk {
+    /// The chunk.
+    pub coord: ChunkCoord,
+    /// Rows of the chunk; `None` if they are unknown.
+    pub rows: Option<u32>,
+    /// The stored positions; empty if the number of rows is unknown.
+    pub positions: RowValues,
+    /// The fragments; `None` if they cannot be decoded, or name rows outside the chunk.
+    pub fragments: Option<CheckedFragments>,
+    /// The number of fragments; `None` if it is unknown.
+    pub fragment_count: Option<u32>,
+    /// The values of the vertices, as in [`DecodedChunk::columns`]; `None` also for cells with a defect.
+    pub columns: Vec<Option<RowValues>>,
+    /// The values of the fragments, likewise.
+    pub fragment_columns: Vec<Option<RowValues>>,
+    /// The defects, in the order of the cells.
+    pub faults: Vec<ChunkFault>,
+    /// The number of requested cells.
+    pub cells: u64,
+    /// Bytes of these cells, decoded.
+    pub bytes: u64,
+}
+
 impl Level {
     /// A reader of `parts` of the level's chunks. Attributes of type `object`, which contain memory addresses instead of values (trap T14), are left
     /// out.
@@ -151,27 +187,29 @@ impl Level {
     /// # Errors
     /// Malformed: positions in an encoding other than raw numbers, rows of more bytes than memory has.
     pub fn chunks(&self, parts: ChunkParts<'_>) -> Result<ChunkReader, StoreError> {
-        let vertices = self.vertices();
-        let encoding = vertices.attributes().encoding.as_deref();
-        if let Some(other) = encoding.filter(|encoding| *encoding != "raw") {
-            let what = format!("encoding {other:?} is not read");
+        if !self.has_raw_positions() {
+            let vertices = self.vertices();
+            let encoding = vertices.attributes().encoding.as_deref();
+            let what = format!("encoding {:?} is not read", encoding.unwrap_or_default());
             return Err(StoreError::malformed(vertices.path(), what));
         }
-        let columns = |attributes: &[VertexAttribute]| {
-            let attributes = attributes.iter();
-            let values = attributes.filter(|one| one.dtype.kind != DTypeKind::Object);
-            values.map(ChunkColumn::new).collect::<Result<_, _>>()
-        };
-        // Cannot overflow: at most 16 axes, and numbers of a few bytes.
-        let position_bytes = vertices.dtype().size().saturating_mul(self.dims());
-        Ok(ChunkReader(Arc::new(ChunkReaderInner {
-            level: self.clone(),
-            positions: parts.positions,
-            fragments: parts.fragments,
-            position_bytes,
-            columns: columns(parts.attributes)?,
-            fragment_columns: columns(parts.fragment_attributes)?,
-        })))
+        let inner = ChunkReaderInner::new(self, parts, false);
+        inner.all_columns().try_for_each(ChunkColumn::check)?;
+        Ok(ChunkReader(Arc::new(inner)))
+    }
+
+    /// As [`chunks`](Self::chunks), for reports: with a list of the defects of each chunk. Nothing is known of rows whose positions are not
+    /// [raw](Self::has_raw_positions).
+    #[must_use]
+    pub fn examined_chunks(&self, parts: ChunkParts<'_>) -> ChunkExaminer {
+        ChunkExaminer(Arc::new(ChunkReaderInner::new(self, parts, true)))
+    }
+
+    /// Whether positions are stored as numbers, the only encoding that is read.
+    #[must_use]
+    pub fn has_raw_positions(&self) -> bool {
+        let encoding = self.vertices().attributes().encoding.as_deref();
+        encoding.is_none_or(|encoding| encoding == "raw")
     }
 }
 
@@ -248,109 +286,74 @@ impl ChunkReader {
         R: Send + 'static,
         F: FnOnce(Vec<DecodedChunk>) -> R + Send + 'static,
     {
-        let mut wants = Vec::new();
-        for chunk in chunks {
-            let stored = self
-                .0
-                .arrays()
-                .filter(|array| self.0.is_wanted(array, chunk));
-            wants.extend(stored.map(|array| CellWant::new(array, *chunk)));
-        }
-        let coords: Vec<ChunkCoord> = chunks.iter().map(|chunk| ChunkCoord::new(chunk)).collect();
         let (inner, level) = (Arc::clone(&self.0), &self.0.level);
+        let coords: Vec<ChunkCoord> = chunks.iter().map(|chunk| ChunkCoord::new(chunk)).collect();
+        let (wants, plan) = self.0.wants(chunks);
         let found = level
             .store()
             .fetch_map(level.next_round(), wants, move |cells| {
-                let mut cells = cells.into_iter();
-                let decoded = coords
-                    .into_iter()
-                    .map(|chunk| inner.decode(chunk, &mut cells));
+                let cells = dealt(plan, cells.into_iter().map(Ok));
+                let decoded = coords.into_iter().zip(cells).map(|(chunk, cells)| {
+                    let found = inner.decode(chunk, cells)?;
+                    found.decoded()
+                });
                 decoded.collect::<Result<Vec<_>, _>>().map(f)
             });
         Box::pin(async move { found.await? })
     }
 }
 
-impl ChunkReaderInner {
-    /// The arrays of the cells of a chunk, in the order in which they are decoded.
-    fn arrays(&self) -> impl Iterator<Item = &Arc<GridArray>> {
-        let columns = self.columns.iter().chain(&self.fragment_columns);
-        let vertices = self.positions.then(|| self.level.vertices());
-        let fragments = self.level.vertex_fragments().filter(|_| self.fragments);
-        let columns = columns.map(|column| &column.attribute().array);
-        vertices.into_iter().chain(fragments).chain(columns)
+impl ChunkExaminer {
+    /// The requested attributes of vertices, then those of fragments.
+    pub fn columns(&self) -> impl Iterator<Item = &ChunkColumn> {
+        self.0.all_columns()
     }
 
-    fn is_wanted(&self, array: &Arc<GridArray>, chunk: &[i64]) -> bool {
-        let anywhere = Arc::ptr_eq(array, self.level.vertices());
-        array.in_grid(chunk) && (anywhere || array.presence().contains(chunk))
-    }
-
-    /// Decodes one chunk; its requested cells are the next ones.
-    fn decode(
+    /// Reads chunks, then runs `f` on them on the worker thread that decoded them.
+    ///
+    /// # Cost
+    /// As [`ChunkReader::read`]; one request for each cell of the chunks more if one of them cannot be read.
+    ///
+    /// # Errors
+    /// As [`Store::fetch_each`](crate::Store::fetch_each). Defects of the chunks are in their lists.
+    pub fn read_map<R, F>(
         &self,
-        coord: ChunkCoord,
-        cells: &mut impl Iterator<Item = Option<Bytes>>,
-    ) -> Result<DecodedChunk, StoreError> {
-        let mut next = |array: &Arc<GridArray>| {
-            let wanted = self.is_wanted(array, &coord);
-            wanted.then(|| cells.next().flatten()).flatten()
+        chunks: Vec<ChunkCoord>,
+        f: F,
+    ) -> BoxFuture<'static, Result<R, StoreError>>
+    where
+        R: Send + 'static,
+        F: FnOnce(Vec<ExaminedChunk>) -> R + Clone + Send + 'static,
+    {
+        let (inner, level) = (Arc::clone(&self.0), &self.0.level);
+        let keys: Vec<&[i64]> = chunks.iter().map(ChunkCoord::as_slice).collect();
+        let ((wants, plan), round) = (self.0.wants(&keys), level.next_round());
+        let found = level.store().fetch_each(round, wants, move |cells| {
+            let cells = dealt(plan, cells.into_iter());
+            let chunks = chunks.into_iter().zip(cells);
+            let decoded = chunks.map(|(chunk, cells)| inner.decode(chunk, cells));
+            decoded.collect::<Result<Vec<_>, _>>().map(f)
+        });
+        Box::pin(async move { found.await? })
+    }
+}
+
+impl ChunkReaderInner {
+    fn new(level: &Level, parts: ChunkParts<'_>, reports: bool) -> Self {
+        let columns = |attributes: &[VertexAttribute], of| {
+            let attributes = attributes.iter();
+            let values = attributes.filter(|one| one.dtype.kind != DTypeKind::Object);
+            values.map(|one| ChunkColumn::new(one, of)).collect()
         };
-        let place = |array: &GridArray| format!("{} at {coord}", array.path());
-        let vertices = self.level.vertices();
-        let (mut rows, mut positions) = (None, RowValues::default());
-        if self.positions {
-            let cell = next(vertices).unwrap_or_default();
-            let row = self.position_bytes;
-            if row == 0 || !cell.len().is_multiple_of(row) {
-                let what = format!("found {} bytes, expected a multiple of {row}", cell.len());
-                return Err(StoreError::malformed(place(vertices), what));
-            }
-            let count = cell.len() / row;
-            let narrow = u32::try_from(count);
-            let too_many = |_| {
-                let most = u64::from(u32::MAX);
-                StoreError::limit(place(vertices), "rows of a chunk", wide(count), most)
-            };
-            rows = Some(narrow.map_err(too_many)?);
-            positions = RowValues::new(row, little_endian(vertices.dtype(), cell));
+        Self {
+            positions: parts.positions,
+            fragments: parts.fragments,
+            reports,
+            // Cannot overflow: at most 16 axes, and numbers of a few bytes.
+            position_bytes: level.vertices().dtype().size().saturating_mul(level.dims()),
+            columns: columns(parts.attributes, ChunkCell::VertexColumn),
+            fragment_columns: columns(parts.fragment_attributes, ChunkCell::FragmentColumn),
+            level: level.clone(),
         }
-        let fragments = match self.level.vertex_fragments().filter(|_| self.fragments) {
-            None => CheckedFragments::whole(rows.unwrap_or(0)),
-            Some(array) => match (next(array), rows) {
-                (Some(blob), rows) => {
-                    CheckedFragments::decode(&blob, rows.filter(|rows| *rows > 0))
-                        .map_err(|source| StoreError::decode(place(array), source))?
-                }
-                (None, None | Some(0)) => CheckedFragments::default(),
-                (None, Some(rows)) => {
-                    let what = format!("no fragment index for a chunk of {rows} rows");
-                    return Err(StoreError::malformed(place(array), what));
-                }
-            },
-        };
-        let rows = rows.unwrap_or_else(|| fragments.extent());
-        let mut values = |columns: &[ChunkColumn], rows: u32| {
-            let values = columns.iter().map(|column| {
-                let array = &column.attribute().array;
-                let cell = next(array).filter(|_| rows > 0);
-                let values = cell.map(|cell| column.decode(cell, rows)).transpose();
-                values.map_err(|what| StoreError::malformed(place(array), what))
-            });
-            values
-                .map(|one| one.map(Option::flatten))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let columns = values(&self.columns, rows)?;
-        let named = if rows > 0 { fragments.len() } else { 0 };
-        let fragment_columns = values(&self.fragment_columns, named)?;
-        Ok(DecodedChunk {
-            rows,
-            positions,
-            fragments,
-            columns,
-            fragment_columns,
-            coord,
-        })
     }
 }

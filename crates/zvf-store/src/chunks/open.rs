@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use zvf_format::int::wide;
 use zvf_io::Handover;
 
 use super::column::ChunkColumn;
+use super::fault::CellFault;
 use super::fragments::CheckedFragments;
-use super::values::{RowValues, little_endian};
+use super::values::RowValues;
 use super::{ChunkReader, ChunkReaderInner};
 use crate::cells::Mode;
 use crate::cells::later::{FetchedCell, OpenCell};
+use crate::codec::little_endian;
 use crate::{CellWant, ChunkCoord, GridArray, RowSet, StoreError};
 
 /// The requested cells of one chunk, a subset of the cells of a [`ChunkReader`].
@@ -114,10 +115,6 @@ impl ChunkReaderInner {
         });
         [vertices, fragments].into_iter().chain(columns)
     }
-
-    fn place(array: &GridArray, chunk: &ChunkCoord) -> String {
-        format!("{} at {chunk}", array.path())
-    }
 }
 
 impl OpenChunk {
@@ -175,23 +172,9 @@ impl OpenChunk {
     /// See [`OpenChunk`].
     pub fn rows(&mut self) -> Result<u32, StoreError> {
         let length = self.vertices()?.as_ref().map_or(0, OpenCell::len);
-        let vertices = self.inner.level.vertices();
-        let row = self.inner.position_bytes;
-        if row == 0 || !length.is_multiple_of(row) {
-            let what = format!("found {length} bytes, expected a multiple of {row}");
-            return Err(StoreError::malformed(
-                ChunkReaderInner::place(vertices, &self.coord),
-                what,
-            ));
-        }
-        let count = length / row;
-        u32::try_from(count).map_err(|_| {
-            let (place, most) = (
-                ChunkReaderInner::place(vertices, &self.coord),
-                u64::from(u32::MAX),
-            );
-            StoreError::limit(place, "rows of a chunk", wide(count), most)
-        })
+        let (vertices, chunk) = (self.inner.level.vertices(), &self.coord);
+        let rows = self.inner.rows_in(length, chunk);
+        rows.map_err(|fault| fault.error(vertices, chunk))
     }
 
     /// The fragments of a chunk with `rows` rows; `None` if their cell is missing.
@@ -204,9 +187,10 @@ impl OpenChunk {
         };
         let blob = self.fragments.take().map(FetchedCell::whole).transpose()?;
         let decode = |blob: bytes::Bytes| {
-            CheckedFragments::decode(&blob, Some(rows).filter(|rows| *rows > 0)).map_err(|source| {
-                StoreError::decode(ChunkReaderInner::place(array, &self.coord), source)
-            })
+            let found = CheckedFragments::read(&blob, Some(rows).filter(|rows| *rows > 0), false);
+            let (found, _) =
+                found.map_err(|fault| CellFault::Fragments(fault).error(array, &self.coord))?;
+            Ok(found)
         };
         blob.flatten().map(decode).transpose()
     }
@@ -246,9 +230,8 @@ impl OpenChunk {
             return Ok(None);
         };
         let array = &spec.attribute().array;
-        let malformed =
-            |what| StoreError::malformed(ChunkReaderInner::place(array, &self.coord), what);
-        let Some(row) = spec.row_bytes_of(cell.len(), of).map_err(malformed)? else {
+        let row = spec.row_bytes_of(cell.len(), of);
+        let Some(row) = row.map_err(|fault| fault.error(array, &self.coord))? else {
             return Ok(None);
         };
         let values = values_of(cell, row, rows)?;

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::int::index;
 
+use crate::codec::little_endian;
 use crate::{GridArray, RowSet};
 
 /// The values of rows of one chunk: of consecutive rows from row 0 on, or of the requested rows.
@@ -40,11 +40,6 @@ impl RowValues {
             bytes,
             picked: Some(Arc::clone(rows)),
         }
-    }
-
-    /// Whether no row is cut short.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.rows().checked_mul(self.row_bytes) == Some(self.bytes.len())
     }
 
     /// Number of rows.
@@ -131,24 +126,10 @@ impl GridArray {
     }
 }
 
-/// Values of type `dtype` with the least significant byte first.
-pub(super) fn little_endian(dtype: DType, values: Bytes) -> Bytes {
-    let number = match dtype.kind {
-        DTypeKind::Bytes { .. } => 1,
-        DTypeKind::Utf32 { .. } => 4,
-        DTypeKind::C64 | DTypeKind::C128 => dtype.size() / 2,
-        _ => dtype.size(),
-    };
-    if dtype.order == ByteOrder::Little || number < 2 {
-        return values;
-    }
-    let mut values = Vec::from(values);
-    values.chunks_exact_mut(number).for_each(<[u8]>::reverse);
-    values.into()
-}
-
 #[cfg(test)]
 mod tests {
+    use zvf_format::dtype::DType;
+
     use super::*;
 
     #[test]

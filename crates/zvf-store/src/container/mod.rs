@@ -17,6 +17,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc};
 use crate::coord::Dotted;
 use crate::layout::CellLayout;
 use crate::presence::Presence;
+use crate::types::stated_dtype;
 use crate::{ChunkCoord, Limits, StoreError};
 
 use crate::layout::{self, ChunkDecoding};
@@ -504,20 +505,6 @@ impl GridArray {
             ),
         ))
     }
-}
-
-/// The type of the elements of the node at `path`, where its attributes state one.
-///
-/// # Errors
-/// A type that is none.
-pub(crate) fn stated_dtype(
-    path: &str,
-    attributes: &ArrayAttributes,
-) -> Result<Option<DType>, StoreError> {
-    let parse = |text: &String| {
-        DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
-    };
-    attributes.dtype.as_ref().map(parse).transpose()
 }
 
 /// The declared coordinate of the cell at index zero.

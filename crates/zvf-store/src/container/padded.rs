@@ -21,7 +21,7 @@ use crate::chunks::{CheckedFragments, IndexSizes};
 use crate::codec::decode;
 use crate::coord::product;
 use crate::layout::ChunkDecoding;
-use crate::typed::{dtype_of, fill};
+use crate::types::{dtype_of, fill};
 use crate::{Limits, StoreError};
 use zvf_codec::{Chain, Data};
 use zvf_format::int::wide;

@@ -12,7 +12,7 @@ use zvf_format::int::wide;
 use zvf_format::keys::cmp_ascii;
 
 use super::{Endpoint, LinkArray, LinkAttribute, LinkFamily};
-use crate::chunks::RowValues;
+use crate::chunks::{CellFault, RowValues};
 use crate::{ChunkCoord, GridArray, Level, StoreError};
 
 /// Most cells that are read together.
@@ -40,7 +40,8 @@ pub struct DecodedLinks<'l> {
     key: &'l [i64],
     ends: Vec<i64>,
     records: Bytes,
-    values: Vec<Option<RowValues>>,
+    /// For each attribute its cell, if it has one.
+    values: Vec<Option<(&'l LinkAttribute, &'l Arc<GridArray>, Bytes)>>,
     /// Number of the array in [`LinkFamily::arrays`].
     pub array: usize,
     /// Whether pairs are stored from parent to child, and were turned around (trap T5).
@@ -108,13 +109,12 @@ impl<'l> LinkReader<'l> {
             let number = batch.array;
             let links = self.family.arrays().get(number);
             let links = links.ok_or_else(|| StoreError::bug("a batch of no array of links"))?;
-            let values: Vec<Option<&Arc<GridArray>>> = self
-                .attributes
-                .iter()
-                .map(|one| one.arrays.get(number).and_then(Option::as_ref))
+            let values = self.attributes.iter();
+            let values: Vec<Option<(&LinkAttribute, &Arc<GridArray>)>> = values
+                .map(|one| Some((*one, one.arrays.get(number)?.as_ref()?)))
                 .collect();
-            let arrays = [&links.array].into_iter();
-            let arrays: Vec<_> = arrays.chain(values.iter().copied().flatten()).collect();
+            let beside = values.iter().flatten().map(|(_, array)| *array);
+            let arrays: Vec<_> = [&links.array].into_iter().chain(beside).collect();
             let asked = |one: &Arc<GridArray>, key: &[i64]| one.presence().contains(key);
             let cells = self.level.cells(&arrays, &batch.keys, asked).await?;
             let turned = self.level.store().implies_edges()
@@ -125,15 +125,12 @@ impl<'l> LinkReader<'l> {
                 let mut cells = cells.into_iter();
                 // A cell that is not stored is an empty one.
                 let records = cells.next().flatten().unwrap_or_default();
-                let mut columns = Vec::with_capacity(values.len());
-                for (attribute, array) in self.attributes.iter().zip(&values) {
-                    let row = attribute.row_bytes()?;
-                    let stored = array.and_then(|array| Some((array, cells.next().flatten()?)));
-                    let stored = stored.filter(|(_, cell)| !cell.is_empty());
-                    columns.push(
-                        stored.map(|(array, cell)| RowValues::new(row, array.little_endian(cell))),
-                    );
-                }
+                let values = values.iter().map(|value| {
+                    let (attribute, array) = (*value)?;
+                    let cell = cells.next().flatten().filter(|cell| !cell.is_empty());
+                    Some((attribute, array, cell?))
+                });
+                let values = values.collect();
                 let mut ends = Vec::new();
                 links.endpoint_chunks(key, &mut ends)?;
                 found.push(DecodedLinks {
@@ -141,7 +138,7 @@ impl<'l> LinkReader<'l> {
                     key,
                     ends,
                     records,
-                    values: columns,
+                    values,
                     array: number,
                     turned,
                 });
@@ -172,12 +169,15 @@ impl DecodedLinks<'_> {
             StoreError::malformed(place, what)
         };
         let cell = self.links.decode(self.key, &self.records)?;
-        for values in self.values.iter().flatten() {
-            if values.rows() != cell.len() || !values.is_whole() {
-                let what = format!("values of {} links, expected {}", values.rows(), cell.len());
-                return Err(wrong(what).into());
-            }
-        }
+        let columns = self.values.iter().map(|values| {
+            let Some((attribute, array, values)) = values else {
+                return Ok(None);
+            };
+            let values = attribute.decode(array, values.clone(), cell.len());
+            let values = values.map_err(|fault| fault.error(array, &ChunkCoord::new(self.key)));
+            values.map(Some)
+        });
+        let columns = columns.collect::<Result<Vec<_>, StoreError>>()?;
         let rank = self.links.chunk_rank().max(1);
         let mut record = vec![Endpoint::default(); self.links.width()];
         let (mut chunks, mut rows, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -198,7 +198,7 @@ impl DecodedLinks<'_> {
             }
             let number = u32::try_from(number).ok();
             values.clear();
-            values.extend(self.values.iter().map(|one| one.as_ref()?.row(number?)));
+            values.extend(columns.iter().map(|one| one.as_ref()?.row(number?)));
             each(&StoredLink {
                 chunks: &chunks,
                 rows: &rows,
@@ -223,6 +223,27 @@ impl LinkAttribute {
                 let most = wide(usize::MAX / size.max(1));
                 StoreError::limit(&self.name, "values of a link", self.width, most)
             })
+    }
+
+    /// The values of a cell of `array`, one of the attribute's, beside a cell of so many links.
+    ///
+    /// # Errors
+    /// What is wrong with the cell: its length is not that of one row for each link.
+    pub fn decode(
+        &self,
+        array: &GridArray,
+        cell: Bytes,
+        links: usize,
+    ) -> Result<RowValues, CellFault> {
+        let row = self.row_bytes().map_err(CellFault::Unreadable)?;
+        if row.checked_mul(links) != Some(cell.len()) {
+            let expected = format_args!("{row} for each of {links} links");
+            return Err(CellFault::rows(
+                format_args!("{} bytes", cell.len()),
+                expected,
+            ));
+        }
+        Ok(RowValues::new(row, array.little_endian(cell)))
     }
 
     /// A row of the value that means absence: NaN; `None` if the type has none.

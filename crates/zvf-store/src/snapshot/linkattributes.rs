@@ -6,10 +6,11 @@ use super::build::MISSING;
 use super::links::LinksLevel;
 use super::plan::NameFamily;
 use super::{SeenDocument, SnapshotTree};
-use crate::container::{ContainerKind, GridArray, SharedArray, stated_dtype};
+use crate::container::{ContainerKind, GridArray, SharedArray};
 use crate::coord::product;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
+use crate::types::stated_dtype;
 use crate::{Class, Names, Need, StoreError};
 use zvf_io::Question;
 

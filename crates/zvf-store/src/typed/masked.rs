@@ -20,7 +20,8 @@ use zvf_meta::ArrayAttributes;
 use super::{RowSource, TypedArray, TypedValues, row_width};
 use crate::StoreError;
 use crate::blob_array::BlobArray;
-use crate::container::stated_dtype;
+use crate::codec::little_endian;
+use crate::types::stated_dtype;
 use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
 
@@ -124,13 +125,11 @@ impl Masked {
             return Err(cap.exceeded(&table.path, u64::MAX).into());
         };
         let short = || StoreError::malformed(table.path.clone(), "the rows end early");
-        let mut bytes = cut(&data, row).ok_or_else(short)?;
-        let number = table.dtype.number_size();
-        if self.order == ByteOrder::Big && number > 1 {
-            let mut swapped = bytes.to_vec();
-            swapped.chunks_exact_mut(number).for_each(<[u8]>::reverse);
-            bytes = swapped.into();
-        }
+        let stored = DType {
+            order: self.order,
+            ..table.dtype
+        };
+        let bytes = little_endian(stored, cut(&data, row).ok_or_else(short)?);
         let mask = match mask {
             Some(mask) => Some(cut(&mask, 1).ok_or_else(short)?),
             None => None,

@@ -4,7 +4,6 @@
 //!
 //! Source: specification 0.9, sections 4.5, 11.4 and 11.6; 0.8, sections 10.2 and 10.6; 0.7, sections 10.3 and 10.5.
 
-pub(crate) mod fill;
 mod masked;
 mod read;
 
@@ -13,13 +12,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
-use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_meta::{ArrayAttributes, ArrayDoc, Codec};
 
-use crate::StoreError;
-use crate::codec::{byte_order, index_checksum};
+use crate::cells::{ShardCache, TableObjects};
+use crate::codec::byte_order;
 use crate::coord::product;
-use crate::layout::{ChunkDecoding, ShardLayout};
+use crate::layout::{CellLayout, ChunkDecoding, LayoutError};
+use crate::types::{dtype_of, fill};
+use crate::{Limits, StoreError};
 use zvf_codec::Chain;
 use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
@@ -61,8 +62,17 @@ struct TableChunks {
     rows: u64,
     /// Elements of a row inside a chunk.
     width: u64,
-    /// Rows of a shard, where chunks are inside of shards, and its index.
-    shard: Option<(u64, ShardLayout)>,
+    /// The reader of chunks inside of shards.
+    shards: Option<TableShards>,
+}
+
+/// Shards of a table. What is read of their indexes is kept.
+#[derive(Debug, Clone)]
+struct TableShards {
+    objects: Arc<TableObjects>,
+    /// Chunks of a shard.
+    chunks: u64,
+    heads: Arc<ShardCache>,
 }
 
 /// Values of a table, little-endian, row after row.
@@ -121,43 +131,18 @@ impl TypedValues {
 
     /// The elements as signed 64-bit integers; `None` when they are no integers or do not fit.
     pub fn to_i64(&self) -> Option<Vec<i64>> {
-        let size = self.dtype.size();
-        let elements = self.bytes.chunks_exact(size.max(1));
-        match self.dtype.kind {
-            DTypeKind::I64 => Some(
-                self.bytes
-                    .as_chunks::<8>()
-                    .0
-                    .iter()
-                    .map(|b| i64::from_le_bytes(*b))
-                    .collect(),
-            ),
-            DTypeKind::I8 | DTypeKind::I16 | DTypeKind::I32 => Some(
-                elements
-                    .map(|e| {
-                        let mut wide = [if e.last().is_some_and(|b| b & 0x80 != 0) {
-                            0xFF
-                        } else {
-                            0
-                        }; 8];
-                        for (to, from) in wide.iter_mut().zip(e) {
-                            *to = *from;
-                        }
-                        i64::from_le_bytes(wide)
-                    })
-                    .collect(),
-            ),
-            DTypeKind::U8 | DTypeKind::U16 | DTypeKind::U32 | DTypeKind::U64 => elements
-                .map(|e| {
-                    let mut wide = [0; 8];
-                    for (to, from) in wide.iter_mut().zip(e) {
-                        *to = *from;
-                    }
-                    i64::try_from(u64::from_le_bytes(wide)).ok()
-                })
-                .collect(),
-            _ => None,
+        if self.dtype == DType::I64 {
+            let (numbers, _) = self.bytes.as_chunks();
+            return Some(numbers.iter().copied().map(i64::from_le_bytes).collect());
         }
+        if !self.dtype.is_integer() {
+            return None;
+        }
+        let count = self.bytes.len().checked_div(self.dtype.size())?;
+        let unsigned = self.dtype.kind == DTypeKind::U64;
+        let number = |at| self.dtype.integer_at(&self.bytes, at);
+        let fits = |number: &i64| *number >= 0 || !unsigned;
+        (0..count).map(|at| number(at).filter(fits)).collect()
     }
 }
 
@@ -200,7 +185,7 @@ impl TypedArray {
                 format!("fill_value {} is no {dtype}", doc.fill_value),
             )
         })?;
-        let reader = reader(&doc, kv.limits().shard_entries);
+        let reader = reader(&path, &doc, kv.limits());
         Ok(Self {
             kv: kv.clone(),
             path,
@@ -342,41 +327,37 @@ fn row_width(path: &str, rest: &[u64]) -> Result<u64, StoreError> {
 }
 
 /// Chunks inside shards, where both hold whole rows; `None` for any other sharding.
-fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<TableChunks> {
+fn sharded(path: &str, doc: &ArrayDoc, limits: &Limits) -> Option<TableChunks> {
     let sharding = doc.sharding().ok()??;
-    let checksum = index_checksum(&sharding.index_codecs).ok()?;
-    let (first, rest) = sharding.codecs.split_first()?;
-    if byte_order(sharding.index_codecs.first()?)? != ByteOrder::Little || first.name != "bytes" {
+    let order = sharding.codecs.first().and_then(byte_order)?;
+    let is_read = |codec: &Codec| codec.name == "bytes";
+    let layout = CellLayout::sharded(doc, sharding, is_read, &LayoutError::Foreign).ok()?;
+    let chunks = layout.shard?.entries;
+    let (rows, columns) = layout.chunk.split_first()?;
+    let whole = doc.chunk_shape.get(1..)? == columns && doc.shape.get(1..)? == columns;
+    if doc.codecs.len() != 1 || !whole || chunks > limits.shard_entries {
         return None;
     }
-    let (shard_rows, columns) = doc.chunk_shape.split_first()?;
-    let (chunk_rows, inner) = sharding.chunk_shape.split_first()?;
-    let entries = shard_rows.checked_div(*chunk_rows)?;
-    if doc.codecs.len() != 1
-        || columns != inner
-        || columns != doc.shape.get(1..)?
-        || shard_rows.checked_rem(*chunk_rows)? != 0
-        || entries > most_entries
-    {
-        return None;
-    }
-    let shard = ShardLayout {
-        entries,
-        at_end: sharding.index_at_end,
-        checksum,
-    };
     Some(TableChunks {
-        order: byte_order(first)?,
-        chain: Chain::new(rest).ok()?,
-        rows: *chunk_rows,
+        order,
+        chain: layout.chain.clone(),
+        rows: *rows,
         width: product(columns)?,
-        shard: Some((*shard_rows, shard)),
+        shards: Some(TableShards {
+            chunks,
+            heads: Arc::new(ShardCache::new(limits.cache_bytes)),
+            objects: Arc::new(TableObjects {
+                layout,
+                lengths: doc.attributes.shard_lengths.clone(),
+                path: path.to_owned(),
+            }),
+        }),
     })
 }
 
-fn reader(doc: &ArrayDoc, most_entries: u64) -> ChunkDecoding<TableChunks> {
+fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> ChunkDecoding<TableChunks> {
     if doc.storage_transformers.is_empty()
-        && let Some(chunks) = sharded(doc, most_entries)
+        && let Some(chunks) = sharded(path, doc, limits)
     {
         return ChunkDecoding::Own(chunks);
     }
@@ -398,73 +379,10 @@ fn reader(doc: &ArrayDoc, most_entries: u64) -> ChunkDecoding<TableChunks> {
             chain,
             rows,
             width,
-            shard: None,
+            shards: None,
         }),
         None => ChunkDecoding::Unsupported("a chunk of that size".to_owned()),
     }
-}
-
-/// The type of the elements of an array as its codecs, of an object or of an inner chunk, store them; `None` for types without fixed size or
-/// meaning here, and for an unknown byte order.
-#[must_use]
-pub fn stored_type(data_type: &DataType, codecs: &[Codec]) -> Option<DType> {
-    let kind = dtype_of(data_type)?.kind;
-    let order = codecs.first().map_or(Some(ByteOrder::Little), byte_order)?;
-    Some(DType { kind, order })
-}
-
-/// The element type of a Zarr data type; `None` for types without fixed size or meaning here.
-pub(crate) fn dtype_of(data_type: &DataType) -> Option<DType> {
-    let length = || data_type.length_bytes().and_then(|n| u32::try_from(n).ok());
-    let unit = || {
-        let factor = data_type
-            .configuration
-            .get("scale_factor")
-            .and_then(serde_json::Value::as_u64);
-        let unit = data_type
-            .configuration
-            .get("unit")
-            .and_then(serde_json::Value::as_str)?;
-        (factor.unwrap_or(1) == 1)
-            .then(|| time_unit(unit))
-            .flatten()
-    };
-    let kind = match data_type.name.as_str() {
-        "bool" => DTypeKind::Bool,
-        "int8" => DTypeKind::I8,
-        "int16" => DTypeKind::I16,
-        "int32" => DTypeKind::I32,
-        "int64" => DTypeKind::I64,
-        "uint8" => DTypeKind::U8,
-        "uint16" => DTypeKind::U16,
-        "uint32" => DTypeKind::U32,
-        "uint64" => DTypeKind::U64,
-        "float16" => DTypeKind::F16,
-        "float32" => DTypeKind::F32,
-        "float64" => DTypeKind::F64,
-        "complex64" => DTypeKind::C64,
-        "complex128" => DTypeKind::C128,
-        "fixed_length_utf32" => DTypeKind::Utf32 {
-            chars: length().filter(|n| n % 4 == 0 && *n > 0)? / 4,
-        },
-        "null_terminated_bytes" => DTypeKind::Bytes {
-            len: length().filter(|n| *n > 0)?,
-        },
-        "numpy.datetime64" => DTypeKind::Datetime { unit: unit()? },
-        "numpy.timedelta64" => DTypeKind::Timedelta { unit: unit()? },
-        _ => return None,
-    };
-    Some(DType::little(kind))
-}
-
-fn time_unit(name: &str) -> Option<TimeUnit> {
-    Some(match name {
-        "generic" => TimeUnit::Generic,
-        other => match DType::parse(&format!("datetime64[{other}]")).ok()?.kind {
-            DTypeKind::Datetime { unit } => unit,
-            _ => return None,
-        },
-    })
 }
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
 //! Gathering the rows of a table from its chunks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
-use super::{TableChunks, TypedArray, TypedValues};
+use super::{TableChunks, TableShards, TypedArray, TypedValues};
 use crate::StoreError;
-use crate::cells::fetch_entries;
+use crate::cells::{ChunkWant, fetch_table};
 use crate::codec::decode_first;
-use crate::layout::{ChunkDecoding, ShardLayout, lost, object_key};
+use crate::layout::{ChunkDecoding, lost, object_key};
 use crate::ordered::all_in_order;
 use zvf_codec::Data;
 use zvf_format::int::wide;
@@ -25,8 +26,9 @@ struct StoredPiece {
     row: u64,
     column: u64,
     bytes: Option<Bytes>,
-    /// Whether these are only the first bytes of the chunk, which is stored without codecs and is longer than the limit.
-    part: bool,
+    /// Whether the bytes need no decoding: of a chunk in a shard, or the first bytes of a chunk that is stored without codecs and is longer
+    /// than the limit.
+    decoded: bool,
 }
 
 pub(super) async fn rows(
@@ -59,11 +61,8 @@ pub(super) async fn rows(
             crate::generic::read_rows(kv, &array.path, doc, rows, total).await?
         }
         ChunkDecoding::Own(chunks) => {
-            let pieces = match chunks.shard {
-                Some((shard_rows, shard)) => {
-                    let sizes = (chunks.rows, shard_rows);
-                    fetch_inner(array, kv, doc, &rows, sizes, shard).await?
-                }
+            let pieces = match &chunks.shards {
+                Some(shards) => fetch_inner(array, kv, doc, &rows, chunks.rows, shards).await?,
                 None => fetch(array, kv, doc, &rows, chunks).await?,
             };
             let mut absent = pieces.iter().filter(|piece| piece.bytes.is_none());
@@ -143,7 +142,7 @@ async fn fetch(
             let found = kv.get(&key, ask, cap).await?;
             Ok(StoredPiece {
                 key,
-                part,
+                decoded: part,
                 number: Some(number),
                 row,
                 column,
@@ -155,48 +154,40 @@ async fn fetch(
     all_in_order(pieces.collect()).await
 }
 
-/// The inner chunks of shards that hold some rows. `sizes`: rows of a chunk and of a shard.
+/// The inner chunks of shards, of `per_chunk` rows, that hold some rows.
 async fn fetch_inner(
     array: &TypedArray,
     kv: &Kv,
     doc: &ArrayDoc,
     rows: &Range<u64>,
-    sizes: (u64, u64),
-    shard: ShardLayout,
+    per_chunk: u64,
+    shards: &TableShards,
 ) -> Result<Vec<StoredPiece>, StoreError> {
-    let (chunk_rows, shard_rows) = (sizes.0.max(1), sizes.1.max(1));
-    let (first, last) = (
-        rows.start / chunk_rows,
-        rows.end.saturating_sub(1) / chunk_rows,
-    );
-    let count = last.saturating_sub(first).saturating_add(1);
-    Cap::cells(kv.limits()).check(&array.path, count)?;
-    let per = (shard_rows / chunk_rows).max(1);
-    let shards = (first / per..=last / per).map(|number| {
+    let (per_chunk, per_shard) = (per_chunk.max(1), shards.chunks.max(1));
+    let numbers = rows.start / per_chunk..=rows.end.saturating_sub(1) / per_chunk;
+    let wants = numbers.clone().map(|number| {
         let mut index = vec![0; doc.shape.len()];
         if let Some(axis) = index.first_mut() {
-            *axis = number;
+            *axis = number / per_shard;
         }
-        let key = object_key(&array.path, doc, &index);
-        let start = number.saturating_mul(per);
-        let chunks = first.max(start)..=last.min(start.saturating_add(per).saturating_sub(1));
-        async move {
-            let entries: Vec<u64> = chunks.clone().map(|chunk| chunk - start).collect();
-            let found = fetch_entries(kv, &key, shard, &entries).await?;
-            let pieces = chunks.zip(found).map(|(chunk, bytes)| StoredPiece {
-                key: format!("{key}, chunk {}", chunk - start),
-                number: None,
-                part: false,
-                row: chunk.saturating_mul(chunk_rows),
-                column: 0,
-                bytes,
-            });
-            Ok::<_, StoreError>(pieces.collect::<Vec<_>>())
+        ChunkWant {
+            key: object_key(&array.path, doc, &index),
+            entry: number % per_shard,
         }
-        .boxed()
     });
-    let found = all_in_order(shards.collect()).await?;
-    Ok(found.into_iter().flatten().collect())
+    let wants: Vec<ChunkWant> = wants.collect();
+    let heads = Arc::clone(&shards.heads);
+    let found = fetch_table(kv.clone(), heads, &shards.objects, &wants).await?;
+    let pieces = numbers.zip(wants).zip(found);
+    let pieces = pieces.map(|((number, want), bytes)| StoredPiece {
+        key: format!("{}, chunk {}", want.key, want.entry),
+        number: None,
+        decoded: true,
+        row: number.saturating_mul(per_chunk),
+        column: 0,
+        bytes,
+    });
+    Ok(pieces.collect())
 }
 
 /// The wanted rows out of chunks: `first` is the first of them, `number` the bytes of a number of an element.
@@ -226,7 +217,7 @@ fn assemble(
         let keep = usize::try_from(wanted)
             .unwrap_or(usize::MAX)
             .saturating_mul(size);
-        let data = match piece.part {
+        let data = match piece.decoded {
             true => Data::Shared(bytes),
             false => {
                 let data = Data::Shared(bytes);

@@ -53,9 +53,7 @@ impl ChunkCheckInput {
                     },
                 );
                 if outside && of.finite {
-                    let place = Place::at(self.vertices.path())
-                        .chunk(chunk)
-                        .fragment(number);
+                    let place = Place::at(&*self.vertices).chunk(chunk).fragment(number);
                     let found = format!("{:?} to {:?}", of.low, of.high);
                     findings.add(
                         Check::VertexBin,
@@ -73,7 +71,7 @@ impl ChunkCheckInput {
         } else {
             extent = numbers::extent(self.dtype, bytes, self.dims);
         }
-        let place = |at: usize| Place::at(self.vertices.path()).chunk(chunk).row(wide(at));
+        let place = |at: usize| Place::at(&*self.vertices).chunk(chunk).row(wide(at));
         if !extent.finite {
             for (at, vertex) in numbers::rows(self.dtype, bytes)
                 .chunks_exact(self.dims.max(1))
@@ -99,7 +97,7 @@ impl ChunkCheckInput {
             let first = chunk.first().copied().unwrap_or(0);
             if u64::try_from(first).is_ok_and(|one| one < values) {
             } else {
-                let place = Place::at(self.vertices.path()).chunk(chunk);
+                let place = Place::at(&*self.vertices).chunk(chunk);
                 let expected = format!("0 to {}", values.saturating_sub(1));
                 findings.add(Check::ChunkAttribute, place, first, expected);
             }

@@ -6,17 +6,18 @@ use bytes::Bytes;
 use futures::{FutureExt, TryStreamExt};
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_store::{
-    CellWant, CheckedFragments, ChunkCoord, Endpoint, GridArray, LinkArray, LinkCell, StoreError,
+    CheckedFragments, ChunkCoord, Endpoint, GridArray, LinkArray, LinkCell, ReadCell, StoreError,
 };
 
-use super::BATCH;
 use crate::check::{Check, Depth};
-use crate::error::is_finding;
-use crate::fetch::{ReadCell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
 use crate::level::LevelState;
+use crate::ordered::in_turn;
 use crate::run::Session;
 use zvf_format::int::{index, wide};
+
+/// Chunks that are read together.
+const BATCH: usize = 32;
 
 /// No fragment, or no group.
 const NONE: u32 = u32::MAX;
@@ -74,7 +75,7 @@ pub(super) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(
     let groups = match store.grid_array(state.number(), "link_fragments").await {
         Ok(groups) => groups,
         // It has a finding already.
-        Err(error) if is_finding(&error) => None,
+        Err(error) if error.is_defect() => None,
         Err(error) => return Err(error),
     };
     let arrays = state.level.links(0).map(|family| family.arrays());
@@ -97,38 +98,23 @@ pub(super) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(
 }
 
 impl GroupCheckInput<'_> {
-    fn arrays(&self) -> [Option<&Arc<GridArray>>; 3] {
-        [
-            self.fragments.as_ref(),
-            self.groups.as_ref(),
-            self.links.map(|links| &links.array),
-        ]
-    }
-
     async fn batch(&self, slots: &[usize]) -> Result<Findings, StoreError> {
-        let mut wants = Vec::new();
-        for &slot in slots {
-            let Some(chunk) = self.state.chunks.get(slot) else {
-                continue;
-            };
-            let there = self.arrays().into_iter().flatten();
-            let there = there.filter(|array| array.presence().contains(chunk));
-            wants.extend(there.map(|array| CellWant::new(array, chunk.clone())));
-        }
-        let (store, round) = (self.state.level.store(), self.state.level.next_round());
-        let cells = fetch_map(store, round, wants, |cells| cells).await?;
-        let mut cells = cells.into_iter();
+        let chunks = slots.iter().filter_map(|&slot| {
+            let chunk = self.state.chunks.get(slot)?;
+            Some((chunk, self.state.rows_of(slot)?))
+        });
+        let chunks: Vec<(&ChunkCoord, u32)> = chunks.collect();
+        let keys: Vec<&[i64]> = chunks.iter().map(|(chunk, _)| chunk.as_slice()).collect();
+        let links = self.links.map(|links| &links.array);
+        let arrays = [self.fragments.as_ref(), self.groups.as_ref(), links];
+        let read: Vec<_> = arrays.into_iter().flatten().collect();
+        let read = self.state.level.cells_each(&read, &keys).await?;
         let mut findings = self.findings.like();
-        for &slot in slots {
-            let (Some(chunk), Some(rows)) = (self.state.chunks.get(slot), self.state.rows_of(slot))
-            else {
-                continue;
-            };
-            let cells = self.arrays().map(|array| match array {
-                Some(array) if array.presence().contains(chunk) => {
-                    cells.next().unwrap_or(ReadCell::Absent)
-                }
-                _ => ReadCell::Absent,
+        for ((chunk, rows), cells) in chunks.into_iter().zip(read) {
+            let mut cells = cells.into_iter();
+            let cells = arrays.map(|array| match array {
+                Some(_) => cells.next().flatten().unwrap_or(Ok(None)),
+                None => Ok(None),
             });
             self.chunk(chunk, rows, cells, &mut findings);
         }
@@ -137,12 +123,11 @@ impl GroupCheckInput<'_> {
 
     /// Cells that cannot be read have findings of their own.
     fn chunk(&self, chunk: &ChunkCoord, rows: u32, cells: [ReadCell; 3], findings: &mut Findings) {
-        if cells.iter().any(|cell| matches!(cell, ReadCell::Broken(_))) {
+        let [Ok(fragments), Ok(groups), Ok(links)] =
+            cells.map(|cell| cell.map(Option::unwrap_or_default))
+        else {
             return;
-        }
-        let [fragments, groups, links] = cells;
-        let read = |cell: &ReadCell| cell.bytes().cloned().unwrap_or_default();
-        let (fragments, groups, links) = (read(&fragments), read(&groups), read(&links));
+        };
         let records = match self.links {
             Some(array) => match array.decode(chunk, &links) {
                 Ok(records) => Some(records),

@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
+use zvf_format::dtype::DType;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::Kind;
 use zvf_store::{
-    CellWant, CheckedFragments, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, StoreError,
+    CheckedFragments, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, ReadCell, StoreError,
 };
 
 use crate::chains::{Chains, StepMultiset};
 use crate::check::{Check, Depth};
-use crate::fetch::{ReadCell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
 use crate::journal::{batch_key, once};
 use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
+use crate::ordered::in_turn;
 use crate::run::Session;
 use crate::trees::LevelEdges;
 use crate::values;
@@ -358,7 +359,7 @@ impl LinkCheckInput<'_> {
     async fn orphans(&self, run: &mut Session<'_>) -> Result<(), StoreError> {
         for (_, values) in self.values() {
             for (key, cell) in self.lonely(run, values).await? {
-                if !matches!(cell, ReadCell::Absent) {
+                if !matches!(cell, Ok(None)) {
                     let place = Place::at(values.path()).chunk(&key);
                     let expected = "none, where there are no links";
                     run.findings
@@ -375,7 +376,6 @@ impl LinkCheckInput<'_> {
         run: &Session<'_>,
         array: &Arc<GridArray>,
     ) -> Result<Vec<(Vec<i64>, ReadCell)>, StoreError> {
-        let (store, round) = (self.state.level.store(), self.state.level.next_round());
         let links = self.array.array.presence();
         let lonely: Vec<&[i64]> = array
             .presence()
@@ -384,8 +384,8 @@ impl LinkCheckInput<'_> {
             .collect();
         let mut found = Vec::new();
         for part in lonely.chunks(BATCH) {
-            let wants = part.iter().map(|&key| CellWant::new(array, key)).collect();
-            let cells = fetch_map(store, round, wants, |cells| cells).await?;
+            let cells = self.state.level.cells_each(&[array], part).await?;
+            let cells = cells.into_iter().flatten().flatten();
             found.extend(part.iter().map(|key| key.to_vec()).zip(cells));
             // Each cell gives at most one finding, and findings beyond the limit are only counted.
             if found.len() > run.options.most.max(1 << 16) {
@@ -402,9 +402,9 @@ impl LinkCheckInput<'_> {
         };
         for (key, cell) in self.lonely(run, groups).await? {
             let what = match cell {
-                ReadCell::Absent => continue,
-                ReadCell::Broken(why) => why,
-                ReadCell::There(blob) => match CheckedFragments::extent_of(&blob) {
+                Ok(None) => continue,
+                Err(why) => why.to_string(),
+                Ok(Some(blob)) => match CheckedFragments::extent_of(&blob) {
                     Ok(0) => continue,
                     Ok(rows) => format!("groups of {rows} links"),
                     Err(error) => error.to_string(),
@@ -439,7 +439,6 @@ impl LinkCheckInput<'_> {
                 presence.len()
             ));
         }
-        let (store, round) = (self.state.level.store(), self.state.level.next_round());
         let batches: Vec<Vec<&[i64]>> = slots
             .chunks(BATCH)
             .map(|part| part.iter().filter_map(|&at| presence.get(at)).collect())
@@ -448,7 +447,10 @@ impl LinkCheckInput<'_> {
         let work = batches.into_iter().enumerate().map(|(number, keys)| {
             let key = batch_key(self.array.array.path(), number);
             once(journal.clone(), key, async move {
-                let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
+                let values = self.values().map(|(_, array)| array);
+                let arrays = [&self.array.array].into_iter().chain(values);
+                let arrays: Vec<_> = arrays.chain(&self.groups).collect();
+                let cells = self.state.level.cells_each(&arrays, &keys).await?;
                 Ok::<_, StoreError>(self.batch(&keys, cells))
             })
             .boxed()
@@ -490,74 +492,56 @@ impl LinkCheckInput<'_> {
         Ok(())
     }
 
-    fn wants(&self, keys: &[&[i64]]) -> Vec<CellWant> {
-        let mut wants = Vec::new();
-        for &key in keys {
-            wants.push(CellWant::new(&self.array.array, key));
-            let values = self.values().map(|(_, array)| array);
-            let side = values
-                .chain(&self.groups)
-                .filter(|one| one.presence().contains(key));
-            wants.extend(side.map(|one| CellWant::new(one, key)));
-        }
-        wants
-    }
-
-    fn batch(&self, keys: &[&[i64]], cells: Vec<ReadCell>) -> (FamilySums, Findings) {
-        let mut sums = FamilySums {
-            cells: wide(cells.len()),
-            bytes: cells
-                .iter()
-                .filter_map(ReadCell::bytes)
-                .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
-            ..FamilySums::default()
-        };
+    /// Checks cells of links, each with the cells of its attributes and groups.
+    fn batch(&self, keys: &[&[i64]], read: Vec<Vec<Option<ReadCell>>>) -> (FamilySums, Findings) {
+        let mut sums = FamilySums::default();
         let mut findings = self.findings.like();
-        let mut cells = cells.into_iter();
-        for &key in keys {
-            let cell = cells.next().unwrap_or(ReadCell::Absent);
-            let records = self.cell(key, &cell, &mut sums, &mut findings);
+        for cell in read.iter().flatten().flatten() {
+            let bytes = cell.as_ref().ok().and_then(Option::as_ref);
+            sums.cells = sums.cells.saturating_add(1);
+            sums.bytes = sums
+                .bytes
+                .saturating_add(bytes.map_or(0, |one| wide(one.len())));
+        }
+        for (&key, cells) in keys.iter().zip(read) {
+            let mut cells = cells.into_iter();
+            let mut next = || cells.next().flatten().unwrap_or(Ok(None));
+            let records = self.cell(key, &next(), &mut sums, &mut findings);
             for (attribute, array) in self.values() {
-                let there = array.presence().contains(key);
-                let cell = if there {
-                    cells.next().unwrap_or(ReadCell::Absent)
-                } else {
-                    ReadCell::Absent
-                };
+                let cell = next();
                 let place = || Place::at(array.path()).chunk(key);
                 match (&cell, records) {
-                    (ReadCell::Broken(why), _) => {
+                    (Err(why), _) => {
                         findings.add(Check::CellReads, place(), why, "a cell that decodes");
                     }
                     (_, None) => {}
-                    (ReadCell::Absent, Some(records)) => {
+                    (Ok(None), Some(records)) => {
                         if records > 0 && attribute.is_complete_in(self.family, self.number) {
                             let found = format!("no cell for {records} links");
                             findings.add(Check::LinkAttributeThere, place(), found, "one");
                         }
                     }
-                    (ReadCell::There(bytes), Some(records)) => {
-                        let width = usize::try_from(attribute.width.max(1)).unwrap_or(usize::MAX);
-                        let size = width.saturating_mul(attribute.dtype.size());
-                        if size.checked_mul(records) != Some(bytes.len()) {
-                            let found = format!("{} bytes", bytes.len());
-                            let expected = format!("{size} for each of {records} links");
-                            findings.add(Check::LinkAttributeRows, place(), found, expected);
+                    (Ok(Some(bytes)), Some(records)) => {
+                        match attribute.decode(array, bytes.clone(), records) {
+                            Ok(values) => {
+                                let dtype = DType::little(attribute.dtype.kind);
+                                let width = values.row_bytes().checked_div(dtype.size());
+                                let form = (dtype, width.unwrap_or(0));
+                                let unit = attribute.unit.as_deref();
+                                let bytes = (0, &values.bytes()[..]);
+                                values::check(&mut findings, place, unit, form, bytes);
+                            }
+                            Err(fault) => {
+                                let (found, expected) = fault.texts();
+                                let check = Check::LinkAttributeRows;
+                                findings.add(check, place(), found, expected);
+                            }
                         }
-                        let unit = attribute.unit.as_deref();
-                        let form = (attribute.dtype, width);
-                        values::check(&mut findings, place, unit, form, (0, bytes));
                     }
                 }
             }
             if let Some(groups) = &self.groups {
-                let there = groups.presence().contains(key);
-                let cell = if there {
-                    cells.next().unwrap_or(ReadCell::Absent)
-                } else {
-                    ReadCell::Absent
-                };
-                self.group_cell(groups, key, &cell, records, &mut findings);
+                self.group_cell(groups, key, &next(), records, &mut findings);
             }
         }
         (sums, findings)
@@ -573,10 +557,10 @@ impl LinkCheckInput<'_> {
     ) {
         let place = || Place::at(groups.path()).chunk(key);
         match (cell, records) {
-            (ReadCell::Broken(why), _) => {
+            (Err(why), _) => {
                 findings.add(Check::CellReads, place(), why, "a cell that decodes");
             }
-            (ReadCell::There(blob), Some(records)) => {
+            (Ok(Some(blob)), Some(records)) => {
                 let rows = u32::try_from(records).unwrap_or(u32::MAX);
                 let error = match CheckedFragments::examine(blob, rows) {
                     Ok((_, odd)) => odd,
@@ -587,7 +571,7 @@ impl LinkCheckInput<'_> {
                     findings.add(Check::LinkFragments, place(), error, expected);
                 }
             }
-            (ReadCell::Absent, Some(records)) if records > 0 => {
+            (Ok(None), Some(records)) if records > 0 => {
                 let found = format!("none for {records} links");
                 findings.add(Check::LinkFragmentsThere, place(), found, "groups");
             }
@@ -604,8 +588,8 @@ impl LinkCheckInput<'_> {
         findings: &mut Findings,
     ) -> Option<usize> {
         let bytes = match cell {
-            ReadCell::There(bytes) => &bytes[..],
-            ReadCell::Absent => {
+            Ok(Some(bytes)) => &bytes[..],
+            Ok(None) => {
                 if !self.array.array.presence().is_listed() {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
@@ -613,7 +597,7 @@ impl LinkCheckInput<'_> {
                 }
                 return Some(0);
             }
-            ReadCell::Broken(why) => {
+            Err(why) => {
                 sums.damaged = true;
                 findings.add(
                     Check::CellReads,

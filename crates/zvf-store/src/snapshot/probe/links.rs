@@ -13,13 +13,14 @@ use zvf_format::keys::format_key;
 use zvf_meta::{ArrayAttributes, LinkStore};
 
 use crate::cells::{self, CellWant, ShardCache};
-use crate::container::{ContainerKind, GridArray, SharedArray, stated_dtype};
+use crate::container::{ContainerKind, GridArray, SharedArray};
 use crate::coord::product;
 use crate::level::LevelInner;
 use crate::links::{LinkArray, LinkFamily, Placement};
 use crate::snapshot::SnapshotTree;
 use crate::snapshot::build::MISSING;
 use crate::snapshot::linkattributes::width_of;
+use crate::types::stated_dtype;
 use crate::{ChunkCoord, Class, StoreError};
 use zvf_format::int::wide;
 

@@ -1,0 +1,150 @@
+//! Defects of the cells of a chunk: errors for most readers, entries of a list for reports.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use zvf_format::DecodeError;
+
+use super::fragments::FragmentFault;
+use crate::{ChunkCoord, GridArray, StoreError};
+
+/// Which cell of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkCell {
+    /// `vertices`.
+    Vertices,
+    /// `vertex_fragments`.
+    Fragments,
+    /// A vertex attribute.
+    VertexColumn,
+    /// A fragment attribute.
+    FragmentColumn,
+}
+
+/// What is wrong with a cell.
+#[derive(Debug, Clone)]
+pub enum CellFault {
+    /// It cannot be read.
+    Unreadable(StoreError),
+    /// The presence list names it, but it is missing or empty. Readers take it as empty.
+    Empty,
+    /// An attribute has no cell, though the chunk has so many rows. Readers take it as absent.
+    Missing(u32),
+    /// There is no fragment index, though the chunk has so many rows.
+    NoFragments(u32),
+    /// Its length is not that of complete rows. Readers ignore values in chunks without rows.
+    Rows {
+        /// What it has.
+        found: String,
+        /// What it should have.
+        expected: String,
+    },
+    /// Its fragment index is damaged, or names rows that the chunk does not have. Readers tolerate the latter in chunks without rows.
+    Fragments(FragmentFault),
+    /// Its fragment index has padding that is not zero, or bytes after the last table. Readers ignore them.
+    Padding(DecodeError),
+}
+
+impl CellFault {
+    #[cold]
+    pub(crate) fn rows(found: impl Display, expected: impl Display) -> Self {
+        Self::Rows {
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+
+    /// What the cell has, and what it should have.
+    #[must_use]
+    pub fn texts(&self) -> (String, String) {
+        let (found, expected) = match self {
+            Self::Unreadable(error) => (error.to_string(), "a cell that decodes"),
+            Self::Empty => ("nothing".to_owned(), "what the presence list names"),
+            Self::Missing(rows) => (format!("no cell for {rows} vertices"), "one"),
+            Self::NoFragments(rows) => (format!("none for {rows} vertices"), "a fragment index"),
+            Self::Rows { found, expected } => (found.clone(), expected.as_str()),
+            Self::Fragments(FragmentFault::Rows { rows, error, .. }) => {
+                return (error.to_string(), format!("rows of a chunk of {rows}"));
+            }
+            Self::Fragments(FragmentFault::Index(error)) => (error.to_string(), "a fragment index"),
+            Self::Padding(error) => (error.to_string(), "zeros, and nothing more"),
+        };
+        (found, expected.to_owned())
+    }
+
+    /// The error of a reader that stops at the fault.
+    #[cold]
+    pub(crate) fn error(self, array: &GridArray, chunk: &ChunkCoord) -> StoreError {
+        let place = format!("{} at {chunk}", array.path());
+        match self {
+            Self::Unreadable(error) => error,
+            Self::Fragments(fault) => StoreError::decode(place, fault.error()),
+            Self::NoFragments(rows) => {
+                let what = format!("no fragment index for a chunk of {rows} rows");
+                StoreError::malformed(place, what)
+            }
+            Self::Rows { .. } | Self::Empty | Self::Missing(_) | Self::Padding(_) => {
+                let (found, expected) = self.texts();
+                StoreError::malformed(place, format!("found {found}, expected {expected}"))
+            }
+        }
+    }
+}
+
+/// One defect of a chunk.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ChunkFault {
+    /// The kind of the array.
+    pub cell: ChunkCell,
+    /// The array.
+    pub array: Arc<GridArray>,
+    /// The defect.
+    pub fault: CellFault,
+}
+
+/// Receives the defects of one chunk while it is decoded.
+#[derive(Debug)]
+pub(super) struct FaultSink {
+    /// Whether defects are listed. Otherwise the first one that readers do not tolerate is an error.
+    reports: bool,
+    pub(super) coord: ChunkCoord,
+    pub(super) list: Vec<ChunkFault>,
+}
+
+impl FaultSink {
+    pub(super) fn new(reports: bool, coord: ChunkCoord) -> Self {
+        let list = Vec::new();
+        Self {
+            reports,
+            coord,
+            list,
+        }
+    }
+
+    /// The content of a cell; `None` if it has a defect.
+    ///
+    /// # Errors
+    /// The defect, unless defects are listed.
+    pub(super) fn keep<T>(
+        &mut self,
+        cell: ChunkCell,
+        array: &Arc<GridArray>,
+        found: Result<T, CellFault>,
+    ) -> Result<Option<T>, StoreError> {
+        match found {
+            Ok(found) => return Ok(Some(found)),
+            Err(fault) if self.reports => self.note(cell, array, fault),
+            Err(fault) => return Err(fault.error(array, &self.coord)),
+        }
+        Ok(None)
+    }
+
+    /// Takes a defect that readers tolerate.
+    pub(super) fn note(&mut self, cell: ChunkCell, array: &Arc<GridArray>, fault: CellFault) {
+        if self.reports {
+            let array = Arc::clone(array);
+            self.list.push(ChunkFault { cell, array, fault });
+        }
+    }
+}
