@@ -101,6 +101,7 @@ mod generic;
 mod groups;
 mod layout;
 mod level;
+mod level_cells;
 mod links;
 mod missing;
 mod objects;

@@ -699,49 +699,6 @@ impl Level {
         arrays
     }
 
-    /// Reads the cells of several arrays in several chunks, in one round of requests.
-    ///
-    /// # Shape
-    /// For each chunk a cell of each array, in their order; `None` if the cell is empty or missing, or its array is not in `asked`.
-    ///
-    /// # Errors
-    /// As [`Store::fetch_map`].
-    pub fn cells(
-        &self,
-        arrays: &[&Arc<GridArray>],
-        chunks: &[&[i64]],
-        asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
-    ) -> BoxFuture<'static, Result<Vec<Vec<Option<Bytes>>>, StoreError>> {
-        let (wants, plan) = wanted(arrays, chunks, asked);
-        let found = self
-            .store
-            .fetch_map(self.next_round(), wants, move |found| {
-                let dealt = dealt(plan, found.into_iter()).into_iter();
-                let flat = |cells: Vec<Option<_>>| cells.into_iter().map(Option::flatten).collect();
-                dealt.map(flat).collect()
-            });
-        Box::pin(found)
-    }
-
-    /// As [`cells`](Self::cells) of the chunks that the presence list of an array names, for reports: a cell that cannot be read does not
-    /// hide the others.
-    ///
-    /// # Shape
-    /// `None` in place of cells that were not requested.
-    ///
-    /// # Errors
-    /// As [`Store::fetch_each`].
-    pub fn cells_each(
-        &self,
-        arrays: &[&Arc<GridArray>],
-        chunks: &[&[i64]],
-    ) -> BoxFuture<'static, Result<Vec<Vec<Option<ReadCell>>>, StoreError>> {
-        let listed = |array: &Arc<GridArray>, chunk: &[i64]| array.presence().contains(chunk);
-        let (wants, plan) = wanted(arrays, chunks, listed);
-        let deal = |found: Vec<_>| dealt(plan, found.into_iter());
-        self.store.fetch_each(self.next_round(), wants, deal)
-    }
-
     /// Requested attributes, tables and links that exist and were left out on reading, with the reason.
     pub fn refused(&self) -> &[Refused] {
         &self.inner.refused
@@ -776,34 +733,6 @@ impl Level {
     pub fn store(&self) -> &Store {
         &self.store
     }
-}
-
-/// The wanted cells of several arrays in several chunks, and for each chunk which arrays they are of.
-pub(crate) fn wanted(
-    arrays: &[&Arc<GridArray>],
-    chunks: &[&[i64]],
-    asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
-) -> (Vec<CellWant>, Vec<Vec<bool>>) {
-    let mut wants = Vec::new();
-    let plan = chunks.iter().map(|chunk| {
-        let of_chunk: Vec<bool> = arrays.iter().map(|array| asked(array, chunk)).collect();
-        let arrays = arrays.iter().zip(&of_chunk).filter(|(_, asked)| **asked);
-        wants.extend(arrays.map(|(array, _)| CellWant::new(array, *chunk)));
-        of_chunk
-    });
-    let plan = plan.collect();
-    (wants, plan)
-}
-
-/// The cells of each chunk, out of all that were wanted.
-pub(crate) fn dealt<T>(
-    plan: Vec<Vec<bool>>,
-    mut found: impl Iterator<Item = T>,
-) -> Vec<Vec<Option<T>>> {
-    let mut next = |asked| if asked { found.next() } else { None };
-    let chunks = plan.into_iter();
-    let cells = chunks.map(|of_chunk| of_chunk.into_iter().map(&mut next).collect());
-    cells.collect()
 }
 
 /// Why a root is refused: an old version is named as such, also where other members are missing.

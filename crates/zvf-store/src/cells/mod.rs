@@ -43,6 +43,7 @@ use shard::WantedCell;
 use table::TableWant;
 pub(crate) use table::{ChunkWant, TableObjects};
 pub use want::{CellWant, ReadCell};
+pub(crate) use want::{dealt, wanted};
 use zvf_format::int::wide;
 
 /// The reads of a batch.

@@ -27,3 +27,31 @@ impl CellWant {
 
 /// The bytes of a cell, `None` if it is empty or missing; or why it cannot be read.
 pub type ReadCell = Result<Option<Bytes>, StoreError>;
+
+/// The wanted cells of several arrays in several chunks, and for each chunk which arrays they are of.
+pub(crate) fn wanted(
+    arrays: &[&Arc<GridArray>],
+    chunks: &[&[i64]],
+    asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
+) -> (Vec<CellWant>, Vec<Vec<bool>>) {
+    let mut wants = Vec::new();
+    let plan = chunks.iter().map(|chunk| {
+        let of_chunk: Vec<bool> = arrays.iter().map(|array| asked(array, chunk)).collect();
+        let arrays = arrays.iter().zip(&of_chunk).filter(|(_, asked)| **asked);
+        wants.extend(arrays.map(|(array, _)| CellWant::new(array, *chunk)));
+        of_chunk
+    });
+    let plan = plan.collect();
+    (wants, plan)
+}
+
+/// The cells of each chunk, out of all that were wanted.
+pub(crate) fn dealt<T>(
+    plan: Vec<Vec<bool>>,
+    mut found: impl Iterator<Item = T>,
+) -> Vec<Vec<Option<T>>> {
+    let mut next = |asked| if asked { found.next() } else { None };
+    let chunks = plan.into_iter();
+    let cells = chunks.map(|of_chunk| of_chunk.into_iter().map(&mut next).collect());
+    cells.collect()
+}

@@ -10,8 +10,8 @@ use super::fault::{CellFault, ChunkCell, FaultSink};
 use super::fragments::{CheckedFragments, FragmentFault};
 use super::values::RowValues;
 use super::{ChunkReaderInner, DecodedChunk, ExaminedChunk};
+use crate::cells::wanted;
 use crate::codec::little_endian;
-use crate::store::wanted;
 use crate::{CellWant, ChunkCoord, GridArray, ReadCell, StoreError};
 
 impl ChunkReaderInner {

@@ -66,7 +66,7 @@ use futures::future::BoxFuture;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 
-use crate::store::dealt;
+use crate::cells::dealt;
 use crate::{ChunkCoord, Level, StoreError, VertexAttribute};
 
 pub use column::ChunkColumn;

@@ -1,0 +1,54 @@
+//! Cells of several arrays of a level, read together.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::cells::{dealt, wanted};
+use crate::{GridArray, Level, ReadCell, StoreError};
+
+impl Level {
+    /// Reads the cells of several arrays in several chunks, in one round of requests.
+    ///
+    /// # Shape
+    /// For each chunk a cell of each array, in their order; `None` if the cell is empty or missing, or its array is not in `asked`.
+    ///
+    /// # Errors
+    /// As [`Store::fetch_map`].
+    pub fn cells(
+        &self,
+        arrays: &[&Arc<GridArray>],
+        chunks: &[&[i64]],
+        asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
+    ) -> BoxFuture<'static, Result<Vec<Vec<Option<Bytes>>>, StoreError>> {
+        let (wants, plan) = wanted(arrays, chunks, asked);
+        let found = self
+            .store()
+            .fetch_map(self.next_round(), wants, move |found| {
+                let dealt = dealt(plan, found.into_iter()).into_iter();
+                let flat = |cells: Vec<Option<_>>| cells.into_iter().map(Option::flatten).collect();
+                dealt.map(flat).collect()
+            });
+        Box::pin(found)
+    }
+
+    /// As [`cells`](Self::cells) of the chunks that the presence list of an array names, for reports: a cell that cannot be read does not
+    /// hide the others.
+    ///
+    /// # Shape
+    /// `None` in place of cells that were not requested.
+    ///
+    /// # Errors
+    /// As [`Store::fetch_each`].
+    pub fn cells_each(
+        &self,
+        arrays: &[&Arc<GridArray>],
+        chunks: &[&[i64]],
+    ) -> BoxFuture<'static, Result<Vec<Vec<Option<ReadCell>>>, StoreError>> {
+        let listed = |array: &Arc<GridArray>, chunk: &[i64]| array.presence().contains(chunk);
+        let (wants, plan) = wanted(arrays, chunks, listed);
+        let deal = |found: Vec<_>| dealt(plan, found.into_iter());
+        self.store().fetch_each(self.next_round(), wants, deal)
+    }
+}
