@@ -15,7 +15,7 @@ impl Level {
     /// For each chunk a cell of each array, in their order; `None` if the cell is empty or missing, or its array is not in `asked`.
     ///
     /// # Errors
-    /// As [`Store::fetch_map`].
+    /// As [`Store::fetch_map`](crate::Store::fetch_map).
     pub fn cells(
         &self,
         arrays: &[&Arc<GridArray>],
@@ -40,7 +40,7 @@ impl Level {
     /// `None` in place of cells that were not requested.
     ///
     /// # Errors
-    /// As [`Store::fetch_each`].
+    /// As [`Store::fetch_each`](crate::Store::fetch_each).
     pub fn cells_each(
         &self,
         arrays: &[&Arc<GridArray>],
