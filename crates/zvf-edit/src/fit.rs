@@ -10,7 +10,7 @@ use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fitted {
-    /// With the attributes of the store, in its types. It borrows nothing.
+    /// With the attributes of the store, in its types.
     pub batch: Batch,
     /// Attributes that the store does not have; they are left out.
     pub unknown: BTreeSet<String>,

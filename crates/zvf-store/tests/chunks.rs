@@ -221,3 +221,39 @@ async fn an_examined_chunk_lists_all_of_its_defects() {
     let error = read(&level, &[&[0, 0]]).await.unwrap_err();
     assert!(error.starts_with("0/vertex_fragments at 0.0: "), "{error}");
 }
+
+#[tokio::test]
+async fn only_owners_of_fragments_may_end_early() {
+    let one = 7_i64.to_le_bytes().to_vec();
+    for (path, dtype, may) in [
+        ("0/fragment_attributes/object_id", "int64", true),
+        ("0/fragment_attributes/object_id", "uint64", false),
+        ("0/fragment_attributes/other", "int64", false),
+        ("0/vertex_attributes/object_id", "int64", false),
+    ] {
+        // One value in a chunk of two vertices and two fragments.
+        let mut files = store();
+        add_grid(
+            &mut files,
+            path,
+            &[3, 1],
+            &[0, 0],
+            &[(vec![0, 0], one.clone())],
+        );
+        edit(&mut files, &format!("{path}/zarr.json"), |document| {
+            document["attributes"]["dtype"] = json!(dtype);
+        });
+        let level = level(&files).await;
+        let reader = level.examined_chunks(ChunkParts::all_of(&level));
+        let chunks = reader.read_map(vec![ChunkCoord::new(&[0, 0])], |chunks| chunks);
+        let faults = chunks.await.unwrap().remove(0).faults;
+        assert_eq!(faults.is_empty(), may, "{path} {dtype}: {faults:?}");
+        match read(&level, &[&[0, 0]]).await {
+            Ok(_) => assert!(may, "{path} {dtype}"),
+            Err(error) => {
+                let wanted = format!("{path} at 0.0: found 8 bytes, expected a multiple of 16");
+                assert!(!may && error.starts_with(&wanted), "{error}");
+            }
+        }
+    }
+}

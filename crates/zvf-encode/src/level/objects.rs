@@ -168,11 +168,11 @@ pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, Write
             format!("{count} or none"),
         );
     }
-    let mut attributes: Vec<(String, Values)> = Vec::new();
-    for (name, values) in &groups.attributes {
+    for (at, (name, values)) in groups.attributes.iter().enumerate() {
         let what = format!("group attribute {name}");
         check_name(&what, name)?;
-        if attributes.iter().any(|(other, _)| other == name) {
+        let mut before = groups.attributes.iter().take(at);
+        if before.any(|(other, _)| other == name) {
             return bad(what, "two columns".into(), "one".into());
         }
         if values.is_empty() || !values.len().is_multiple_of(count) {
@@ -182,13 +182,8 @@ pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, Write
                 format!("rows for {count} groups"),
             );
         }
-        attributes.push((name.clone(), values.clone()));
     }
-    Ok(Groups {
-        members: groups.members.clone(),
-        names: groups.names.clone(),
-        attributes,
-    })
+    Ok(groups.clone())
 }
 
 /// The written objects.

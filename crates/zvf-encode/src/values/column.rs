@@ -222,8 +222,20 @@ impl Values {
             }
             Ok(all)
         }
+        // Bits and texts are no slices: their places are checked, then only they are read.
+        let places = || {
+            let mut places = Vec::with_capacity(rows.len().saturating_mul(channels));
+            for &row in rows {
+                let start = row.checked_mul(channels);
+                let end = start.and_then(|start| start.checked_add(channels));
+                let range = start.zip(end).filter(|(_, end)| *end <= self.len());
+                let (start, end) = range.or_bug(format!("row {row} of {} values", self.len()))?;
+                places.extend(start..end);
+            }
+            Ok::<_, WriteError>(places.into_iter())
+        };
         Ok(match self {
-            Self::Bool(list) => chosen(&list.iter().collect::<Vec<_>>(), rows, channels)?.into(),
+            Self::Bool(list) => Self::Bool(places()?.map(|at| list.value(at)).collect()),
             Self::I8(list) => chosen(list, rows, channels)?.into(),
             Self::I16(list) => chosen(list, rows, channels)?.into(),
             Self::I32(list) => chosen(list, rows, channels)?.into(),
@@ -235,10 +247,9 @@ impl Values {
             Self::F16(list) => chosen(list, rows, channels)?.into(),
             Self::F32(list) => chosen(list, rows, channels)?.into(),
             Self::F64(list) => chosen(list, rows, channels)?.into(),
-            Self::Text(texts) => {
-                let texts: Vec<Option<&str>> = texts.iter().collect();
-                Self::optional_texts(chosen(&texts, rows, channels)?)
-            }
+            Self::Text(texts) => Self::optional_texts(
+                places()?.map(|at| texts.is_valid(at).then(|| texts.value(at))),
+            ),
         })
     }
 
@@ -430,6 +441,7 @@ pub mod packed {
 #[cfg(test)]
 mod tests {
     use super::Values;
+    use crate::WriteError;
     use crate::values::number::NumberType;
 
     #[test]
@@ -447,5 +459,53 @@ mod tests {
             Some(vec![1].into())
         );
         assert_eq!(Values::texts(["a"]).bytes_as(NumberType::U8), None);
+    }
+
+    #[test]
+    fn rows_are_chosen_and_columns_joined_in_every_form() {
+        let texts = Values::optional_texts([Some("a"), None, Some(""), Some("d")]);
+        let bools = Values::from(vec![true, false, false, true]);
+        let numbers = Values::from(vec![1_u16, 2, 3, 4]);
+        let wanted = Values::optional_texts([Some(""), Some("d"), Some("a"), None]);
+        assert_eq!(texts.of_rows(&[1, 0], 2).unwrap(), wanted);
+        let wanted = Values::from(vec![false, true, true, false]);
+        assert_eq!(bools.of_rows(&[1, 0], 2).unwrap(), wanted);
+        let wanted = Values::from(vec![3_u16, 4, 1, 2]);
+        assert_eq!(numbers.of_rows(&[1, 0], 2).unwrap(), wanted);
+        for values in [&texts, &bools, &numbers] {
+            for row in [2, usize::MAX] {
+                let error = values.of_rows(&[0, row], 2).unwrap_err();
+                assert!(matches!(error, WriteError::Bug { .. }), "{error}");
+            }
+        }
+        let wanted = Values::optional_texts([Some("a"), None, Some(""), Some("d"), Some("e")]);
+        assert_eq!(
+            Values::concat([&texts, &Values::texts(["e"])]),
+            Some(wanted)
+        );
+        let wanted = Values::from(vec![true, false, false, true, true]);
+        assert_eq!(
+            Values::concat([&bools, &Values::from(vec![true])]),
+            Some(wanted)
+        );
+        assert_eq!(Values::concat([&numbers, &bools]), None);
+        assert_eq!(Values::concat([&texts, &numbers]), None);
+        assert_eq!(Values::concat([]), None);
+    }
+
+    #[test]
+    fn a_journal_returns_the_same_values() {
+        for values in [
+            Values::optional_texts([Some("größe"), None, Some("")]),
+            Values::from(vec![true, false, true]),
+            Values::from(vec![-1_i64, i64::MIN]),
+            Values::from(vec![0.5_f32, -0.0]),
+            Values::texts::<&str>([]),
+        ] {
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&values, &mut bytes).unwrap();
+            let back: Values = ciborium::from_reader(&*bytes).unwrap();
+            assert_eq!(back, values);
+        }
     }
 }

@@ -43,6 +43,7 @@ impl ChunkColumn {
         let owners = of == ChunkCell::FragmentColumn && is_owner_column(attribute);
         Self {
             attribute: attribute.clone(),
+            // No cell has rows of that many values; readers refuse it beforehand.
             declared: usize::try_from(declared).unwrap_or(usize::MAX),
             may_lack: attribute.array.may_lack_rows() || owners,
             of,

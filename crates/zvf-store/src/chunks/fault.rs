@@ -21,7 +21,7 @@ pub enum ChunkCell {
     FragmentColumn,
 }
 
-/// What is wrong with a cell.
+/// What is wrong with a cell. Exhaustive, so that reports handle every kind.
 #[derive(Debug, Clone)]
 pub enum CellFault {
     /// It cannot be read.

@@ -187,13 +187,16 @@ impl CheckedFragments {
         odd: bool,
     ) -> Result<(Self, Option<DecodeError>), FragmentFault> {
         let stored = FragmentIndex::parse(blob).map_err(FragmentFault::Index)?;
-        stored.verify().map_err(FragmentFault::Index)?;
         let (fragments, rows) = (stored.len(), rows.unwrap_or(u32::MAX));
+        // The check of rows verifies the tables first.
         let checked = stored.check_rows(u64::from(rows));
-        checked.map_err(|error| FragmentFault::Rows {
-            fragments,
-            rows,
-            error,
+        checked.map_err(|error| match stored.verify() {
+            Err(error) => FragmentFault::Index(error),
+            Ok(()) => FragmentFault::Rows {
+                fragments,
+                rows,
+                error,
+            },
         })?;
         let check = || stored.check(u64::from(rows)).err();
         let odd = odd.then(check).flatten();

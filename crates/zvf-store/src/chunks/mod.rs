@@ -304,7 +304,7 @@ impl ChunkReader {
 }
 
 impl ChunkExaminer {
-    /// The requested attributes of vertices, then those of fragments.
+    /// The requested columns: first the vertex attributes, then the fragment attributes.
     pub fn columns(&self) -> impl Iterator<Item = &ChunkColumn> {
         self.0.all_columns()
     }

@@ -165,6 +165,9 @@ async fn fetch_inner(
 ) -> Result<Vec<StoredPiece>, StoreError> {
     let (per_chunk, per_shard) = (per_chunk.max(1), shards.chunks.max(1));
     let numbers = rows.start / per_chunk..=rows.end.saturating_sub(1) / per_chunk;
+    // Before the list of chunks is made: documents may claim chunks of one row.
+    let count = numbers.end().saturating_sub(*numbers.start());
+    Cap::cells(kv.limits()).check(&array.path, count.saturating_add(1))?;
     let wants = numbers.clone().map(|number| {
         let mut index = vec![0; doc.shape.len()];
         if let Some(axis) = index.first_mut() {
