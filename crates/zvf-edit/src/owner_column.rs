@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use zvf_meta::KeyList;
 use zvf_store::owners::{
-    NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL, is_owner_column, state_owners_of, withdraw_owners,
+    NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL, is_owner_column, owners_in, state_owners_of,
+    withdraw_owners,
 };
 use zvf_store::{CellWant, ChunkCoord, VertexAttribute};
 
@@ -130,17 +131,7 @@ async fn kept(state: &mut EditState, index: &EditedIndex) -> Result<Option<ByChu
         .await?;
     let mut before: HashMap<u32, Vec<i64>> = HashMap::new();
     for ((slot, chunk), cell) in stored.iter().zip(cells) {
-        let Some(cell) = cell else {
-            let what = format!("nonempty_chunks lists chunk {chunk}, and its cell is not stored");
-            return Err(WriteError::source(array.path(), what));
-        };
-        let (owners, rest) = cell.as_chunks();
-        if !rest.is_empty() {
-            let what = format!("found {} bytes, expected a multiple of 8", cell.len());
-            return Err(WriteError::source(array.path(), what));
-        }
-        let owners = owners.iter().map(|id| i64::from_le_bytes(*id));
-        before.insert(*slot, owners.collect());
+        before.insert(*slot, owners_in(array, chunk, cell.as_deref())?);
     }
     let mut after = ByChunk::new();
     for slot in slots {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use zvf_store::owners::{NOBODY, SEVERAL};
-use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex};
+use zvf_store::owners::{NOBODY, SEVERAL, owners_in};
+use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::{OrBug, Place};
@@ -68,18 +68,17 @@ impl OwnerCells {
         wants.retain(|(slot, _)| (from..until).contains(slot));
         let parts: Vec<Vec<(Slot, CellWant)>> = wants.chunks(CELLS).map(<[_]>::to_vec).collect();
         let parts = parts.into_iter().map(|part| {
-            let reader = Arc::clone(reader);
             let store = reader.level.store().clone();
-            let (slots, wants): (Vec<Slot>, Vec<CellWant>) = part.into_iter().unzip();
+            let wants = part.iter().map(|(_, want)| want.clone()).collect();
             let read = store.fetch_map(round, wants, move |cells| {
-                let cells = slots.into_iter().zip(cells);
-                let decode = |(slot, cell): (Slot, Option<bytes::Bytes>)| {
-                    let owners = decode(&reader, slot, cell)?;
-                    Ok::<_, QueryError>((slot, owners))
+                let cells = part.iter().zip(cells);
+                let owners = |((slot, want), cell): (&(Slot, CellWant), Option<bytes::Bytes>)| {
+                    let owners = owners_in(&want.array, &want.chunk, cell.as_deref())?;
+                    Ok((*slot, owners.into_boxed_slice()))
                 };
-                cells.map(decode).collect::<Result<Vec<_>, _>>()
+                cells.map(owners).collect::<Result<Vec<_>, StoreError>>()
             });
-            async move { read.await? }
+            async move { Ok::<_, QueryError>(read.await??) }
         });
         let none = || vec![Box::default(); reader.table.len()];
         let mut chunks = known.map_or_else(none, |known| known.chunks.clone());
@@ -183,24 +182,6 @@ fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, Qu
         let what = format!("object {id} owns a fragment, and the object index does not have it");
         QueryError::malformed(place(reader, slot), what)
     })
-}
-
-/// Decodes the owners in a cell. Only listed cells are read, so a missing one is an error.
-fn decode(
-    reader: &Reader,
-    slot: Slot,
-    cell: Option<bytes::Bytes>,
-) -> Result<Box<[i64]>, QueryError> {
-    let Some(bytes) = cell else {
-        let what = "nonempty_chunks lists the cell, and it is not stored";
-        return Err(QueryError::malformed(place(reader, slot), what));
-    };
-    let (owners, rest) = bytes.as_chunks();
-    if rest.is_empty() {
-        return Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect());
-    }
-    let what = format!("found {} bytes, expected a multiple of 8", bytes.len());
-    Err(QueryError::malformed(place(reader, slot), what))
 }
 
 #[cold]

@@ -8,7 +8,7 @@
 use serde_json::Value;
 use zvf_meta::{ArrayAttributes, ObjectIndexDoc};
 
-use crate::{ObjectIndex, VertexAttribute};
+use crate::{ChunkCoord, GridArray, ObjectIndex, StoreError, VertexAttribute};
 
 /// Name of the column among the attributes of fragments.
 pub const OWNER_COLUMN: &str = "object_id";
@@ -63,6 +63,29 @@ pub fn is_owner_column(attribute: &VertexAttribute) -> bool {
     attribute.name == OWNER_COLUMN
         && attribute.dtype == zvf_format::dtype::DType::I64
         && attribute.declared_width.unwrap_or(1) == 1
+}
+
+/// The owners in a cell that an owner column lists: one for each fragment, up to the last fragment with an owner.
+///
+/// # Errors
+/// Malformed, with the array and the chunk: the cell is not stored, or does not consist of whole rows.
+pub fn owners_in(
+    column: &GridArray,
+    chunk: &ChunkCoord,
+    cell: Option<&[u8]>,
+) -> Result<Vec<i64>, StoreError> {
+    let malformed =
+        |what: String| StoreError::malformed(format!("{} at {chunk}", column.path()), what);
+    let Some(cell) = cell else {
+        let what = "nonempty_chunks lists the cell, and it is not stored";
+        return Err(malformed(what.to_owned()));
+    };
+    let (owners, rest) = cell.as_chunks();
+    if !rest.is_empty() {
+        let what = format!("found {} bytes, expected a multiple of 8", cell.len());
+        return Err(malformed(what));
+    }
+    Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect())
 }
 
 /// The document of an object index as it is written beside an owner column, which names it by

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use zvf_encode::WriteError;
 use zvf_format::int::wide;
-use zvf_store::owners::{NOBODY, SEVERAL};
-use zvf_store::{CellWant, IdTable};
+use zvf_store::owners::{NOBODY, SEVERAL, owners_in};
+use zvf_store::{CellWant, ChunkCoord, IdTable};
 
 use super::super::reading::each_manifest;
 use super::level::{ComparedLevel, HashSum, hash, join};
@@ -43,23 +43,21 @@ pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteEr
         Ok(())
     })?;
     let (mut found, array) = (HashSum::default(), &column.array);
-    let listed: Vec<&[i64]> = array.presence().iter().collect();
+    let listed: Vec<ChunkCoord> = array.presence().iter().map(ChunkCoord::new).collect();
     for chunks in listed.chunks(BATCH) {
-        let wants = chunks.iter().map(|chunk| CellWant::new(array, *chunk));
+        let wants = chunks.iter().map(|chunk| CellWant::new(array, chunk.as_slice()));
         let wants = wants.collect();
         let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
         for (chunk, cell) in chunks.iter().zip(cells) {
-            // A lost cell counts as empty, so that its fragments differ.
-            let cell = cell.unwrap_or_default();
-            let (owners, rest) = cell.as_chunks();
-            if !rest.is_empty() {
+            // A cell that is lost or damaged makes a column that does not agree.
+            let Ok(owners) = owners_in(array, chunk, cell.as_deref()) else {
                 return Ok(false);
-            }
-            for (fragment, owner) in owners.iter().enumerate() {
-                match i64::from_le_bytes(*owner) {
+            };
+            for (fragment, owner) in owners.into_iter().enumerate() {
+                match owner {
                     NOBODY => {}
                     SEVERAL => return Ok(true),
-                    owner => found.add(1, element(chunk, wide(fragment), owner)),
+                    owner => found.add(1, element(chunk.as_slice(), wide(fragment), owner)),
                 }
             }
         }
