@@ -9,7 +9,7 @@ use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_query::Measures;
 use zvf_store::Stop;
 use zvf_write::{
-    Axis, Batch, Groups, Kind, ObjectTable, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
+    Axis, Batch, Groups, Kind, ObjectTable, ShardShape, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
     WriteError, WriteOptions,
 };
 
@@ -75,6 +75,26 @@ impl Writing {
     }
 }
 
+/// The cells of a shard: a word of [`ShardShape`], or their number along each axis.
+#[derive(Debug, FromPyObject)]
+enum Shards {
+    Word(String),
+    Cells(Vec<u64>),
+}
+
+impl Shards {
+    /// # Errors
+    /// Misuse: a word that is none of `auto` and `none`.
+    fn shape(&self) -> PyResult<ShardShape> {
+        match self {
+            Self::Word(word) => word
+                .parse()
+                .map_err(|error| misuse(format!("shard_shape: {error}"))),
+            Self::Cells(cells) => Ok(cells.clone().into()),
+        }
+    }
+}
+
 /// What a new store shall be, beside what its tables say.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
@@ -82,7 +102,7 @@ pub(crate) struct Wanted {
     kind: String,
     chunk_shape: Vec<f64>,
     bin_shape: Option<Vec<f64>>,
-    shard_shape: Option<Vec<u64>>,
+    shard_shape: Option<Shards>,
     axes: Option<Vec<String>>,
     unit: Option<String>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
@@ -128,7 +148,9 @@ impl Wanted {
             spec = spec.with_unit(unit);
         }
         spec.bin_shape.clone_from(&self.bin_shape);
-        spec.shard_shape = self.shard_shape.clone().into();
+        if let Some(shards) = &self.shard_shape {
+            spec.shard_shape = shards.shape()?;
+        }
         spec.bounds.clone_from(&self.bounds);
         if let Some(codec) = &self.codec {
             spec.compression = codec

@@ -25,7 +25,7 @@ use zvf_meta::LinksConvention;
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
-    AttributeType, Batch, Kind, NumberType, ObjectTable, ShardShape, StoreSpec, StoreWriter,
+    AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
     Values, WriteError, WriteOptions,
 };
 
@@ -75,8 +75,6 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         );
     }
     let mut spec = StoreSpec::new(kind, level.chunk_shape().to_vec());
-    // As an import of the same data chooses.
-    spec.shard_shape = ShardShape::Auto;
     spec = spec.with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
     let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());

@@ -30,10 +30,10 @@ const LINK_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum ShardShape {
     /// None: every cell is an object of its own.
-    #[default]
     None,
     /// As few shards as can be held and edited, where a level of 0.9 has many chunks; else [`None`](Self::None). As none, too, where the chunks are
     /// not known before the first is written: in stores that several programs write, and in new stores without data.
+    #[default]
     Auto,
     /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
     /// [cut by one](crate::StoreSpec::with_attribute_chunks).

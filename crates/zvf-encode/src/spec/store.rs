@@ -299,7 +299,7 @@ pub struct StoreSpec {
     /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1, and in cells that several
     /// programs write, zstd.
     pub compression: Compression,
-    /// Which cells are stored together. Default none: every cell is an object of its own.
+    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 1,000 chunks on, few objects hold the cells of an array.
     pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,
@@ -345,7 +345,7 @@ impl StoreSpec {
             object_attributes: Vec::new(),
             links: LinkSpec::of(kind),
             compression: Compression::Auto,
-            shard_shape: ShardShape::None,
+            shard_shape: ShardShape::default(),
             target: TargetVersion::default(),
             name: None,
             crs: None,
