@@ -9,8 +9,8 @@ use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_query::Measures;
 use zvf_store::Stop;
 use zvf_write::{
-    Axis, Batch, Groups, Kind, ObjectTable, ShardShape, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
-    WriteError, WriteOptions,
+    Axis, Batch, Groups, Kind, ObjectTable, ShardShape, StaleFiles, StoreSpec, StoreWriter,
+    TargetVersion, WriteError, WriteOptions,
 };
 
 use crate::errors::{Failure, misuse};

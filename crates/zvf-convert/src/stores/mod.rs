@@ -25,8 +25,8 @@ use zvf_meta::LinksConvention;
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
-    AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
-    Values, WriteError, WriteOptions,
+    AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    WriteError, WriteOptions,
 };
 
 use crate::answered::groups_of;

@@ -45,7 +45,9 @@ pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteEr
     let (mut found, array) = (HashSum::default(), &column.array);
     let listed: Vec<ChunkCoord> = array.presence().iter().map(ChunkCoord::new).collect();
     for chunks in listed.chunks(BATCH) {
-        let wants = chunks.iter().map(|chunk| CellWant::new(array, chunk.as_slice()));
+        let wants = chunks
+            .iter()
+            .map(|chunk| CellWant::new(array, chunk.as_slice()));
         let wants = wants.collect();
         let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
         for (chunk, cell) in chunks.iter().zip(cells) {
