@@ -220,6 +220,21 @@ def test_the_released_reader_takes_blosc(tmp_path: Path) -> None:
     assert zvf.validate(url, depth=5).ok
 
 
+def test_a_store_of_many_chunks_has_few_files(tmp_path: Path) -> None:
+    positions = np.stack(np.meshgrid(*[np.arange(11.0) + 0.5] * 3), axis=-1).reshape(-1, 3)
+    files = {}
+    for shards in ("auto", "none", [11, 11, 11]):
+        url = tmp_path / f"{shards}.zarrvectors"
+        zvf.write(url, kind="point_cloud", positions=positions, chunk_shape=[1.0] * 3, shard_shape=shards)
+        read = zvf.open(url).query().to_arrow()["position"].to_pylist()
+        assert sorted(map(tuple, read)) == sorted(map(tuple, positions.tolist()))
+        files[str(shards)] = sum(path.is_file() for path in url.rglob("*"))
+    zvf.write(tmp_path / "default.zarrvectors", kind="point_cloud", positions=positions, chunk_shape=[1.0] * 3)
+    assert files["none"] > 2662
+    assert files["auto"] < 300 and files["[11, 11, 11]"] < 20
+    assert sum(path.is_file() for path in (tmp_path / "default.zarrvectors").rglob("*")) == files["auto"]
+
+
 def test_streams_of_other_packages(tmp_path: Path) -> None:
     positions = RNG.uniform(0, 9, (5000, 3))
     table = pa.table(
@@ -464,6 +479,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"vertices": pa.table({"a": [1]}), "chunk_shape": [1.0] * 3}, "position"),
     ({"vertices": pa.table({"a": [1]})}, "chunk_shape"),
     ({"positions": P, "codec": "lzma"}, "codec"),
+    ({"positions": P, "shard_shape": "few"}, "shard_shape"),
     ({"positions": P, "version": "0.7"}, "0.9.2"),
 ]
 

@@ -495,8 +495,14 @@ fn a_busy_store_has_a_code_of_its_own() -> Result<()> {
 #[test]
 fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
     let home = Home::made(&[
-        ("../a.csv", "x,y,z,t,n\n1,1,1,red,1\n2,2,2,blue,2\n".into()),
-        ("../b.csv", "x,y,z,t,n\n31,1,1,,\n32,2,2,,4\n".into()),
+        (
+            "../a.csv",
+            "x,y,z,t,n,day\n1,1,1,red,1,2024-01-02\n2,2,2,blue,2,2024-01-03\n".into(),
+        ),
+        (
+            "../b.csv",
+            "x,y,z,t,n,day\n31,1,1,,,\n32,2,2,,4,2024-01-05\n".into(),
+        ),
         ("../c.csv", "x,y,z\n1,1,1\n2,2,2\n".into()),
         ("../d.csv", "x,y,z\n31,1,1\n32,2,2\n".into()),
     ])?;
@@ -523,18 +529,19 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
     ] {
         done(&[words, &same].concat())?;
     }
-    let text = home.text(&["query", STORE, "--columns", "t,n", "--format", "ndjson"])?;
+    let text = home.text(&["query", STORE, "--columns", "t,n,day", "--format", "ndjson"])?;
     let mut rows = BTreeSet::new();
     for line in text.lines() {
         let row: Value = serde_json::from_str(line)?;
-        rows.insert((row["n"].as_i64(), row["t"].as_str().map(str::to_owned)));
+        let text = |name: &str| row[name].as_str().map(str::to_owned);
+        rows.insert((row["n"].as_i64(), text("t"), text("day")));
     }
     let text = |text: &str| Some(text.to_owned());
     let wanted = [
-        (Some(-1), None),
-        (Some(1), text("red")),
-        (Some(2), text("blue")),
-        (Some(4), None),
+        (Some(-1), None, None),
+        (Some(1), text("red"), text("2024-01-02")),
+        (Some(2), text("blue"), text("2024-01-03")),
+        (Some(4), None, text("2024-01-05")),
     ];
     assert_eq!(rows, BTreeSet::from(wanted));
     // Objects that files only number: said, and kept apart by an offset.

@@ -233,7 +233,9 @@ impl Edit {
                 return Err(WriteError::input(
                     what(),
                     found,
-                    format!("as many as {number} can count"),
+                    format!(
+                        "as many as {number} can count; `zvf merge` makes a store of both, with wider codes"
+                    ),
                 ));
             }
         }

@@ -13,7 +13,8 @@ use anyhow::{Context, Result, anyhow};
 use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_store::blocking::Runtime;
 use zvf_write::{
-    AttributeSpec, Batch, Compression, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions,
+    AttributeSpec, Batch, Compression, Kind, NumberType, ShardShape, StoreSpec, StoreWriter,
+    WriteOptions,
 };
 
 /// World size of a chunk of both stores, along every axis.
@@ -174,7 +175,10 @@ impl Job {
             Kind::Streamline
         };
         // The floor does the same work only with the same codec.
-        let mut spec = StoreSpec::new(kind, [SIDE; 3]).with_compression(Compression::Zstd);
+        let mut spec = StoreSpec::new(kind, [SIDE; 3])
+            .with_compression(Compression::Zstd)
+            // The floor and the Python package write a file a cell.
+            .with_shard_shape(ShardShape::None);
         let mut batch = Batch::new(&columns.positions[..]);
         if self.points {
             spec = spec

@@ -227,10 +227,8 @@ impl AttributeColumn {
             Raw::Time(kind) => {
                 let spec = number(NumberType::I64);
                 let spec = spec.with_unit(time::unit(kind).unwrap_or_default());
-                match missing {
-                    0 => spec,
-                    _ => spec.with_description(time::MISSING_TEXT),
-                }
+                // Also without missing values, so that files that are imported one by one into a store agree.
+                spec.with_description(time::MISSING_TEXT)
             }
             Raw::Decimal => {
                 if census.rounded > 0 {
