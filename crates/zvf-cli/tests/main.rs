@@ -14,6 +14,7 @@ mod codecs;
 mod copy;
 mod create;
 mod damaged;
+mod dates;
 mod diff;
 mod doctor;
 #[cfg(feature = "plot")]

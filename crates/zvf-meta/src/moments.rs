@@ -10,6 +10,8 @@
 //! assert!(Moments::of_unit("millimeter").is_none());
 //! ```
 
+use zvf_format::dtype::{DTypeKind, TimeUnit};
+
 /// The number of a missing moment, as in NumPy.
 pub const MISSING: i64 = i64::MIN;
 
@@ -53,6 +55,33 @@ impl Moments {
         }
         let any = rest == "of duration" || rest.starts_with("since 1970-01-01T00:00:00");
         any.then_some(Self::Any)
+    }
+
+    /// The type of whole numbers of 64 bits with such a unit: `datetime64` of dates and moments, `timedelta64` of times of day and durations. The
+    /// smallest number of both is missing. `None` if it is no unit of moments or durations.
+    ///
+    /// ```
+    /// use zvf_format::dtype::{DTypeKind, TimeUnit};
+    /// use zvf_meta::moments::Moments;
+    ///
+    /// let kind = Moments::kind_of_unit("days since 1970-01-01");
+    /// assert_eq!(kind, Some(DTypeKind::Datetime { unit: TimeUnit::Day }));
+    /// ```
+    #[must_use]
+    pub fn kind_of_unit(text: &str) -> Option<DTypeKind> {
+        let moments = Self::of_unit(text)?;
+        let unit = match text.split(' ').next()? {
+            "days" => TimeUnit::Day,
+            "milliseconds" => TimeUnit::Millisecond,
+            "microseconds" => TimeUnit::Microsecond,
+            "nanoseconds" => TimeUnit::Nanosecond,
+            _ => TimeUnit::Second,
+        };
+        Some(match moments {
+            Self::Days | Self::DaysInMilliseconds => DTypeKind::Datetime { unit },
+            Self::Any if text.contains(" since ") => DTypeKind::Datetime { unit },
+            Self::Any | Self::TimeOfDay(_) => DTypeKind::Timedelta { unit },
+        })
     }
 
     /// Whether a number is valid for this meaning, or denotes a missing value.

@@ -12,8 +12,10 @@ use arrow_array::types::{
 };
 use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use zvf_store::format::dtype::{DTypeKind, TimeUnit};
+use zvf_store::meta::moments::MISSING;
 
 use crate::QueryError;
+use crate::columns::scalar::moments;
 use crate::error::OrBug;
 use crate::filter::{BoundFilter, Expr, Function, Operand, Val, Values};
 
@@ -76,8 +78,20 @@ pub(crate) fn decided(condition: &Expr, columns: &HashMap<String, Values>) -> Ex
     condition.at_best(true, &is_known)
 }
 
+/// The values of a column of a table, dates and times as such; `None` of a type without single values.
+pub(crate) fn values_of(array: &dyn Array, unit: Option<&String>) -> Option<Values> {
+    let mut found = values(array)?;
+    if let Some(kind) = moments(array.data_type(), unit) {
+        found.kind = kind;
+        let missing = Val::Int(MISSING.into());
+        let values = found.values.iter_mut().filter(|value| **value == missing);
+        values.for_each(|value| *value = Val::Null);
+    }
+    Some(found)
+}
+
 /// The values of an Arrow array; `None` of a type without single values.
-pub(crate) fn values(array: &dyn Array) -> Option<Values> {
+fn values(array: &dyn Array) -> Option<Values> {
     fn numbers<T: ArrowPrimitiveType>(
         array: &dyn Array,
         value: impl Fn(T::Native) -> Val<'static>,

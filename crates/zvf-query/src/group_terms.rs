@@ -9,7 +9,7 @@ use zvf_store::format::int;
 use zvf_store::{Groups, Level, Store, TypedArray};
 
 use crate::columns::arrow;
-use crate::condition_columns::{columns_of, satisfying, values};
+use crate::condition_columns::{columns_of, satisfying, values_of};
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{Expr, Filter, Val, Values, group_value};
 use crate::groups::groups_of_objects;
@@ -170,13 +170,14 @@ async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<V
         let path = format!("group_attributes/{}", attribute.name());
         QueryError::malformed(Place::array(level.number(), &path), error.to_string())
     })?;
-    let mut column = values(array.as_ref()).ok_or_else(|| {
-        QueryError::misuse(format!(
-            "where: group attribute {:?} of type {} cannot be compared",
-            attribute.name(),
-            array.data_type()
-        ))
-    })?;
+    let mut column =
+        values_of(array.as_ref(), attribute.attributes().unit.as_ref()).ok_or_else(|| {
+            QueryError::misuse(format!(
+                "where: group attribute {:?} of type {} cannot be compared",
+                attribute.name(),
+                array.data_type()
+            ))
+        })?;
     let whole = count.checked_mul(column.width);
     let whole = whole.or_bug("more values of groups than memory")?;
     column.values.resize(whole, Val::Null);

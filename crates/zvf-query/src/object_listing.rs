@@ -17,7 +17,7 @@ use zvf_store::format::int;
 use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need, Store};
 
-use crate::condition_columns::values;
+use crate::condition_columns::values_of;
 use crate::error::{OrBug, nearest};
 use crate::filter::{Filter, Val};
 use crate::object_ids::no_objects;
@@ -345,7 +345,8 @@ impl Sorter {
         for (at, descending) in &self.keys {
             let (column, field) = (all.columns().get(*at), self.schema.fields().get(*at));
             let (column, field) = column.zip(field).or_bug("a column that is not there")?;
-            let found = values(column.as_ref()).filter(|found| found.width == 1);
+            let unit = field.metadata().get("zvf.unit");
+            let found = values_of(column.as_ref(), unit).filter(|found| found.width == 1);
             let found = found.ok_or_else(|| {
                 QueryError::misuse(format!(
                     "sort: found {:?} of type {}, expected a column with one value for each object",

@@ -9,7 +9,7 @@ use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{Names, Need, Store};
 
 use crate::axes::axis_number;
-use crate::condition_columns::{columns_of, decided, satisfying, values};
+use crate::condition_columns::{columns_of, decided, satisfying, values_of};
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{
     Expr, Filter, Joint, Val, Values, end_of, group_value, is_geometry, is_of_object,
@@ -269,15 +269,16 @@ async fn choose(
 fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Values, QueryError> {
     const OWN: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
     let attribute = name.strip_prefix("object.").unwrap_or(name);
+    let schema = listed.schema();
     let found = match name {
-        "count()" => listed.column_by_name("vertices"),
-        _ => (listed.column_by_name(&format!("attribute:{attribute}"))).or_else(|| {
+        "count()" => schema.column_with_name("vertices"),
+        _ => (schema.column_with_name(&format!("attribute:{attribute}"))).or_else(|| {
             let own = OWN.contains(&attribute);
-            listed.column_by_name(attribute).filter(|_| !own)
+            schema.column_with_name(attribute).filter(|_| !own)
         }),
     };
-    let Some(found) = found else {
-        let schema = listed.schema();
+    let found = found.and_then(|(at, field)| Some((listed.columns().get(at)?, field)));
+    let Some((found, field)) = found else {
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let names: Vec<&str> = names.filter(|name| !OWN.contains(name)).collect();
         let near = nearest(attribute, names.iter().copied());
@@ -288,7 +289,7 @@ fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Va
             filter.marked(name)
         )));
     };
-    values(found.as_ref()).ok_or_else(|| {
+    values_of(found.as_ref(), field.metadata().get("zvf.unit")).ok_or_else(|| {
         QueryError::misuse(format!(
             "where: object attribute {attribute:?} of type {} cannot be compared",
             found.data_type()

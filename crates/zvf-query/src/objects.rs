@@ -8,7 +8,6 @@ use arrow_buffer::{MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::future::try_join_all;
 use serde_json::json;
-use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{TypedArray, TypedValues};
 
 use crate::QueryError;
@@ -45,8 +44,6 @@ pub(crate) struct ObjectRow {
     pub(crate) row: Option<u64>,
     /// The numbers of the form of the table, in order.
     pub(crate) numbers: [u64; 3],
-    /// Whether the object has no vertices at this level; optional texts are null then.
-    pub(crate) empty: bool,
 }
 
 /// Values of all attributes, from some row on.
@@ -207,8 +204,6 @@ impl ObjectTable {
         rows: &[ObjectRow],
     ) -> Result<ArrayRef, QueryError> {
         let size = values.dtype.size().saturating_mul(values.width.max(1));
-        // A missing text is stored as an empty one, and cannot be distinguished from it.
-        let text = matches!(values.dtype.kind, DTypeKind::Utf32 { .. });
         let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
         let mut valid = Vec::with_capacity(rows.len());
         for row in rows {
@@ -218,9 +213,7 @@ impl ObjectTable {
                 .and_then(|at| usize::try_from(at).ok());
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
-                Some((at, value))
-                    if !(values.is_masked(at) || values.is_absent(at) && (!text || row.empty)) =>
-                {
+                Some((at, value)) if !(values.is_masked(at) || values.is_absent(at)) => {
                     bytes.extend_from_slice(value);
                     valid.push(true);
                 }

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use zvf_encode::batches::Owners;
 use zvf_encode::error::OrBug;
 use zvf_meta::Affine;
+use zvf_meta::moments::Moments;
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_write::{
@@ -379,6 +380,15 @@ fn join(
         (a, b) if a == b => a,
         (a, b) => return differs(b.name(), a.name()),
     };
+    // Numbers without a unit are no dates.
+    let is_moment = |unit: &Option<String>| unit.as_deref().and_then(Moments::of_unit).is_some();
+    if is_moment(&own.unit) != is_moment(&one.unit) {
+        let name = |unit: &Option<String>| match unit {
+            Some(unit) => format!("the unit {unit}"),
+            None => "no unit".to_owned(),
+        };
+        return differs(name(&one.unit), name(&own.unit));
+    }
     own.unit = own.unit.take().or_else(|| one.unit.clone());
     own.description = own.description.take().or_else(|| one.description.clone());
     own.channel_names = own

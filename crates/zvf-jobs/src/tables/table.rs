@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
-use zvf_convert::output::{cells, column_names};
+use zvf_convert::output::{batch_with_times, cells, column_names};
 use zvf_convert::{
     AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
     held_names, link_ends, read_table, time_number,
@@ -90,12 +90,14 @@ impl EditTable {
         Ok(table)
     }
 
-    /// A table from a record batch of a query.
+    /// A table from a record batch. Whole numbers with a unit of dates or times become these, as in files that queries write.
     ///
     /// # Errors
     ///
-    /// A list with a negative size, which Arrow does not make.
+    /// A number that is no date or time of its unit; a list with a negative size, which Arrow does not make.
     pub(crate) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
+        let batch = batch_with_times(&batch)
+            .map_err(|error| JobError::malformed(format!("{name}: {error}")))?;
         let mut names = column_names(batch.schema_ref()).into_iter();
         let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
@@ -378,6 +380,18 @@ impl EditTable {
         (kind.number().is_some() && all && !gaps).then_some(column)
     }
 
+    /// The unit that a column states.
+    fn unit(&self, columns: &[usize]) -> Option<String> {
+        let (_, at, _) = self.columns.get(*columns.first()?)?;
+        let schema = self.batch.schema_ref();
+        schema
+            .fields()
+            .get(*at)?
+            .metadata()
+            .get("zvf.unit")
+            .cloned()
+    }
+
     /// The texts of a column.
     fn texts(&self, at: usize) -> Vec<Option<Cow<'_, str>>> {
         let Some((_, at, channel)) = self.columns.get(at) else {
@@ -413,6 +427,14 @@ impl EditTable {
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
         let time = number == Some(NumberType::I64) && time_number("0", unit).is_some();
+        if let (Some(found), Some(expected), false) = (self.unit(columns), &one.unit, time)
+            && found != *expected
+        {
+            let (file, name) = (&self.file, &one.name);
+            return Err(JobError::usage(format!(
+                "{file}: column {name}: found the unit {found}, expected {expected} as in the store"
+            )));
+        }
         if let (Some(_), false, Some(column)) = (number, time, self.whole_column(columns)) {
             if column_type(column.data_type()) == Some((one.values, columns.len())) {
                 return Ok(column.clone());

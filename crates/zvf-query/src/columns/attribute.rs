@@ -10,6 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use bytes::Bytes;
 use serde_json::Value;
 use zvf_store::format::dtype::{DType, DTypeKind};
+use zvf_store::meta::moments::Moments;
 use zvf_store::{GridArray, RowValues};
 
 use super::arrow;
@@ -117,8 +118,16 @@ impl ColumnSpec {
 
     /// The type for a filter.
     pub(crate) fn operand_type(&self) -> OperandType {
+        let unit = self.metadata.get("zvf.unit");
+        let number = self.dtype.kind == DTypeKind::I64 && self.categories.is_none();
+        let moments = unit
+            .filter(|_| number)
+            .and_then(|unit| Moments::kind_of_unit(unit));
         OperandType {
-            dtype: self.dtype,
+            dtype: DType {
+                kind: moments.unwrap_or(self.dtype.kind),
+                ..self.dtype
+            },
             categories: self.categories.clone(),
             fill_code: self.fill_code,
             axis: None,

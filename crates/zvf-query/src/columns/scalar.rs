@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
+use arrow_schema::DataType;
 use half::f16;
 use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_store::meta::moments::Moments;
 
 /// One value.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +85,15 @@ pub(crate) fn family(dtype: DType) -> Family {
         DTypeKind::Utf32 { .. } | DTypeKind::Bytes { .. } => Family::Text,
         _ => Family::Other,
     }
+}
+
+/// The type of dates, times or durations, if a column of whole numbers of 64 bits has a unit of them; its smallest number is missing.
+pub(crate) fn moments(column: &DataType, unit: Option<&String>) -> Option<DTypeKind> {
+    let element = match column {
+        DataType::FixedSizeList(item, _) => item.data_type(),
+        other => other,
+    };
+    Moments::kind_of_unit(unit.filter(|_| *element == DataType::Int64)?)
 }
 
 /// The type has no single comparable value.

@@ -72,10 +72,15 @@ fn misuse(what: String) -> QueryError {
 ///
 /// # Errors
 ///
-/// Misuse: arithmetic with other values than numbers.
+/// Misuse: arithmetic with other values than numbers, or with times in several units.
 pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryError> {
-    let number = |part: &Expr| match term(part, find)? {
+    let mut unit = None;
+    let mut number = |part: &Expr| match term(part, find)? {
         (term, Type::Number) => Ok(term),
+        (term, Type::Time(own)) if *unit.get_or_insert(own) == own => Ok(term),
+        (_, Type::Time(_)) => Err(misuse(format!(
+            "found times in several units in `{expr}`, expected one unit"
+        ))),
         (_, other) => Err(misuse(format!(
             "found {} in `{expr}`, expected a number",
             other.name()
@@ -103,7 +108,7 @@ pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryEr
             column(&format!("{}()", function.name()), None, find)?
         }
         Expr::Call(function, parts) => {
-            let parts = parts.iter().map(number).collect::<Result<_, _>>()?;
+            let parts = parts.iter().map(&mut number).collect::<Result<_, _>>()?;
             (Term::Call(*function, parts), Type::Number)
         }
         other => return Err(misuse(format!("found `{other}`, expected a value"))),
@@ -190,6 +195,11 @@ impl Check {
             | (Type::Number, Type::Time(_))
             | (Type::Bool, Type::Number)
             | (Type::Number, Type::Bool) => true,
+            (Type::Time(a), Type::Time(b)) if a != b => {
+                return Err(misuse(format!(
+                    "`{left}` and `{right}` are times in different units, and cannot be compared"
+                )));
+            }
             (a, b) => a == b,
         };
         if !fits {

@@ -129,13 +129,12 @@ impl Run {
         let keep_empty = p.query.select != Select::Objects;
         let mut start = 0;
         let picks = self.picks.iter().take(answer.picks);
-        let rows = picks.zip(&answer.lengths).zip(&self.empty);
-        let rows = rows.filter_map(move |((pick, length), empty)| {
+        let rows = picks.zip(&answer.lengths);
+        let rows = rows.filter_map(move |(pick, length)| {
             let row = ObjectRow {
                 id: pick.id,
                 row: Some(pick.row),
                 numbers: [start, *length, 0],
-                empty: *empty,
             };
             start += length;
             (*length > 0 || keep_empty).then_some(row)

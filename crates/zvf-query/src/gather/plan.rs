@@ -52,8 +52,6 @@ fn least(budget: u64) -> usize {
 pub(super) struct Run {
     pub(super) ids: Arc<IdTable>,
     pub(super) picks: Vec<Pick>,
-    /// Objects without any manifest entry.
-    pub(super) empty: Vec<bool>,
     pub(super) reader: Arc<Reader>,
     pub(super) plan: Arc<GatherPlan>,
     pub(super) fetch: Arc<Fetch>,
@@ -122,7 +120,7 @@ impl Run {
             })
             .flatten();
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
-        let mut empty = Vec::with_capacity(rows.len());
+        let mut done = 0;
         let manifests = async {
             let (mut rest, mut each) = (rows.as_slice(), MANIFEST);
             while !rest.is_empty() {
@@ -134,13 +132,13 @@ impl Run {
                     index.forget_manifests();
                 }
                 let blobs = index.manifests_in(p.round, part).await?;
-                let ids = names.get(empty.len()..).unwrap_or(&[]);
+                let ids = names.get(done..).unwrap_or(&[]);
                 chooser.push(&blobs, ids)?;
                 let bytes: u64 = blobs.iter().map(|blob| int::wide(blob.len())).sum();
                 each = (bytes / int::wide(part.len()).max(1)).max(LEAST_MANIFEST);
-                empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
-                if empty.len() == part.len() {
-                    chooser.reserve(rows.len() - empty.len(), part.len());
+                done += blobs.len();
+                if done == part.len() {
+                    chooser.reserve(rows.len() - done, part.len());
                 }
             }
             Ok::<(), QueryError>(())
@@ -222,7 +220,6 @@ impl Run {
         let all = p.table.has(Out::ObjectIds);
         let mut run = Self {
             ids,
-            empty,
             picks,
             gaps: Gaps::new(reader.columns.len()),
             keep: Keep::of(p, links),

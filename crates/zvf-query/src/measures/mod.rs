@@ -17,8 +17,10 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{Schema, SchemaRef};
 use futures::future::BoxFuture;
 use zvf_store::meta::Kind;
+use zvf_store::meta::moments::MISSING;
 use zvf_store::{Names, Need, Store};
 
+use crate::columns::scalar::moments;
 use crate::error::{OrBug, nearest};
 use crate::links::Rule;
 use crate::object_ids::object_ids;
@@ -529,9 +531,19 @@ async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryEr
 
 /// The values of a column of the vertices, with NaN for missing ones, and the number of values in a row.
 fn column(batch: &RecordBatch, name: &str) -> Result<(Vec<f64>, usize), QueryError> {
-    let column = batch
-        .column_by_name(name)
-        .or_bug(format_args!("vertices without {name}"))?;
-    let (_, width) = numbers::elements(column);
-    Ok((numbers::floats(column).values, width.max(1)))
+    let schema = batch.schema_ref();
+    let found = schema.column_with_name(name);
+    let found = found.and_then(|(at, field)| Some((batch.columns().get(at)?, field)));
+    let (column, field) = found.or_bug(format_args!("vertices without {name}"))?;
+    let (items, width) = numbers::elements(column);
+    let mut values = numbers::floats(column).values;
+    let unit = field.metadata().get("zvf.unit");
+    if let Some(stored) = items.as_primitive_opt::<Int64Type>()
+        && moments(field.data_type(), unit).is_some()
+    {
+        let missing = values.iter_mut().zip(stored.values());
+        let missing = missing.filter(|(_, stored)| **stored == MISSING);
+        missing.for_each(|(value, _)| *value = f64::NAN);
+    }
+    Ok((values, width.max(1)))
 }

@@ -126,7 +126,6 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
             id: id(u64::from(*row)),
             row: Some(u64::from(*row)),
             numbers: [*count, 0, 0],
-            empty: false,
         };
         let (rows, values) = (resolved.counts.iter().map(row), scan.side.values.as_ref());
         let (round, most) = (p.round + 1, p.query.batch_rows);

@@ -11,12 +11,13 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
 use zvf_store::format::int;
-use zvf_store::meta::moments::{MISSING, Moments};
+use zvf_store::meta::moments::MISSING;
 
 use super::histogram::{Histogram, Numbers};
 use super::quantiles::{QuantileSketch, float_of_key, key_of_float, real};
 use super::{CategoryCounts, ColumnStatistics, NumberStatistics, StatisticValue, StatisticsOf};
 use crate::QueryError;
+use crate::columns::scalar::moments;
 use crate::error::OrBug;
 use crate::numbers;
 
@@ -136,12 +137,8 @@ impl ColumnCounter {
             ValueCounter::Numbers(counter) => match values(&items, kept)? {
                 Values::Integers(mut all) => {
                     // Missing dates and durations are a number.
-                    if self
-                        .field
-                        .metadata()
-                        .get("zvf.unit")
-                        .is_some_and(|unit| Moments::of_unit(unit).is_some())
-                    {
+                    let unit = self.field.metadata().get("zvf.unit");
+                    if moments(self.field.data_type(), unit).is_some() {
                         all.retain(|number| *number != i128::from(MISSING));
                     }
                     counted = int::wide(all.len());

@@ -196,7 +196,6 @@ impl OneLevel {
                 id: row.id,
                 row: ids.slot(row.id),
                 numbers: row.numbers,
-                empty: row.live & bit(self.at) == 0,
             })
             .collect()
     }

@@ -1,0 +1,151 @@
+//! Dates, times and texts that are missing: in conditions, means, sums and appends.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+
+use crate::run::Home;
+
+const POINTS: &str = "x,y,z,d,t\n\
+    1,2,3,2024-01-01,2024-01-01T05:00:00\n\
+    4,5,6,,\n\
+    7,8,9,2020-03-01,2024-05-31T12:30:00\n";
+
+/// The first coordinates of the rows that a condition selects.
+fn rows(home: &Home, condition: &str) -> Result<BTreeSet<String>> {
+    let words = [
+        "query",
+        "s.zv",
+        "--where",
+        condition,
+        "--columns",
+        "x",
+        "--format",
+        "csv",
+    ];
+    let text = home.text(&words)?;
+    Ok(text.lines().skip(1).map(str::to_owned).collect())
+}
+
+#[test]
+fn a_missing_date_is_in_no_comparison_and_dates_are_texts() -> Result<()> {
+    let home = Home::made(&[("../p.csv", POINTS.into())])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    for (condition, wanted) in [
+        ("d < 19000", &["7.0"][..]),
+        ("not d < 19000", &["1.0"]),
+        ("d is null", &["4.0"]),
+        ("d is not null", &["1.0", "7.0"]),
+        ("d > '2023-01-01'", &["1.0"]),
+        ("'2020-03-01' = d", &["7.0"]),
+        ("d between '2020-01-01' and '2024-01-01'", &["1.0", "7.0"]),
+        ("d in ('2024-01-01', '1999-12-31')", &["1.0"]),
+        ("t >= '2024-05-31T12:30:00'", &["7.0"]),
+        ("t < '2024-05-31' or t is null", &["1.0", "4.0"]),
+        ("d + 1 > 19000", &["1.0"]),
+        ("max(d, 0) < 19000", &["7.0"]),
+    ] {
+        let wanted: BTreeSet<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
+        assert_eq!(rows(&home, condition)?, wanted, "{condition}");
+    }
+    for (condition, word) in [
+        ("d < t", "different units"),
+        ("d - t > 0", "several units"),
+        ("d > 'yesterday'", "2024-05-31"),
+    ] {
+        let ran = home.zvf(&["query", "s.zv", "--where", condition])?;
+        ensure!(
+            ran.code == 2 && ran.stderr.contains(word),
+            "{condition}: {}",
+            ran.stderr
+        );
+    }
+    home.text(&["edit", "s.zv", "delete", "--where", "d < 19000"])?;
+    assert_eq!(rows(&home, "x > 0")?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn means_leave_out_missing_dates() -> Result<()> {
+    let lines =
+        "x,y,z,object_id,d\n1,2,3,0,2024-01-01\n4,5,6,0,\n7,8,9,1,2024-03-01\n8,8,9,1,2024-03-01\n";
+    let home = Home::made(&[("../l.csv", lines.into())])?;
+    home.text(&["import", "l.csv", "s.zv", "--kind", "polyline"])?;
+    let list = home.json(&["measure", "s.zv", "--mean", "d", "--json"])?;
+    let text = list.to_string();
+    ensure!(text.contains("19723") && text.contains("19783"), "{text}");
+    ensure!(!text.contains("e18") && !text.contains("e+18"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn stores_with_dates_in_other_units_are_converted_or_refused() -> Result<()> {
+    let home = Home::made(&[
+        ("../days.csv", "x,y,z,d\n1,2,3,2024-01-01\n".into()),
+        (
+            "../whole.csv",
+            "x,y,z,d\n4,2,3,2024-01-02T00:00:00\n".into(),
+        ),
+        ("../part.csv", "x,y,z,d\n4,2,3,2024-01-01T05:00:00\n".into()),
+        ("../plain.csv", "x,y,z,d\n4,2,3,7\n".into()),
+    ])?;
+    for name in ["days", "whole", "part", "plain"] {
+        home.text(&["import", &format!("{name}.csv"), &format!("{name}.zv")])?;
+    }
+    // A moment within a day is no date.
+    let ran = home.zvf(&["append", "days.zv", "part.zv"])?;
+    ensure!(
+        ran.code != 0 && ran.stderr.contains("2024-01-01T05:00:00"),
+        "{}",
+        ran.stderr
+    );
+    let ran = home.zvf(&["append", "days.zv", "plain.zv"])?;
+    ensure!(ran.code != 0, "{}", ran.stderr);
+    home.text(&["append", "part.zv", "days.zv"])?;
+    let text = home.text(&["query", "part.zv", "--columns", "d", "--format", "csv"])?;
+    let found: BTreeSet<&str> = text.lines().skip(1).collect();
+    assert_eq!(
+        found,
+        BTreeSet::from(["2024-01-01T05:00:00", "2024-01-01T00:00:00"])
+    );
+    let ran = home.zvf(&["merge", "plain.zv", "part.zv", "m.zv"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("no unit"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn an_object_without_a_text_has_none() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../o.csv",
+            "object_id,x,y,z\n1,0,0,0\n2,1,1,1\n3,2,2,2\n".into(),
+        ),
+        ("../a.csv", "object_id,c\n1,b\n2,a\n".into()),
+    ])?;
+    home.text(&["import", "o.csv", "s.zv", "--kind", "polyline"])?;
+    let set = [
+        "edit",
+        "s.zv",
+        "set-attribute",
+        "c",
+        "--object",
+        "--type",
+        "text",
+    ];
+    home.text(&[&set[..], &["--from", "a.csv"]].concat())?;
+    let ids = |words: &[&str]| -> Result<Vec<i64>> {
+        let list = home.json(&[&["objects", "s.zv", "--json"], words].concat())?;
+        let list = list["objects"].as_array().into_iter().flatten();
+        Ok(list.filter_map(|one| one["object_id"].as_i64()).collect())
+    };
+    assert_eq!(ids(&["--where", "c is null"])?, [3]);
+    assert_eq!(ids(&["--where", "c != 'a'"])?, [1]);
+    assert_eq!(ids(&["--where", "c not like 'b%'"])?, [2]);
+    assert_eq!(ids(&["--sort", "c"])?, [2, 1, 3]);
+    assert_eq!(ids(&["--sort=-c"])?, [1, 2, 3]);
+    Ok(())
+}
