@@ -1,6 +1,7 @@
 //! `zvf inspect`.
 
 use clap::{Args, ValueEnum};
+use zvf_store::CellKind;
 
 /// `zvf inspect`
 #[derive(Debug, Args)]
@@ -79,4 +80,25 @@ pub(crate) enum BlobArg {
     /// A Blosc2 frame with a Caterva or b2nd array
     #[cfg(feature = "volumes")]
     Caterva,
+}
+
+impl From<CellKind> for BlobArg {
+    fn from(kind: CellKind) -> Self {
+        match kind {
+            CellKind::FragmentIndex => Self::FragmentIndex,
+            CellKind::Manifest => Self::Manifest,
+            CellKind::Links => Self::Links,
+            CellKind::RaggedLinks => Self::RaggedLinks,
+            CellKind::Vertices => Self::Vertices,
+            CellKind::Group => Self::Group,
+            CellKind::Records => Self::Records,
+            CellKind::Manifests => Self::Manifests,
+            CellKind::Offsets => Self::Offsets,
+            CellKind::Mask => Self::Mask,
+            CellKind::Names => Self::Names,
+            CellKind::Vlen => Self::Vlen,
+            CellKind::Packed => Self::Packed,
+            _ => Self::Attribute,
+        }
+    }
 }
