@@ -122,8 +122,8 @@ def test_keywords_are_the_options_of_jobs(tracts: Path) -> None:
         if function is not None:
             assert inspect.signature(function).parameters["options"].annotation == f"Unpack[{name}]", job
     given = {"job", "store"}
-    with pytest.raises(zvf.MisuseError, match="job: found .info., expected one of"):
-        zvf.schema("info")
+    with pytest.raises(zvf.MisuseError, match="job: found .inspect., expected one of"):
+        zvf.schema("inspect")
     # Every keyword reaches the job: its default, stated, changes nothing, and a wrong value is refused by its name.
     default = zvf.validate(tracts).document
     for member, of in zvf.schema("validate")["properties"].items():

@@ -829,6 +829,15 @@ class MeasureOptions(Options, total=False):
     """Writes a file by its ending instead of a table: .csv, .ndjson, .arrow or .parquet. Default: None."""
 
 
+class InfoOptions(Options, total=False):
+    """The options of the job `info`: Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout."""
+
+    count: bool
+    """Count vertices from the data instead of trusting the metadata. Default: False."""
+    sizes: bool
+    """Files and bytes of each level, and codec and ratio of each array, which lists the whole store. Default: False."""
+
+
 class ObjectsOptions(Options, total=False):
     """The options of the job `objects`: Lists the objects of a level with their sizes and attributes."""
 

@@ -667,6 +667,6 @@ fn schemas_are_printed() -> Result<()> {
     let all = home.json(&["schema"])?;
     let one = home.json(&["schema", "pyramid"])?;
     assert_eq!(all["$defs"]["pyramid"]["properties"], one["properties"]);
-    assert_eq!(home.zvf(&["schema", "info"])?.code, 2);
+    assert_eq!(home.zvf(&["schema", "inspect"])?.code, 2);
     Ok(())
 }

@@ -10,11 +10,12 @@ use crate::{
     DiffReport, DoctorJob, DoctorReport, EditAddOwnersJob, EditAppendJob, EditDeleteJob,
     EditGroupAddJob, EditGroupDeleteJob, EditGroupRemoveJob, EditGroupRenameJob, EditMoveJob,
     EditReport, EditResumeJob, EditSetAttributeJob, ExportJob, ExportReport, HeadJob, ImportJob,
-    ImportReport, JobError, LinksJob, LinksReport, MeasureJob, MeasureReport, MergeJob,
-    MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob, PyramidJobReport, QueryJob,
-    QueryReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport, RowsReport,
-    SampleRowsJob, SimplifyJob, SplitJob, SplitReport, SplitsJob, SplitsReport, StatsJob,
-    StatsReport, TailJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport, VerbatimReport,
+    ImportReport, InfoJob, InfoReport, JobError, LinksJob, LinksReport, MeasureJob, MeasureReport,
+    MergeJob, MergeReport, MigrateJob, ObjectsJob, ObjectsReport, PyramidJob, PyramidJobReport,
+    QueryJob, QueryReport, RechunkJob, RepairJob, RepairReport, ResampleJob, ResampleReport,
+    RowsReport, SampleRowsJob, SimplifyJob, SplitJob, SplitReport, SplitsJob, SplitsReport,
+    StatsJob, StatsReport, TailJob, VacuumJob, VacuumReport, ValidateJob, ValidateReport,
+    VerbatimReport,
 };
 
 #[cfg(feature = "volumes")]
@@ -179,6 +180,8 @@ jobs! {
     Stats(StatsJob) -> Stats: "stats", ["store"], "vertices";
     /// Lengths, branches, surfaces, volumes, bounds and means of attributes of objects.
     Measure(MeasureJob) -> Measure: "measure", ["store"], "objects";
+    /// The contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout.
+    Info(InfoJob) -> Info: "info", ["store"], "vertices";
     /// The objects of a level, with their sizes and attributes.
     Objects(ObjectsJob) -> Objects: "objects", ["store"], "objects";
     /// The differences of two stores.
@@ -259,6 +262,7 @@ impl Job {
             | Self::Import(ImportJob { store, .. })
             | Self::Validate(ValidateJob { store, .. })
             | Self::Stats(StatsJob { store, .. })
+            | Self::Info(InfoJob { store, .. })
             | Self::Objects(ObjectsJob { store, .. })
             | Self::Measure(MeasureJob { store, .. })
             | Self::Export(ExportJob { store, .. })
@@ -317,6 +321,7 @@ impl Job {
         match self {
             Self::Validate(_)
             | Self::Stats(_)
+            | Self::Info(_)
             | Self::Objects(_)
             | Self::Diff(_)
             | Self::Export(_)
@@ -383,6 +388,8 @@ pub enum JobReport {
     Stats(StatsReport),
     /// Of `measure`.
     Measure(MeasureReport),
+    /// Of `info`.
+    Info(InfoReport),
     /// Of `objects`.
     Objects(ObjectsReport),
     /// Of `diff`.
@@ -409,6 +416,7 @@ impl JobReport {
             Self::Stats(done) => &done.warnings,
             Self::Measure(MeasureReport::Table(done)) => &done.warnings,
             Self::Measure(MeasureReport::Attributes(done)) => &done.warnings,
+            Self::Info(InfoReport::Store(done)) => &done.warnings,
             Self::Objects(done) => &done.warnings,
             Self::Diff(done) => &done.warnings,
             Self::Edit(EditReport::Done(done)) => &done.warnings,

@@ -36,6 +36,7 @@ mod files;
 #[cfg(feature = "volumes")]
 mod group;
 mod import;
+mod info;
 mod job;
 mod links;
 mod local_files;
@@ -65,6 +66,7 @@ mod vacuum;
 mod validate;
 mod values;
 mod verbatim;
+pub mod words;
 
 pub use access::Access;
 pub use append::{AppendJob, AppendReport};
@@ -86,6 +88,10 @@ pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions,
 #[cfg(feature = "volumes")]
 pub use group::{EndsGrouped, GroupJob, GroupReport};
 pub use import::{AttributeImported, ImportJob, ImportReport, StoreImported};
+pub use info::{
+    ArrayInfo, ArraySize, AxisFacts, InfoJob, InfoReport, LevelInfo, LinkInfo, ObjectIndexInfo,
+    PartsInfo, RefusedInfo, StoreInfo,
+};
 pub use job::{Job, JobReport, run};
 pub use links::{LinkRecord, LinkRows, LinksJob, LinksReport};
 pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, set_measures};

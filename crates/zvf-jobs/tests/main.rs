@@ -113,7 +113,7 @@ fn every_option_is_documented_and_has_its_default() {
     }
     let all = schema(None).unwrap();
     assert_eq!(all["$defs"].as_object().unwrap().len(), Job::NAMES.len());
-    assert_eq!(schema(Some("info")), None);
+    assert_eq!(schema(Some("inspect")), None);
 }
 
 #[test]

@@ -103,6 +103,7 @@ mod layout;
 mod level;
 mod level_cells;
 mod links;
+mod located;
 mod missing;
 mod objects;
 mod once_cache;
@@ -152,6 +153,7 @@ pub use links::{
     Chunks, DecodedLinks, Endpoint, LinkArray, LinkAttribute, LinkBatch, LinkCell, LinkFamily,
     LinkReader, Placement, StoredLink, Touch,
 };
+pub use located::{CellFacts, CellKind, Located, LocatedObject, store_around};
 pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};

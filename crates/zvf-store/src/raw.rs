@@ -205,6 +205,11 @@ impl RawStore {
         })
     }
 
+    /// The limits.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.0.limits()
+    }
+
     async fn list(
         &self,
         prefix: &str,

@@ -11,44 +11,7 @@ use super::JobArgs;
 
 /// `zvf export`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The format follows from the ending of FILE:
-  .csv .tsv     every kind: a row a vertex, with its attributes and its object
-  .arrow .parquet
-                the same, typed
-  .npy          every kind: positions alone, (N, D)
-  .npz          every kind: positions, numbers by name, edges or faces, object_id where there are several
-  .swc          skeleton, or graph without rings: type, radius, node_id
-  .obj          mesh; edges and chains as lines: colours
-  .ply          every kind: numbers as properties, faces or edges, object_id where there are several
-  .stl          mesh: triangles, binary
-  .las .laz     points of x, y and z: fields and point format of the file imported, other numbers as extra bytes
-  .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
-  .tck          line, polyline, streamline: the header of the file imported
-  .trx          line, polyline, streamline: numbers of their type as dpv and dps, groups with dpg, the frame of the file imported
-
---edges or --faces writes the links of a graph, skeleton or mesh to a second table: rows of the first table, counted from 0, and the
-attributes of the links. `zvf import` reads both.
-
-Coordinates and numbers are written as stored. Tractograms are converted: .tck and .trx get scanner RAS+ millimetres, .trk gets
-the frame of its header. A warning names what the format cannot hold. Lines, polylines and streamlines are written as whole objects.
-FILE is written completely or not at all.
-
-If FILE contains braces, each object of the selection is written to a file of its own: {id} is its id, {NAME} the value of an attribute of
-objects. Equal names of two files are an error before anything is written.
-
-Examples:
-  zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
-  zvf export mesh.zarrvectors mesh.obj
-  zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
-  zvf export tracks.zarrvectors from.trk --sphere 92,82,80,10 --starting
-  zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
-  zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
-  zvf export tracks.zarrvectors part-3.trk --split 3/16
-  zvf export neurons.zarrvectors -o 'swc/{id}.swc'
-  zvf export neurons.zarrvectors -o '{name}-{id}.swc' --groups 'tufted cells'
-  zvf export brain.zarrvectors brain --format precomputed
-  zvf export brain.zarrvectors brain --format precomputed --shards 4")]
+#[command(after_help = help!("export"))]
 pub(crate) struct ExportArgs {
     /// The options.
     #[command(flatten)]

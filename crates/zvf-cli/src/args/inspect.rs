@@ -1,25 +1,11 @@
 //! `zvf inspect`.
 
 use clap::{Args, ValueEnum};
+use zvf_store::CellKind;
 
 /// `zvf inspect`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-FILE alone is one file: a chunk inside a store is understood with the metadata of its array, anything else is recognised by
-its magic or structure, or named with --as. With STORE, say which blob: an array and a chunk key, an array and a row (object
-index, groups), the key of an object, or the key of a document.
-
-Damage is shown where it is: everything readable before it, then what is wrong and at which byte (exit code 4).
-
-Examples:
-  zvf inspect brain.zarrvectors '0/vertex_fragments 0.0.0'
-  zvf inspect brain.zarrvectors 0/links/0/+1.0.0 3.4.2
-  zvf inspect brain.zarrvectors '0/object_index/manifests 7'
-  zvf inspect old.zarrvectors 0/vertices/0.1.2
-  zvf inspect old.zarrvectors 0/cross_chunk_links/0/data --rows 3
-  zvf inspect brain.zarrvectors 0/vertices/zarr.json
-  zvf inspect brain.zarrvectors/0/vertices/c/0/0/0
-  zvf inspect dumped.bin --as manifest --key-rank 3")]
+#[command(after_help = help!("inspect"))]
 pub(crate) struct InspectArgs {
     /// A file, or the path or URL of a store when PATH follows
     #[arg(value_name = "FILE|STORE")]
@@ -94,4 +80,25 @@ pub(crate) enum BlobArg {
     /// A Blosc2 frame with a Caterva or b2nd array
     #[cfg(feature = "volumes")]
     Caterva,
+}
+
+impl From<CellKind> for BlobArg {
+    fn from(kind: CellKind) -> Self {
+        match kind {
+            CellKind::FragmentIndex => Self::FragmentIndex,
+            CellKind::Manifest => Self::Manifest,
+            CellKind::Links => Self::Links,
+            CellKind::RaggedLinks => Self::RaggedLinks,
+            CellKind::Vertices => Self::Vertices,
+            CellKind::Group => Self::Group,
+            CellKind::Records => Self::Records,
+            CellKind::Manifests => Self::Manifests,
+            CellKind::Offsets => Self::Offsets,
+            CellKind::Mask => Self::Mask,
+            CellKind::Names => Self::Names,
+            CellKind::Vlen => Self::Vlen,
+            CellKind::Packed => Self::Packed,
+            _ => Self::Attribute,
+        }
+    }
 }

@@ -2,32 +2,29 @@
 //!
 //! Names and meanings here are a contract with scripts. Add to them; do not change them.
 
-mod append;
+/// The text after the options in the help of a command, without the line break at the end of its file.
+macro_rules! help {
+    ($command:literal) => {
+        include_str!(concat!("../help/", $command, ".txt")).trim_ascii_end()
+    };
+}
+
 mod common;
 mod completions;
-mod diff;
 mod edit;
 mod export;
-#[cfg(feature = "volumes")]
-mod group;
-mod head;
 mod import;
-mod info;
 mod inspect;
 mod jobs;
 mod man;
-mod measure;
+mod merge;
 mod on_demand;
 #[cfg(feature = "plot")]
 mod plot;
 mod query;
 mod repair;
-#[cfg(feature = "volumes")]
-mod sample;
 #[cfg(feature = "serve")]
 mod serve;
-mod stats;
-mod stores;
 mod validate;
 #[cfg(feature = "volumes")]
 pub(crate) mod volume;
@@ -37,7 +34,7 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use zvf_jobs::{
-    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, Job, LinksJob, MeasureJob,
+    AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, InfoJob, Job, LinksJob, MeasureJob,
     MigrateJob, ObjectsJob, PyramidJob, QueryJob, RechunkJob, ResampleJob, SampleRowsJob,
     SimplifyJob, SplitJob, SplitsJob, StatsJob, TailJob, VacuumJob,
 };
@@ -47,10 +44,10 @@ pub(crate) use completions::CompletionsArgs;
 pub(crate) use edit::EditArgs;
 pub(crate) use export::ExportArgs;
 pub(crate) use import::ImportArgs;
-pub(crate) use info::InfoArgs;
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use jobs::{JobArgs, RunArgs, SchemaArgs};
 pub(crate) use man::ManArgs;
+pub(crate) use merge::MergeArgs;
 use on_demand::OnDemand;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PlotArgs, ShowArg};
@@ -58,7 +55,6 @@ pub(crate) use query::{GetArgs, QueryArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-pub(crate) use stores::MergeArgs;
 pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -92,14 +88,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     long_version = LONG_VERSION.as_str(),
     propagate_version = true,
     max_term_width = 110,
-    after_help = "\
-Exit codes: 0 done, 1 the validator found something or stores differ, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached,
-70 a bug of this program, 75 another program is writing the store: try again, 130 interrupted.
-
-Examples:
-  zvf info brain.zarrvectors
-  zvf query brain.zarrvectors --bbox 0,0,0:10,10,10 -o box.arrow
-  zvf get s3://bucket/brain.zarrvectors 7 42 -o two-neurons"
+    after_help = help!("zvf")
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -136,47 +125,48 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout
-    Info(OnDemand<InfoArgs>),
+    #[command(after_help = help!("info"))]
+    Info(OnDemand<JobArgs<InfoJob>>),
     /// Selects vertices, links and objects by box, object, group or attribute
     Query(OnDemand<QueryArgs>),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
-    #[command(after_help = query::SPLITS)]
+    #[command(after_help = help!("splits"))]
     Splits(OnDemand<JobArgs<SplitsJob>>),
     /// Reads whole objects by id, in the given order
     Get(OnDemand<GetArgs>),
     /// Lists the objects of a level with their sizes and attributes
-    #[command(after_help = info::OBJECTS)]
+    #[command(after_help = help!("objects"))]
     Objects(OnDemand<JobArgs<ObjectsJob>>),
     /// Lists the stored records of a link family, endpoint by endpoint
-    #[command(after_help = info::LINKS)]
+    #[command(after_help = help!("links"))]
     Links(OnDemand<JobArgs<LinksJob>>),
     /// Shows the first rows of a store or a selection
-    #[command(after_help = head::HEAD)]
+    #[command(after_help = help!("head"))]
     Head(OnDemand<JobArgs<HeadJob>>),
     /// Shows the last rows of a store or a selection
-    #[command(after_help = head::TAIL)]
+    #[command(after_help = help!("tail"))]
     Tail(OnDemand<JobArgs<TailJob>>),
     /// Draws rows of a store or a selection at random
-    #[command(after_help = head::SAMPLE_ROWS)]
+    #[command(after_help = help!("sample-rows"))]
     SampleRows(OnDemand<JobArgs<SampleRowsJob>>),
     /// Shows ranges, means, quantiles, counts and histograms of axes and attributes
-    #[command(after_help = stats::STATS)]
+    #[command(after_help = help!("stats"))]
     Stats(OnDemand<JobArgs<StatsJob>>),
     /// Measures whole objects: length, branches, surface, volume, bounds, means of attributes
-    #[command(after_help = measure::MEASURE)]
+    #[command(after_help = help!("measure"))]
     Measure(OnDemand<JobArgs<MeasureJob>>),
     /// Compares the contents of two stores: documents, vertices, objects, links and groups
-    #[command(after_help = diff::DIFF)]
+    #[command(after_help = help!("diff"))]
     Diff(OnDemand<JobArgs<DiffJob>>),
     /// Measures what would make a store smaller or faster, and names the commands for it
-    #[command(after_help = jobs::DOCTOR)]
+    #[command(after_help = help!("doctor"))]
     Doctor(OnDemand<JobArgs<DoctorJob>>),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(OnDemand<InspectArgs>),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(OnDemand<ImportArgs>),
     /// Makes a new store without any vertex
-    #[command(after_help = jobs::CREATE)]
+    #[command(after_help = help!("create"))]
     Create(OnDemand<JobArgs<CreateJob>>),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(OnDemand<ExportArgs>),
@@ -184,39 +174,39 @@ pub(crate) enum Command {
     #[cfg(feature = "plot")]
     Plot(OnDemand<PlotArgs>),
     /// Copies a store byte for byte, from any place to any other one
-    #[command(after_help = jobs::COPY)]
+    #[command(after_help = help!("copy"))]
     Copy(OnDemand<JobArgs<CopyJob>>),
     /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
-    #[command(after_help = stores::SPLIT)]
+    #[command(after_help = help!("split"))]
     Split(OnDemand<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
     Merge(OnDemand<MergeArgs>),
     /// Makes a new store with other points along the same lines: so many of each, or one each so many units
-    #[command(after_help = jobs::RESAMPLE)]
+    #[command(after_help = help!("resample"))]
     Resample(OnDemand<JobArgs<ResampleJob>>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
-    #[command(after_help = jobs::SIMPLIFY)]
+    #[command(after_help = help!("simplify"))]
     Simplify(OnDemand<JobArgs<SimplifyJob>>),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
-    #[command(after_help = jobs::MIGRATE)]
+    #[command(after_help = help!("migrate"))]
     Migrate(OnDemand<JobArgs<MigrateJob>>),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
-    #[command(after_help = jobs::RECHUNK)]
+    #[command(after_help = help!("rechunk"))]
     Rechunk(OnDemand<JobArgs<RechunkJob>>),
     /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
-    #[command(after_help = jobs::PYRAMID)]
+    #[command(after_help = help!("pyramid"))]
     Pyramid(OnDemand<JobArgs<PyramidJob>>),
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
-    #[command(after_help = append::APPEND)]
+    #[command(after_help = help!("append"))]
     Append(OnDemand<JobArgs<AppendJob>>),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
     Edit(OnDemand<EditArgs>),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
-    #[command(after_help = group::GROUP)]
+    #[command(after_help = help!("group"))]
     Group(OnDemand<JobArgs<zvf_jobs::GroupJob>>),
     /// Removes the rows of deleted objects, and files that no reader uses
-    #[command(after_help = jobs::VACUUM)]
+    #[command(after_help = help!("vacuum"))]
     Vacuum(OnDemand<JobArgs<VacuumJob>>),
     /// Checks a store for errors: structure, documents, cells, meaning, levels
     Validate(OnDemand<ValidateArgs>),
@@ -224,7 +214,7 @@ pub(crate) enum Command {
     Repair(OnDemand<RepairArgs>),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
     #[cfg(feature = "volumes")]
-    #[command(after_help = sample::SAMPLE)]
+    #[command(after_help = help!("sample"))]
     Sample(OnDemand<JobArgs<zvf_jobs::SampleJob>>),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     #[cfg(feature = "volumes")]
@@ -269,6 +259,7 @@ impl Command {
             Self::Group(args) => Some(args.job()),
             Self::Stats(args) => Some(args.job()),
             Self::Measure(args) => Some(args.job()),
+            Self::Info(args) => Some(args.job()),
             Self::Objects(args) => Some(args.job()),
             Self::Diff(args) => Some(args.job()),
             Self::Export(args) => args.job(),

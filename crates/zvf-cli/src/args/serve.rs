@@ -11,12 +11,7 @@ use clap::Args;
 /// `/query` answers queries. NAME is the last part of STORE without its ending. `/` is Neuroglancer itself where `zvf --version`
 /// lists a viewer, else the same as `/stores`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  zvf serve brain.zarrvectors --open
-  zvf serve neuron.zarrvectors s3://bucket/tracts.zarrvectors --port 8080
-  zvf serve brain.zarrvectors --host 0.0.0.0 --log                # for other machines: the printed address has a secret in it
-  curl 'http://127.0.0.1:8080/query?bbox=0,0,0:10,10,10&format=json'")]
+#[command(after_help = help!("serve"))]
 pub(crate) struct ServeArgs {
     /// Paths or URLs of stores
     #[arg(value_name = "STORE", required = true)]

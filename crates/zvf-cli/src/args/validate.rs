@@ -10,20 +10,7 @@ use super::JobArgs;
 
 /// `zvf validate`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Levels of checking, each with those before it: 1 structure, 2 metadata, 3 consistency of all cells, 4 conformance (positions, trees,
-faces, lines), 5 relations between resolution levels. Levels 1 and 2 read no cells. Exit code 0: no finding of the severity --fail-on or
-above; 1: such a finding; 3: the store could not be reached.
-
-Examples:
-  zvf validate brain.zarrvectors
-  zvf validate s3://bucket/brain.zarrvectors --level 2 --anonymous
-  zvf validate brain.zarrvectors --level 5 --fail-on warning --format junit -o report.xml
-  zvf validate brain.zarrvectors --quick --seed 7
-  zvf validate s3://bucket/brain.zarrvectors --resume brain.journal   # cut off? Run the same line again
-  zvf validate brain.zarrvectors --level 2 --profile viewer --fail-on warning
-  zvf validate --explain ZVF-L3-0040
-  zvf validate --list-checks")]
+#[command(after_help = help!("validate"))]
 pub(crate) struct ValidateArgs {
     /// Path or URL of the store
     #[arg(required_unless_present_any = ["list_checks", "explain"])]

@@ -6,16 +6,7 @@ use clap::{Args, Subcommand};
 
 /// `zvf volume`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-VOLUME is a .tet file, a Caterva or b2nd frame (a file, or the folder of a sparse one), a Zarr array or OME-Zarr image, or a NIfTI
-(.nii, .nii.gz) or FreeSurfer (.mgh, .mgz) file, by path or URL. The container is detected from its bytes, not from its name. #NAME picks one of several datasets or levels, #@N by number from 0.
-
-Examples:
-  zvf volume info fa.tet
-  zvf volume info s3://bucket/brain.ome.zarr --anonymous
-  zvf volume slice 'fa.tet#fa' --range 0:10,5,::2 -o part.npy
-  zvf volume convert fa.b2nd fa.zarr
-  zvf volume info t1.nii.gz")]
+#[command(after_help = help!("volume"))]
 pub(crate) struct VolumeArgs {
     /// What to do
     #[command(subcommand)]
@@ -42,15 +33,7 @@ pub(crate) struct InfoArgs {
 
 /// `zvf volume slice`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-R is as in NumPy, half-open, one item an axis, separated by commas: start:stop, start:stop:step, or one index, which takes the
-axis away. Negative numbers count from the end; axes without an item are whole; ... stands for several of those. Default: all.
-
-Only the tiles, chunks or blocks that the range meets are read; --json says how many.
-
-Examples:
-  zvf volume slice fa.tet --range 0:10,5,::2 -o part.npy
-  zvf volume slice fa.b2nd --range=-1 -o last.raw --json")]
+#[command(after_help = help!("volume-slice"))]
 pub(crate) struct SliceArgs {
     /// File, folder or URL; #NAME or #@N picks
     pub(crate) volume: String,
@@ -64,13 +47,7 @@ pub(crate) struct SliceArgs {
 
 /// `zvf volume convert`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-OUT is a local path. Chunks and blocks are those of the source unless given; elements are compressed with Zstandard unless --raw.
-A warning names what the new format cannot hold.
-
-Examples:
-  zvf volume convert fa.tet fa.b2nd --chunk-shape 64,64,64 --block-shape 16,16,16
-  zvf volume convert 's3://bucket/brain.ome.zarr#2' brain.tet --anonymous")]
+#[command(after_help = help!("volume-convert"))]
 pub(crate) struct ConvertArgs {
     /// File, folder or URL; #NAME or #@N picks
     pub(crate) volume: String,

@@ -1,6 +1,7 @@
 //! `zvf import --status` and `--discard-parts`: stores in parts before the commit.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use zvf_jobs::PartsInfo;
 use zvf_write::{Attempt, FinishedPart, PartStatus, PartedStore, PartsStage, PartsStatus};
 
 use crate::context::Context;
@@ -9,7 +10,7 @@ use crate::output::table::{counted, joined};
 use crate::output::{print_json, print_text};
 
 /// The parts of a store that was begun; `None` if none was.
-pub(super) fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option<PartsStatus>> {
+fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option<PartsStatus>> {
     let options = context.write_options(false);
     Ok(context.wait(PartedStore::status(store, &options))??)
 }
@@ -21,7 +22,13 @@ pub(super) fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option
 /// Usage: no store in parts was begun; errors of the storage.
 pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
     match status_of(store, context)? {
-        Some(status) => print_status(store, &status, context),
+        Some(status) => {
+            let info = PartsInfo::new(store, status);
+            match context.common.json {
+                true => print_json(&info),
+                false => print_text(&text(&info)),
+            }
+        }
         None => {
             let what = "no store in parts is begun there, or it is committed; `zvf info` says what is there";
             Err(CliError::usage(format!("{store}: {what}")))
@@ -29,15 +36,9 @@ pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
     }
 }
 
-/// Prints the state of the parts.
-pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<'_>) -> Result<()> {
-    if context.common.json {
-        let mut document = json!({"store": store});
-        if let (Some(all), Value::Object(members)) = (document.as_object_mut(), status.document()) {
-            all.extend(members);
-        }
-        return print_json(&document);
-    }
+/// The state of the parts for people.
+pub(super) fn text(info: &PartsInfo) -> String {
+    let (store, status) = (&info.store, &info.status);
     let stage = match status.stage {
         PartsStage::Begun => "parts are written; --commit makes the store",
         PartsStage::Committing => {
@@ -66,7 +67,7 @@ pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<
     for part in &status.parts {
         text.push_str(&format!("  {}: {}\n", part.name, state(part)));
     }
-    print_text(&text)
+    text
 }
 
 fn state(part: &PartStatus) -> String {

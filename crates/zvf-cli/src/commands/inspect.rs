@@ -1,45 +1,22 @@
 //! `zvf inspect`: prints the fields of one blob.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use clap::ValueEnum;
 use zvf_format::dtype::DType;
-use zvf_meta::{Codec, RootDoc};
-use zvf_store::{Limits, RawStore, undo_codecs};
+use zvf_meta::Codec;
+use zvf_store::{
+    CellFacts, ChunkCoord, Limits, Located, LocatedObject, RawStore, store_around, undo_codecs,
+};
 
 use crate::args::{BlobArg, InspectArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::inspect::dump::{Dump, Walk};
-use crate::inspect::locate::locate;
-use crate::inspect::place::{Known, ObjectPlace, Place, Reader, key};
 use crate::inspect::{guess, render, take_apart};
 use crate::output::table::size;
 use crate::output::{print_json, print_text};
-
-/// The output: origin, description, and the dump.
-struct Shown {
-    head: Vec<(String, String)>,
-    blob: Option<BlobArg>,
-    length: u64,
-    dump: Dump,
-}
-
-impl Shown {
-    fn new(args: &InspectArgs, origin: &str, place: impl Into<String>) -> Self {
-        Self {
-            head: vec![(origin.to_owned(), place.into())],
-            blob: None,
-            length: 0,
-            dump: Dump::new(args.rows),
-        }
-    }
-
-    fn say(&mut self, name: impl Into<String>, what: impl Into<String>) {
-        self.head.push((name.into(), what.into()));
-    }
-}
 
 /// Runs `zvf inspect`.
 ///
@@ -48,44 +25,34 @@ impl Shown {
 /// Usage: nothing of that name exists. I/O. Malformed, after the dump: the blob is damaged.
 pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     let file = Path::new(&args.target);
-    let shown = match (&args.path, file.is_file()) {
-        (None, true) if args.blob.is_some() => bare(args, file)?,
-        (None, true) => match inside_a_store(file) {
-            Some((root, path)) => in_store(args, context, &root.to_string_lossy(), &path, None)?,
-            None => bare(args, file)?,
-        },
-        (path, _) => in_store(
-            args,
-            context,
-            &args.target,
-            path.as_deref().unwrap_or_default(),
-            args.key.as_deref(),
-        )?,
+    let is_file = args.path.is_none() && file.is_file();
+    let around = match is_file && args.blob.is_none() {
+        true => store_around(file),
+        false => None,
     };
-    let name = shown.blob.map(name_of);
-    if context.common.json {
-        print_json(&render::document(
-            &shown.head,
-            name.as_deref(),
-            shown.length,
-            &shown.dump,
-        ))?;
-    } else {
-        print_text(&render::text(&shown.head, &shown.dump))?;
-    }
-    match shown.dump.fault {
-        None => Ok(()),
-        Some(fault) => {
-            let place = shown.head.iter().map(|(_, value)| value.as_str());
-            let place = place.take(2).collect::<Vec<_>>().join(", ");
-            Err(CliError::malformed(format!(
-                "{place}: {} at byte {}: {}",
-                name.as_deref().unwrap_or("bytes"),
-                fault.at,
-                fault.message
-            )))
+    let dump = match (around, is_file) {
+        (Some((root, path)), _) => in_store(args, context, &root.to_string_lossy(), &path, None)?,
+        (None, true) => bare(args, file)?,
+        (None, false) => {
+            let path = args.path.as_deref().unwrap_or_default();
+            in_store(args, context, &args.target, path, args.key.as_deref())?
         }
+    };
+    match context.common.json {
+        true => print_json(&dump)?,
+        false => print_text(&render::text(&dump))?,
     }
+    let Some(fault) = &dump.fault else {
+        return Ok(());
+    };
+    let place = dump.head.iter().map(|(_, value)| value.as_str());
+    Err(CliError::malformed(format!(
+        "{}: {} at byte {}: {}",
+        place.take(2).collect::<Vec<_>>().join(", "),
+        dump.kind.as_deref().unwrap_or("bytes"),
+        fault.at,
+        fault.message
+    )))
 }
 
 /// The name of a kind of blob, as `--as` has it.
@@ -95,18 +62,17 @@ fn name_of(blob: BlobArg) -> String {
 }
 
 /// The description of the blob, with the flags taking precedence over the detected one.
-fn overridden(args: &InspectArgs, mut known: Known) -> Result<Known> {
-    if let Some(rank) = args.key_rank {
-        known.key_rank = usize::try_from(rank).ok();
-    }
-    if let Some(width) = args.width {
-        known.width = usize::try_from(width).ok();
+fn overridden(args: &InspectArgs, mut known: CellFacts) -> Result<CellFacts> {
+    let number = |flag: Option<u32>| flag.and_then(|number| usize::try_from(number).ok());
+    known.key_rank = number(args.key_rank).or(known.key_rank);
+    if let Some(width) = number(args.width) {
+        known.width = Some(width);
         known.columns.clear();
     }
     if let Some(name) = &args.dtype {
-        let dtype =
-            DType::parse(name).map_err(|e| CliError::usage(format!("--dtype {name:?}: {e}")))?;
-        known.dtype = Some(dtype);
+        let dtype = DType::parse(name);
+        let wrong = |e| CliError::usage(format!("--dtype {name:?}: {e}"));
+        known.dtype = Some(dtype.map_err(wrong)?);
     }
     if args.perm {
         known.perm = Some(true);
@@ -115,87 +81,60 @@ fn overridden(args: &InspectArgs, mut known: Known) -> Result<Known> {
 }
 
 /// A file that no store around it explains.
-fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
+fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     let failed = |e: std::io::Error| CliError::file("read", file, &e);
     let length = std::fs::metadata(file).map_err(failed)?.len();
     let limit = Limits::default().cell_bytes;
+    let name = file.display().to_string();
     if length > limit {
-        let file = file.display();
-        let message = format!("{file}: found {length} bytes, expected at most {limit}");
+        let message = format!("{name}: found {length} bytes, expected at most {limit}");
         return Err(CliError::new(Class::Limit, message));
     }
-    let mut bytes = Bytes::from(read_file(file).map_err(failed)?);
-    let name = file.display().to_string();
-    let mut shown = Shown::new(args, "file", &name);
-    shown.length = length;
-    shown.say("size", size(length));
+    let mut read = Vec::new();
+    let opened = zvf_store::open_file(file);
+    opened
+        .and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut read))
+        .map_err(failed)?;
+    let mut bytes = Bytes::from(read);
+    let mut dump = Dump::new(args.rows);
+    dump.say("file", name.as_str());
+    dump.length = length;
+    dump.say("size", size(length));
     if let (None, Some(codec)) = (args.blob, guess::compression(&bytes)) {
-        let codec = Codec::named(codec);
-        match undo(&mut shown, &name, &codec, &bytes) {
+        match undo(&mut dump, &name, &Codec::named(codec), &bytes) {
             Some(decoded) => bytes = decoded,
-            None => return Ok(shown),
+            None => return Ok(dump),
         }
     }
-    let known = overridden(args, Known::default())?;
-    shown.blob = args.blob.or_else(|| guess::guess(&bytes));
-    let Some(blob) = shown.blob else {
-        first(&mut shown.dump, "bytes", 64, &bytes, length, "");
-        shown.dump.fault(
-            0,
-            "found no magic and no structure of a known blob, expected one or --as TYPE",
-        );
-        return Ok(shown);
+    let known = overridden(args, CellFacts::default())?;
+    let Some(blob) = args.blob.or_else(|| guess::guess(&bytes)) else {
+        first(&mut dump, "bytes", 64, &bytes, length, "");
+        let expected = "found no magic and no structure of a known blob, expected one or --as TYPE";
+        dump.fault(0, expected);
+        return Ok(dump);
     };
-    shown.say("type", name_of(blob));
-    let element = take_apart(&mut shown.dump, &bytes, blob, &known);
+    dump.kind = Some(name_of(blob));
+    dump.say("type", name_of(blob));
+    let element = take_apart(&mut dump, &bytes, blob, &known);
     // The first element, if its kind can be detected.
     let element = element.filter(|_| blob == BlobArg::Vlen && args.blob.is_none());
     if let Some(element) = element
         && let Some(blob) = guess::guess(element)
         && !matches!(blob, BlobArg::Vlen | BlobArg::Shard)
     {
-        take_apart(&mut shown.dump, element, blob, &known);
+        take_apart(&mut dump, element, blob, &known);
     }
-    Ok(shown)
+    Ok(dump)
 }
 
 /// Shows the first of some bytes.
 fn first(dump: &mut Dump, title: &str, most: u64, bytes: &[u8], length: u64, meaning: &str) {
     let mut walk = Walk::new(dump, bytes);
-    walk.section(title);
+    walk.dump.section(title);
     let shown = walk.left().min(most);
     if walk.take(shown, "bytes").is_ok() {
         walk.note("bytes", format!("first {shown} of {length}"), meaning);
     }
-}
-
-/// The bytes of a regular file.
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut zvf_store::open_file(path)?, &mut bytes)?;
-    Ok(bytes)
-}
-
-/// The store around a chunk file, and the file's key in it.
-fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
-    let file = file.canonicalize().ok()?;
-    let is_chunks = |folder: &&Path| folder.file_name().is_some_and(|name| name == "c");
-    let chunks = file.ancestors().take(25).find(is_chunks)?;
-    let array = chunks.parent()?;
-    let below = file.strip_prefix(chunks).ok()?.to_str()?;
-    let is_separator = |letter: u8| std::path::is_separator(letter.into());
-    let numbers = below
-        .bytes()
-        .all(|letter| letter.is_ascii_digit() || is_separator(letter));
-    if below.is_empty() || !numbers || !array.join("zarr.json").is_file() {
-        return None;
-    }
-    let is_root = |folder: &&Path| {
-        read_file(&folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
-    };
-    let root = array.ancestors().skip(1).take(8).find(is_root)?;
-    let path = file.strip_prefix(root).ok()?.to_str()?.to_owned();
-    Some((root.to_owned(), path))
 }
 
 /// A blob of a store.
@@ -205,69 +144,58 @@ fn in_store(
     url: &str,
     path: &str,
     element: Option<&str>,
-) -> Result<Shown> {
+) -> Result<Dump> {
     let options = context.options();
     let raw = RawStore::open(url, &options.io).map_err(|e| CliError::from(e).at(url))?;
     let raw = context.wait_at(url, raw.under_edits(&options.io))?;
-    let mut reader = Reader { context, raw };
-    let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
-    let mut shown = Shown::new(args, "store", url);
-    let mut place = match place {
-        Place::Document(key) => {
-            let bytes = reader.read(&key).map_err(|e| e.at(url))?;
-            let bytes = bytes
-                .ok_or_else(|| CliError::new(Class::Io, format!("{url}: no object {key:?}")))?;
-            shown.say("document", key);
-            take_apart(&mut shown.dump, &bytes, BlobArg::Json, &Known::default());
-            shown.blob = Some(BlobArg::Json);
-            shown.length = bytes.len() as u64;
-            return Ok(shown);
+    let mut dump = Dump::new(args.rows);
+    dump.say("store", url);
+    let mut found = match context.wait_at(url, raw.locate(path, element))? {
+        Located::Document(key) => {
+            let bytes = context.wait_at(url, raw.read(&key))?;
+            let missing = || CliError::new(Class::Io, format!("{url}: no object {key:?}"));
+            let bytes = bytes.ok_or_else(missing)?;
+            dump.say("document", key);
+            take_apart(&mut dump, &bytes, BlobArg::Json, &CellFacts::default());
+            dump.kind = Some(name_of(BlobArg::Json));
+            dump.length = bytes.len() as u64;
+            return Ok(dump);
         }
-        Place::Object(place) => place,
+        Located::Object(found) => found,
     };
-    place.known = overridden(args, place.known)?;
-    place.blob = args.blob.unwrap_or(place.blob);
-    let chunk = place.known.chunk.as_deref();
-    let chunk = chunk.map(|chunk| format!(", chunk {}", key(chunk)));
-    shown.say("array", place.array.clone() + &chunk.unwrap_or_default());
-    shown.say("object", place.key.clone());
-    shown.blob = Some(place.blob);
-    let mut object = reader.read(&place.key).map_err(|e| e.at(url))?;
-    if let (None, Some(stated)) = (&object, place.stated) {
-        object = zeros(&mut shown, stated);
-        place.codecs.clear();
+    found.facts = overridden(args, found.facts)?;
+    let blob = args.blob.unwrap_or_else(|| found.kind.into());
+    let chunk = found.facts.chunk.as_deref();
+    let chunk = chunk.map(|chunk| format!(", chunk {}", ChunkCoord::new(chunk)));
+    dump.say("array", found.array.clone() + &chunk.unwrap_or_default());
+    dump.say("object", found.key.as_str());
+    dump.kind = Some(name_of(blob));
+    let mut object = context.wait_at(url, raw.read(&found.key))?;
+    if let (None, Some(zeros)) = (&object, found.zeros(&Limits::default())) {
+        let what = match zeros.len() {
+            0 => "none: the blob is empty".to_owned(),
+            length => format!("none: the blob is {length} zero bytes"),
+        };
+        dump.say("stored", what);
+        found.codecs.clear();
+        object = Some(zeros);
     }
     match object {
-        None => shown
-            .dump
-            .conclude("no such object: every element in it is empty"),
+        None => dump.conclude("no such object: every element in it is empty"),
         Some(bytes) => {
-            shown.length = bytes.len() as u64;
-            shown.say("size", size(shown.length));
-            layers(&mut shown, &place, &bytes);
+            dump.length = bytes.len() as u64;
+            dump.say("size", size(dump.length));
+            layers(&mut dump, &found, blob, &bytes);
         }
     }
-    Ok(shown)
-}
-
-/// The content of a blob without a stored object: the fill value, zero (spec 0.7 §2.3).
-fn zeros(shown: &mut Shown, stated: u64) -> Option<Bytes> {
-    let length = usize::try_from(stated).ok();
-    let length = length.filter(|_| stated <= Limits::default().cell_bytes)?;
-    let what = match length {
-        0 => "none: the blob is empty".to_owned(),
-        _ => format!("none: the blob is {stated} zero bytes"),
-    };
-    shown.say("stored", what);
-    Some(vec![0; length].into())
+    Ok(dump)
 }
 
 /// Dumps an object layer by layer: shard, codecs, container, payload. Offsets begin at 0 in each layer.
-fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
+fn layers(dump: &mut Dump, found: &LocatedObject, blob: BlobArg, object: &Bytes) {
     let mut bytes = object.clone();
-    if let Some(shard) = &place.shard {
-        let dump = &mut shown.dump;
-        if !place.index_at_end {
+    if let Some(shard) = &found.shard {
+        if !found.index_at_end {
             dump.fault(0, "index_location start is not supported");
             return;
         }
@@ -282,27 +210,28 @@ fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
         }
     }
     // The first codec converts elements to bytes; the others are decoded before it, last to first.
-    for codec in place.codecs.iter().skip(1).rev() {
-        match undo(shown, &place.key, codec, &bytes) {
+    for codec in found.codecs.iter().skip(1).rev() {
+        match undo(dump, &found.key, codec, &bytes) {
             Some(decoded) => bytes = decoded,
             None => return,
         }
     }
-    let (dump, length) = (&mut shown.dump, bytes.len() as u64);
-    if let Some(stated) = place.stated.filter(|stated| *stated != length) {
+    let length = bytes.len() as u64;
+    if let Some(stated) = found.stated.filter(|stated| *stated != length) {
         dump.section("blob");
-        let found = format!("found {length} bytes, expected {stated} as its document says");
-        dump.fault(stated.min(length), found);
+        let message = format!("found {length} bytes, expected {stated} as its document says");
+        dump.fault(stated.min(length), message);
         return;
     }
-    let payload = match place.container {
+    let container = found.container.map(BlobArg::from);
+    let payload = match container {
         None => Some(&bytes[..]),
-        Some(container) => take_apart(dump, &bytes, container, &place.known),
+        Some(container) => take_apart(dump, &bytes, container, &found.facts),
     };
     match payload {
-        Some([]) if place.container.is_some() => dump.conclude("the element is empty"),
-        Some(payload) => drop(take_apart(dump, payload, place.blob, &place.known)),
-        None if dump.fault.is_none() && place.container == Some(BlobArg::Vlen) => {
+        Some([]) if container.is_some() => dump.conclude("the element is empty"),
+        Some(payload) => drop(take_apart(dump, payload, blob, &found.facts)),
+        None if dump.fault.is_none() && container == Some(BlobArg::Vlen) => {
             dump.conclude("the element is not in this chunk");
         }
         None => {}
@@ -310,20 +239,21 @@ fn layers(shown: &mut Shown, place: &ObjectPlace, object: &Bytes) {
 }
 
 /// Decodes one codec and describes the change of size.
-fn undo(shown: &mut Shown, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
+fn undo(dump: &mut Dump, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
     let codecs = std::slice::from_ref(codec);
+    let length = bytes.len() as u64;
     match undo_codecs(key, codecs, bytes.clone(), &Limits::default()) {
         Ok(decoded) => {
-            let change = format!("{} bytes become {}", bytes.len(), decoded.len());
-            shown.say(codec.name.clone(), change);
+            let change = format!("{length} bytes become {}", decoded.len());
+            dump.say(codec.name.as_str(), change);
             Some(decoded)
         }
         Err(error) => {
-            let (title, length) = (format!("{} bytes", codec.name), bytes.len() as u64);
-            first(&mut shown.dump, &title, 32, bytes, length, "compressed");
+            let title = format!("{} bytes", codec.name);
+            first(dump, &title, 32, bytes, length, "compressed");
             let text = crate::error::fold(&error);
             let text = text.strip_prefix(&format!("{key}: ")).unwrap_or(&text);
-            shown.dump.fault(0, text);
+            dump.fault(0, text);
             None
         }
     }

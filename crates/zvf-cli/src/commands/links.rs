@@ -5,8 +5,7 @@ use zvf_format::keys::format_delta;
 use zvf_jobs::{LinkRows, LinksReport};
 
 use super::listing::{chain, more};
-use crate::inspect::place::key;
-use crate::output::table::{TextTable, counted};
+use crate::output::table::{TextTable, counted, joined};
 
 /// The report for people.
 pub(super) fn text(done: &LinksReport) -> String {
@@ -20,7 +19,7 @@ pub(super) fn text(done: &LinksReport) -> String {
         let number = [table.len().to_string()].into_iter();
         let level = record.level.as_ref().map(ToString::to_string);
         let ends = record.ends.iter();
-        let ends = ends.map(|(chunk, row)| format!("{}:{row}", key(chunk)));
+        let ends = ends.map(|(chunk, row)| format!("{}:{row}", joined(chunk, ".")));
         let values = record.attributes().map(|(column, row)| {
             let mut text = String::new();
             write_value(&mut text, column, row, Style::Text);

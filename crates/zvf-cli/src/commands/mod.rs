@@ -122,7 +122,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
         Command::Run(args) => run::run(args, context),
         Command::Schema(args) => run::schema(args),
-        Command::Info(args) => info::run(args, context),
         Command::Query(args) if args.explain => query::explained(args, context),
         Command::Query(args) if query::is_printed(&args.job()) => {
             query::print("query", args.job().0, context)

@@ -11,7 +11,7 @@ use super::group;
 #[cfg(feature = "plot")]
 use super::plot;
 use super::{
-    diff, doctor, edit, export, head, import, jobs, links, measure, merge, migrate, objects,
+    diff, doctor, edit, export, head, import, info, jobs, links, measure, merge, migrate, objects,
     pyramid, query, repair, resample, split, splits, stats, validate,
 };
 use crate::args::{Command, RunArgs, SchemaArgs};
@@ -130,6 +130,7 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Doctor(done) => doctor::text(done),
         JobReport::Stats(done) => stats::text(done),
         JobReport::Measure(done) => measure::text(done),
+        JobReport::Info(done) => info::text(done),
         JobReport::Objects(done) => objects::text(done),
         JobReport::Diff(done) => diff::text(done),
         JobReport::Copy(done) => migrate::text(&done.source, &done.store, &done.report),

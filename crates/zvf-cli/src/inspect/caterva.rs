@@ -11,9 +11,9 @@ use crate::output::table::joined;
 /// Dumps a frame, then runs the reader's checks.
 pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let bytes = walk.rest();
-    walk.section("frame header");
+    walk.dump.section("frame header");
     let _ = walk.structure::<FrameHead>(|_, _| {});
-    let dump = walk.dump();
+    let dump = &mut *walk.dump;
     let header = FrameHeader::parse(bytes);
     let header = header.map_err(|error| dump.fault(error.at(), error.to_string()))?;
     let end = usize::try_from(header.header_len).unwrap_or(usize::MAX);

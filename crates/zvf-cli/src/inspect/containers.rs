@@ -5,18 +5,18 @@ use bytes::Bytes;
 use zvf_format::shard::{ShardEntry, ShardIndex, ShardTail};
 use zvf_format::vlen::{ElementHead, VlenChunk, VlenHead};
 use zvf_meta::Codec;
-use zvf_store::{Limits, undo_codecs};
+use zvf_store::{CellFacts, Limits, undo_codecs};
 
 use super::dump::{Stopped, Walk};
-use super::place::Known;
 use crate::output::table::counted;
 
 /// Takes the framing of a `vlen-bytes` chunk apart: a count, then length and bytes of each element. The first one is requested by default.
-pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let bytes = walk.rest();
     let expected = known.elements.or_else(|| VlenChunk::count(bytes));
     walk.judge(VlenChunk::parse(bytes, expected.unwrap_or(0)));
-    walk.section("vlen-bytes chunk: n elements, each a length and that many bytes");
+    walk.dump
+        .section("vlen-bytes chunk: n elements, each a length and that many bytes");
     let count = walk.structure::<VlenHead>(|_, _| {})?.count.get();
     let wanted = known.element.unwrap_or(0);
     walk.table(
@@ -45,18 +45,19 @@ pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped
 }
 
 /// Takes a shard apart: inner chunks back to back, then the index with their places.
-pub(crate) fn shard(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn shard(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let bytes = walk.rest();
     let entries = known.entries.or_else(|| guess_entries(bytes)).unwrap_or(1);
     let index = ShardIndex::parse(bytes, entries);
     walk.judge(index.and_then(|index| index.check()));
-    walk.section("shard: inner chunks back to back, then the index");
+    walk.dump
+        .section("shard: inner chunks back to back, then the index");
     let index = index.map_err(|_| Stopped)?;
     let data = index.data().len() as u64;
     walk.take(data, "inner chunks")?;
     let meaning = "inner chunks in any order; the index says where each lies";
     walk.note("data", format_args!("{data} bytes"), meaning);
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "shard index: {entries} entries in C order of the inner chunks"
     ));
     walk.table(entries, (0, known.element), "entries", |walk, i| {
@@ -106,8 +107,8 @@ pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
 }
 
 /// Takes a packed chunk apart, whose index is in its document (specification 0.7, section 2.6).
-pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
-    walk.section(
+pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
+    walk.dump.section(
         "packed chunks: the blobs of several keys back to back; `shard_index` says where each lies",
     );
     let (all, count) = (walk.rest(), known.packed.len() as u64);
@@ -124,7 +125,7 @@ pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopp
         };
         let wanted = known.element == Some(i);
         let meaning = if wanted { "taken apart below" } else { "" };
-        walk.remark(key, format_args!("{length} bytes at {offset}"), meaning);
+        walk.dump.remark(key, format_args!("{length} bytes at {offset}"), meaning);
         if wanted {
             walk.element = Some(bytes);
         }

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 use zvf_format::DecodeError;
 use zvf_format::layout::{self, Layout, Wire};
 
@@ -25,7 +27,7 @@ pub(crate) struct Field {
 }
 
 /// Fields that belong together.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Section {
     /// The title.
     pub(crate) title: String,
@@ -34,7 +36,7 @@ pub(crate) struct Section {
 }
 
 /// An error, with its byte in the section.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
     /// Byte, counted as in the section before it.
     pub(crate) at: u64,
@@ -42,17 +44,30 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-/// An annotated dump.
-#[derive(Debug, Default)]
+/// An annotated dump; serialized, it is the JSON document.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Dump {
+    /// The origin of the blob, and its description: names and texts.
+    #[serde(rename = "source", serialize_with = "members")]
+    pub(crate) head: Vec<(String, String)>,
+    /// The kind of blob.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    /// Bytes of the stored object.
+    pub(crate) length: u64,
     /// Sections in reading order.
     pub(crate) sections: Vec<Section>,
-    /// Damage; nothing is read after it.
-    pub(crate) fault: Option<Fault>,
     /// One-line conclusions about the whole blob.
     pub(crate) conclusions: Vec<String>,
+    /// Damage; nothing is read after it.
+    #[serde(rename = "error")]
+    pub(crate) fault: Option<Fault>,
     /// Rows shown of a table.
+    #[serde(skip)]
     pub(crate) rows: usize,
+    /// Whether the current item of a table is not shown: nothing is recorded but errors.
+    #[serde(skip)]
+    hidden: bool,
 }
 
 /// A field could not be read; the dump names the fault.
@@ -71,6 +86,11 @@ impl Dump {
         }
     }
 
+    /// Adds a line to the description.
+    pub(crate) fn say(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        self.head.push((name.into(), text.into()));
+    }
+
     /// Begins a section.
     pub(crate) fn section(&mut self, title: impl Display) {
         self.sections.push(Section {
@@ -81,6 +101,9 @@ impl Dump {
 
     /// Adds a field to the current section.
     pub(crate) fn push(&mut self, field: Field) {
+        if self.hidden {
+            return;
+        }
         if self.sections.is_empty() {
             self.section("");
         }
@@ -139,15 +162,14 @@ impl Field {
 /// A cursor over the bytes of one blob that records the fields it reads.
 #[derive(Debug)]
 pub(crate) struct Walk<'d, 'a> {
-    dump: &'d mut Dump,
+    /// The dump.
+    pub(crate) dump: &'d mut Dump,
     bytes: &'a [u8],
     at: usize,
     /// The start of the last bytes that were taken.
     from: usize,
     /// The error of the blob's decoder.
     error: Option<DecodeError>,
-    /// Whether the current item of a table is not shown: nothing is recorded but errors.
-    hidden: bool,
     /// The requested element of a container.
     pub(crate) element: Option<&'a [u8]>,
 }
@@ -155,13 +177,13 @@ pub(crate) struct Walk<'d, 'a> {
 impl<'d, 'a> Walk<'d, 'a> {
     /// A cursor at the first byte.
     pub(crate) fn new(dump: &'d mut Dump, bytes: &'a [u8]) -> Self {
+        dump.hidden = false;
         Self {
             dump,
             bytes,
             at: 0,
             from: 0,
             error: None,
-            hidden: false,
             element: None,
         }
     }
@@ -189,11 +211,6 @@ impl<'d, 'a> Walk<'d, 'a> {
         Some(error.at())
     }
 
-    /// The dump.
-    pub(crate) fn dump(&mut self) -> &mut Dump {
-        self.dump
-    }
-
     /// The position of the cursor.
     pub(crate) fn at(&self) -> u64 {
         self.at as u64
@@ -207,11 +224,6 @@ impl<'d, 'a> Walk<'d, 'a> {
     /// The remaining bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    /// Begins a section.
-    pub(crate) fn section(&mut self, title: impl Display) {
-        self.dump.section(title);
     }
 
     /// Records an error at the cursor.
@@ -245,6 +257,7 @@ impl<'d, 'a> Walk<'d, 'a> {
             self.at += taken.len();
             return Ok(taken);
         }
+        self.dump.hidden = false;
         if !rest.is_empty() {
             let field = Field::new(Some(self.at()), rest, name, "", "cut short");
             self.dump.push(field);
@@ -257,23 +270,9 @@ impl<'d, 'a> Walk<'d, 'a> {
 
     /// Records the last bytes that were taken as a field.
     pub(crate) fn note(&mut self, name: impl Display, value: impl Display, meaning: impl Display) {
-        if !self.hidden {
-            let bytes = self.bytes.get(self.from..self.at).unwrap_or_default();
-            let at = Some(self.from as u64);
-            self.dump.push(Field::new(at, bytes, name, value, meaning));
-        }
-    }
-
-    /// Records a remark without bytes.
-    pub(crate) fn remark(
-        &mut self,
-        name: impl Display,
-        value: impl Display,
-        meaning: impl Display,
-    ) {
-        if !self.hidden {
-            self.dump.remark(name, value, meaning);
-        }
+        let bytes = self.bytes.get(self.from..self.at).unwrap_or_default();
+        let at = Some(self.from as u64);
+        self.dump.push(Field::new(at, bytes, name, value, meaning));
     }
 
     /// Takes a table of `count` items, of all that are left if there is no count. The items from `first` on that are to be shown, and the one that
@@ -286,19 +285,19 @@ impl<'d, 'a> Walk<'d, 'a> {
         mut item: impl FnMut(&mut Self, u64) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let (count, shown) = (count.into(), self.dump.rows as u64);
-        let (around, mut skipped, mut i) = (self.hidden, 0, 0);
+        let (around, mut skipped, mut i) = (self.dump.hidden, 0, 0);
         while count.map_or(self.left() > 0, |count| i < count) {
-            self.hidden = around;
+            self.dump.hidden = around;
             if (i >= first && i - first < shown) || wanted == Some(i) {
                 self.more(std::mem::take(&mut skipped), what)?;
             } else {
-                self.hidden = true;
+                self.dump.hidden = true;
                 skipped += 1;
             }
             item(self, i)?;
             i += 1;
         }
-        self.hidden = around;
+        self.dump.hidden = around;
         self.more(skipped, what)
     }
 
@@ -306,7 +305,7 @@ impl<'d, 'a> Walk<'d, 'a> {
     fn more(&mut self, count: u64, what: &str) -> Result<(), Stopped> {
         self.accepted()?;
         if count > 0 {
-            self.remark("…", format_args!("{count} more"), what);
+            self.dump.remark("…", format_args!("{count} more"), what);
         }
         Ok(())
     }
@@ -393,14 +392,12 @@ impl<'d, 'a> Walk<'d, 'a> {
         for field in T::FIELDS {
             self.at = start.saturating_add(field.at);
             let bytes = self.take(field.width as u64, field.name)?;
-            if !self.hidden {
-                let (at, value) = (Some(self.from as u64), text(field, bytes));
-                let mut shown = Field::new(at, bytes, field.name, value, field.rule);
-                if let Some((whole, _)) = whole {
-                    explain(whole, &mut shown);
-                }
-                self.dump.push(shown);
+            let (at, value) = (Some(self.from as u64), text(field, bytes));
+            let mut shown = Field::new(at, bytes, field.name, value, field.rule);
+            if let Some((whole, _)) = whole {
+                explain(whole, &mut shown);
             }
+            self.dump.push(shown);
         }
         whole.map(|(whole, _)| whole).ok_or(Stopped)
     }
@@ -438,4 +435,32 @@ fn text(field: &layout::Field, bytes: &[u8]) -> String {
         return String::from_utf8_lossy(letters).into_owned();
     }
     joined(field.numbers(bytes), " ")
+}
+
+/// Bytes as pairs of hexadecimal digits with blanks between.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    joined(bytes.iter().map(|byte| format!("{byte:02x}")), " ")
+}
+
+/// Names and texts as an object.
+fn members<S: Serializer>(head: &[(String, String)], to: S) -> Result<S::Ok, S::Error> {
+    let members: Map<String, Value> = head
+        .iter()
+        .map(|(name, text)| (name.clone(), text.as_str().into()))
+        .collect();
+    members.serialize(to)
+}
+
+impl Serialize for Field {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let member = json!({
+            "offset": self.at,
+            "length": self.at.map(|_| self.length),
+            "bytes": self.at.map(|_| hex(&self.bytes)),
+            "field": self.name.trim(),
+            "value": self.value,
+            "meaning": self.meaning,
+        });
+        member.serialize(to)
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         Ok((extent, index.tiles(extent)))
     });
     let verdict = walk.judge(verdict);
-    walk.section("fragment index, head");
+    walk.dump.section("fragment index, head");
     let head = walk.structure::<FragmentHead>(|head, field| match field.name.as_str() {
         "magic" => field.value = format!("{:#010x}", head.magic.get()),
         "R" => field.meaning += &format!("; the other {} are row lists", head.lists()),
@@ -25,7 +25,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         walk.conclude("no fragments: the blob ends after its head")?;
         return walk.trailing("after the end; readers ignore it");
     }
-    walk.section(
+    walk.dump.section(
         "bitmap: bit f = byte f/8, bit f%8 from the least significant; 1 = range, 0 = list",
     );
     let (used, padding) = head.bitmap_bytes();
@@ -61,7 +61,8 @@ fn ranges(
     if count == 0 {
         return Ok(());
     }
-    walk.section("range table: start and count of each range, in fragment order");
+    walk.dump
+        .section("range table: start and count of each range, in fragment order");
     let more = "ranges in the same form, read and found right";
     walk.table(u64::from(count), (0, None), more, |walk, _| {
         let f = numbers.next().ok_or(Stopped)?;
@@ -85,7 +86,8 @@ fn lists(
     count: u32,
     mut numbers: impl Iterator<Item = u32>,
 ) -> Result<(), Stopped> {
-    walk.section("row lists: E + 1 offsets into the rows below, then the rows");
+    walk.dump
+        .section("row lists: E + 1 offsets into the rows below, then the rows");
     let count = u64::from(count);
     let mut offsets = Vec::new();
     let more = "offsets in the same form, read and found right";

@@ -22,7 +22,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let document: Value = serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let at = byte_of(bytes, line, column);
-        walk.section("text before the damage");
+        walk.dump.section("text before the damage");
         let start = at.saturating_sub(64);
         let tail = bytes.get(start..at).unwrap_or_default();
         let text = String::from_utf8_lossy(tail);
@@ -39,13 +39,14 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     })?;
     let kind = document.get("node_type").and_then(Value::as_str);
     let (kind, length) = (kind.unwrap_or("JSON"), bytes.len());
-    walk.section(format_args!("{kind} document, {length} bytes"));
+    walk.dump
+        .section(format_args!("{kind} document, {length} bytes"));
     let Value::Object(members) = &document else {
         let found = short(&document);
         return Err(walk.fault_here(format!("document: found {found}, expected an object")));
     };
     for (name, value) in members {
-        member(walk.dump(), name, value, 0);
+        member(walk.dump, name, value, 0);
     }
     Ok(())
 }
@@ -92,16 +93,8 @@ fn short(value: &Value) -> String {
 
 /// The byte at a line and column, both counted from 1; column 0 is the end of the line before.
 fn byte_of(bytes: &[u8], line: usize, column: usize) -> usize {
-    let starts = bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'\n')
-        .map(|(at, _)| at + 1);
-    let start = [0]
-        .into_iter()
-        .chain(starts)
-        .nth(line.saturating_sub(1))
-        .unwrap_or(0);
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let start: usize = lines.take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     (start + column.saturating_sub(1)).min(bytes.len())
 }
 

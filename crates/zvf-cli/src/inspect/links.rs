@@ -2,14 +2,18 @@
 
 use zvf_format::I64;
 use zvf_format::links::{CellForm, LinkCell, lehmer};
+use zvf_store::CellFacts;
 
 use super::dump::{Stopped, Walk};
-use super::place::{Known, key};
 use super::ragged;
 use crate::output::table::{counted, joined};
 
 /// Takes a link cell apart: rows alone, or groups of rows after a table of offsets.
-pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known, ragged: bool) -> Result<(), Stopped> {
+pub(crate) fn walk(
+    walk: &mut Walk<'_, '_>,
+    known: &CellFacts,
+    ragged: bool,
+) -> Result<(), Stopped> {
     let dtype = known.dtype.unwrap_or_else(super::rows::int64);
     if !dtype.is_integer() {
         return Err(walk.fault_here(format!("link rows: found {dtype}, expected an integer")));
@@ -34,7 +38,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known, ragged: bool) -> Resu
         false => vec![walk.left()],
     };
     let row_bytes = (form.row_width() * dtype.size()) as u64;
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "link rows{}: {}{} as {dtype} ({row_bytes} bytes a row)",
         if ragged { "" } else { " without a header" },
         if form.has_perm { "perm, " } else { "" },
@@ -43,7 +47,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known, ragged: bool) -> Resu
     let mut records = 0u64;
     for (g, length) in groups.iter().enumerate() {
         if groups.len() > 1 {
-            walk.remark(
+            walk.dump.remark(
                 format_args!("group {g}"),
                 format_args!("{length} bytes"),
                 "",
@@ -71,7 +75,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known, ragged: bool) -> Resu
 fn record(
     walk: &mut Walk<'_, '_>,
     form: CellForm,
-    known: &Known,
+    known: &CellFacts,
     record: u64,
 ) -> Result<(), Stopped> {
     let number = |walk: &mut Walk<'_, '_>, name| {
@@ -111,13 +115,13 @@ fn record(
 }
 
 /// Takes link records apart that have the chunks of their endpoints (specification 0.7, section 9.4).
-pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3).max(1) as u64;
     let width = known.width.unwrap_or(2).max(1);
     let record = (width as u64)
         .saturating_mul(rank.saturating_add(1))
         .saturating_mul(size_of::<I64>() as u64);
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "link records: {width} endpoints, each {rank} chunk components and a row, int64 ({record} bytes a record), no header"
     ));
     let (left, count) = (walk.left(), walk.left() / record);
@@ -128,7 +132,7 @@ pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stop
     }
     walk.rows((count, record), known.first_row, "rows", |walk, r| {
         for k in 0..width {
-            let chunk = key(walk.values::<I64>(rank, "chunk component")?);
+            let chunk = joined(walk.values::<I64>(rank, "chunk component")?, ".");
             walk.note("chunk", &chunk, "");
             let (row, level) = (walk.value::<I64>("row number")?.get(), known.level_of(k));
             let meaning =

@@ -4,23 +4,23 @@ use zvf_format::I64;
 use zvf_format::manifest::{
     BlockMode, FragmentList, FragmentRun, Manifest, ManifestHead, OneFragment,
 };
+use zvf_store::CellFacts;
 
 use super::dump::{Field, Stopped, Walk, reason};
-use super::place::{Known, key};
-use crate::output::table::counted;
+use crate::output::table::{counted, joined};
 
 /// Takes a manifest apart; without a key rank, every rank that fits exactly is tried.
-pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let bytes = walk.rest();
     if bytes.is_empty() {
-        walk.section("manifest");
+        walk.dump.section("manifest");
         return walk.conclude(
             "no bytes: the object is absent at this level, which reads as an empty manifest",
         );
     }
     let rank = known.key_rank.or_else(|| guess_rank(bytes)).unwrap_or(3);
     let manifest = walk.judge(Manifest::parse(bytes, rank));
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "manifest: B blocks, each a chunk of {rank} components and its fragments"
     ));
     body(walk, rank)?;
@@ -32,9 +32,9 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped
 }
 
 /// Takes concatenated manifests apart (specification 0.7, section 10); the offsets say where each begins, else each is followed by the next.
-pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3);
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
     ));
     // A table may or may not have one more offset, the end (section 10.2).
@@ -54,7 +54,7 @@ pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(),
             None => bytes.is_empty(),
         };
         let what = if empty { "no bytes: absent" } else { "" };
-        walk.remark(format_args!("row {object}"), what, "");
+        walk.dump.remark(format_args!("row {object}"), what, "");
         if empty {
             return Ok(());
         }
@@ -64,7 +64,7 @@ pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(),
             Ok(_) => Ok(()),
             Err(error) => {
                 let at = start.saturating_add(error.at());
-                Err(walk.dump().fault(at, reason(&error)))
+                Err(walk.dump.fault(at, reason(&error)))
             }
         }
     })?;
@@ -96,7 +96,7 @@ fn body(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
 }
 
 fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64) -> Result<(), Stopped> {
-    let key = key(walk.values::<I64>(rank as u64, "chunk component")?);
+    let key = joined(walk.values::<I64>(rank as u64, "chunk component")?, ".");
     let meaning = format_args!("block {b}: absolute chunk coordinate");
     walk.note("chunk", &key, meaning);
     let mode = walk.structure::<BlockMode>(|block, field| {

@@ -12,11 +12,8 @@ pub(crate) mod dump;
 pub(crate) mod fragments;
 pub(crate) mod guess;
 pub(crate) mod json;
-pub(crate) mod known;
 pub(crate) mod links;
-pub(crate) mod locate;
 pub(crate) mod manifest;
-pub(crate) mod place;
 pub(crate) mod ragged;
 pub(crate) mod render;
 pub(crate) mod rows;
@@ -28,7 +25,7 @@ mod tests;
 
 use crate::args::BlobArg;
 use dump::{Dump, Walk};
-use place::Known;
+use zvf_store::CellFacts;
 
 /// Takes `bytes` apart as a blob of the given kind. Everything read ends in `dump`, damage too. Returns the requested element of a container.
 ///
@@ -39,7 +36,7 @@ pub(crate) fn take_apart<'a>(
     dump: &mut Dump,
     bytes: &'a [u8],
     blob: BlobArg,
-    known: &Known,
+    known: &CellFacts,
 ) -> Option<&'a [u8]> {
     let mut taken = Walk::new(dump, bytes);
     let walk = &mut taken;

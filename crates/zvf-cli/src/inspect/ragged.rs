@@ -9,7 +9,7 @@ use super::dump::{Stopped, Walk};
 pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.judge(RaggedBlob::parse(walk.rest()));
     let mut lengths = head(walk)?.into_iter();
-    walk.section("data: the groups back to back");
+    walk.dump.section("data: the groups back to back");
     let count = lengths.len() as u64;
     walk.table(count, (0, None), "groups", |walk, g| {
         let length = lengths.next().ok_or(Stopped)?;
@@ -25,7 +25,8 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 
 /// Reads count and offsets; returns the length of every group. Leaves the cursor at the data.
 pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
-    walk.section("ragged blob: Gn groups, the byte offset of each inside the data, the data");
+    walk.dump
+        .section("ragged blob: Gn groups, the byte offset of each inside the data, the data");
     let left = walk.left();
     if left < size_of::<RaggedHead>() as u64 {
         walk.take(left, "bytes")?;

@@ -2,18 +2,15 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
-use super::dump::{Dump, Field};
-use crate::output::table::joined;
+use super::dump::{Dump, Field, hex};
 
 /// Bytes on one line of text.
 const LINE: usize = 16;
 
 /// The dump as text for people.
-pub(crate) fn text(head: &[(String, String)], dump: &Dump) -> String {
+pub(crate) fn text(dump: &Dump) -> String {
     let mut out = String::new();
-    for (name, value) in head {
+    for (name, value) in &dump.head {
         let _ = writeln!(out, "{name:<9} {value}");
     }
     for section in &dump.sections {
@@ -67,48 +64,4 @@ fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, va
     if hidden > 0 && !field.bytes.is_empty() {
         let _ = writeln!(out, "          … {hidden} more bytes");
     }
-}
-
-/// Bytes as pairs of hexadecimal digits with blanks between.
-fn hex(bytes: &[u8]) -> String {
-    joined(bytes.iter().map(|byte| format!("{byte:02x}")), " ")
-}
-
-/// The dump as a JSON document.
-pub(crate) fn document(
-    head: &[(String, String)],
-    kind: Option<&str>,
-    length: u64,
-    dump: &Dump,
-) -> Value {
-    let sections: Vec<Value> = dump
-        .sections
-        .iter()
-        .map(|section| {
-            let fields: Vec<Value> = section.fields.iter().map(member).collect();
-            json!({ "title": section.title, "fields": fields })
-        })
-        .collect();
-    let source = head
-        .iter()
-        .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-    json!({
-        "source": source.collect::<serde_json::Map<_, _>>(),
-        "type": kind,
-        "length": length,
-        "sections": sections,
-        "conclusions": dump.conclusions,
-        "error": dump.fault.as_ref().map(|fault| json!({ "at": fault.at, "message": fault.message })),
-    })
-}
-
-fn member(field: &Field) -> Value {
-    json!({
-        "offset": field.at,
-        "length": field.at.map(|_| field.length),
-        "bytes": field.at.map(|_| hex(&field.bytes)),
-        "field": field.name.trim(),
-        "value": field.value,
-        "meaning": field.meaning,
-    })
 }

@@ -3,13 +3,17 @@
 
 use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_store::CellFacts;
 
 use super::dump::{Stopped, Walk};
-use super::place::Known;
 use crate::output::table::{counted, joined};
 
 /// Takes rows of positions or of an attribute apart.
-pub(crate) fn rows(walk: &mut Walk<'_, '_>, known: &Known, vertices: bool) -> Result<(), Stopped> {
+pub(crate) fn rows(
+    walk: &mut Walk<'_, '_>,
+    known: &CellFacts,
+    vertices: bool,
+) -> Result<(), Stopped> {
     let dtype = known.dtype.unwrap_or(DType::DEFAULT);
     let (least, what) = match vertices {
         true => (3, "positions"),
@@ -18,7 +22,7 @@ pub(crate) fn rows(walk: &mut Walk<'_, '_>, known: &Known, vertices: bool) -> Re
     let named = Some(known.columns.len()).filter(|columns| *columns > 0);
     let width = known.width.or(named).unwrap_or(least).max(1);
     let row_bytes = (dtype.size() as u64).saturating_mul(width as u64);
-    walk.section(format_args!(
+    walk.dump.section(format_args!(
         "{what}: {width} x {dtype} a row ({row_bytes} bytes), no header"
     ));
     if vertices && walk.rest().starts_with(b"DRACO") {
@@ -61,8 +65,8 @@ pub(crate) fn rows(walk: &mut Walk<'_, '_>, known: &Known, vertices: bool) -> Re
 }
 
 /// Takes the members of a group apart.
-pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
-    walk.section(match known.offsets.is_empty() {
+pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
+    walk.dump.section(match known.offsets.is_empty() {
         true => "group: ids of its objects, 8 bytes each",
         false => {
             "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
@@ -78,7 +82,7 @@ pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stoppe
         let at = walk.at();
         let groups = known.offsets.iter().enumerate();
         for (group, _) in groups.filter(|(_, offset)| **offset == at) {
-            walk.remark(format_args!("group {group}"), "", "");
+            walk.dump.remark(format_args!("group {group}"), "", "");
         }
         let id = walk.value::<I64>("object id")?;
         let meaning = "object id, not a row of the object index";
@@ -89,8 +93,8 @@ pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stoppe
 }
 
 /// Takes a table of byte offsets apart.
-pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
-    walk.section(
+pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
+    walk.dump.section(
         "byte offsets into `data`, int64: where each row begins; the last ends with the data",
     );
     let item = size_of::<I64>() as u64;
@@ -120,8 +124,9 @@ pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stop
 }
 
 /// Takes a mask of present rows apart.
-pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
-    walk.section("present mask: one byte a row, 1 where the row is a value");
+pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
+    walk.dump
+        .section("present mask: one byte a row, 1 where the row is a value");
     let rows = counted(walk.left(), "row");
     let present = walk.rest().iter().filter(|byte| **byte != 0).count();
     walk.rows((walk.left(), 1), known.first_row, "rows", |walk, row| {
@@ -139,7 +144,8 @@ pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped
 
 /// Takes a list of names apart.
 pub(crate) fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
-    walk.section("names: UTF-8, one a line, no line break at the end");
+    walk.dump
+        .section("names: UTF-8, one a line, no line break at the end");
     let mut lines = walk.rest().split(|byte| *byte == b'\n');
     let count = lines.clone().count() as u64;
     walk.table(count, (0, None), "names", |walk, row| {
@@ -160,7 +166,7 @@ pub(crate) fn int64() -> DType {
 }
 
 /// The value of a dictionary code.
-fn category(known: &Known, bytes: &[u8], dtype: DType) -> Option<String> {
+fn category(known: &CellFacts, bytes: &[u8], dtype: DType) -> Option<String> {
     if known.categories.is_empty() {
         return None;
     }

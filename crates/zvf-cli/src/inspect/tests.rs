@@ -5,9 +5,9 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_format::manifest::Manifest;
 use zvf_format::ragged::RaggedBlob;
 use zvf_format::vlen::VlenChunk;
+use zvf_store::CellFacts;
 
 use super::dump::Dump;
-use super::place::Known;
 use super::{guess, render, take_apart};
 use crate::args::BlobArg;
 
@@ -69,22 +69,22 @@ fn ragged() -> Vec<u8> {
          000000000000000000000000000000000000000000000000 010000000000000001000000000000000000000000000000")
 }
 
-fn dump_of(bytes: &[u8], blob: BlobArg, known: &Known) -> Dump {
+fn dump_of(bytes: &[u8], blob: BlobArg, known: &CellFacts) -> Dump {
     let mut dump = Dump::new(4);
     take_apart(&mut dump, bytes, blob, known);
-    let text = render::text(&[], &dump);
+    let text = render::text(&dump);
     assert!(
         text.len() < 100_000,
         "{} bytes of text for {} bytes of {blob:?}",
         text.len(),
         bytes.len()
     );
-    let _ = render::document(&[], None, 0, &dump);
+    let _ = serde_json::to_value(&dump);
     dump
 }
 
 /// Every truncation and every flipped bit of a blob: the walker finds fault exactly where the decoder refuses.
-fn agrees(bytes: &[u8], blob: BlobArg, known: &Known, accepts: impl Fn(&[u8]) -> bool) {
+fn agrees(bytes: &[u8], blob: BlobArg, known: &CellFacts, accepts: impl Fn(&[u8]) -> bool) {
     let check = |bytes: &[u8], what: &str| {
         let fault = dump_of(bytes, blob, known).fault;
         assert_eq!(
@@ -116,22 +116,22 @@ fn fragment_indexes_agree_with_the_decoder() {
     agrees(
         &worked_example(),
         BlobArg::FragmentIndex,
-        &Known::default(),
+        &CellFacts::default(),
         accepts,
     );
     agrees(
         &worked_example()[..16],
         BlobArg::FragmentIndex,
-        &Known::default(),
+        &CellFacts::default(),
         accepts,
     );
 }
 
 #[test]
 fn manifests_agree_with_the_decoder() {
-    let known = Known {
+    let known = CellFacts {
         key_rank: Some(2),
-        ..Known::default()
+        ..CellFacts::default()
     };
     agrees(&manifest(), BlobArg::Manifest, &known, |bytes| {
         Manifest::parse(bytes, 2).is_ok()
@@ -140,16 +140,16 @@ fn manifests_agree_with_the_decoder() {
 
 #[test]
 fn ragged_blobs_agree_with_the_decoder() {
-    agrees(&ragged(), BlobArg::Ragged, &Known::default(), |bytes| {
+    agrees(&ragged(), BlobArg::Ragged, &CellFacts::default(), |bytes| {
         RaggedBlob::parse(bytes).is_ok()
     });
 }
 
 #[test]
 fn framing_agrees_with_the_decoder() {
-    let known = Known {
+    let known = CellFacts {
         elements: Some(3),
-        ..Known::default()
+        ..CellFacts::default()
     };
     let bytes = hex("03000000 02000000 0102 00000000 01000000 ff");
     agrees(&bytes, BlobArg::Vlen, &known, |bytes| {
@@ -159,8 +159,12 @@ fn framing_agrees_with_the_decoder() {
 
 #[test]
 fn the_worked_example_is_explained() {
-    let dump = dump_of(&worked_example(), BlobArg::FragmentIndex, &Known::default());
-    let text = render::text(&[], &dump);
+    let dump = dump_of(
+        &worked_example(),
+        BlobArg::FragmentIndex,
+        &CellFacts::default(),
+    );
+    let text = render::text(&dump);
     for line in [
         "'ZVFG'",
         "fragment 0: rows 0..4",
@@ -177,8 +181,8 @@ fn the_worked_example_is_explained() {
 fn damage_is_shown_where_it_is() {
     let mut bytes = worked_example();
     bytes.truncate(0x44);
-    let dump = dump_of(&bytes, BlobArg::FragmentIndex, &Known::default());
-    let text = render::text(&[], &dump);
+    let dump = dump_of(&bytes, BlobArg::FragmentIndex, &CellFacts::default());
+    let text = render::text(&dump);
     assert!(text.contains("fragment 2: rows 20..28"), "{text}");
     assert_eq!(
         dump.fault.map(|fault| (fault.at, fault.message)),
@@ -188,16 +192,16 @@ fn damage_is_shown_where_it_is() {
 
 #[test]
 fn link_rows_undo_their_permutation() {
-    let known = Known {
+    let known = CellFacts {
         width: Some(2),
         perm: Some(true),
         dtype: DType::parse("int64").ok(),
         endpoints: vec!["chunk 0.0.0".into(), "chunk 1.0.0".into()],
-        ..Known::default()
+        ..CellFacts::default()
     };
     let bytes =
         hex("0100000000000000 0000000000000000 0100000000000000 0100000000000000 0000000000000000");
-    let text = render::text(&[], &dump_of(&bytes, BlobArg::RaggedLinks, &known));
+    let text = render::text(&dump_of(&bytes, BlobArg::RaggedLinks, &known));
     assert!(
         text.contains("record 0, endpoint 1: row 1 of chunk 0.0.0"),
         "{text}"
@@ -232,7 +236,7 @@ fn blobs_are_recognised() {
     shard.extend(&index);
     shard.extend(crc32c::crc32c(&index).to_le_bytes());
     assert_eq!(guess::guess(&shard), Some(BlobArg::Shard));
-    let text = render::text(&[], &dump_of(&shard, BlobArg::Shard, &Known::default()));
+    let text = render::text(&dump_of(&shard, BlobArg::Shard, &CellFacts::default()));
     assert!(text.contains("1 of 2 inner chunks are present"), "{text}");
     assert_eq!(guess::guess(b""), None);
 }
@@ -241,27 +245,27 @@ fn blobs_are_recognised() {
 fn noise_never_panics() {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let contexts = [
-        Known::default(),
-        Known {
+        CellFacts::default(),
+        CellFacts {
             key_rank: Some(16),
             width: Some(8),
             perm: Some(true),
             dtype: DType::parse("uint8").ok(),
-            ..Known::default()
+            ..CellFacts::default()
         },
-        Known {
+        CellFacts {
             elements: Some(u64::MAX),
             entries: Some(u64::MAX),
             element: Some(u64::MAX),
             first_row: u64::MAX,
-            ..Known::default()
+            ..CellFacts::default()
         },
-        Known {
+        CellFacts {
             width: Some(1024),
             dtype: DType::parse("<U5").ok(),
             offsets: vec![0, 4, 4, 33],
             levels: Some((0, -1)),
-            ..Known::default()
+            ..CellFacts::default()
         },
     ];
     for length in 0..200 {
@@ -281,7 +285,7 @@ fn noise_never_panics() {
         // The same noise behind a legal head.
         let mut behind = worked_example()[..16].to_vec();
         behind.extend(&bytes);
-        dump_of(&behind, BlobArg::FragmentIndex, &Known::default());
+        dump_of(&behind, BlobArg::FragmentIndex, &CellFacts::default());
     }
 }
 
@@ -297,7 +301,7 @@ fn bundled_files_never_panic() -> anyhow::Result<()> {
             for length in (0..=bytes.len()).step_by(step) {
                 let cut = bytes.get(..length).unwrap_or_default();
                 if let Some(blob) = guess::guess(cut) {
-                    let dump = dump_of(cut, blob, &Known::default());
+                    let dump = dump_of(cut, blob, &CellFacts::default());
                     assert!(
                         length < bytes.len() || dump.fault.is_none(),
                         "{case} {key}: {:?}",

@@ -13,7 +13,7 @@ use super::dump::{Stopped, Walk};
 pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let bytes = walk.rest();
     let _ = parts(walk);
-    let dump = walk.dump();
+    let dump = &mut *walk.dump;
     let file = TetFile::from_bytes(bytes.to_vec()).map_err(|error| {
         let at = error.fault().map_or(0, zvf_tet::TetError::at);
         dump.fault(at, error.to_string())
@@ -42,7 +42,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 
 fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let length = walk.left();
-    walk.section("superblock");
+    walk.dump.section("superblock");
     let block = walk.structure::<Superblock>(|block, field| {
         if field.name == "flags" {
             field.value = format!("{:#x}", block.flags.get());
@@ -55,7 +55,7 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     })?;
     let datasets = block.dataset_count.get();
     if datasets > 0 {
-        walk.section("directory");
+        walk.dump.section("directory");
         walk.structure::<DirectoryHead>(|_, _| {})?;
         for number in 0..datasets {
             record(walk, number)?;
@@ -72,13 +72,13 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     };
     let end = walk.left().saturating_sub(footer);
     if end > 0 {
-        walk.section("payloads");
+        walk.dump.section("payloads");
         walk.take(end, "payloads")?;
         let meaning = "tiles, each where its entry says";
         walk.note("payloads", format_args!("{end} bytes"), meaning);
     }
     if footer > 0 {
-        walk.section("footer");
+        walk.dump.section("footer");
         let json = walk.left().saturating_sub(size_of::<FooterTail>() as u64);
         let text = String::from_utf8_lossy(walk.take(json, "json")?);
         walk.note("json", text, "history and metadata");
@@ -88,7 +88,7 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 }
 
 fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
-    walk.section(format_args!("dataset {number}"));
+    walk.dump.section(format_args!("dataset {number}"));
     let head = walk.structure::<RecordHead>(|head, field| {
         if field.name == "dtype" {
             let name = DType::from_tag(head.dtype.get()).map(DType::name);
@@ -114,11 +114,11 @@ fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
 }
 
 fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
-    walk.section("chunk index");
+    walk.dump.section("chunk index");
     let head = walk.structure::<IndexHeader>(|_, _| {})?;
     let (count, bytes) = (head.entry_count.get(), size_of::<IndexEntry>() as u64);
     walk.rows((count, bytes), 0, "entries", |walk, number| {
-        walk.section(format_args!("entry {number}"));
+        walk.dump.section(format_args!("entry {number}"));
         let entry = walk.structure::<IndexEntry>(|entry, field| {
             if field.name == "codec" {
                 let name = entry.codec().map(TileCodec::name);

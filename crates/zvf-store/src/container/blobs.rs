@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use zvf_format::keys::parse_key;
-use zvf_meta::ArrayDoc;
+use zvf_meta::{ArrayDoc, JsonObject};
 
 use super::blob::Blob;
 use crate::presence::Presence;
@@ -152,6 +152,19 @@ fn looks_like_key(name: &str) -> bool {
         .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
 }
 
+/// The index of a pack: the place of the blob of each key.
+pub(crate) fn shard_index(doc: &ArrayDoc) -> Option<&JsonObject> {
+    doc.attributes.extra.get("shard_index")?.as_object()
+}
+
+/// Offset and length of a blob, of the index of a pack.
+pub(crate) fn packed_part(value: &Value) -> Option<(u64, u64)> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([offset, length]) => offset.as_u64().zip(length.as_u64()),
+        _ => None,
+    }
+}
+
 /// Adds the chunks of one pack.
 fn index(
     path: &str,
@@ -162,7 +175,7 @@ fn index(
     cells: &mut Vec<(ChunkCoord, BlobSlot)>,
 ) -> Result<(), StoreError> {
     let wrong = |what: String| StoreError::malformed(format!("{path}/zarr.json"), what);
-    let Some(Value::Object(entries)) = doc.attributes.extra.get("shard_index") else {
+    let Some(entries) = shard_index(doc) else {
         return Err(wrong("no shard_index, expected an object".to_owned()));
     };
     let mut coord = vec![0i64; rank];
@@ -181,11 +194,7 @@ fn index(
                 )));
             }
         }
-        let part = match value.as_array().map(Vec::as_slice) {
-            Some([offset, length]) => offset.as_u64().zip(length.as_u64()),
-            _ => None,
-        };
-        let Some((offset, length)) = part else {
+        let Some((offset, length)) = packed_part(value) else {
             return Err(wrong(format!(
                 "shard_index: {key:?} is {value}, expected offset and length"
             )));

@@ -35,6 +35,15 @@ pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
         .is_some_and(|word| word == LAYOUT)
 }
 
+/// The key of the element `at` of a list of cells, as stated: `Some(None)` if it is no text, `None` past the last.
+pub(crate) fn cell_key(doc: &ArrayDoc, at: usize) -> Option<Option<&str>> {
+    let [length] = *doc.shape.as_slice() else {
+        return None;
+    };
+    let keys = doc.attributes.extra.get("cell_keys")?.as_array()?;
+    (wide(at) < length).then(|| keys.get(at).map(Value::as_str))?
+}
+
 impl PackedCells {
     /// Reads the document of a list of cells with keys of `rank` components.
     ///

@@ -1,0 +1,347 @@
+//! The job `info`: the contents of a store.
+
+mod array_sizes;
+mod level;
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use zvf_convert::SourceHeader;
+use zvf_encode::documents::STALE;
+use zvf_query::{Column, Outputs, Query, Table};
+use zvf_store::meta::JsonObject;
+use zvf_store::{Names, Need, SideGroups, Store};
+use zvf_write::{PartedStore, PartsStage, PartsStatus};
+
+pub use level::{ArrayInfo, ArraySize, LevelInfo, LinkInfo, ObjectIndexInfo, RefusedInfo};
+
+use crate::error::Result;
+use crate::words::counted;
+use crate::{Context, DoctorJob, JobError};
+
+options! {
+    /// Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout
+    InfoJob {
+        /// Path or URL of the store
+        store: String,
+        /// Count vertices from the data instead of trusting the metadata
+        #[arg(long)]
+        count: bool,
+        /// Files and bytes of each level, and codec and ratio of each array, which lists the whole store
+        #[arg(long)]
+        sizes: bool,
+    }
+}
+
+impl InfoJob {
+    pub(crate) fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Describes a store, or the parts of one that is not committed yet.
+    ///
+    /// # Cost
+    ///
+    /// The documents of all levels and of the groups beside them; with `sizes` a listing of each level and each array; with `count` all vertices.
+    pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<InfoReport>> {
+        Box::pin(async move {
+            let error = match self.describe(context).await {
+                Ok(info) => return Ok(InfoReport::Store(Box::new(info))),
+                Err(error) => error,
+            };
+            match PartedStore::status(&self.store, &context.writing(false)).await {
+                Ok(Some(status)) if status.stage != PartsStage::Committed => {
+                    let store = self.store.clone();
+                    Ok(InfoReport::Parts(PartsInfo { store, status }))
+                }
+                _ => Err(error.at(&self.store)),
+            }
+        })
+    }
+
+    async fn describe(&self, context: &Context) -> Result<StoreInfo> {
+        let store = context.open(&self.store, 0, Need::all()).await?;
+        let raw = store.raw();
+        let mut levels = Vec::new();
+        for &number in store.levels() {
+            let level = store.level(number, &Need::all()).await?;
+            let mut info = LevelInfo::of(&level);
+            if self.sizes {
+                let usage = raw.usage(&number.to_string()).await?;
+                info.bytes = usage.map(|usage| usage.bytes);
+                info.files = usage.map(|usage| usage.objects);
+            }
+            if self.count {
+                info.vertices = self.count(&store, number, context).await?;
+                info.vertices_counted = true;
+            }
+            if self.sizes {
+                info.sizes = array_sizes::of(&info, &raw).await?;
+            }
+            levels.push(info);
+        }
+        let side = store.side_groups().await?;
+        let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+        // Headers that are damaged are among the problems of the side groups.
+        let (frame, headers) = match side.problems.is_empty() {
+            true => (
+                SourceHeader::of_store(&store).await?,
+                store.headers(&formats).await?,
+            ),
+            false => (None, BTreeMap::new()),
+        };
+        let frame = frame.map(|frame| frame.document());
+        Ok(StoreInfo::of(
+            &self.store,
+            &store,
+            levels,
+            side,
+            (frame, headers),
+        ))
+    }
+
+    /// The number of rows in the own data of a level.
+    async fn count(&self, store: &Store, level: u32, context: &Context) -> Result<u64> {
+        let query = Query {
+            level,
+            own_level_only: true,
+            attributes: Names::None,
+            columns: vec![Column::Row],
+            outputs: Outputs {
+                vertices: true,
+                links: false,
+                objects: false,
+            },
+            ..Query::default()
+        };
+        let failed = || JobError::query(&self.store);
+        let (progress, mut rows) = (context.progress(), 0_u64);
+        let mut answer = zvf_query::query(store, query).await.map_err(failed())?;
+        while let Some((table, batch)) = answer.next().await.map_err(failed())? {
+            if table == Table::Vertices {
+                let n = batch.num_rows() as u64;
+                rows = rows.saturating_add(n);
+                progress(n);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The report of `info`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum InfoReport {
+    /// A store.
+    Store(Box<StoreInfo>),
+    /// A store in parts that is not committed yet.
+    Parts(PartsInfo),
+}
+
+/// The parts of a store that was begun. Serialized as [`PartsStatus::document`], with a member `store`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartsInfo {
+    /// The address of the store.
+    pub store: String,
+    /// The state of its parts.
+    pub status: PartsStatus,
+}
+
+impl PartsInfo {
+    /// The state of the parts of the store at an address.
+    #[must_use]
+    pub fn new(store: &str, status: PartsStatus) -> Self {
+        let store = store.to_owned();
+        Self { store, status }
+    }
+}
+
+impl Serialize for PartsInfo {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut document = Map::from_iter([("store".to_owned(), json!(self.store))]);
+        if let Value::Object(members) = self.status.document() {
+            document.extend(members);
+        }
+        document.serialize(to)
+    }
+}
+
+/// The contents of a store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoreInfo {
+    /// The address of the store.
+    pub store: String,
+    /// The version of the format.
+    pub version: String,
+    /// The kind of geometry.
+    pub kind: String,
+    /// The kinds as the root states them.
+    pub geometry_types: Vec<String>,
+    /// How links are stored.
+    pub links_convention: String,
+    /// The axes.
+    pub axes: Vec<AxisFacts>,
+    /// The lower and the upper corner of all positions.
+    pub bounds: (Vec<f64>, Vec<f64>),
+    /// The place of the origin of stored positions.
+    pub coordinate_offset: Option<Vec<f64>>,
+    /// The coordinate reference system.
+    pub crs: Option<Value>,
+    /// Extents of a chunk of level 0.
+    pub chunk_shape: Vec<f64>,
+    /// Extents of a bin of level 0.
+    pub bin_shape: Option<Vec<f64>>,
+    /// Features of the format that the store uses.
+    pub capabilities: Vec<String>,
+    /// Features that a reader must know.
+    pub required_capabilities: Vec<String>,
+    /// How manifests are stored.
+    pub manifest_layout: Option<String>,
+    /// Attributes as the root declares them.
+    pub attribute_specs: Option<JsonObject>,
+    /// The levels.
+    pub levels: Vec<LevelInfo>,
+    /// Whether there are parametric objects.
+    pub parametric: bool,
+    /// Formats of source files with a header; `None` if the backend cannot list.
+    pub headers: Option<Vec<String>>,
+    /// The groups beside the levels.
+    pub side: SideGroups,
+    /// Names of the metadata of users.
+    pub user_metadata: Vec<String>,
+    /// Violations of the format.
+    pub warnings: Vec<String>,
+    /// Changes that would make queries cheaper, with the command.
+    pub hints: Vec<String>,
+    /// The frame of a tractogram.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Value>,
+    /// The affine that an import applied, by the format of its files.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub applied_affine: JsonObject,
+    /// Names of parts that were absent when the store was committed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent_parts: Vec<String>,
+    /// Chunks of level 0 that were edited since the coarse levels were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_chunks: Option<Vec<String>>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AxisFacts {
+    /// Its name.
+    pub name: String,
+    /// Its type, such as `space`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The unit of positions along it.
+    pub unit: Option<String>,
+}
+
+/// Chunks of a level up to which there are no hints.
+const MANY_CHUNKS: u64 = 1000;
+
+/// What would make queries of a store cheaper, as far as its documents show it, with the command.
+fn hints(url: &str, levels: &[LevelInfo]) -> Vec<String> {
+    let Some(level) = levels.first().filter(|one| one.chunks > MANY_CHUNKS) else {
+        return Vec::new();
+    };
+    let mut hints = Vec::new();
+    let each = level.vertices / level.chunks.max(1);
+    let chunks = counted(level.chunks, "chunk");
+    let vertices = counted(each, "vertex");
+    if each < DoctorJob::FEW_VERTICES {
+        hints.push(format!(
+            "{chunks} with {vertices} each on average are small: `zvf doctor {url}` suggests a larger shape"
+        ));
+    }
+    let mut arrays = level.arrays.iter();
+    let vertices = arrays.find(|one| one.path.ends_with("/vertices"));
+    if vertices.is_some_and(|one| one.container == "grid") {
+        hints.push(format!(
+            "{chunks} in files of their own: `zvf rechunk {url} NEW --shard-shape auto` stores many in one file"
+        ));
+    }
+    hints
+}
+
+impl StoreInfo {
+    /// What is known about a store; `frame` is the frame of a tractogram, `headers` are the headers of its source files.
+    fn of(
+        url: &str,
+        store: &Store,
+        mut levels: Vec<LevelInfo>,
+        side: SideGroups,
+        (frame, headers): (Option<Value>, BTreeMap<String, JsonObject>),
+    ) -> Self {
+        let additive: BTreeMap<u32, bool> = levels
+            .iter()
+            .map(|one| (one.level, one.is_additive()))
+            .collect();
+        // As long as a level is additive, the next coarser one is needed.
+        let next = |last: &u32| {
+            let is_additive = additive.get(last) == Some(&true);
+            let next = last.checked_add(1).filter(|_| is_additive)?;
+            additive.contains_key(&next).then_some(next)
+        };
+        for level in &mut levels {
+            level.complete_with = std::iter::successors(next(&level.level), next).collect();
+        }
+        let root = store.root();
+        let zv = root.zarr_vectors.clone();
+        let convention = root.links_convention().map(|one| one.to_string());
+        let axes = root.axes().iter().map(|axis| AxisFacts {
+            name: axis.name.clone(),
+            kind: axis.kind().to_owned(),
+            unit: axis.unit.clone(),
+        });
+        let metadata = root.user_metadata.iter().filter_map(Value::as_object);
+        let affine = |(format, members): (String, JsonObject)| {
+            Some((format, members.get("applied_affine")?.clone()))
+        };
+        let formats = side.headers.iter().map(|header| header.format.clone());
+        let stale = root.extra.get(STALE).and_then(|stale| stale.get("chunks"));
+        Self {
+            store: url.to_owned(),
+            version: zv.zv_version,
+            kind: store.kind().to_string(),
+            geometry_types: zv.geometry_types,
+            links_convention: convention
+                .unwrap_or_else(|_| zv.links_convention.unwrap_or_default()),
+            axes: axes.collect(),
+            bounds: zv.bounds,
+            coordinate_offset: zv.coordinate_offset,
+            crs: zv.crs,
+            chunk_shape: zv.chunk_shape,
+            bin_shape: zv.base_bin_shape,
+            capabilities: zv.format_capabilities,
+            required_capabilities: zv.required_capabilities,
+            manifest_layout: zv.manifest_layout,
+            attribute_specs: zv.attribute_specs,
+            hints: hints(url, &levels),
+            levels,
+            parametric: side.parametric.is_some(),
+            headers: side.listed.then(|| formats.collect()),
+            user_metadata: metadata.flat_map(|map| map.keys().cloned()).collect(),
+            warnings: [store.warnings(), side.problems.clone()].concat(),
+            side,
+            frame,
+            applied_affine: headers.into_iter().filter_map(affine).collect(),
+            absent_parts: texts(root.extra.get(zvf_write::ABSENT_PARTS)).unwrap_or_default(),
+            stale_chunks: texts(stale),
+        }
+    }
+}
+
+/// The texts of a list.
+fn texts(list: Option<&Value>) -> Option<Vec<String>> {
+    let texts = list?.as_array()?.iter().filter_map(Value::as_str);
+    Some(texts.map(str::to_owned).collect())
+}
