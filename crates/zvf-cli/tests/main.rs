@@ -54,6 +54,7 @@ mod outside;
 #[cfg(all(feature = "plot", feature = "serve", feature = "volumes"))]
 mod page;
 mod parts;
+mod places;
 mod plot;
 mod pyramid;
 mod pyramid_levels;

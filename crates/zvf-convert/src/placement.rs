@@ -19,12 +19,24 @@ impl StoreFrame {
     /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
     ///
     /// # Errors
-    /// Misuse: options that do not fit; units that cannot be converted; several maps in the store. I/O: the file of the affine.
+    /// Misuse: options that do not fit; units that cannot be converted; another coordinate reference system; several maps in the store. I/O: the
+    /// file of the affine.
     pub fn place_table(
         &self,
         schema: &arrow_schema::Schema,
         options: &Options,
     ) -> Result<PositionConversion, ConvertError> {
+        let crs = schema.metadata().get("zvf.crs");
+        let crs = crs.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        if let (Some(found), Some(expected)) = (crs, &self.crs)
+            && found != *expected
+        {
+            return Err(ConvertError::usage(
+                "crs",
+                found.to_string(),
+                format!("{expected} as in the store"),
+            ));
+        }
         // Columns are matched with axes by name.
         let stated = stated_axes(schema)?.map(|stated| self.in_order(stated));
         let given = transform::given(Format::Arrow, options, &self.axes, stated.as_deref())?;

@@ -74,13 +74,13 @@ use groups::GroupTable;
 use index::EditedIndex;
 use state::EditState;
 use tables::AttributeTables;
-use zvf_encode::documents::STALE;
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::{Settled, Transaction};
 use zvf_encode::{
     AttributeSpec, Batch, ObjectTable, Values, WriteError, WriteOptions, transaction,
 };
+use zvf_meta::STALE;
 
 pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};

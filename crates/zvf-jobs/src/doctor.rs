@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use zvf_codec::{CodecError, CodecSample, Compression};
 use zvf_encode::ShardShape;
-use zvf_encode::documents::STALE;
+use zvf_store::meta::STALE;
 use zvf_store::meta::space::Grid;
 use zvf_store::{
     CellWant, GridArray, Level, Need, Store, StoreError, Usage,
@@ -435,7 +435,7 @@ impl Doctor<'_> {
     fn larger(&self, rows: u64) -> Option<(u32, u64)> {
         let dims = self.level.chunk_shape().len();
         let presence = self.level.vertices().presence();
-        let mut found = None;
+        let (mut found, mut fewest) = (None, presence.len());
         for times in (1..31).map(|power| 1_u32 << power) {
             let merged: BTreeSet<Vec<i64>> = presence
                 .iter()
@@ -451,7 +451,10 @@ impl Doctor<'_> {
                 })
                 .collect();
             let mean = rows.checked_div(merged.len() as u64)?;
-            found = Some((times, mean));
+            if merged.len() < fewest {
+                fewest = merged.len();
+                found = Some((times, mean));
+            }
             if mean >= WANTED / 2 || merged.len() < 2 {
                 break;
             }

@@ -9,9 +9,9 @@ use futures::future::BoxFuture;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use zvf_convert::SourceHeader;
-use zvf_encode::documents::STALE;
 use zvf_query::{Column, Outputs, Query, Table};
 use zvf_store::meta::JsonObject;
+use zvf_store::meta::STALE;
 use zvf_store::{Names, Need, SideGroups, Store};
 use zvf_write::{PartedStore, PartsStage, PartsStatus};
 

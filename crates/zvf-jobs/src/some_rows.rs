@@ -87,6 +87,7 @@ impl RowOptions {
             links: false,
             objects: false,
         };
+        spec.owners = true;
         set_columns(&mut spec, &self.columns)?;
         opened(&spec, &self.store, context).await
     }

@@ -79,6 +79,9 @@ document! {
     }
 }
 
+/// The member of the root's attributes that lists the chunks of level 0 that edits changed since the coarse levels were made.
+pub const STALE: &str = "zvf_stale";
+
 impl RootDoc {
     /// Parses a root document.
     ///

@@ -5,7 +5,8 @@ use zvf_meta::capabilities::{
 };
 use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 
-use zvf_encode::documents::{STALE, level_node};
+use zvf_encode::documents::level_node;
+use zvf_meta::STALE;
 
 /// Adds levels with their bins to a root document, or replaces its members about them, and marks none as out of date.
 pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {

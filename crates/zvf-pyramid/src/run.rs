@@ -31,11 +31,11 @@ use super::make::{LevelMaker, LevelReport, Levels, MadeLevel};
 use super::plan::{PyramidPlan, WantedLevels};
 use super::sink::StoreSink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
-use zvf_encode::documents::STALE;
 use zvf_encode::target::{ObjectPut, Stage, Target, node};
 use zvf_encode::transaction::{Change, MARKER, Take, settle};
 use zvf_encode::{Kind, StaleFiles, WriteError, WriteOptions};
 use zvf_format::int::wide;
+use zvf_meta::STALE;
 
 /// The result of a change of the coarse levels of a store.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -8,7 +8,7 @@ use futures::channel::oneshot;
 use serde_json::json;
 use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};
-use zvf_store::meta::{Kind, Refinement, RootDoc};
+use zvf_store::meta::{Kind, Refinement, RootDoc, STALE};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
@@ -336,6 +336,13 @@ fn tie(
     let joint = query.filter.as_ref().and_then(Filter::joint);
     let joint = joint.map(|joint| BoundJoint::bind(joint, columns.len(), &find));
     let joint = joint.transpose()?;
+    if query.level > 0 && store.root().extra.contains_key(STALE) {
+        warnings.push(format!(
+            "level {} was made before the last edits of level 0: `zvf pyramid {} --refresh` makes it again",
+            query.level,
+            store.url()
+        ));
+    }
     let remarks = filter.iter().flat_map(|filter| &filter.remarks);
     let remarks = remarks.chain(joint.iter().flat_map(BoundJoint::remarks));
     warnings.extend(remarks.cloned());
@@ -763,7 +770,9 @@ fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
         .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }))
         .collect();
     let units: Vec<_> = root.axes().iter().map(|axis| axis.unit.clone()).collect();
-    HashMap::from([
+    let crs = root.zarr_vectors.crs.as_ref();
+    let crs = crs.map(|crs| ("zvf.crs".to_owned(), crs.to_string()));
+    let stated = [
         ("zvf.axes".to_owned(), json!(axes).to_string()),
         ("zvf.units".to_owned(), json!(units).to_string()),
         ("zvf.kind".to_owned(), store.kind().name().to_owned()),
@@ -781,5 +790,6 @@ fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
             "zvf.version".to_owned(),
             root.zarr_vectors.zv_version.clone(),
         ),
-    ])
+    ];
+    stated.into_iter().chain(crs).collect()
 }

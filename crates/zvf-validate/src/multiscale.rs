@@ -9,9 +9,7 @@ use crate::finding::Place;
 use crate::level::LevelState;
 use crate::run::Session;
 use zvf_format::int::wide;
-
-/// The chunks of level 0 that an edit changed since coarse levels were made, in the root's attributes.
-const STALE: &str = "zvf_stale";
+use zvf_meta::STALE;
 
 /// The check that a difference between a level and the finer one belongs to: an edit of level 0 since is no damage.
 fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {

@@ -19,9 +19,6 @@ use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::spec::target_version::DocumentMembers;
 use zvf_format::int::wide;
 
-/// The attribute of the root with the list of chunks whose coarse levels are out of date.
-pub const STALE: &str = "zvf_stale";
-
 /// Makes the document of the array of cells at `path`, once they are encoded; `present` lists the chunks that have a cell, and `attributes` describes the items.
 pub fn grid_doc(
     cells: &LevelCells,

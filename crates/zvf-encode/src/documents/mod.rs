@@ -12,8 +12,8 @@ pub(crate) mod nodes;
 pub use array::{INDEX, groups};
 pub(crate) use build::vertex_attribute;
 pub use build::{
-    Docs, STALE, channels, claim_link_groups, declared, fragments, grid, grid_doc, level_node,
-    name_of, plain_group, presence, renew_ome, root, vertices,
+    Docs, channels, claim_link_groups, declared, fragments, grid, grid_doc, level_node, name_of,
+    plain_group, presence, renew_ome, root, vertices,
 };
 pub use extras::write_extras;
 pub use nodes::Nodes;

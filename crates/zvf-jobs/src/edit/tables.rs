@@ -282,7 +282,15 @@ impl EditSetAttributeJob {
             let along = how.by_object_order && scope == Scope::Vertex;
             EditTable::of_attribute(from, &self.name, along, &self.columns.options())
         });
-        let table = table.transpose()?;
+        let mut table = table.transpose()?;
+        let mut notes = Vec::new();
+        let by_position = how.key.is_empty() && !how.by_order && !how.by_object_order;
+        if let (Some(table), Scope::Vertex, true) = (&mut table, scope, by_position)
+            && !table.is_divided()
+        {
+            let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
+            notes = place.stored_vertices(table)?;
+        }
         if let Some(table) = table.as_ref().filter(|table| table.is_divided()) {
             if scope != Scope::Vertex {
                 return Err(JobError::usage(format!(
@@ -296,6 +304,10 @@ impl EditSetAttributeJob {
         let mut edit = begin(&self.store, context).await?;
         let set = SetAttribute::new(scope, &self.name).with_matching(how);
         let made = self.set(&mut edit, table.as_ref(), set).await;
+        let made = made.map(|mut made| {
+            made.notes.splice(0..0, notes);
+            made
+        });
         report(edit, &self.store, made, context).await
     }
 

@@ -57,18 +57,24 @@ impl EditPlace {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// Converts a table of vertices to the units of the store. A table that states no units is taken to be in the store's.
+    /// Converts a table of vertices to the units of the store. A table that states no units is taken to be in the store's; a note says so if the
+    /// positions of imports were mapped.
     ///
     /// # Errors
     ///
     /// Usage: units that cannot be converted.
     pub(crate) fn stored_vertices(&self, table: &mut EditTable) -> Result<Vec<String>> {
         let schema = table.schema();
-        if stated_axes(&schema)?.is_none() {
-            return Ok(Vec::new());
+        let placed = self.frame.place_table(&schema, &Options::default());
+        if stated_axes(&schema)?.is_some() {
+            return Ok(take(table, placed?));
         }
-        let placed = self.frame.place_table(&schema, &Options::default())?;
-        Ok(take(table, placed))
+        let mapped = placed.is_ok_and(|placed| !placed.remarks.is_empty());
+        let note = format!(
+            "{}: positions are those of the store; `append` would map them as its import did",
+            table.name()
+        );
+        Ok(mapped.then_some(note).into_iter().collect())
     }
 }
 

@@ -680,7 +680,10 @@ impl EditTable {
             columns.extend(self.ids()?);
         }
         let axes = self.position_columns(spec, true);
-        if by_position && !axes.is_empty() {
+        let mapped = self.placed.as_ref().is_some_and(|one| one.map.is_some());
+        if by_position && !axes.is_empty() && mapped {
+            columns.push(self.positions(spec)?);
+        } else if by_position && !axes.is_empty() {
             // The texts of a file are rounded as an import rounds them: to a double first.
             let number = match spec.positions.is_float() {
                 true => NumberType::F64,
