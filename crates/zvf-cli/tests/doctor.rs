@@ -230,3 +230,20 @@ fn every_bundled_generation_can_be_looked_at() -> Result<()> {
     }
     Ok(())
 }
+
+/// Data on both sides of 0 in every axis is in eight chunks, however large they are.
+#[test]
+fn chunks_grow_no_further_than_they_join_others() -> Result<()> {
+    let mut table = String::from("x,y,z\n");
+    for at in 0..1000_u32 {
+        let of = |step: u32| f64::from(at * step % 28) - 14.0 + 0.5;
+        table.push_str(&format!("{},{},{}\n", of(1), of(5), of(11)));
+    }
+    let home = Home::made(&[("../p.csv", table.into())])?;
+    home.text(&["import", "p.csv", STORE, "--chunk-shape", "8,8,8"])?;
+    let all = advice(&home, STORE)?;
+    let one = all.get("chunk-shape").context("advice on chunks")?;
+    let command = one["command"].as_str().context("a command")?;
+    ensure!(command.ends_with("--chunk-shape 16,16,16"), "{command}");
+    Ok(())
+}

@@ -97,7 +97,7 @@ fn a_level_that_is_older_than_edits_is_remarked() -> Result<()> {
     let text: String = std::iter::once("object_id,x,y,z\n".to_owned())
         .chain(rows)
         .collect();
-    let home = Home::made(&[("../l.csv", text)])?;
+    let home = Home::made(&[("../l.csv", text.into())])?;
     home.text(&["import", "l.csv", "s.zv", "--kind", "polyline"])?;
     home.text(&["pyramid", "s.zv", "--factors", "2"])?;
     let coarse = ["query", "s.zv", "--level", "1"];
@@ -133,5 +133,8 @@ fn a_table_in_another_reference_system_is_refused() -> Result<()> {
         );
     }
     home.text(&["append", "u.zv", "u.parquet"])?;
+    home.text(&["import", "w.parquet", "again.zv"])?;
+    let info = home.json(&["info", "again.zv", "--json"])?;
+    assert_eq!(info["crs"], "EPSG:4326");
     Ok(())
 }

@@ -9,6 +9,7 @@ use zvf_write::arrow::stated_axes;
 
 use crate::frame::Space;
 use crate::options::Options;
+use crate::records::source::stated_crs;
 use crate::store_frame::{APPLIED, PositionConversion, RecordedMap, StoreFrame};
 use crate::transform::{self, PositionOptions};
 use crate::{ConvertError, Format};
@@ -26,9 +27,8 @@ impl StoreFrame {
         schema: &arrow_schema::Schema,
         options: &Options,
     ) -> Result<PositionConversion, ConvertError> {
-        let crs = schema.metadata().get("zvf.crs");
-        let crs = crs.and_then(|text| serde_json::from_str::<Value>(text).ok());
-        if let (Some(found), Some(expected)) = (crs, &self.crs)
+        let own = self.crs.as_ref().filter(|own| own.is_string());
+        if let (Some(found), Some(expected)) = (stated_crs(schema), own)
             && found != *expected
         {
             return Err(ConvertError::usage(

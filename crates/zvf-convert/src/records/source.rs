@@ -1,7 +1,7 @@
 //! A file of vertices as record batches: the interface of readers.
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 use zvf_write::Kind;
 
@@ -21,6 +21,12 @@ pub(crate) const DESCRIPTION: &str = "zvf.description";
 
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
+
+/// The text of the coordinate reference system that the schema of a table states.
+pub(crate) fn stated_crs(schema: &Schema) -> Option<Value> {
+    let crs = serde_json::from_str(schema.metadata().get("zvf.crs")?).ok();
+    crs.filter(Value::is_string)
+}
 
 /// An open file: its vertices as record batches of one schema, and its links. Each call reads the file again.
 pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
@@ -49,9 +55,9 @@ pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// The coordinate reference system of the positions: a text.
+    /// The coordinate reference system of the positions: a text. Tables that queries write state it in their schema.
     fn crs(&self) -> Option<Value> {
-        None
+        stated_crs(&self.schema())
     }
 
     /// The header to store, with the member `source`.
