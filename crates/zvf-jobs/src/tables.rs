@@ -5,6 +5,6 @@ mod place;
 mod table;
 
 pub use both::edit_remarks;
-pub(crate) use both::{EditTables, set_fills};
+pub(crate) use both::{EditTables, fill_text, set_fills};
 pub(crate) use place::EditPlace;
-pub(crate) use table::{EditTable, fill_text};
+pub(crate) use table::EditTable;

@@ -132,9 +132,8 @@ fn w(line: &Line) -> Option<i32> {
     line.own.map(|(w, _)| w)
 }
 
-/// The text of objects without one is empty.
-fn class(line: &Line) -> &str {
-    line.own.map_or("", |(_, class)| class)
+fn class(line: &Line) -> Option<&str> {
+    line.own.map(|(_, class)| class)
 }
 
 const CONDITIONS: [(&str, Truth); 16] = [
@@ -148,7 +147,7 @@ const CONDITIONS: [(&str, Truth); 16] = [
         Some(line.s[row] * 2.0 > line.count() && line.rows[row][2] < 20.0)
     }),
     ("not (s > 5 and class = 'a')", |line, row| {
-        Some(line.s[row] <= 5.0 || class(line) != "a")
+        or(Some(line.s[row] <= 5.0), class(line).map(|one| one != "a"))
     }),
     ("(w = 1 and s > 8) or (w = 2 and s < 2)", |line, row| {
         let s = line.s[row];
@@ -163,8 +162,9 @@ const CONDITIONS: [(&str, Truth); 16] = [
     (
         "group.number = 0 and (s = 3 or class like 'c%')",
         |line, row| {
-            let either = line.s[row] == 3.0 || class(line).starts_with('c');
-            Some(line.is_in_a_bundle() && either)
+            let like = class(line).map(|one| one.starts_with('c'));
+            let either = or(Some(line.s[row] == 3.0), like);
+            and(Some(line.is_in_a_bundle()), either)
         },
     ),
     ("y > end.y or length() > 30", |line, row| {

@@ -22,9 +22,12 @@ pub(crate) const DESCRIPTION: &str = "zvf.description";
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
+/// Member of a schema's metadata: the coordinate reference system, as JSON.
+pub(crate) const CRS: &str = "zvf.crs";
+
 /// The text of the coordinate reference system that the schema of a table states.
 pub(crate) fn stated_crs(schema: &Schema) -> Option<Value> {
-    let crs = serde_json::from_str(schema.metadata().get("zvf.crs")?).ok();
+    let crs = serde_json::from_str(schema.metadata().get(CRS)?).ok();
     crs.filter(Value::is_string)
 }
 

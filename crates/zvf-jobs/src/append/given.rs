@@ -200,7 +200,7 @@ fn of_folder(
     }
     let objects = there("objects.arrow");
     let objects = objects
-        .map(|file| EditTable::read(&file, None))
+        .map(|file| EditTable::read_as(&file, None, &Options::default()))
         .transpose()?;
     let groups = there("groups.arrow");
     let groups = groups.map(|file| read_groups(&file)).transpose()?;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use zvf_convert::{NodeIds, Options};
+use zvf_convert::{NodeIds, Options, time_number};
 use zvf_edit::Edit;
+use zvf_write::{AttributeSpec, NumberType};
 
-use super::table::{EditTable, fill_text};
+use super::table::EditTable;
 use crate::FillValue;
 use crate::error::Result;
 
@@ -94,4 +95,17 @@ pub fn edit_remarks(
         ));
     }
     remarks
+}
+
+/// The text that replaces missing values, by attribute.
+pub(super) fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
+    |name| edit.fill(name).map(str::to_owned)
+}
+
+/// The text of a fill value; a time as its number in the unit of the attribute.
+pub(crate) fn fill_text(one: &AttributeSpec, text: &str) -> String {
+    let unit = one.unit.as_deref().unwrap_or_default();
+    let number = time_number(text, unit).flatten();
+    let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
+    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

@@ -23,6 +23,7 @@ use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
 
+use super::both::fills;
 use crate::JobError;
 use crate::error::Result;
 
@@ -56,16 +57,7 @@ const OBJECT: &str = "the id of an object, in each row (`zvf query --select obje
 pub(crate) type EditColumn = (String, ArrayRef);
 
 impl EditTable {
-    /// Reads a table in the format that is given, or by the ending of its name.
-    ///
-    /// # Errors
-    ///
-    /// I/O; a file that is no such table.
-    pub(crate) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
-        Self::read_as(path, format, &Options::default())
-    }
-
-    /// The same, with columns read as options say.
+    /// Reads a table in the format that is given, or by the ending of its name, with columns read as options say.
     ///
     /// # Errors
     ///
@@ -79,8 +71,7 @@ impl EditTable {
         let first = match options.format.map_or_else(|| Format::of(path), Ok)? {
             // The header is line 1.
             Format::Csv => Some(2 - usize::from(options.columns_in.is_some())),
-            Format::Xyz => Some(1),
-            Format::Ndjson => Some(1),
+            Format::Xyz | Format::Ndjson => Some(1),
             _ => None,
         };
         let batch = read_table(path, &options)?;
@@ -803,17 +794,4 @@ impl EditTable {
             ))),
         }
     }
-}
-
-/// The text that replaces missing values, by attribute.
-fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
-    |name| edit.fill(name).map(str::to_owned)
-}
-
-/// The text of a fill value; a time as its number in the unit of the attribute.
-pub(crate) fn fill_text(one: &AttributeSpec, text: &str) -> String {
-    let unit = one.unit.as_deref().unwrap_or_default();
-    let number = time_number(text, unit).flatten();
-    let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
-    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

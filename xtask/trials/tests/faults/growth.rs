@@ -13,7 +13,8 @@ use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
 use zvf_store::{IoTrace, Method, Names, OpenOptions, Request, Store};
 use zvf_trials::answers::{Told, ask};
 use zvf_write::{
-    AttributeSpec, Batch, Groups, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions,
+    AttributeSpec, Batch, Groups, Kind, NumberType, ShardShape, StoreSpec, StoreWriter,
+    WriteOptions,
 };
 
 use crate::support::MEMORY;
@@ -54,7 +55,9 @@ fn walk(place: [i64; 3], positions: &mut Vec<f32>, values: &mut Vec<f32>) {
 /// Polylines on a lattice of `side` objects along each axis around 0, numbered along z, y and x.
 async fn made(side: i64) -> Arc<dyn ObjectStore> {
     let backend: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    // The larger store would be in shards, whose indexes come with their first cells: not in proportion to the answer.
     let spec = StoreSpec::new(Kind::Polyline, [5.0; 3])
+        .with_shard_shape(ShardShape::None)
         .with_vertex_attribute(AttributeSpec::number("value", NumberType::F32));
     let open = OpenOptions::new().with_object_store(Arc::clone(&backend));
     let options = WriteOptions::new().with_open(open);

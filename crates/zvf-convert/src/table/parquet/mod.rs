@@ -29,6 +29,7 @@ use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
 use crate::records::chosen::{chosen, left_out};
+use crate::records::source::CRS;
 use crate::records::source::{TableSource, TakeBatch, UUID};
 use crate::records::{lists, rename};
 use crate::time;
@@ -155,10 +156,10 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     });
     let fields: Vec<Field> = fields.collect();
     let pairs = file.key_value_metadata().into_iter().flatten();
-    let axes = pairs.filter(|pair| pair.key == AXES);
-    let axes = axes.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
-    let axes: HashMap<String, String> = axes.collect();
-    Schema::new_with_metadata(fields, axes)
+    let stated = pairs.filter(|pair| pair.key == AXES || pair.key == CRS);
+    let stated = stated.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
+    let stated: HashMap<String, String> = stated.collect();
+    Schema::new_with_metadata(fields, stated)
 }
 
 impl TableSource for Parquet {
