@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use zvf_convert::{NodeIds, Options, time_number};
+use zvf_convert::{NodeIds, Options};
 use zvf_edit::Edit;
-use zvf_write::{AttributeSpec, NumberType};
 
 use super::table::EditTable;
-use crate::FillValue;
 use crate::error::Result;
 
 /// A table of vertices, with one of links, as input of an edit.
@@ -51,21 +49,6 @@ impl EditTables {
     }
 }
 
-/// Sets the values of attributes that new vertices and links have no value for.
-///
-/// # Errors
-///
-/// Misuse: no such attribute, or another value.
-pub(crate) fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
-    for (name, text) in fills {
-        let known = edit.vertex_attributes();
-        let one = known.iter().find(|one| one.name == *name);
-        let text = one.map_or_else(|| text.value().clone(), |one| fill_text(one, text.value()));
-        edit.set_fill(name, &text)?;
-    }
-    Ok(())
-}
-
 /// Notes about attributes that only the files have, or only the store.
 #[must_use]
 pub fn edit_remarks(
@@ -95,17 +78,4 @@ pub fn edit_remarks(
         ));
     }
     remarks
-}
-
-/// The text that replaces missing values, by attribute.
-pub(super) fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
-    |name| edit.fill(name).map(str::to_owned)
-}
-
-/// The text of a fill value; a time as its number in the unit of the attribute.
-pub(crate) fn fill_text(one: &AttributeSpec, text: &str) -> String {
-    let unit = one.unit.as_deref().unwrap_or_default();
-    let number = time_number(text, unit).flatten();
-    let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
-    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

@@ -23,7 +23,7 @@ use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
 
-use super::both::fills;
+use super::fills::fills;
 use crate::JobError;
 use crate::error::Result;
 
