@@ -70,6 +70,7 @@ def one_writer(path: Path, points: dict[str, np.ndarray], chunk: float = 10) -> 
         chunk_shape=[chunk] * 3,
         bounds=((0, 0, 0), (99.9999, 99.9999, 99.9999)),
         # As parts are written, which do not see each other's cells.
+        shard_shape="none",
         codec="zstd",
     )
 
