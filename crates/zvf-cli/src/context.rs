@@ -16,6 +16,7 @@ use crate::args::Common;
 use crate::error::{CliError, Result};
 use crate::output::interrupt;
 use crate::output::table::{count, size};
+#[cfg(feature = "volumes")]
 use crate::progress::Progress;
 
 /// What all commands share.
@@ -155,6 +156,7 @@ impl<'a> Context<'a> {
     }
 
     /// A progress display, as far as the flags and the terminal allow one.
+    #[cfg(feature = "volumes")]
     pub(crate) fn progress(&self, what: &'static str) -> Progress {
         Progress::new(what, self.shows_progress())
     }
