@@ -72,10 +72,11 @@ impl Moments {
         let moments = Self::of_unit(text)?;
         let unit = match text.split(' ').next()? {
             "days" => TimeUnit::Day,
+            "seconds" => TimeUnit::Second,
             "milliseconds" => TimeUnit::Millisecond,
             "microseconds" => TimeUnit::Microsecond,
             "nanoseconds" => TimeUnit::Nanosecond,
-            _ => TimeUnit::Second,
+            _ => return None,
         };
         Some(match moments {
             Self::Days | Self::DaysInMilliseconds => DTypeKind::Datetime { unit },

@@ -74,8 +74,8 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             "positions as they are stored",
         );
     }
-    let mut spec = StoreSpec::new(kind, level.chunk_shape().to_vec());
-    spec = spec.with_axes(root.axes().to_vec());
+    let mut spec =
+        StoreSpec::new(kind, level.chunk_shape().to_vec()).with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
     let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
     // Older documents do not state the number of values of a row; the query determines it from cells.

@@ -57,8 +57,8 @@ impl EditPlace {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// Converts a table of vertices to the units of the store. A table that states no units is taken to be in the store's; a note says so if the
-    /// positions of imports were mapped.
+    /// Converts a table of vertices to the units of the store. If the table states no units, its positions are taken as those of the store; if the
+    /// import that made the store mapped positions, a note says that these are not mapped.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl EditPlace {
         if stated_axes(&schema)?.is_some() {
             return Ok(take(table, placed?));
         }
-        let mapped = placed.is_ok_and(|placed| !placed.remarks.is_empty());
+        let mapped = placed.is_ok_and(|placed| placed.map.is_some());
         let note = format!(
             "{}: positions are those of the store; `append` would map them as its import did",
             table.name()

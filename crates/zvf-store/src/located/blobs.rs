@@ -4,7 +4,10 @@
 
 use zvf_meta::ArrayDoc;
 
-use super::{CellFacts, CellKind, Located, LocatedObject, PackedKeys, coordinate, elements};
+use super::facts::{CellFacts, PackedKeys};
+use super::kind::CellKind;
+use super::numbers::{coordinate, elements};
+use super::object::{Located, LocatedObject};
 use crate::container::blobs::{is_pack, packed_part, shard_index};
 use crate::layout::object_key;
 use crate::{RawStore, StoreError};

@@ -11,11 +11,15 @@ use zvf_format::layout::Wire as _;
 use zvf_io::Cap;
 use zvf_meta::{ArrayAttributes, ArrayDoc, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 
-use super::{CellKind, PackedKeys, elements, sized};
+use super::kind::CellKind;
+use super::numbers::{elements, sized};
 use crate::container::blob::decode_child;
 use crate::coord::Dotted;
 use crate::layout::object_key;
 use crate::{Placement, RawStore, StoreError, chunk_factors};
+
+/// Keys of a packed chunk, each with the offset and the number of its bytes, in the order of the bytes.
+pub(super) type PackedKeys = Vec<(String, u64, u64)>;
 
 /// Facts about a cell or blob besides its bytes.
 #[derive(Debug, Clone, Default)]

@@ -5,71 +5,27 @@
 mod blobs;
 mod facts;
 mod kind;
+mod numbers;
+mod object;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_format::int::wide;
-use zvf_format::keys::parse_key;
 use zvf_meta::space::chunk_of_cell;
-use zvf_meta::{
-    ArrayAttributes, ArrayDoc, Codec, GroupDoc, MetaError, NodeKind, RootDoc, node_kind,
-};
+use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, MetaError, NodeKind, RootDoc, node_kind};
 
 pub use facts::CellFacts;
 pub use kind::CellKind;
+pub use object::{Located, LocatedObject};
+
+use numbers::{coordinate, elements, sized};
 
 use crate::container::packed::cell_key;
-use crate::coord::{ChunkCoord, product};
+use crate::coord::ChunkCoord;
 use crate::layout::object_key;
-use crate::{ElementPlace, Limits, RawStore, StoreError, open_file, stored_type};
-
-/// Keys of a packed chunk, each with the offset and the number of its bytes, in the order of the bytes.
-type PackedKeys = Vec<(String, u64, u64)>;
-
-/// What a path of a store names.
-#[derive(Debug)]
-pub enum Located {
-    /// The document with this key.
-    Document(String),
-    /// An object of an array.
-    Object(Box<LocatedObject>),
-}
-
-/// An object of an array, and the requested element of it.
-#[derive(Debug)]
-pub struct LocatedObject {
-    /// The array.
-    pub array: String,
-    /// The key of the object.
-    pub key: String,
-    /// Entries and requested entry of the shard's index; `None` if the array is not sharded.
-    pub shard: Option<CellFacts>,
-    /// Whether the index is at the end of the shard.
-    pub index_at_end: bool,
-    /// Codecs of the object, or of an inner chunk of the shard.
-    pub codecs: Vec<Codec>,
-    /// Bytes that the document of a blob states; `None` if the array is no blob.
-    pub stated: Option<u64>,
-    /// The container of several elements in which the payload is: [`CellKind::Vlen`] or [`CellKind::Packed`].
-    pub container: Option<CellKind>,
-    /// The kind of the payload.
-    pub kind: CellKind,
-    /// Facts about it.
-    pub facts: CellFacts,
-}
-
-impl LocatedObject {
-    /// The content of a blob without a stored object: the fill value, zero (specification 0.7, section 2.3). `None` if it is no blob, or larger than
-    /// [`Limits::cell_bytes`].
-    #[must_use]
-    pub fn zeros(&self, limits: &Limits) -> Option<Bytes> {
-        let stated = self.stated.filter(|stated| *stated <= limits.cell_bytes)?;
-        Some(vec![0; sized(stated)?].into())
-    }
-}
+use crate::{ElementPlace, RawStore, StoreError, open_file, stored_type};
 
 /// The folder of the store around a local file of a chunk, and the key of the file in it; `None` if it is not such a file.
 #[must_use]
@@ -322,22 +278,4 @@ async fn cell(
 /// An error of the document of an array.
 fn of_document(path: &str, error: MetaError) -> StoreError {
     StoreError::document(format!("{path}/zarr.json"), error)
-}
-
-/// A number of a document as a size.
-fn sized(number: impl TryInto<usize>) -> Option<usize> {
-    number.try_into().ok()
-}
-
-/// Elements of a shape; the largest number if there are more.
-fn elements(shape: &[u64]) -> u64 {
-    product(shape).unwrap_or(u64::MAX)
-}
-
-/// The components of a chunk key; `None` if a text is none.
-fn coordinate(key: &str) -> Option<Vec<i64>> {
-    let mut found = vec![0; key.len()];
-    let rank = parse_key(key, &mut found).ok()?;
-    found.truncate(rank);
-    Some(found)
 }

@@ -53,11 +53,10 @@ fn walk(place: [i64; 3], positions: &mut Vec<f32>, values: &mut Vec<f32>) {
 }
 
 /// Polylines on a lattice of `side` objects along each axis around 0, numbered along z, y and x.
-async fn made(side: i64) -> Arc<dyn ObjectStore> {
+async fn made(side: i64, shards: ShardShape) -> Arc<dyn ObjectStore> {
     let backend: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    // The larger store would be in shards, whose indexes come with their first cells: not in proportion to the answer.
     let spec = StoreSpec::new(Kind::Polyline, [5.0; 3])
-        .with_shard_shape(ShardShape::None)
+        .with_shard_shape(shards)
         .with_vertex_attribute(AttributeSpec::number("value", NumberType::F32));
     let open = OpenOptions::new().with_object_store(Arc::clone(&backend));
     let options = WriteOptions::new().with_open(open);
@@ -232,7 +231,9 @@ fn check_once(name: &str, requests: &[Request]) {
 #[tokio::test]
 async fn what_a_question_costs_does_not_depend_on_the_size_of_the_store() {
     let [small, large] = SIDES;
-    let (few, many) = (made(small).await, made(large).await);
+    // The default would put the larger store in shards, whose indexes come with their first cells: not in proportion to the answer.
+    let [few, many] = [small, large].map(|side| made(side, ShardShape::None));
+    let (few, many) = (few.await, many.await);
     let pairs = questions(small).into_iter().zip(questions(large));
     let mut asked = 0;
     let mut dear = Vec::new();
@@ -284,6 +285,23 @@ async fn what_a_question_costs_does_not_depend_on_the_size_of_the_store() {
     }
     assert_eq!(asked, 12);
     assert_eq!(dear, Vec::<String>::new());
+}
+
+/// Manifests are read from the end of their shard, with its index: at most 256 KiB in one request, and no further round.
+#[tokio::test]
+async fn one_object_of_a_store_in_shards_costs_a_part_of_a_shard() {
+    const MOST: u64 = 260 << 10;
+    let [_, side] = SIDES;
+    let store = made(side, ShardShape::default()).await;
+    let mut asked = questions(side).into_iter();
+    let (_, query) = asked.find(|(name, _)| *name == "one object").unwrap();
+    let (requests, told) = cost(&store, query).await;
+    assert_eq!(told.unwrap().vertices.unwrap().num_rows(), VERTICES);
+    let manifests = requests
+        .iter()
+        .filter(|one| one.key.contains("/manifests/c/"));
+    let bytes: Vec<u64> = manifests.filter_map(|one| one.bytes).collect();
+    assert!(bytes.len() == 1 && bytes[0] <= MOST, "{bytes:?}");
 }
 
 /// Chunks with few rows first, then full ones: a limit takes more of them than the mean promises, and owners are read as the chunks are.
