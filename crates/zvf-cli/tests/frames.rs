@@ -1,6 +1,6 @@
 //! Frames of tractograms, maps of positions, and units, as the program takes and shows them.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use zvf_caterva::{WriteOptions, Writer};
 
@@ -458,5 +458,27 @@ fn copies_refuse_a_header_that_cannot_be_read() -> Result<()> {
         );
         std::fs::remove_dir_all(home.file("copy.zv"))?;
     }
+    Ok(())
+}
+
+#[test]
+fn a_table_beside_a_tractogram_is_remarked() -> Result<()> {
+    let home = Home::made(&[("../a.trk", trk())])?;
+    home.text(&["import", "a.trk", "r.zv", "--space", "rasmm"])?;
+    home.text(&["import", "a.trk", "v.zv", "--space", "voxelmm"])?;
+    home.text(&["query", "v.zv", "-o", "v", "--select", "objects"])?;
+    home.text(&["query", "v.zv", "-o", "v.parquet", "--select", "objects"])?;
+    for from in ["v", "v.parquet"] {
+        let ran = home.zvf(&["append", "r.zv", from, "--new-ids"])?;
+        ensure!(ran.code == 0, "{}", ran.stderr);
+        ensure!(ran.stderr.contains("taken as rasmm"), "{}", ran.stderr);
+    }
+    // Stores state their frames.
+    let ran = home.zvf(&["append", "r.zv", "v.zv", "--new-ids"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("voxelmm"),
+        "{}",
+        ran.stderr
+    );
     Ok(())
 }

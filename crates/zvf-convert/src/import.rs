@@ -350,6 +350,7 @@ fn into_store(
     } else {
         let given = transform::given(format, options, store.axes(), stated.as_deref())?;
         remarks.extend(given.notes.iter().cloned());
+        remarks.extend(store.unstated_frame().filter(|_| !given.explicit));
         store.place(format, &given, stated.as_deref())?
     };
     let radius = first.as_ref().filter(|_| format.has_radii());

@@ -101,6 +101,15 @@ impl StoreFrame {
         }
     }
 
+    /// A note for files that state no frame, into a store whose tractogram states one; `None` for other stores.
+    #[must_use]
+    pub fn unstated_frame(&self) -> Option<String> {
+        let space = self.frame.as_ref().and_then(SourceHeader::space)?.name();
+        Some(format!(
+            "positions are taken as {space}, the frame of the store: the file does not state its own"
+        ))
+    }
+
     /// The map from scanner millimetres to the positions of a store with voxel millimetres; `None` for other stores.
     ///
     /// # Errors
