@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::run::Home;
 use zvf_testkit::sample::Sample;
@@ -593,5 +593,56 @@ fn tractograms_are_written_in_millimetres() -> Result<()> {
         ensure!(ran.code == 2, "{format}: {}", ran.stderr);
         ensure!(ran.stderr.contains("type time"), "{format}: {}", ran.stderr);
     }
+    Ok(())
+}
+
+#[test]
+fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
+    let rows = "id,t,x,y,z\n1,0,0,0,0\n1,5,3,4,0\n1,9,3,4,12\n";
+    let home = Home::made(&[("../l.csv", rows.into())])?;
+    let import = ["import", "l.csv", "t.zv", "--kind", "polyline"];
+    let object = ["--object-column", "id", "--position", "t,x,y,z"];
+    home.text(&[&import[..], &object, &["--unit", "t=s,um"]].concat())?;
+    let measured = home.text(&["measure", "t.zv", "--format", "csv"])?;
+    // 5 and 12 in space; 10.3 and 12.6 with the seconds.
+    ensure!(measured.contains(",17.0,"), "{measured}");
+    let long = [
+        "query",
+        "t.zv",
+        "--where",
+        "length() = 17",
+        "--format",
+        "csv",
+    ];
+    ensure!(home.text(&long)?.lines().count() == 4);
+    home.text(&["resample", "t.zv", "r.zv", "--step", "8.5"])?;
+    let points = home.text(&["query", "r.zv", "--format", "csv", "--columns", "position"])?;
+    // Half of the way: 3.5 of the 12 of the second segment.
+    ensure!(points.contains("3.0,4.0,3.5"), "{points}");
+    let near = ["query", "t.zv", "--sphere", "0,0,0,5", "--format", "csv"];
+    ensure!(home.text(&near)?.lines().count() == 3);
+    let refused = home.zvf(&["query", "t.zv", "--sphere", "0,0,0,0,5"])?;
+    ensure!(
+        refused.code == 2 && refused.stderr.contains("x, y, z"),
+        "{}",
+        refused.stderr
+    );
+    // Another unit on one axis.
+    let path = home.file("t.zv/zarr.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let axes = document["attributes"]["multiscales"][0]["axes"].as_array_mut();
+    axes.context("axes")?[3]["unit"] = json!("nanometer");
+    std::fs::write(&path, document.to_string())?;
+    for words in [
+        &["measure", "t.zv"][..],
+        &["resample", "t.zv", "s.zv", "--step", "1"],
+        &["query", "t.zv", "--where", "length() > 0"],
+        &["query", "t.zv", "--sphere", "0,0,0,5"],
+    ] {
+        let ran = home.zvf(words)?;
+        let said = ran.stderr.contains("micrometer") && ran.stderr.contains("nanometer");
+        ensure!(ran.code == 2 && said, "{words:?}: {}", ran.stderr);
+    }
+    home.text(&["query", "t.zv", "--where", "start.x = 0", "--format", "csv"])?;
     Ok(())
 }

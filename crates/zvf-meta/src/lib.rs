@@ -82,6 +82,7 @@ mod key_encoding;
 mod keylist;
 mod level;
 mod meaning;
+mod metric;
 pub mod moments;
 mod multiscales;
 mod names;
@@ -109,6 +110,7 @@ pub use key_encoding::{KeyEncoding, KeyScheme};
 pub use keylist::{KeyIter, KeyList, KeyListFull};
 pub use level::{LevelDoc, Refinement};
 pub use meaning::meaning;
+pub use metric::Metric;
 pub use multiscales::{Axis, Dataset, LevelTransform, Multiscale, Multiscales, Transform};
 pub use names::{
     CrossChunkStrategy, CrossLevelStorage, Kind, LinkStore, LinksConvention, ObjectIndexConvention,

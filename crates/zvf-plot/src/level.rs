@@ -88,8 +88,7 @@ async fn measured(
 /// The share of a level's vertices in a selection, by its chunks and objects; the effect of a condition is unknown.
 fn share(store: &Store, level: &Level, query: &Query) -> Result<f64, PlotError> {
     let mut share: f64 = 1.0;
-    let axes = store.root().axes().iter().map(|axis| axis.name.as_str());
-    let bbox = query.around(&axes.collect::<Vec<_>>())?;
+    let bbox = query.around(store.root().axes())?;
     let presence = level.vertices().presence();
     if let Some(bbox) = &bbox
         && level.key_rank() == level.dims()

@@ -6,7 +6,7 @@ use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
 use crate::filter::OperandType;
 use crate::region::BoundRegion;
-use crate::{BBox, Query, QueryError};
+use crate::{BBox, Query, QueryError, Region};
 
 /// The number of an axis.
 pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
@@ -54,10 +54,9 @@ pub(crate) fn bound_region(
     store: &Store,
     query: &Query,
 ) -> Result<Option<BoundRegion>, QueryError> {
-    let axes = store.root().axes().iter().map(|axis| axis.name.as_str());
-    let axes: Vec<&str> = axes.collect();
     let region = query.region.as_ref();
-    region.map(|region| region.bind(&axes)).transpose()
+    let bind = |region: &Region| region.bind(store.root().axes());
+    region.map(bind).transpose()
 }
 
 /// The box of a query, intersected with the ranges of axes that its condition requires.

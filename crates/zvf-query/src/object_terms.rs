@@ -17,7 +17,7 @@ use crate::filter::{
 use crate::group_terms::{memberships, without_groups};
 use crate::links::Rule;
 use crate::object_ids::{no_objects, object_ids};
-use crate::whole_objects::{WholeObjects, distance};
+use crate::whole_objects::{WholeObjects, lengths};
 use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 
 /// Number of objects with their vertices and links in memory at once.
@@ -308,7 +308,7 @@ struct Wanted<'n> {
 ///
 /// # Errors
 ///
-/// Misuse: an axis that does not exist.
+/// Misuse: an axis that does not exist; axes with different units for a length.
 fn ends_of<'n>(
     store: &Store,
     names: &'n HashSet<String>,
@@ -328,6 +328,9 @@ fn ends_of<'n>(
             )));
         };
         ends.push((name, end, axis));
+    }
+    if names.contains(LENGTH) {
+        lengths(store)?;
     }
     Ok(Wanted {
         lengths: names.contains(LENGTH),
@@ -422,6 +425,7 @@ async fn linked(
         into.insert((*name).clone(), Values::new(values, DTypeKind::F64));
     }
     if wanted.lengths {
+        let metric = found.metric();
         let (width, links) = found.links.as_ref().ok_or_else(|| {
             QueryError::misuse("where: length() is of kinds with links, and the store has none")
         })?;
@@ -435,7 +439,7 @@ async fn linked(
             let (pairs, _) = own.as_chunks::<2>();
             for [a, b] in pairs {
                 let (from, to) = found.ends(*a, *b)?;
-                sum += distance(from, to);
+                sum += metric.distance(from, to);
             }
             Ok(Val::F64(sum))
         };

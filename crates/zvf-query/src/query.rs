@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use zvf_store::Names;
+use zvf_store::meta::Axis;
 
 use crate::{BBox, Filter, ObjectPlaces, ObjectRelation, QueryError, Region};
 
@@ -155,7 +156,7 @@ impl Query {
     /// # Errors
     ///
     /// Misuse: a region that does not fit the axes.
-    pub fn around(&self, axes: &[&str]) -> Result<Option<BBox>, QueryError> {
+    pub fn around(&self, axes: &[Axis]) -> Result<Option<BBox>, QueryError> {
         let Some(region) = &self.region else {
             return Ok(self.bbox.clone());
         };

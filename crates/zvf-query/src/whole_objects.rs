@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, RecordBatch};
+use zvf_store::meta::Metric;
 use zvf_store::{Names, Store};
 
 use crate::error::OrBug;
@@ -12,6 +13,7 @@ use crate::{Column, Outputs, Query, QueryError, Table, numbers};
 #[derive(Debug)]
 pub(crate) struct WholeObjects {
     dims: usize,
+    metric: Metric,
     /// Row-major.
     positions: Vec<f64>,
     /// The first row and the number of rows of each object.
@@ -84,6 +86,7 @@ impl WholeObjects {
         };
         Ok(Self {
             dims: store.root().dims().max(1),
+            metric: Metric::of(store.root().axes()),
             positions: numbers::floats(positions).values,
             rows,
             links,
@@ -94,6 +97,11 @@ impl WholeObjects {
     /// The number of axes.
     pub(crate) fn dims(&self) -> usize {
         self.dims
+    }
+
+    /// How distances are measured.
+    pub(crate) fn metric(&self) -> Metric {
+        self.metric
     }
 
     /// The position of a row.
@@ -139,10 +147,18 @@ fn by_object(
     Ok(of_objects)
 }
 
-/// The distance of two positions.
-pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-    square.sqrt()
+/// How lengths are measured in a store.
+///
+/// # Errors
+///
+/// Misuse: axes with different units.
+pub(crate) fn lengths(store: &Store) -> Result<Metric, QueryError> {
+    Metric::of_lengths(store.root().axes()).map_err(|differ| {
+        let url = store.url();
+        QueryError::misuse(format!(
+            "{url}: lengths and distances: {differ}: positions are converted while a store is made, as `zvf query STORE -o FILE` and `zvf import FILE COPY --scale` do"
+        ))
+    })
 }
 
 /// Numbers of rows.

@@ -72,12 +72,6 @@ pub(super) struct ArcLength {
     ways: Vec<f64>,
 }
 
-/// The distance of two positions.
-pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-    square.sqrt()
-}
-
 impl ArcLength {
     /// The rows.
     pub(super) fn rows(&self) -> &[usize] {

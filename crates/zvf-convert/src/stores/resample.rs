@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_encode::batches::Owners;
 use zvf_encode::error::{OrBug, internal};
-use zvf_meta::LinksConvention;
+use zvf_meta::{LinksConvention, Metric};
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_store::format::int::wide;
@@ -16,7 +16,7 @@ use zvf_write::{
     WriteError, WriteOptions,
 };
 
-use super::arc_length::{ArcLength, NewPoints, OnSegment, distance};
+use super::arc_length::{ArcLength, NewPoints, OnSegment};
 use super::simplified::simplified;
 use super::{describe, pass};
 use crate::answered::groups_of;
@@ -80,7 +80,7 @@ pub struct Resampled {
 /// copied from the source.
 ///
 /// # Units
-/// Arc lengths are in stored world coordinates, over all axes, including time.
+/// Arc lengths are in stored world coordinates, in space: axes of time do not count, and all others have one unit.
 ///
 /// # Cost
 /// Reads the store once. Memory: the budgets of the query and the writer, the tables of objects, and the largest object; for skeletons also its
@@ -96,7 +96,7 @@ pub fn resample<'a>(
     options: ResampleOptions,
 ) -> BoxFuture<'a, Result<Resampled, ConvertError>> {
     Box::pin(async move {
-        check(store, options.points)?;
+        let metric = check(store, options.points)?;
         let described = describe(store).await?;
         described.check_owned(store).await?;
         let mut done = Resampled {
@@ -143,6 +143,7 @@ pub fn resample<'a>(
             ));
         }
         let mut resampling = Resampling {
+            metric,
             spec: &spec,
             sink: &mut writer,
             points: options.points,
@@ -192,8 +193,8 @@ fn row_bytes(spec: &StoreSpec) -> usize {
     values.fold(fixed, usize::saturating_add)
 }
 
-/// Refuses kinds without lines and invalid spacings.
-fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
+/// How distances are measured. Refuses kinds without lines, invalid spacings, and axes of several units.
+fn check(store: &Store, spacing: NewPoints) -> Result<Metric, ConvertError> {
     let kind = store.kind();
     let refused =
         |found: String, expected: &str| Err(ConvertError::usage(store.url(), found, expected));
@@ -234,7 +235,8 @@ fn check(store: &Store, spacing: NewPoints) -> Result<(), ConvertError> {
     let counted = kind == Kind::Skeleton && matches!(spacing, NewPoints::Count(_));
     match counted.then(skeletons).or_else(|| spacing.problem()) {
         Some((what, found, expected)) => Err(ConvertError::usage(what, found, expected)),
-        None => Ok(()),
+        None => Metric::of_lengths(store.root().axes())
+            .map_err(|differ| ConvertError::usage(store.url(), differ.found, differ.expected)),
     }
 }
 
@@ -446,6 +448,7 @@ impl ObjectRows {
 
 /// A sink that replaces the points of lines and skeletons before it passes them to a writer.
 struct Resampling<'s> {
+    metric: Metric,
     spec: &'s StoreSpec,
     sink: &'s mut StoreWriter,
     points: NewPoints,
@@ -486,6 +489,7 @@ impl Resampling<'_> {
 
     /// The arc length along some rows.
     fn way(
+        &self,
         id: i64,
         rows: &ObjectRows,
         along: impl Iterator<Item = usize>,
@@ -493,7 +497,10 @@ impl Resampling<'_> {
         let (mut way, mut before) = (ArcLength::default(), None);
         for row in along {
             let position = rows.position(row)?;
-            way.add(row, before.map_or(0.0, |before| distance(before, position)));
+            way.add(
+                row,
+                before.map_or(0.0, |before| self.metric.distance(before, position)),
+            );
             before = Some(position);
         }
         if !way.length().is_finite() {
@@ -515,7 +522,9 @@ impl Resampling<'_> {
         rows: &ObjectRows,
     ) -> Result<(u64, Box<dyn Iterator<Item = OnSegment> + 'w>), WriteError> {
         if let NewPoints::Tolerance(tolerance) = self.points {
-            let kept = simplified(way.rows(), tolerance, |row| rows.position(row).ok());
+            let kept = simplified(way.rows(), (tolerance, self.metric), |row| {
+                rows.position(row).ok()
+            });
             let kept = kept.or_bug("a line of rows that are not there")?;
             let places = kept.into_iter().map(OnSegment::at);
             return Ok((wide(places.len()), Box::new(places)));
@@ -539,7 +548,7 @@ impl Resampling<'_> {
                 self.add(id, &line, OnSegment::at(row))?;
             }
         } else {
-            let way = Self::way(id, &line, 0..line.len())?;
+            let way = self.way(id, &line, 0..line.len())?;
             let (_, places) = self.places(id, &way, &line)?;
             self.done.length_before += way.length();
             let mut before = Vec::new();
@@ -547,7 +556,7 @@ impl Resampling<'_> {
                 self.add(id, &line, place)?;
                 let position = self.out.position(self.out.len() - 1)?;
                 if !before.is_empty() {
-                    self.done.length += distance(&before, position);
+                    self.done.length += self.metric.distance(&before, position);
                 }
                 before.clear();
                 before.extend_from_slice(position);
@@ -630,7 +639,7 @@ impl Resampling<'_> {
                 end = only;
             }
             seen += along.len() - 1;
-            let way = Self::way(id, rows, along.into_iter())?;
+            let way = self.way(id, rows, along.into_iter())?;
             let (count, places) = self.places(id, &way, rows)?;
             self.done.length_before += way.length();
             let points = wide(self.out.len()).saturating_add(count);
@@ -646,7 +655,7 @@ impl Resampling<'_> {
                 self.add(id, rows, place)?;
                 self.links.extend([wide(row), wide(before)]);
                 let ends = (self.out.position(row)?, self.out.position(before)?);
-                self.done.length += distance(ends.0, ends.1);
+                self.done.length += self.metric.distance(ends.0, ends.1);
                 before = row;
             }
             let at = open.len();

@@ -1,5 +1,7 @@
 //! Simplifies lines by leaving out vertices (Ramer, Douglas and Peucker).
 
+use zvf_meta::Metric;
+
 /// The rows of a line that are kept, so that all others are at most `tolerance` away from the segment between the kept rows around them. Kept are
 /// both ends and, recursively, the row of each part that is farthest from the segment between the part's ends; the first one of several.
 ///
@@ -8,7 +10,7 @@
 /// at worst.
 pub(super) fn simplified<'p>(
     rows: &[usize],
-    tolerance: f64,
+    (tolerance, metric): (f64, Metric),
     position: impl Fn(usize) -> Option<&'p [f64]>,
 ) -> Option<Vec<usize>> {
     let place = |at: usize| position(*rows.get(at)?);
@@ -21,12 +23,12 @@ pub(super) fn simplified<'p>(
         let (a, b) = (place(start)?, place(end)?);
         let mut farthest = (0.0, start);
         for at in start + 1..end {
-            let far = from_segment(place(at)?, a, b);
+            let far = metric.square_to_segment(place(at)?, a, b);
             if far > farthest.0 {
                 farthest = (far, at);
             }
         }
-        if farthest.0 > tolerance {
+        if farthest.0 > tolerance * tolerance {
             *kept.get_mut(farthest.1)? = true;
             parts.push((start, farthest.1));
             parts.push((farthest.1, end));
@@ -36,29 +38,16 @@ pub(super) fn simplified<'p>(
     Some(kept.map(|(row, _)| *row).collect())
 }
 
-/// The distance of a point from a segment.
-fn from_segment(p: &[f64], a: &[f64], b: &[f64]) -> f64 {
-    let (mut along, mut square) = (0.0, 0.0);
-    for ((p, a), b) in p.iter().zip(a).zip(b) {
-        along += (p - a) * (b - a);
-        square += (b - a) * (b - a);
-    }
-    let share = match square > 0.0 {
-        true => (along / square).clamp(0.0, 1.0),
-        false => 0.0,
-    };
-    let parts = p.iter().zip(a).zip(b);
-    let parts = parts.map(|((p, a), b)| p - (a + (b - a) * share));
-    parts.map(|one| one * one).sum::<f64>().sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn kept(points: &[[f64; 2]], tolerance: f64) -> Vec<usize> {
         let rows: Vec<usize> = (0..points.len()).collect();
-        simplified(&rows, tolerance, |row| points.get(row).map(|one| &one[..])).unwrap()
+        simplified(&rows, (tolerance, Metric::default()), |row| {
+            points.get(row).map(|one| &one[..])
+        })
+        .unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_select::concat::concat_batches;
 use rustc_hash::{FxBuildHasher, FxHashSet};
-use zvf_meta::{Kind, LevelDoc};
+use zvf_meta::{Kind, LevelDoc, Metric};
 
 use super::contract::Joining;
 use super::endpoints::{EndpointLookup, VertexBlock};
@@ -21,7 +21,7 @@ use super::metadata::{LevelMetadata, column};
 use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
 use super::points::PointVertex;
 use super::write::{LevelTarget, Writing, WrittenLevel};
-use super::{ComputedLevel, Metric, Numbered, Reading, drawn};
+use super::{ComputedLevel, Numbered, Reading, drawn};
 use crate::base;
 use crate::base::{ChosenBins, is_time};
 use crate::bins::NONE;

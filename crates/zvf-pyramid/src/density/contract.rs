@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
-use zvf_meta::Kind;
+use zvf_meta::{Kind, Metric};
 
-use super::Metric;
+use super::off_middle;
 use crate::bin::{Bin, bin_of};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, narrow};
@@ -153,7 +153,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
             let degree = degree.get(index(place)).zip(self.all.get(index(place)));
             let (degree, bin) = degree.or_bug(format_args!("no member {place}"))?;
             let position = (self.position)(place);
-            Ok((*degree == 2, self.metric.off_middle(position, bin, bins)))
+            Ok((*degree == 2, off_middle(self.metric, position, bin, bins)))
         })
     }
 

@@ -30,8 +30,9 @@ use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use metadata::Numbered;
 pub(crate) use write::{LevelTarget, WrittenLevel};
+use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
-use zvf_encode::{Axis, WriteError};
+use zvf_meta::Metric;
 
 /// What levels are made with.
 #[derive(Clone, Copy)]
@@ -84,64 +85,15 @@ fn drawn(objects: usize, step: &PlannedLevel, seed: u64) -> Result<Option<Vec<bo
     Ok(Some(kept))
 }
 
-/// How distances are measured: in space. Axes of time come before all others (0.9 §5.1).
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Metric {
-    /// Axes of time.
-    times: usize,
-}
-
-impl Metric {
-    pub(crate) fn of(axes: &[Axis]) -> Self {
-        let times = axes.iter().take_while(|axis| axis.kind() == "time");
-        Self {
-            times: times.count(),
-        }
-    }
-
-    /// A position, or what belongs to its axes, without its time.
-    fn space<T>(self, position: &[T]) -> &[T] {
-        position.get(self.times..).unwrap_or_default()
-    }
-
-    /// How far a position is from the middle of its bin, in bins, squared.
-    fn off_middle(self, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
-        let axes = self.space(position).iter().zip(self.space(bin));
-        axes.zip(self.space(bins))
-            .map(|((value, bin), size)| {
-                let off = value / size - *bin as f64 - 0.5;
-                off * off
-            })
-            .sum()
-    }
-
-    /// The square of the distance of two positions.
-    pub(crate) fn square(self, a: &[f64], b: &[f64]) -> f64 {
-        square(self.space(a), self.space(b))
-    }
-
-    /// The square of the distance of a position from a segment; with an axis of time, from the point of the segment at that time.
-    fn to_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
-        let axes = || {
-            let axes = self.space(position).iter().zip(self.space(a));
-            axes.zip(self.space(b)).map(|((p, a), b)| (p, a, b))
-        };
-        let share = match (self.times, position, a, b) {
-            (1, [p, ..], [a, ..], [b, ..]) if a != b => (p - a) / (b - a),
-            _ => {
-                let length = self.square(a, b);
-                if length == 0.0 {
-                    return self.square(position, a);
-                }
-                axes().map(|(p, a, b)| (p - a) * (b - a)).sum::<f64>() / length
-            }
-        };
-        let share = share.clamp(0.0, 1.0);
-        axes()
-            .map(|(p, a, b)| p - (a + share * (b - a)))
-            .map(|far| far * far)
-            .sum()
-    }
+/// How far a position is from the middle of its bin, in bins, squared, in space.
+fn off_middle(metric: Metric, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
+    let axes = metric.space(position).iter().zip(metric.space(bin));
+    axes.zip(metric.space(bins))
+        .map(|((value, bin), size)| {
+            let off = value / size - *bin as f64 - 0.5;
+            off * off
+        })
+        .sum()
 }
 
 /// The square of the distance of two positions.

@@ -2,12 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Metric;
+use super::off_middle;
 use crate::bin::{Bin, MOST_AXES, bin_of};
 use crate::meter::Meter;
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_encode::records::{Bucket, SpillFile, records, take_array};
+use zvf_meta::Metric;
 
 /// One point.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +105,7 @@ impl Thinner<'_> {
             for point in PointVertex::read_all(&piece, self.dims)? {
                 let point = point?;
                 let bin = self.bin(&point)?;
-                let far = self.metric.off_middle(&point.position, &bin, self.bins);
+                let far = off_middle(self.metric, &point.position, &bin, self.bins);
                 let slot = best.entry(bin).or_insert((far, point));
                 if (far, point.place) < (slot.0, slot.1.place) {
                     *slot = (far, point);

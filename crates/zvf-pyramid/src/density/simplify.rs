@@ -1,6 +1,6 @@
 //! Polylines and streamlines: removes the vertices whose absence changes the line least (Douglas and Peucker, 1973).
 
-use super::Metric;
+use zvf_meta::Metric;
 
 /// For each vertex of a line the nearer one of the two kept vertices before and after it; of equally near ones the one before.
 pub(super) fn neighbours(
@@ -53,7 +53,7 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, metric: Metric, stays: &
         };
         let mut worst = (0.0_f64, from);
         for (at, position) in (from + 1..).zip(inner) {
-            let far = metric.to_segment(position, a, b);
+            let far = metric.square_to_segment(position, a, b);
             // What is no number is not nearer than anything.
             if far > worst.0 {
                 worst = (far, at);
@@ -85,7 +85,7 @@ pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f
         };
         let mut worst: Option<(f64, usize)> = None;
         for (at, position) in (from + 1..).zip(inner) {
-            let far = metric.to_segment(position, a, b);
+            let far = metric.square_to_segment(position, a, b);
             if worst.is_none_or(|(most, _)| far > most) {
                 worst = Some((far, at));
             }
@@ -101,9 +101,9 @@ pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f
 
 #[cfg(test)]
 mod tests {
-    use super::{Metric, simplify, tolerances};
+    use zvf_meta::{Axis, Metric};
 
-    const ALL: Metric = Metric { times: 0 };
+    use super::{simplify, tolerances};
 
     #[test]
     fn tolerances_are_those_below_which_a_vertex_stays() {
@@ -111,23 +111,16 @@ mod tests {
         let line: Vec<[f64; 2]> = (0..60).map(|n| [f64::from(n), number(n)]).collect();
         let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
         let mut all = Vec::new();
-        tolerances(&line, ALL, |one| all.push(one));
+        tolerances(&line, Metric::default(), |one| all.push(one));
         assert_eq!(all.len(), 58);
         for tolerance in [0.01, 0.3, 1.0, 2.0, 9.0] {
             let mut stays = vec![false; 60];
-            simplify(&line, tolerance, ALL, &mut stays);
+            simplify(&line, tolerance, Metric::default(), &mut stays);
             let kept = stays.iter().filter(|stays| **stays).count();
             assert_eq!(kept, 2 + all.iter().filter(|one| **one > tolerance).count());
         }
-        tolerances(&line[..1], ALL, |_| panic!("no inner vertex"));
-        tolerances(&[], ALL, |_| panic!("no vertex"));
-    }
-
-    #[test]
-    fn distances_are_those_of_segments_not_of_lines() {
-        assert_eq!(ALL.to_segment(&[1.0, 2.0], &[0.0, 0.0], &[4.0, 0.0]), 4.0);
-        assert_eq!(ALL.to_segment(&[7.0, 4.0], &[0.0, 0.0], &[4.0, 0.0]), 25.0);
-        assert_eq!(ALL.to_segment(&[3.0, 4.0], &[0.0, 0.0], &[0.0, 0.0]), 25.0);
+        tolerances(&line[..1], Metric::default(), |_| panic!("no inner vertex"));
+        tolerances(&[], Metric::default(), |_| panic!("no vertex"));
     }
 
     #[test]
@@ -142,21 +135,21 @@ mod tests {
         ];
         let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
         let mut stays = vec![false; 6];
-        let most = simplify(&line, 0.25, ALL, &mut stays);
+        let most = simplify(&line, 0.25, Metric::default(), &mut stays);
         assert_eq!(stays, [true, false, true, false, false, true]);
         assert!((most - 0.01).abs() < 1e-12);
         // A closed line does not vanish.
         let round: Vec<&[f64]> = vec![&[0.0, 0.0], &[5.0, 0.0], &[5.0, 5.0], &[0.0, 0.0]];
         let mut stays = vec![false; 4];
-        simplify(&round, 0.25, ALL, &mut stays);
+        simplify(&round, 0.25, Metric::default(), &mut stays);
         assert_eq!(stays, [true; 4]);
         let mut none: [bool; 0] = [];
-        assert_eq!(simplify(&[], 1.0, ALL, &mut none), 0.0);
+        assert_eq!(simplify(&[], 1.0, Metric::default(), &mut none), 0.0);
     }
 
     #[test]
     fn distances_in_time_are_those_at_the_same_moment() {
-        let timed = Metric { times: 1 };
+        let timed = Metric::of(&["t", "x"].map(Axis::named));
         // A cell that rests until frame 20, then moves 10 until frame 40: straight in space, but not in time.
         let line: Vec<[f64; 2]> = (0..=40_i32)
             .map(|frame| [f64::from(frame), f64::from((frame - 20).max(0)) / 2.0])
@@ -167,6 +160,5 @@ mod tests {
         let kept: Vec<usize> = (0..stays.len()).filter(|at| stays[*at]).collect();
         assert_eq!(kept, [0, 20, 40]);
         assert!(moved <= 1e-12);
-        assert_eq!(timed.square(&[0.0, 3.0, 0.0], &[9.0, 0.0, 4.0]), 25.0);
     }
 }

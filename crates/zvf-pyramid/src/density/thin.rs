@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Metric;
 use crate::bin::{Bin, bin_of};
 use zvf_encode::WriteError;
+use zvf_meta::Metric;
 
 /// Calls `stands` with the representative of each end of lines; ends are counted line by line. Returns the square of the largest distance
 /// of an end from its representative.

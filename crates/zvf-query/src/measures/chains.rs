@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures::stream::TryStreamExt;
 use zvf_store::format::int;
+use zvf_store::meta::Metric;
 use zvf_store::{Names, Store};
 
 use super::measured::Measured;
@@ -13,13 +14,13 @@ use crate::gather::fold::{EntryRows, Fold};
 use crate::object_counts::no_fragment;
 use crate::prepare::prepare;
 use crate::statistics::CompensatedSum;
-use crate::whole_objects::distance;
 use crate::{Column, Outputs, Query, QueryError};
 
 /// The measures of some chains, by number.
 #[derive(Debug)]
 pub(super) struct ChainMeasures {
     dims: usize,
+    metric: Metric,
     points: Vec<u64>,
     lengths: Vec<CompensatedSum>,
     /// The first and the last position of each.
@@ -86,18 +87,24 @@ impl ChainMeasures {
             (plan.ids == ids)
                 .then_some(())
                 .or_bug("other objects than asked for")?;
-            Self::of(fold, store.root().dims(), bounds).await
+            let metric = Metric::of(store.root().axes());
+            Self::of(fold, (store.root().dims(), metric), bounds).await
         };
         let found = or_changed(found.await, store, round).await?;
         store.verify(round).await?;
         Ok(found)
     }
 
-    async fn of(mut fold: Fold, dims: usize, bounds: bool) -> Result<Self, QueryError> {
+    async fn of(
+        mut fold: Fold,
+        (dims, metric): (usize, Metric),
+        bounds: bool,
+    ) -> Result<Self, QueryError> {
         let (plan, objects) = (fold.plan(), fold.objects());
         let count = plan.ids.len();
         let mut all = Self {
             dims,
+            metric,
             points: vec![0; count],
             lengths: vec![CompensatedSum::default(); count],
             ends: vec![f64::NAN; count.saturating_mul(2 * dims)],
@@ -108,7 +115,8 @@ impl ChainMeasures {
             uneven: HashSet::new(),
         };
         let width = dims * if bounds { 4 } else { 2 } + 1;
-        let mut parts = fold.parts(move |entry, part: &mut Part| part.add(entry, (dims, width)));
+        let mut parts =
+            fold.parts(move |entry, part: &mut Part| part.add(entry, (dims, metric, width)));
         // The end of an entry, or the start of the next one, until the other is known.
         let mut open: HashMap<usize, Vec<f64>> = HashMap::new();
         while let Some(part) = parts.try_next().await? {
@@ -127,7 +135,7 @@ impl ChainMeasures {
                     .or_bug("an object that is not asked for")?;
                 sum.add(length);
                 let mut join = |before: usize, position: &[f64]| match open.remove(&before) {
-                    Some(other) => sum.add(distance(&other, position)),
+                    Some(other) => sum.add(metric.distance(&other, position)),
                     None => {
                         open.insert(before, position.to_vec());
                     }
@@ -203,9 +211,8 @@ impl ChainMeasures {
         Ok(Measured {
             bounds: bounds.take(self.dims).copied().collect(),
             ..Measured::chain(
-                id,
-                points,
-                length,
+                (id, points, length),
+                self.metric,
                 own(start)?,
                 own(start.saturating_add(self.dims))?,
             )
@@ -223,7 +230,11 @@ fn set(all: &mut [f64], at: usize, values: &[f64]) -> Result<(), QueryError> {
 
 impl Part {
     /// Measures the rows of an entry.
-    fn add(&mut self, of: EntryRows<'_>, (dims, width): (usize, usize)) -> Result<(), QueryError> {
+    fn add(
+        &mut self,
+        of: EntryRows<'_>,
+        (dims, metric, width): (usize, Metric, usize),
+    ) -> Result<(), QueryError> {
         let EntryRows {
             plan,
             chunk,
@@ -274,7 +285,7 @@ impl Part {
                 reader.position.read(stored, &mut position);
                 match rows {
                     0 => first.copy_from_slice(&position),
-                    _ => length.add(distance(&last, &position)),
+                    _ => length.add(metric.distance(&last, &position)),
                 }
                 for ((low, high), value) in low.iter_mut().zip(high.iter_mut()).zip(&position) {
                     (*low, *high) = (low.min(*value), high.max(*value));

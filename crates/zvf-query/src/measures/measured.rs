@@ -1,6 +1,6 @@
 //! The measures of one object.
 
-use crate::whole_objects::distance;
+use zvf_store::meta::Metric;
 
 /// The measures of an object; those that do not apply are missing.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +26,12 @@ pub(super) struct Measured {
 impl Measured {
     /// A chain with at least one vertex, without bounds and means.
     pub(super) fn chain(
-        id: i64,
-        points: u64,
-        length: f64,
+        (id, points, length): (i64, u64, f64),
+        metric: Metric,
         first: Vec<f64>,
         last: Vec<f64>,
     ) -> Self {
-        let apart = distance(&first, &last);
+        let apart = metric.distance(&first, &last);
         Self {
             id,
             points,

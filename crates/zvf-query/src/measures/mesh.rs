@@ -33,6 +33,7 @@ impl<'o> Mesh<'o> {
             for row in face {
                 let position = objects.position(*row);
                 let position = position.or_bug("a link of rows that are not returned")?;
+                let position = objects.metric().space(position);
                 // Normalizes -0 to 0.
                 let key = position
                     .iter()

@@ -17,6 +17,7 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{Schema, SchemaRef};
 use futures::future::BoxFuture;
 use zvf_store::meta::Kind;
+use zvf_store::meta::Metric;
 use zvf_store::meta::moments::MISSING;
 use zvf_store::{Names, Need, Store};
 
@@ -25,7 +26,7 @@ use crate::error::{OrBug, nearest};
 use crate::links::Rule;
 use crate::object_ids::object_ids;
 use crate::prepare::chain;
-use crate::whole_objects::WholeObjects;
+use crate::whole_objects::{WholeObjects, lengths};
 use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};
 use chains::{ChainMeasures, object_bytes};
 use measured::Measured;
@@ -65,7 +66,7 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Units
 ///
-/// Stored world coordinates, over all axes, including time.
+/// Stored world coordinates. Lengths, surfaces and distances are those in space: axes of time do not count, and all others have one unit.
 ///
 /// # Cost
 ///
@@ -76,7 +77,7 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Errors
 ///
-/// Misuse: no object index, an unknown attribute, an attribute without numbers. Errors of [`query`](crate::query).
+/// Misuse: no object index, axes with different units, an unknown attribute, an attribute without numbers. Errors of [`query`](crate::query).
 ///
 /// # Examples
 ///
@@ -143,6 +144,9 @@ impl Measures {
         means: &'a [String],
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
+            if store.kind() != Kind::PointCloud {
+                lengths(store)?;
+            }
             let objects = select(store, &query).await?;
             Self::of_objects(store, query, objects, means).await
         })
@@ -178,7 +182,8 @@ impl Measures {
                     .schema(Table::Vertices)
                     .or_bug("an answer without vertices")?;
                 let table = MeasureTable::new(kind, &axes, schema, means)?;
-                let meter = PathMeter::new(axes.len(), table.means());
+                let meter =
+                    PathMeter::new(axes.len(), Metric::of(store.root().axes()), table.means());
                 let by_rows = Rule::of_store(store) == Rule::Sequential || kind == Kind::PointCloud;
                 let source = match by_rows {
                     true => Source::Rows(Box::new(answer), meter),
@@ -378,7 +383,7 @@ impl Measures {
         }
         if !uneven.is_empty() {
             let mut answer = rows(&self.store, &self.query, uneven, Names::None).await?;
-            let mut meter = PathMeter::new(dims, 0);
+            let mut meter = PathMeter::new(dims, Metric::of(self.store.root().axes()), 0);
             let mut measured: HashMap<i64, Measured> = HashMap::new();
             while let Some((_, batch)) = answer.next().await? {
                 let some = meter.extend(&batch, &self.table)?.into_iter();

@@ -5,6 +5,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use zvf_store::format::int;
 use zvf_store::meta::Kind;
+use zvf_store::meta::Metric;
 
 use super::measured::Measured;
 use super::mesh::Mesh;
@@ -13,12 +14,13 @@ use super::{column, tree};
 use crate::QueryError;
 use crate::error::OrBug;
 use crate::statistics::CompensatedSum;
-use crate::whole_objects::{WholeObjects, distance};
+use crate::whole_objects::WholeObjects;
 
 /// Measures objects from their rows, for kinds whose rows are linked to the next row.
 #[derive(Debug)]
 pub(super) struct PathMeter {
     dims: usize,
+    metric: Metric,
     means: usize,
     object: Option<Path>,
 }
@@ -26,6 +28,7 @@ pub(super) struct PathMeter {
 #[derive(Debug)]
 struct Path {
     id: i64,
+    metric: Metric,
     points: u64,
     length: CompensatedSum,
     first: Vec<f64>,
@@ -37,9 +40,10 @@ struct Path {
 
 impl PathMeter {
     /// `means`: the number of columns of means.
-    pub(super) fn new(dims: usize, means: usize) -> Self {
+    pub(super) fn new(dims: usize, metric: Metric, means: usize) -> Self {
         Self {
             dims: dims.max(1),
+            metric,
             means,
             object: None,
         }
@@ -61,7 +65,7 @@ impl PathMeter {
         for (row, id) in ids.values().iter().enumerate() {
             if self.object.as_ref().is_none_or(|object| object.id != *id) {
                 done.extend(self.end());
-                self.object = Some(Path::new(*id, self.dims, self.means));
+                self.object = Some(Path::new(*id, (self.dims, self.metric), self.means));
             }
             let object = self.object.as_mut().or_bug("a row of no object")?;
             object.add(rows.position(row)?, &rows, row)?;
@@ -111,9 +115,10 @@ impl Rows {
 }
 
 impl Path {
-    fn new(id: i64, dims: usize, means: usize) -> Self {
+    fn new(id: i64, (dims, metric): (usize, Metric), means: usize) -> Self {
         Self {
             id,
+            metric,
             points: 0,
             length: CompensatedSum::default(),
             first: Vec::new(),
@@ -126,7 +131,7 @@ impl Path {
     fn add(&mut self, position: &[f64], rows: &Rows, row: usize) -> Result<(), QueryError> {
         match self.points {
             0 => self.first = position.to_vec(),
-            _ => self.length.add(distance(&self.last, position)),
+            _ => self.length.add(self.metric.distance(&self.last, position)),
         }
         self.last.clear();
         self.last.extend_from_slice(position);
@@ -151,9 +156,14 @@ impl Path {
         let mean = |(sum, count): (CompensatedSum, u64)| {
             (count > 0).then(|| sum.value() / crate::statistics::real(count))
         };
-        let (id, points) = (self.id, self.points);
+        let (id, points, metric) = (self.id, self.points, self.metric);
         let measured = match path {
-            true => Measured::chain(id, points, self.length.value(), self.first, self.last),
+            true => Measured::chain(
+                (id, points, self.length.value()),
+                metric,
+                self.first,
+                self.last,
+            ),
             false => Measured {
                 id,
                 points,
@@ -178,13 +188,14 @@ pub(super) fn measure(
     table: &MeasureTable,
 ) -> Result<Vec<Measured>, QueryError> {
     let rows = Rows::of(&objects.vertices, table)?;
+    let metric = objects.metric();
     let mut done = Vec::with_capacity(ids.len());
     for (number, (id, (start, count))) in ids.iter().zip(&objects.rows).enumerate() {
         if *count == 0 {
             done.push(Measured::empty(*id));
             continue;
         }
-        let mut path = Path::new(*id, objects.dims(), table.means());
+        let mut path = Path::new(*id, (objects.dims(), metric), table.means());
         let range = *start..start.saturating_add(*count);
         for row in range.clone() {
             path.add(rows.position(row)?, &rows, row)?;
@@ -207,7 +218,7 @@ pub(super) fn measure(
                     for pair in own.chunks_exact(2) {
                         let [a, b] = *pair else { continue };
                         let (a, b) = objects.ends(a, b)?;
-                        length.add(distance(a, b));
+                        length.add(metric.distance(a, b));
                     }
                     measured.length = Some(length.value());
                     match kind {
@@ -217,7 +228,7 @@ pub(super) fn measure(
                             measured.tips = Some(tree::count(&degrees, |degree| degree == 1));
                         }
                         _ => {
-                            let apart = distance(&first, &last);
+                            let apart = metric.distance(&first, &last);
                             measured.tortuosity = (apart > 0.0).then_some(length.value() / apart);
                         }
                     }

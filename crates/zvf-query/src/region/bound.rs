@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use zvf_store::meta::{AxesDiffer, Axis, Metric};
+
 use super::mask::Mask;
 use super::mesh::{Block, Mesh};
 use super::polygon::{Polygons, Rectangle};
@@ -22,6 +24,8 @@ enum BoundShape {
     Any(Vec<BoundShape>),
     Not(Box<BoundShape>),
     Sphere {
+        /// The number of axes of time, before those of the center.
+        times: usize,
         center: Vec<f64>,
         square: f64,
         radius: f64,
@@ -52,9 +56,11 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: a sphere of other dimensions, names of axes that the store does not have, a polygon in a store of one axis.
-    pub(crate) fn bind(&self, axes: &[&str]) -> Result<BoundRegion, QueryError> {
-        let shape = bind(&self.shape, axes)?;
+    /// Misuse: a sphere of other dimensions or in a store with several units, names of axes that the store does not have, a polygon in a store of one axis.
+    pub(crate) fn bind(&self, axes: &[Axis]) -> Result<BoundRegion, QueryError> {
+        let metric = Metric::of_lengths(axes);
+        let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+        let shape = bind(&self.shape, &names, metric.as_ref())?;
         Ok(BoundRegion {
             shape,
             dims: axes.len(),
@@ -70,7 +76,8 @@ impl BBox {
     /// Misuse: a text of another form, corners of another number of axes, an axis that is not one of these.
     pub fn parse_on(text: &str, axes: &[&str]) -> Result<Self, QueryError> {
         if text.contains('=') {
-            return Region::of_member("bbox", text)?.bind(axes)?.bounds(None);
+            let axes: Vec<Axis> = axes.iter().map(|axis| Axis::named(*axis)).collect();
+            return Region::of_member("bbox", text)?.bind(&axes)?.bounds(None);
         }
         let bbox = Self::parse(text)?;
         match bbox.dims() == axes.len() {
@@ -93,23 +100,34 @@ fn axis_of(member: &str, name: &str, axes: &[&str]) -> Result<usize, QueryError>
     })
 }
 
-fn bind(shape: &Shape, axes: &[&str]) -> Result<BoundShape, QueryError> {
+fn bind(
+    shape: &Shape,
+    axes: &[&str],
+    metric: Result<&Metric, &AxesDiffer>,
+) -> Result<BoundShape, QueryError> {
     let each = |parts: &[Shape]| -> Result<Vec<BoundShape>, QueryError> {
-        parts.iter().map(|part| bind(part, axes)).collect()
+        parts.iter().map(|part| bind(part, axes, metric)).collect()
     };
     Ok(match shape {
         Shape::All(parts) => BoundShape::All(each(parts)?),
         Shape::Any(parts) => BoundShape::Any(each(parts)?),
-        Shape::Not(part) => BoundShape::Not(Box::new(bind(part, axes)?)),
+        Shape::Not(part) => BoundShape::Not(Box::new(bind(part, axes, metric)?)),
         Shape::Sphere { center, radius } => {
-            if center.len() != axes.len() {
+            let metric = metric.map_err(|differ| {
+                let way = "a box and near() take each axis in its own unit";
+                QueryError::misuse(format!("sphere: {differ}: {way}"))
+            })?;
+            let space = metric.space(axes);
+            if center.len() != space.len() {
                 return Err(QueryError::misuse(format!(
-                    "sphere: found a centre of {} numbers, expected {}, one for each axis of the store, then the radius",
+                    "sphere: found a centre of {} numbers, expected {}, one for each axis of space ({}), then the radius",
                     center.len(),
-                    axes.len()
+                    space.len(),
+                    space.join(", ")
                 )));
             }
             BoundShape::Sphere {
+                times: metric.times(),
                 center: center.clone(),
                 square: radius * radius,
                 radius: *radius,
@@ -229,8 +247,14 @@ impl BoundShape {
             Self::All(parts) => parts.iter().all(|part| part.contains(position)),
             Self::Any(parts) => parts.iter().any(|part| part.contains(position)),
             Self::Not(part) => !part.contains(position),
-            Self::Sphere { center, square, .. } => {
-                distance(position.iter().zip(center).map(|(a, b)| a - b)) <= *square
+            Self::Sphere {
+                times,
+                center,
+                square,
+                ..
+            } => {
+                let space = position.iter().skip(*times).zip(center);
+                distance(space.map(|(a, b)| a - b)) <= *square
             }
             Self::Near {
                 axis,
@@ -262,8 +286,13 @@ impl BoundShape {
             Self::Not(one) => part(one).inverted(),
             // Rounding is monotonic, so the computed distance of every position in the block is between the computed distances of its nearest
             // and its farthest point.
-            Self::Sphere { center, square, .. } => {
-                let axes = || low.iter().zip(high).zip(center);
+            Self::Sphere {
+                times,
+                center,
+                square,
+                ..
+            } => {
+                let axes = || low.iter().zip(high).skip(*times).zip(center);
                 let nearest = axes().map(|((low, high), one)| (low - one).max(one - high).max(0.0));
                 let farthest = axes().map(|((low, high), one)| (high - one).max(one - low));
                 if distance(nearest) > *square {
@@ -354,8 +383,13 @@ impl BoundShape {
                 }
             }
             Self::Not(_) => {}
-            Self::Sphere { center, radius, .. } => {
-                for (axis, one) in center.iter().enumerate() {
+            Self::Sphere {
+                times,
+                center,
+                radius,
+                ..
+            } => {
+                for (axis, one) in (*times..).zip(center) {
                     let (low, high) = around(*one, *radius);
                     narrow(axis, low, high);
                 }

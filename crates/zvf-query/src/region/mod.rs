@@ -170,7 +170,7 @@ impl Region {
     /// Most runs of neighbouring elements of a mask: [`mask`](Self::mask).
     pub const MOST_MASK_RUNS: usize = mask::MOST_RUNS;
 
-    /// The points at most `radius` from `center`, which has a coordinate for each axis of the store.
+    /// The points at most `radius` from `center`, which has a coordinate for each axis of space. Axes of time are not limited.
     ///
     /// # Errors
     ///
@@ -532,7 +532,7 @@ impl Shape {
             Self::Sphere { center, radius } => {
                 if center.is_empty() {
                     return Err(
-                        "found no centre, expected a number for each axis, then the radius"
+                        "found no centre, expected a number for each axis of space, then the radius"
                             .to_owned(),
                     );
                 }

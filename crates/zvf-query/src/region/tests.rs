@@ -1,12 +1,45 @@
 use proptest::prelude::*;
 
+use zvf_store::meta::Axis;
+
 use super::*;
 
 fn bound(text: &str, axes: &[&str]) -> BoundRegion {
-    Region::parse(text).unwrap().bind(axes).unwrap()
+    Region::parse(text).unwrap().bind(&named(axes)).unwrap()
 }
 
 const XYZ: [&str; 3] = ["x", "y", "z"];
+
+fn named(axes: &[&str]) -> Vec<Axis> {
+    axes.iter().map(|name| Axis::named(*name)).collect()
+}
+
+#[test]
+fn spheres_are_in_space_and_in_one_unit() {
+    let txy = bound("sphere(1,2,5)", &["t", "x", "y"]);
+    for (position, inside) in [([1e9, 4.0, 6.0], true), ([0.0, 4.1, 6.0], false)] {
+        assert_eq!(txy.contains(&position), inside);
+        let expected = if inside {
+            Overlap::Inside
+        } else {
+            Overlap::Outside
+        };
+        assert_eq!(txy.overlap(&position, &position), expected);
+    }
+    let around = txy.bounds(None).unwrap();
+    assert_eq!(around.lo()[0], f64::NEG_INFINITY);
+    assert!(around.lo()[1] <= -4.0 && around.lo()[1] > -4.1);
+    let mut axes = named(&XYZ);
+    for (axis, unit) in axes.iter_mut().zip(["nm", "nanometer", "um"]) {
+        axis.unit = Some(unit.to_owned());
+    }
+    let region = Region::parse("sphere(1,2,3,4) or near(x=0,1)").unwrap();
+    let error = region.bind(&axes).unwrap_err().to_string();
+    assert!(error.contains("axis x in nm and axis z in um"), "{error}");
+    assert!(Region::parse("near(x=0,1)").unwrap().bind(&axes).is_ok());
+    axes[2].unit = None;
+    assert!(region.bind(&axes).is_ok());
+}
 
 /// Text of a region.
 fn text() -> impl Strategy<Value = String> {
@@ -296,7 +329,7 @@ fn what_is_no_region_is_refused_with_its_place() {
     ] {
         let error = Region::parse(text)
             .unwrap()
-            .bind(axes)
+            .bind(&named(axes))
             .unwrap_err()
             .to_string();
         assert!(error.starts_with(message), "{text}: {error}");
@@ -403,7 +436,7 @@ proptest! {
         let (vertices, triangles) = surface(&cubes, map);
         let region = Region::mesh(&vertices, &triangles).unwrap();
         prop_assert_eq!(&Region::parse(&region.to_string()).unwrap(), &region);
-        let region = region.bind(&XYZ).unwrap();
+        let region = region.bind(&named(&XYZ)).unwrap();
         for x in -1..10 {
             for y in -1..10 {
                 for z in -1..10 {
@@ -448,7 +481,7 @@ fn meshes_that_are_no_surface_are_refused() {
     assert!(flat.contains(&[0.25, 0.25, 0.0]) && !flat.contains(&[0.25, 0.25, -1e-9]));
     let error = Region::parse("mesh(0 0 0, 1 0 0, 0 1 0; 0 1 2, 2 1 0)")
         .unwrap()
-        .bind(&["x", "y"]);
+        .bind(&named(&["x", "y"]));
     assert_eq!(
         error.unwrap_err().to_string(),
         "mesh: found a store of 2 axes, expected three or more"
@@ -462,7 +495,7 @@ fn blocks_lie_in_a_mesh_as_their_points_do() {
     let (vertices, triangles) = surface(&cubes, |point| point.map(f64::from));
     let region = Region::mesh(&vertices, &triangles)
         .unwrap()
-        .bind(&XYZ)
+        .bind(&named(&XYZ))
         .unwrap();
     for (low, high, overlap) in [
         ([1.0; 3], [7.0; 3], Overlap::Inside),
@@ -514,7 +547,7 @@ proptest! {
         prop_assert_eq!(flat, hull.is_err(), "{:?}", hull);
         let Ok(hull) = hull else { return Ok(()) };
         prop_assert_eq!(&Region::parse(&hull.to_string()).unwrap(), &hull);
-        let bound = hull.bind(&XYZ).unwrap();
+        let bound = hull.bind(&named(&XYZ)).unwrap();
         for at in 0..9 * 9 * 9 {
             let point = [at / 81 - 4, at / 9 % 9 - 4, at % 9 - 4];
             let inside = planes.iter().all(|(plane, some)| side(*plane, point).signum() * some >= 0);
@@ -532,13 +565,13 @@ fn hulls_of_many_points_and_of_none() {
         [width * turn.cos(), width * turn.sin(), height]
     });
     let sphere: Vec<[f64; 3]> = sphere.collect();
-    let bound = Region::hull(&sphere).unwrap().bind(&XYZ).unwrap();
+    let bound = Region::hull(&sphere).unwrap().bind(&named(&XYZ)).unwrap();
     assert!(sphere.iter().all(|point| bound.contains(point)));
     assert!(bound.contains(&[0.57; 3]) && !bound.contains(&[0.58; 3]));
     let grid: Vec<[f64; 3]> = (0..1000)
         .map(|at| [at / 100, at / 10 % 10, at % 10].map(f64::from))
         .collect();
-    let bound = Region::hull(&grid).unwrap().bind(&XYZ).unwrap();
+    let bound = Region::hull(&grid).unwrap().bind(&named(&XYZ)).unwrap();
     assert!(bound.contains(&[9.0; 3]) && bound.contains(&[0.0, 4.5, 9.0]));
     assert!(!bound.contains(&[9.000_000_1, 5.0, 5.0]));
     let few = "expected at least four points that are not in one plane";
