@@ -34,11 +34,13 @@ pub(crate) struct ShownAttribute {
     labels: Vec<(u32, String)>,
 }
 
-/// All attributes of a table that can be shown, and the names of those that cannot.
+/// All attributes of a table that can be shown, and the names of those that cannot, or not exactly.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownAttributes {
     pub(crate) shown: Vec<ShownAttribute>,
     pub(crate) left_out: Vec<String>,
+    /// Whole numbers of 64 bits, which are shown as float32: exact up to 2^24.
+    pub(crate) rounded: Vec<String>,
 }
 
 impl ShownAttributes {
@@ -54,7 +56,13 @@ impl ShownAttributes {
             let column = batch.and_then(|batch| batch.column_by_name(field.name()));
             let taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
             match ShownAttribute::of(field, column, &taken) {
-                Some(attribute) => found.shown.push(attribute),
+                Some(attribute) => {
+                    let element = shape(field.data_type()).map(|(_, element)| element);
+                    if matches!(element, Some(DataType::Int64 | DataType::UInt64)) {
+                        found.rounded.push(field.name().clone());
+                    }
+                    found.shown.push(attribute);
+                }
                 None => found.left_out.push(field.name().clone()),
             }
         }

@@ -43,6 +43,8 @@ pub struct ExportedFolder {
     pub bytes: u64,
     /// Attributes that no view can show.
     pub left_out: Vec<String>,
+    /// Attributes of whole numbers of 64 bits, which are written as float32: numbers above 2^24 are rounded.
+    pub rounded: Vec<String>,
 }
 
 /// Why the views were not written. Files that were written before the failure are not removed.
@@ -117,8 +119,10 @@ pub fn export_precomputed<'a>(
             writer.done.views.push(view.name());
             writer.view(*view).await?;
         }
-        writer.done.left_out.sort();
-        writer.done.left_out.dedup();
+        for names in [&mut writer.done.left_out, &mut writer.done.rounded] {
+            names.sort();
+            names.dedup();
+        }
         Ok(writer.done)
     })
 }
@@ -167,9 +171,13 @@ impl PrecomputedWriter<'_> {
                 return Err(failed(name, &error));
             }
         };
-        let left_out = info["zvf"]["left_out"].as_array().into_iter().flatten();
-        let left_out = left_out.filter_map(|one| one.as_str().map(str::to_owned));
-        self.done.left_out.extend(left_out);
+        for (member, into) in [
+            ("left_out", &mut self.done.left_out),
+            ("rounded", &mut self.done.rounded),
+        ] {
+            let names = info["zvf"][member].as_array().into_iter().flatten();
+            into.extend(names.filter_map(|one| one.as_str().map(str::to_owned)));
+        }
         match view {
             View::Points => self.points(name, &mut info).await?,
             View::Lines => self.lines(name, &mut info).await?,

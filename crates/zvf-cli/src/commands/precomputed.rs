@@ -40,12 +40,20 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     })??;
     let done = done.map_err(|error| CliError::from(error).at(&args.options().store))?;
     let place = staged.commit()?;
-    let left_out: Vec<String> = done
+    let left_out = done
         .left_out
         .iter()
-        .map(|name| format!("attribute {name} is left out: no view has values of its type"))
-        .collect();
-    context.warn(&left_out);
+        .map(|name| match name.strip_prefix("axis ") {
+            Some(axis) => format!("axis {axis} is left out: the view has three axes of space"),
+            None => format!("attribute {name} is left out: no view has values of its type"),
+        });
+    let rounded = done.rounded.iter().map(|name| {
+        format!(
+            "attribute {name} is written as float32: whole numbers above 16,777,216 are rounded"
+        )
+    });
+    let warnings: Vec<String> = left_out.chain(rounded).collect();
+    context.warn(&warnings);
     let place = place.display().to_string();
     if context.common.json {
         return print_json(&json!({
@@ -55,7 +63,7 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
             "views": done.views,
             "files": done.files,
             "bytes": done.bytes,
-            "warnings": left_out,
+            "warnings": warnings,
         }));
     }
     print_text(&format!(

@@ -233,6 +233,19 @@ impl<'a> ExportState<'a> {
         self.not_kept("attributes of objects", schemas.object_attributes());
     }
 
+    /// Adds a note on the units of attributes, dates among them, for formats of numbers that do not state units.
+    fn units_lost(&mut self, schemas: &ExportSchemas) {
+        // Text has dates as dates.
+        if matches!(self.format, Format::Csv | Format::Arrow | Format::Parquet) {
+            return;
+        }
+        let units: Vec<String> = schemas
+            .units()
+            .map(|(name, unit)| format!("{name} ({unit})"))
+            .collect();
+        self.not_kept("units of attributes", units.iter().map(String::as_str));
+    }
+
     /// Adds a note that the format cannot separate objects, if there are several.
     pub(crate) fn owners_lost(&mut self, objects: u64) {
         if objects > 1 {
@@ -348,7 +361,9 @@ impl<'a> ExportState<'a> {
         mut answer: Answer,
         sink: &mut dyn BatchReceiver,
     ) -> Result<(), ConvertError> {
-        sink.schemas(&ExportSchemas::of(&answer))?;
+        let schemas = ExportSchemas::of(&answer);
+        self.units_lost(&schemas);
+        sink.schemas(&schemas)?;
         while let Some((table, batch)) = answer.next().await? {
             sink.batch(table, &batch)?;
         }

@@ -40,6 +40,25 @@ impl ExportSchemas {
         own(self.objects.as_ref(), not)
     }
 
+    /// Names and units of the attributes of vertices, links and objects that have one.
+    pub(crate) fn units(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tables = [
+            Some(&self.vertices),
+            self.links.as_ref(),
+            self.objects.as_ref(),
+        ];
+        let fields = tables
+            .into_iter()
+            .flatten()
+            .flat_map(|table| table.fields().iter());
+        fields.filter_map(|field| {
+            Some((
+                attribute(field.name()),
+                field.metadata().get("zvf.unit")?.as_str(),
+            ))
+        })
+    }
+
     /// Attributes of the vertices.
     pub(crate) fn vertex_attributes(&self) -> impl Iterator<Item = &str> {
         own(Some(&self.vertices), &["position", "object_id"])

@@ -44,7 +44,8 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(true),
         spatial: spatial.collect(),
     });
-    document["zvf"] = json!({"left_out": plan.attributes.left_out});
+    document["zvf"] =
+        json!({"left_out": plan.attributes.left_out, "rounded": plan.attributes.rounded});
     Ok(ViewContent::Document(document))
 }
 

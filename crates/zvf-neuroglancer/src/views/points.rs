@@ -71,7 +71,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(plan.has_objects),
         spatial,
     });
-    document["zvf"] = json!({"left_out": attributes.left_out});
+    document["zvf"] = json!({"left_out": attributes.left_out, "rounded": attributes.rounded});
     Ok(ViewContent::Document(document))
 }
 
