@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use zvf_convert::output::{Style, write_value};
+use zvf_convert::output::{Style, batch_with_times, with_times, write_value};
 use zvf_query::{Answer, Table};
 use zvf_store::Store;
 use zvf_store::format::int;
@@ -16,13 +16,29 @@ use crate::error::Result;
 use crate::{JobError, TableFile, TableFormat};
 
 /// The rows of a table. Serialized as a list of objects, one at a time, because a `Value` for each row takes fifty times the memory of the
-/// columns.
+/// columns. Dates, times and durations are columns of their Arrow types; a batch with one outside of its range keeps the stored numbers.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TableRows {
     /// The columns.
     pub schema: SchemaRef,
     /// The rows.
     pub batches: Vec<RecordBatch>,
+}
+
+impl TableRows {
+    /// A table without rows, for the batches of an answer.
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self {
+            schema: Arc::new(with_times(schema)),
+            batches: Vec::new(),
+        }
+    }
+
+    /// Adds the rows of a batch.
+    pub(crate) fn push(&mut self, batch: RecordBatch) {
+        self.batches.push(batch_with_times(&batch).unwrap_or(batch));
+    }
 }
 
 impl Serialize for TableRows {
@@ -70,10 +86,7 @@ impl RowSink {
         let file = file.map(|(path, format)| TableFile::create(path, format, schema));
         Ok(Self {
             file: file.transpose()?,
-            rows: TableRows {
-                schema: Arc::clone(schema),
-                batches: Vec::new(),
-            },
+            rows: TableRows::new(schema),
             left: limit.unwrap_or(u64::MAX),
             count: 0,
         })
@@ -99,7 +112,7 @@ impl RowSink {
         let batch = batch.slice(0, take);
         match &mut self.file {
             Some(file) => file.write(&batch)?,
-            None => self.rows.batches.push(batch),
+            None => self.rows.push(batch),
         }
         let took = int::wide(take);
         self.left = self.left.saturating_sub(took);

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use zvf_convert::output::{Style, batch_with_times, write_value};
+use zvf_convert::output::{Style, write_value};
 use zvf_jobs::TableRows;
 pub(crate) use zvf_jobs::words::{count, counted, size};
 
@@ -54,8 +54,6 @@ impl TextTable {
 
     /// Adds the rows of a batch, with lists in brackets.
     pub(crate) fn batch(&mut self, batch: &RecordBatch) {
-        // Invalid times are shown as numbers.
-        let batch = &batch_with_times(batch).unwrap_or_else(|_| batch.clone());
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| value(column, row)));
         }

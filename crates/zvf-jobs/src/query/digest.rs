@@ -121,10 +121,7 @@ fn keep(kept: &mut Option<TableRows>, batch: &RecordBatch) {
     let have: usize = batches.map(RecordBatch::num_rows).sum();
     let take = SHOWN.saturating_sub(have).min(batch.num_rows());
     if take > 0 {
-        let kept = kept.get_or_insert_with(|| TableRows {
-            schema: batch.schema(),
-            batches: Vec::new(),
-        });
-        kept.batches.push(batch.slice(0, take));
+        let kept = kept.get_or_insert_with(|| TableRows::new(batch.schema_ref()));
+        kept.push(batch.slice(0, take));
     }
 }
