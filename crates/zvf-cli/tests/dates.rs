@@ -147,3 +147,98 @@ fn an_object_without_a_text_has_none() -> Result<()> {
     assert_eq!(ids(&["--sort=-c"])?, [1, 2, 3]);
     Ok(())
 }
+
+#[test]
+fn formats_of_numbers_say_which_units_they_lose() -> Result<()> {
+    let home = Home::made(&[(
+        "../p.csv",
+        "x,y,z,d\n1,2,3,2024-01-01\n4,5,6,2020-03-01\n".into(),
+    )])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    for (file, said) in [
+        ("p.npz", true),
+        ("p.ply", true),
+        ("p.las", true),
+        ("p.csv", false),
+        ("p.parquet", false),
+        ("p.arrow", false),
+    ] {
+        let done = home.json(&["export", "s.zv", file, "--json"])?;
+        let lost = "units of attributes are not kept: d (days since 1970-01-01)";
+        let notes = done["notes"].to_string();
+        ensure!(notes.contains(lost) == said, "{file}: {notes}");
+    }
+    let done = home.json(&["export", "s.zv", "out", "--format", "precomputed", "--json"])?;
+    let warnings = done["warnings"].to_string();
+    ensure!(
+        warnings.contains("attribute d is written as float32"),
+        "{warnings}"
+    );
+    Ok(())
+}
+
+#[test]
+fn lists_show_dates_as_dates() -> Result<()> {
+    let home = Home::made(&[
+        ("../n.csv", "x,y,z,id\n0,0,0,7\n4,0,0,7\n".into()),
+        ("../e.csv", "one,two,when\n0,1,2024-05-31\n".into()),
+        ("../o.csv", "object_id,born\n7,2020-03-01\n".into()),
+    ])?;
+    let import = ["import", "n.csv", "g.zv", "--object-column", "id"];
+    let edges = ["--edges", "e.csv", "--link-columns", "one,two"];
+    home.text(&[&import[..], &edges].concat())?;
+    home.text(&[
+        "edit",
+        "g.zv",
+        "set-attribute",
+        "born",
+        "--from",
+        "o.csv",
+        "--object",
+        "--type",
+        "date",
+    ])?;
+    for (words, date) in [
+        (["links", "g.zv"], "2024-05-31"),
+        (["objects", "g.zv"], "2020-03-01"),
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let text = home.text(&[&words[..], json].concat())?;
+            ensure!(text.contains(date), "{words:?} {json:?}: {text}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn attributes_of_dates_are_added() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z\n1,0,0\n2,0,0\n3,0,0\n".into()),
+        (
+            "../d.csv",
+            "x,y,z,d,t,l\n1,0,0,2024-05-31,2024-05-31T12:30:00,1.5\n3,0,0,,,\n".into(),
+        ),
+    ])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    for (name, type_) in [("d", "date"), ("t", "datetime64[ms]")] {
+        let set = ["edit", "s.zv", "set-attribute", name, "--from", "d.csv"];
+        home.text(&[&set[..], &["--type", type_]].concat())?;
+    }
+    assert_eq!(
+        rows(&home, "d = '2024-05-31' and t > '2024-05-31T12:00'")?,
+        ["1.0".to_owned()].into()
+    );
+    assert_eq!(
+        rows(&home, "d is null and t is null")?,
+        ["2.0".to_owned(), "3.0".to_owned()].into()
+    );
+    home.text(&["validate", "s.zv", "--level", "5"])?;
+    let set = ["edit", "s.zv", "set-attribute", "l", "--from", "d.csv"];
+    let ran = home.zvf(&[&set[..], &["--type", "datetime64[fortnight]"]].concat())?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("datetime64[s]"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

@@ -85,6 +85,30 @@ impl Moments {
         })
     }
 
+    /// The unit of whole numbers of 64 bits of a type as NumPy names it: `datetime64[D]`, `[s]`, `[ms]`, `[us]` or `[ns]`, `timedelta64` with the
+    /// last four, and `date` for days. `None` for other types.
+    ///
+    /// ```
+    /// use zvf_meta::moments::Moments;
+    ///
+    /// assert_eq!(Moments::unit_of_type("date").as_deref(), Some("days since 1970-01-01"));
+    /// assert_eq!(Moments::unit_of_type("timedelta64[s]").as_deref(), Some("seconds of duration"));
+    /// ```
+    #[must_use]
+    pub fn unit_of_type(name: &str) -> Option<String> {
+        if ["date", "datetime64[D]"].contains(&name) {
+            return Some("days since 1970-01-01".to_owned());
+        }
+        let (kind, unit) = name.strip_suffix(']')?.split_once('[')?;
+        let symbols = ["s", "ms", "us", "ns"].into_iter().zip(UNITS);
+        let (_, (word, _)) = symbols.into_iter().find(|(symbol, _)| *symbol == unit)?;
+        match kind {
+            "datetime64" => Some(format!("{word} since 1970-01-01T00:00:00")),
+            "timedelta64" => Some(format!("{word} of duration")),
+            _ => None,
+        }
+    }
+
     /// Whether a number is valid for this meaning, or denotes a missing value.
     #[must_use]
     pub fn holds(self, number: i64) -> bool {

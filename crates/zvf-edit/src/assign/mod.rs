@@ -14,6 +14,7 @@ use super::{Edit, tabular};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
+use zvf_meta::moments::Moments;
 
 /// The three ways, for messages.
 const WAYS: &str = "a column with a different value for each vertex (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
@@ -63,18 +64,22 @@ impl SetAttribute {
         self
     }
 
-    /// Adds the attribute, with a type by its name: `float32`, `int64`, … or `text`; so many numbers a row.
+    /// Adds the attribute, with a type by its name: `float32`, `int64`, …, `text`, or a type of dates or durations
+    /// ([`Moments::unit_of_type`]); so many numbers a row.
     ///
     /// # Errors
     /// Misuse: no such type.
     pub fn with_type(self, type_: &str, channels: usize) -> Result<Self, WriteError> {
         let name = self.name.clone();
-        let spec = match (type_, self.scope) {
-            ("text", Scope::Object) => AttributeSpec::text(name),
-            ("text", _) => AttributeSpec::category(name),
-            _ => {
-                let expected = "text or a number type such as float32";
+        let spec = match (type_, self.scope, Moments::unit_of_type(type_)) {
+            ("text", Scope::Object, _) => AttributeSpec::text(name),
+            ("text", ..) => AttributeSpec::category(name),
+            (.., Some(unit)) => AttributeSpec::number(name, NumberType::I64)
+                .with_channels(channels)
+                .with_unit(unit),
+            (.., None) => {
                 let number = NumberType::from_name(type_).ok_or_else(|| {
+                    let expected = "text, date, datetime64[s], timedelta64[ms] or a number type such as float32";
                     WriteError::input("type of the attribute", format!("{type_:?}"), expected)
                 })?;
                 AttributeSpec::number(name, number).with_channels(channels)

@@ -137,14 +137,23 @@ impl AttributeSpec {
         self
     }
 
+    /// Whether the numbers are dates, times or durations by their unit: the smallest one means missing.
+    #[must_use]
+    pub fn has_moments(&self) -> bool {
+        self.moments().is_some()
+    }
+
+    fn moments(&self) -> Option<Moments> {
+        self.unit.as_deref().and_then(Moments::of_unit)
+    }
+
     /// Checks values against the unit: days, times of day and dates must be in range. `of` names the owner of the
     /// attribute in errors.
     ///
     /// # Errors
     /// Misuse: the first such value, with its row.
     pub fn check_values(&self, of: &str, values: &Values) -> Result<(), WriteError> {
-        let moments = self.unit.as_deref().and_then(Moments::of_unit);
-        let (Some(moments), Values::I64(numbers)) = (moments, values) else {
+        let (Some(moments), Values::I64(numbers)) = (self.moments(), values) else {
             return Ok(());
         };
         match moments.first_odd(numbers.iter().copied()) {

@@ -6,6 +6,7 @@ use crate::WriteError;
 use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::values::column::Values;
 use crate::values::number::NumberType;
+use zvf_meta::moments::MISSING;
 
 impl AttributeType {
     /// Refuses texts.
@@ -65,6 +66,9 @@ impl Values {
             AttributeType::Number(NumberType::F16) => Ok(vec![half::f16::NAN; rows].into()),
             AttributeType::Number(NumberType::F32) => Ok(vec![f32::NAN; rows].into()),
             AttributeType::Number(NumberType::F64) => Ok(vec![f64::NAN; rows].into()),
+            AttributeType::Number(NumberType::I64) if one.has_moments() => {
+                Ok(vec![MISSING; rows].into())
+            }
             _ => {
                 let expected = format!("values: {} cannot be missing", one.values.name());
                 Err(WriteError::input(

@@ -84,7 +84,7 @@ edit_options! {
         /// An attribute of links, by their ends, not of vertices
         #[arg(long, conflicts_with = "object")]
         link: bool,
-        /// Adds the attribute, with this type: float32, int64, …, or text
+        /// Adds the attribute, with this type: float32, int64, …, text, date, datetime64[s], timedelta64[ms], …
         #[arg(long, value_name = "TYPE")]
         r#type: Option<String>,
         /// The value for rows without one in the table, recorded for vertices and links that are appended later without one
@@ -333,7 +333,10 @@ impl EditSetAttributeJob {
         }
         let known_one = known.iter().find(|one| one.name == *name);
         let Some(one) = set.new.as_ref().or(known_one).cloned() else {
-            let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
+            let message = format!(
+                "no {} attribute {name}; --type TYPE adds it (float32, text, date, …)",
+                scope.name()
+            );
             return Err(JobError::usage(message));
         };
         let fill = self.fill.as_ref().map(|fill| fill_text(&one, fill.value()));
