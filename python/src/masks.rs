@@ -4,7 +4,7 @@ use std::fmt;
 
 use pyo3::prelude::*;
 use serde_json::Value;
-use zvf_convert::{ConvertError, MaskSource};
+use zvf_convert::{ConvertError, MaskSource, RegionSource};
 use zvf_query::{QuerySpec, Region};
 use zvf_store::{IoOptions, Store};
 
@@ -38,7 +38,10 @@ impl fmt::Display for PlaceError {
 impl Masks<'_> {
     /// Sets a member that says where rows and objects lie.
     pub(crate) fn set_place(&self, spec: &mut QuerySpec, member: &str, text: &str) -> PyResult<()> {
-        let mut mask = |source: &MaskSource| self.of_volume(source).map_err(PlaceError);
+        let mut read = |source: RegionSource| match source {
+            RegionSource::Mask(mask) => self.of_volume(&mask).map_err(PlaceError),
+            file => file.read().map_err(PlaceError::from),
+        };
         let region = match member {
             "polygon" => zvf_convert::polygon_region(text).map_err(PlaceError::from),
             "mesh" if !text.starts_with("mesh(") => {
@@ -48,9 +51,9 @@ impl Masks<'_> {
                 zvf_convert::hull_region(text.as_ref()).map_err(PlaceError::from)
             }
             "mask" => self.of_json(text).map_err(PlaceError),
-            "mesh" | "hull" | "region" => zvf_convert::region(text, &mut mask),
+            "mesh" | "hull" | "region" => zvf_convert::region(text, &mut read),
             "passing" => {
-                let places = zvf_convert::object_places(text, &mut mask);
+                let places = zvf_convert::object_places(text, &mut read);
                 spec.pass(places.map_err(|error| error.0)?);
                 return Ok(());
             }

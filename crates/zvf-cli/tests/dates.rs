@@ -242,3 +242,36 @@ fn attributes_of_dates_are_added() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn numbers_without_a_unit_for_dates_are_remarked() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../p.csv",
+            "x,y,z,d\n1,0,0,2024-01-01\n2,0,0,2020-03-01\n".into(),
+        ),
+        ("../n.csv", "x,y,z,d\n3,0,0,19000\n".into()),
+        ("../t.csv", "x,y,z,d\n4,0,0,2021-05-05\n".into()),
+    ])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    home.text(&["import", "n.csv", "n.zv"])?;
+    home.text(&["query", "n.zv", "-o", "n.arrow"])?;
+    let said = "column d states no unit: its numbers are taken as days since 1970-01-01";
+    for (words, remark) in [
+        (&["append", "s.zv", "n.arrow"][..], true),
+        (&["append", "s.zv", "n.csv"], true),
+        (&["append", "s.zv", "t.csv"], false),
+        (
+            &["edit", "s.zv", "set-attribute", "d", "--from", "n.arrow"],
+            true,
+        ),
+    ] {
+        let ran = home.zvf(words)?;
+        ensure!(
+            ran.code == 0 && ran.stderr.contains(said) == remark,
+            "{words:?}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

@@ -589,3 +589,61 @@ fn downloads_are_reported_in_percent_or_in_bytes() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn regions_of_files_take_urls() -> Result<()> {
+    let solid = "v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n";
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z\n1,1,1\n2,2,2\n8,8,8\n".into()),
+        ("../solid.obj", solid.into()),
+        ("../open.obj", "v 0 0 0\nv 9 0 0\nv 0 9 0\nf 1 3 2\n".into()),
+        (
+            "../area.wkt",
+            "POLYGON ((0 0, 2.5 0, 2.5 2.5, 0 2.5, 0 0))".into(),
+        ),
+    ])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    let answers = Answers::default();
+    let server = format!("{}/", serve(home.path(), Way::BusyOnce, &answers)?);
+    let mesh = format!("mesh(@`{server}solid.obj`) and polygon(@`{server}area.wkt`)");
+    let both = format!("hull(@`{server}solid.obj`) and near(x=1,0.5)");
+    for (flags, rows) in [
+        (&["--mesh", &format!("{server}solid.obj")][..], 2),
+        (&["--mesh", &format!("{server}solid.obj"), "--hull"], 2),
+        (&["--polygon", &format!("{server}area.wkt")], 2),
+        (&["--region", &mesh], 2),
+        (&["--region", &both], 1),
+    ] {
+        let query = ["query", "s.zv", "--format", "csv"];
+        let ran = home.zvf(&[&query[..], flags].concat())?;
+        let text = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.code, 0, "{flags:?}: {}", ran.stderr);
+        assert_eq!(text.lines().skip(1).count(), rows, "{flags:?}: {text}");
+        assert!(ran.stderr.contains("downloading"), "{}", ran.stderr);
+    }
+    // A mesh with an opening: the error names the URL, not the temporary file.
+    let open = format!("{server}open.obj");
+    let ran = home.zvf(&["query", "s.zv", "--mesh", &open])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let told: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("zvf:"))
+        .collect();
+    assert!(told.iter().any(|line| line.contains(&open)), "{told:?}");
+    let temporary = std::env::temp_dir();
+    assert!(
+        !ran.stderr.contains(&*temporary.to_string_lossy()),
+        "{}",
+        ran.stderr
+    );
+    let none = format!("{server}none.wkt");
+    let ran = home.zvf(&["query", "s.zv", "--polygon", &none])?;
+    assert_eq!(
+        (ran.code, ran.stderr.contains(&none)),
+        (3, true),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

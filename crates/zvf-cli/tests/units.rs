@@ -603,7 +603,8 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
     let import = ["import", "l.csv", "t.zv", "--kind", "polyline"];
     let object = ["--object-column", "id", "--position", "t,x,y,z"];
     home.text(&[&import[..], &object, &["--unit", "t=s,um"]].concat())?;
-    let measured = home.text(&["measure", "t.zv", "--format", "csv"])?;
+    home.text(&["measure", "t.zv", "-o", "m.csv"])?;
+    let measured = std::fs::read_to_string(home.file("m.csv"))?;
     // 5 and 12 in space; 10.3 and 12.6 with the seconds.
     ensure!(measured.contains(",17.0,"), "{measured}");
     let long = [

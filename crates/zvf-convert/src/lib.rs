@@ -139,7 +139,9 @@ pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;
 pub use records::rename::held_names;
-pub use regions::{MaskSource, hull_region, mesh_region, object_places, polygon_region, region};
+pub use regions::{
+    MaskSource, RegionSource, hull_region, mesh_region, object_places, polygon_region, region,
+};
 pub use sink::Sink;
 pub use store_frame::{PositionConversion, StoreFrame};
 pub use stores::arc_length::NewPoints;

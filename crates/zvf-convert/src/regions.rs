@@ -2,14 +2,14 @@
 
 use std::fmt::Display;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_encode::error::{OrBug, internal};
 use zvf_query::numbers::floats;
 use zvf_query::{ObjectPlaces, QueryError, Region, RegionFile};
-use zvf_write::Kind;
+use zvf_write::{Kind, WriteError};
 
 use crate::{ConvertError, Import, Imported, Options};
 
@@ -27,17 +27,61 @@ pub struct MaskSource {
     pub affine: Option<String>,
 }
 
+/// What the region of a text is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegionSource {
+    /// Polygons: [`polygon_region`].
+    Polygon(String),
+    /// A closed mesh: [`mesh_region`].
+    Mesh(PathBuf),
+    /// The convex hull of a mesh: [`hull_region`].
+    Hull(PathBuf),
+    /// Labels of a volume, for which the store has to be known: [`mask_region`](crate::mask_region).
+    Mask(MaskSource),
+}
+
+impl RegionSource {
+    fn of(file: &RegionFile<'_>) -> Self {
+        let name = file.name.to_owned();
+        match file.shape {
+            "mesh" => Self::Mesh(name.into()),
+            "hull" => Self::Hull(name.into()),
+            "mask" => Self::Mask(MaskSource {
+                volume: name,
+                labels: file.labels.to_vec(),
+                affine: None,
+            }),
+            _ => Self::Polygon(name),
+        }
+    }
+
+    /// Reads polygons or a mesh.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`polygon_region`], [`mesh_region`] and [`hull_region`]; a mask is a bug.
+    pub fn read(&self) -> Result<Region, ConvertError> {
+        match self {
+            Self::Polygon(text) => polygon_region(text),
+            Self::Mesh(file) => mesh_region(file),
+            Self::Hull(file) => hull_region(file),
+            Self::Mask(_) => Err(WriteError::bug("a mask without its store").into()),
+        }
+    }
+}
+
 /// A region from its text, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; there labels may follow:
-/// `mask(@FILE, 12, 17)`. `mask` reads a mask, for which the store has to be known: see [`mask_region`](crate::MaskSource).
+/// `mask(@FILE, 12, 17)`. `read` reads what the text names.
 ///
 /// # Errors
 ///
-/// The errors of [`Region::parse`], [`polygon_region`], [`mesh_region`], [`hull_region`] and `mask`.
+/// The errors of [`Region::parse`] and `read`.
 pub fn region<E: From<ConvertError> + Display>(
     text: &str,
-    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+    read: &mut dyn FnMut(RegionSource) -> Result<Region, E>,
 ) -> Result<Region, E> {
-    with_files(mask, |file| Region::parse_with(text, file))
+    with_files(read, |file| Region::parse_with(text, file))
 }
 
 /// A condition on objects from its text, as [`region`] of regions.
@@ -47,32 +91,21 @@ pub fn region<E: From<ConvertError> + Display>(
 /// As [`region`].
 pub fn object_places<E: From<ConvertError> + Display>(
     text: &str,
-    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+    read: &mut dyn FnMut(RegionSource) -> Result<Region, E>,
 ) -> Result<ObjectPlaces, E> {
-    with_files(mask, |file| ObjectPlaces::parse_with(text, file))
+    with_files(read, |file| ObjectPlaces::parse_with(text, file))
 }
 
 /// Parses a text that may name files. The first error of a file is the error.
 fn with_files<T, E: From<ConvertError> + Display>(
-    mask: &mut dyn FnMut(&MaskSource) -> Result<Region, E>,
+    read: &mut dyn FnMut(RegionSource) -> Result<Region, E>,
     parse: impl FnOnce(
         &mut dyn FnMut(&RegionFile<'_>) -> Result<Region, String>,
     ) -> Result<T, QueryError>,
 ) -> Result<T, E> {
     let mut failed = None;
     let mut file = |file: &RegionFile<'_>| {
-        let path = Path::new(file.name);
-        let found = match file.shape {
-            "mesh" => mesh_region(path).map_err(E::from),
-            "hull" => hull_region(path).map_err(E::from),
-            "mask" => mask(&MaskSource {
-                volume: file.name.to_owned(),
-                labels: file.labels.to_vec(),
-                affine: None,
-            }),
-            _ => polygon_region(file.name).map_err(E::from),
-        };
-        found.map_err(|error| {
+        read(RegionSource::of(file)).map_err(|error| {
             let what = error.to_string();
             failed = Some(error);
             what

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use zvf_convert::MaskSource;
+use zvf_convert::{MaskSource, Options, RegionSource};
 use zvf_query::{IdRanges, ObjectRelation, Query, QueryError, QuerySpec, Region, Select};
 use zvf_store::{Class, Need, Store};
 
@@ -18,6 +18,7 @@ use zvf_store::{Class, Need, Store};
 use crate::JobEvent;
 use crate::checks::{needs, one_of};
 use crate::error::Result;
+use crate::local_files::LocalFiles;
 use crate::members::shown;
 use crate::{Context, JobError};
 
@@ -425,8 +426,8 @@ impl LevelOptions {
     }
 }
 
-/// Reads masks.
-type Masks<'m> = &'m mut dyn FnMut(&MaskSource) -> Result<Region>;
+/// Finds the region of a file.
+type ReadRegion<'m> = &'m mut dyn FnMut(RegionSource) -> Result<Region>;
 
 impl RegionOptions {
     /// The requested relation of whole objects.
@@ -449,22 +450,19 @@ impl RegionOptions {
     ) -> BoxFuture<'a, Result<QuerySpec>> {
         async move {
             self.check()?;
-            // Parsers ask for masks one after the other, and cannot wait for them: after each one that is read, they begin again.
-            let mut known: Vec<(MaskSource, Region)> = Vec::new();
+            // Parsers ask for files one after the other, and cannot wait for them: after each one that is read, they begin again.
+            let mut known: Vec<(RegionSource, Region)> = Vec::new();
             loop {
                 let mut missing = None;
                 let mut spec = spec.clone();
                 let added = self.add(
                     &mut spec,
                     Some(&mut |source| {
-                        let mut known = known.iter().filter(|(one, _)| one == source);
-                        known
-                            .next()
-                            .map(|(_, region)| region.clone())
-                            .ok_or_else(|| {
-                                missing = Some(source.clone());
-                                JobError::usage("a mask that is not read yet")
-                            })
+                        let found = known.iter().find(|(one, _)| *one == source);
+                        found.map(|(_, region)| region.clone()).ok_or_else(|| {
+                            missing = Some(source);
+                            JobError::usage("a file that is not read yet")
+                        })
                     }),
                 );
                 let Some(source) = missing else {
@@ -478,11 +476,8 @@ impl RegionOptions {
                     }
                     return Ok(spec);
                 };
-                let region = read_mask(&source, store, context).await;
-                known.push((
-                    source.clone(),
-                    region.map_err(|error| error.at(&source.volume))?,
-                ));
+                let region = read_region(&source, store, context).await?;
+                known.push((source, region));
             }
         }
         .boxed()
@@ -552,20 +547,20 @@ impl RegionOptions {
         }))
     }
 
-    /// Adds the parts to a description; without `masks` those alone that name no files.
-    fn add(&self, spec: &mut QuerySpec, masks: Option<Masks<'_>>) -> Result<()> {
+    /// Adds the parts to a description; without `read` those alone that name no files.
+    fn add(&self, spec: &mut QuerySpec, read: Option<ReadRegion<'_>>) -> Result<()> {
         set(spec, "sphere", self.sphere.as_ref())?;
         set_text(spec, "near", self.near.as_deref())?;
-        match (&self.polygon, &masks) {
-            (Some(Term(Value::String(_))), None) => {}
-            (Some(Term(Value::String(text))), Some(_)) => {
-                spec.intersect(zvf_convert::polygon_region(text)?);
+        let polygon = match &self.polygon {
+            Some(Term(Value::String(text))) => Some(text),
+            other => {
+                set(spec, "polygon", other.as_ref())?;
+                None
             }
-            (other, _) => set(spec, "polygon", other.as_ref())?,
-        }
-        set_text(spec, "plane", self.plane.as_deref())?;
+        };
         spec.relation = self.relation();
-        let Some(masks) = masks else {
+        let Some(read) = read else {
+            set_text(spec, "plane", self.plane.as_deref())?;
             let plain = |text: &&String| !text.contains('@');
             for (member, text) in (self.region.iter().map(|text| ("region", text)))
                 .chain(self.passing.iter().map(|text| ("passing", text)))
@@ -575,23 +570,50 @@ impl RegionOptions {
             }
             return Ok(());
         };
-        if let Some(file) = &self.mesh {
-            spec.intersect(match self.hull {
-                true => zvf_convert::hull_region(file)?,
-                false => zvf_convert::mesh_region(file)?,
-            });
+        if let Some(text) = polygon {
+            spec.intersect(read(RegionSource::Polygon(text.clone()))?);
+        }
+        set_text(spec, "plane", self.plane.as_deref())?;
+        if let Some(file) = self.mesh.clone() {
+            spec.intersect(read(match self.hull {
+                true => RegionSource::Hull(file),
+                false => RegionSource::Mesh(file),
+            })?);
         }
         if let Some(source) = self.volume()? {
-            spec.intersect(masks(&source)?);
+            spec.intersect(read(RegionSource::Mask(source))?);
         }
         if let Some(text) = &self.region {
-            spec.intersect(zvf_convert::region(text, masks)?);
+            spec.intersect(zvf_convert::region(text, read)?);
         }
         for text in &self.passing {
-            spec.pass(zvf_convert::object_places(text, masks)?);
+            spec.pass(zvf_convert::object_places(text, read)?);
         }
         Ok(())
     }
+}
+
+/// Reads the region of a file; files of polygons and meshes at URLs are downloaded.
+async fn read_region(source: &RegionSource, store: &str, context: &Context) -> Result<Region> {
+    let (mut source, mut local) = (source.clone(), LocalFiles::default());
+    let options = Options::default();
+    match &mut source {
+        RegionSource::Mask(mask) => {
+            let read = read_mask(mask, store, context).await;
+            return read.map_err(|error| error.at(&mask.volume));
+        }
+        RegionSource::Mesh(file) | RegionSource::Hull(file) => {
+            local.fetch(vec![file], &options, context).await?;
+        }
+        // GeoJSON may name a URL of its reference system.
+        RegionSource::Polygon(text) if !text.trim_start().starts_with('{') => {
+            let mut file = PathBuf::from(&*text);
+            local.fetch(vec![&mut file], &options, context).await?;
+            *text = file.to_string_lossy().into_owned();
+        }
+        _ => {}
+    }
+    source.read().map_err(|error| local.named(error.into()))
 }
 
 /// Reads the mask of a volume.

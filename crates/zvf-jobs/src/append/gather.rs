@@ -131,6 +131,7 @@ impl BatchConverter {
     /// Converts a table of vertices with its links.
     fn table(&mut self, tables: &EditTables, notes: &mut Vec<String>) -> Result<()> {
         let (edit, spec) = (&self.edit, self.edit.spec());
+        notes.extend(tables.vertices.unstated_units(&spec.vertex_attributes));
         let vertices = tables.vertices.vertices(edit)?;
         let mut batch = Batch::from_records(&vertices)?;
         let rows = vertices.num_rows();

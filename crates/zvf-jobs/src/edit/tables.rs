@@ -195,12 +195,15 @@ impl EditAppendJob {
         let ids = tables.ids.as_ref();
         let links = links.map(|links| links.links(edit, ids)).transpose()?;
         let fitted = edit.append_records(&vertices, links.as_ref()).await?;
-        Ok(edit_remarks(
+        let mut notes = edit_remarks(
             edit,
             &tables.vertices.unknown(edit.spec()),
             &fitted.missing,
             &fitted.filled,
-        ))
+        );
+        let attributes = &edit.spec().vertex_attributes;
+        notes.extend(tables.vertices.unstated_units(attributes));
+        Ok(notes)
     }
 }
 
@@ -359,8 +362,10 @@ impl EditSetAttributeJob {
         columns.push(table.given(&one, fill.as_deref())?);
         let records = table.records(columns, &[], |_| None)?;
         let matched = edit.set_attribute(&set, Some(&records)).await?;
+        let mut notes = matched.remarks(&set);
+        notes.extend(table.unstated_units(std::slice::from_ref(&one)));
         Ok(EditNotes {
-            notes: matched.remarks(&set),
+            notes,
             matched: Some(matched),
             ..EditNotes::default()
         })
