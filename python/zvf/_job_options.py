@@ -348,7 +348,7 @@ class EditSetAttributeOptions(JobOptions, total=False):
     link: bool
     """An attribute of links, by their ends, not of vertices. Default: False."""
     type: str | None
-    """Adds the attribute, with this type: float32, int64, …, text, date, datetime64[s], timedelta64[ms], …. Default: None."""
+    """Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …. Default: None."""
     fill: str | float | bool | None
     """The value for rows without one in the table, recorded for vertices and links that are appended later without one. Default: None."""
     new_objects: bool

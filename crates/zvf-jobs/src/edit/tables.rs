@@ -84,7 +84,7 @@ edit_options! {
         /// An attribute of links, by their ends, not of vertices
         #[arg(long, conflicts_with = "object")]
         link: bool,
-        /// Adds the attribute, with this type: float32, int64, …, text, date, datetime64[s], timedelta64[ms], …
+        /// Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …
         #[arg(long, value_name = "TYPE")]
         r#type: Option<String>,
         /// The value for rows without one in the table, recorded for vertices and links that are appended later without one

@@ -4,6 +4,8 @@
 //! Columns are named as in CSV output: a list has a column for each of its values. Numbers from typed files (Arrow, Parquet) keep their type;
 //! numbers in text files are parsed as the type of their attribute. Neither rounds.
 
+mod units;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -381,25 +383,6 @@ impl EditTable {
             .metadata()
             .get("zvf.unit")
             .cloned()
-    }
-
-    /// Notes on attributes of dates, times and durations for which the table has numbers without a unit.
-    pub(crate) fn unstated_units(&self, attributes: &[AttributeSpec]) -> Vec<String> {
-        let note = |one: &AttributeSpec| {
-            let unit = one.unit.as_deref().filter(|_| one.has_moments())?;
-            let (file, name, columns) = (&self.file, &one.name, self.channels(&one.name));
-            let first = *columns.first()?;
-            let (_, at, _) = self.columns.get(first)?;
-            let (items, _) = elements(self.batch.columns().get(*at)?).ok()?;
-            let is_number = |text: &str| text.trim().parse::<i64>().is_ok();
-            let numbers = items.data_type().is_numeric()
-                || texts(items)
-                    .is_some_and(|texts| texts.iter().flatten().any(|one| is_number(one)));
-            (numbers && self.unit(&columns).is_none()).then(|| {
-                format!("{file}: column {name} states no unit: its numbers are taken as {unit}")
-            })
-        };
-        attributes.iter().filter_map(note).collect()
     }
 
     /// The texts of a column.
