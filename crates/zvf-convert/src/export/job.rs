@@ -38,6 +38,8 @@ pub(crate) struct ExportState<'a> {
     pub(crate) grouped: bool,
     /// Whether the limit left something out.
     pub(crate) truncated: bool,
+    /// The attributes that were read and have a unit, each with it.
+    units: BTreeSet<String>,
     pub(crate) done: Exported,
     pub(crate) warnings: BTreeSet<String>,
 }
@@ -109,6 +111,7 @@ impl<'a> ExportState<'a> {
             framed: false,
             grouped: false,
             truncated: false,
+            units: BTreeSet::new(),
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
@@ -233,17 +236,14 @@ impl<'a> ExportState<'a> {
         self.not_kept("attributes of objects", schemas.object_attributes());
     }
 
-    /// Adds a note on the units of attributes, dates among them, for formats of numbers that do not state units.
-    fn units_lost(&mut self, schemas: &ExportSchemas) {
-        // Text has dates as dates.
-        if matches!(self.format, Format::Csv | Format::Arrow | Format::Parquet) {
-            return;
+    /// Adds a note on the units of attributes, dates among them, if the format has attributes as numbers and does not state their units.
+    pub(crate) fn units_lost(&mut self) {
+        use Format::{Arrow, Csv, Obj, Parquet, Stl};
+        // Text has dates as dates. Meshes of OBJ and STL have no attributes.
+        if !matches!(self.format, Csv | Arrow | Parquet | Obj | Stl) {
+            let units = std::mem::take(&mut self.units);
+            self.not_kept("units of attributes", units.iter().map(String::as_str));
         }
-        let units: Vec<String> = schemas
-            .units()
-            .map(|(name, unit)| format!("{name} ({unit})"))
-            .collect();
-        self.not_kept("units of attributes", units.iter().map(String::as_str));
     }
 
     /// Adds a note that the format cannot separate objects, if there are several.
@@ -362,7 +362,7 @@ impl<'a> ExportState<'a> {
         sink: &mut dyn BatchReceiver,
     ) -> Result<(), ConvertError> {
         let schemas = ExportSchemas::of(&answer);
-        self.units_lost(&schemas);
+        self.units.extend(schemas.units());
         sink.schemas(&schemas)?;
         while let Some((table, batch)) = answer.next().await? {
             sink.batch(table, &batch)?;

@@ -62,6 +62,7 @@ pub fn export<'a>(
                 return Err(ConvertError::usage(what, "a folder with `info`", expected));
             }
         }
+        job.units_lost();
         let groups = Need {
             groups: true,
             ..Need::nothing()

@@ -40,8 +40,8 @@ impl ExportSchemas {
         own(self.objects.as_ref(), not)
     }
 
-    /// Names and units of the attributes of vertices, links and objects that have one.
-    pub(crate) fn units(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// The attributes of vertices, links and objects that have a unit: `name (unit)`.
+    pub(crate) fn units(&self) -> impl Iterator<Item = String> {
         let tables = [
             Some(&self.vertices),
             self.links.as_ref(),
@@ -52,10 +52,8 @@ impl ExportSchemas {
             .flatten()
             .flat_map(|table| table.fields().iter());
         fields.filter_map(|field| {
-            Some((
-                attribute(field.name()),
-                field.metadata().get("zvf.unit")?.as_str(),
-            ))
+            let unit = field.metadata().get("zvf.unit")?;
+            Some(format!("{} ({unit})", attribute(field.name())))
         })
     }
 
