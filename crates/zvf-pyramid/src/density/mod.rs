@@ -95,8 +95,3 @@ fn off_middle(metric: Metric, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 
         })
         .sum()
 }
-
-/// The square of the distance of two positions.
-pub(crate) fn square(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}

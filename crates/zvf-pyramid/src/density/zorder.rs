@@ -6,13 +6,13 @@ use super::level::LevelRecords;
 use super::paged::{BitSet, Shuffle};
 use super::points::PointVertex;
 use super::representatives::{Representatives, push_pair};
-use super::square;
 use crate::base::is_time;
 use crate::bin::MOST_AXES;
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::records::Sorter;
 use zvf_format::int::index;
+use zvf_meta::Metric;
 
 /// The ranges of the axes of a level, by which positions are scaled to keys of the Z order.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ impl ObjectShape {
     fn add(&mut self, point: &PointVertex, axes: [f64; MOST_AXES]) {
         self.number = point.object;
         if self.count > 0.0 {
-            self.length += square(&self.last, &axes).sqrt();
+            self.length += Metric::default().distance(&self.last, &axes);
         }
         self.last = axes;
         self.count += 1.0;
