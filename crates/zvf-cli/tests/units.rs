@@ -642,8 +642,25 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
     ] {
         let ran = home.zvf(words)?;
         let said = ran.stderr.contains("micrometer") && ran.stderr.contains("nanometer");
-        ensure!(ran.code == 2 && said, "{words:?}: {}", ran.stderr);
+        let once = !ran.stderr.contains("found found");
+        ensure!(ran.code == 2 && said && once, "{words:?}: {}", ran.stderr);
     }
     home.text(&["query", "t.zv", "--where", "start.x = 0", "--format", "csv"])?;
+    // The way that the error names.
+    home.text(&["export", "t.zv", "t.csv"])?;
+    let copy = ["import", "t.csv", "c.zv", "--kind", "polyline"];
+    let scale = [
+        "--position",
+        "t,x,y,z",
+        "--scale",
+        "1,1,1,0.001",
+        "--unit",
+        "um",
+    ];
+    home.text(&[&copy[..], &scale].concat())?;
+    home.text(&["measure", "c.zv", "-o", "c.csv"])?;
+    // 5 and 12 nanometers.
+    let measured = std::fs::read_to_string(home.file("c.csv"))?;
+    ensure!(measured.contains(",5.012"), "{measured}");
     Ok(())
 }

@@ -24,15 +24,15 @@ impl Axis {
 /// The reason why positions cannot be converted from some axes to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxesDiffer {
-    /// The axis, and the found property.
+    /// What was found, such as `axis z in voxel`.
     pub found: String,
-    /// The expected property.
+    /// What was expected instead.
     pub expected: String,
 }
 
 impl std::fmt::Display for AxesDiffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}, expected {}", self.found, self.expected)
+        write!(f, "found {}, expected {}", self.found, self.expected)
     }
 }
 
@@ -46,7 +46,7 @@ impl std::error::Error for AxesDiffer {}
 pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     if from.len() != to.len() {
         return Err(AxesDiffer {
-            found: format!("found {} axes", from.len()),
+            found: format!("{} axes", from.len()),
             expected: to.len().to_string(),
         });
     }
@@ -62,7 +62,7 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
         let factor = match (stated, axis.unit.as_deref()) {
             (Some(found), Some(expected)) => {
                 units::factor(found, expected).ok_or_else(|| AxesDiffer {
-                    found: format!("axis {}: found {found}", axis.name),
+                    found: format!("axis {} in {found}", axis.name),
                     expected: format!("{expected} or a unit that can be converted to it"),
                 })?
             }
@@ -138,7 +138,7 @@ mod tests {
     fn what_cannot_be_converted_is_refused() {
         let of = |unit| axes(&[("x", Some(unit)), ("y", None)]);
         let error = map_of_axes(&of("voxel"), &of("nm")).unwrap_err();
-        assert_eq!(error.found, "axis x: found voxel");
+        assert_eq!(error.found, "axis x in voxel");
         assert!(error.expected.starts_with("nm or "), "{error}");
         assert!(map_of_axes(&of("s"), &of("nm")).is_err());
         assert!(map_of_axes(&of("um"), &axes(&[("x", None)])).is_err());

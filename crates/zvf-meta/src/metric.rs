@@ -33,26 +33,23 @@ impl Metric {
     /// Distances that are lengths: all axes of space have the same unit. Axes without a unit have that of the others.
     ///
     /// # Errors
-    /// Axes of space with different units, axes of time after those of space.
+    /// Two axes of space have different units, or an axis of time follows one of space.
     pub fn of_lengths(axes: &[Axis]) -> Result<Self, AxesDiffer> {
         let metric = Self::of(axes);
-        let space = axes.get(metric.times..).unwrap_or_default();
-        if let Some(axis) = space.iter().find(|axis| axis.kind() == "time") {
+        let space = || axes.iter().skip(metric.times);
+        if let Some(axis) = space().find(|axis| axis.kind() == "time") {
             return Err(AxesDiffer {
-                found: format!(
-                    "axis {}: found an axis of time after those of space",
-                    axis.name
-                ),
+                found: format!("the axis of time {} after those of space", axis.name),
                 expected: "axes of time first".to_owned(),
             });
         }
         let stated = |axis: &'_ Axis| axis.unit.clone().map(|unit| (axis.name.clone(), unit));
-        let mut stated = space.iter().filter_map(stated);
+        let mut stated = space().filter_map(stated);
         if let Some((first, unit)) = stated.next()
             && let Some((name, other)) = stated.find(|(_, other)| !units::same(&unit, other))
         {
             return Err(AxesDiffer {
-                found: format!("found axis {first} in {unit} and axis {name} in {other}"),
+                found: format!("axis {first} in {unit} and axis {name} in {other}"),
                 expected: "one unit of length".to_owned(),
             });
         }
@@ -65,10 +62,13 @@ impl Metric {
         self.times
     }
 
-    /// A position, or other values of all axes, without those of time.
+    /// The part of a list that belongs to the axes of space, of a list with one value for each axis such as a position. A list that has no values
+    /// for them has an empty part.
     #[must_use]
     pub fn space<T>(self, position: &[T]) -> &[T] {
-        position.get(self.times..).unwrap_or_default()
+        position
+            .split_at_checked(self.times)
+            .map_or(&[], |(_, space)| space)
     }
 
     /// The distance of two positions.

@@ -163,6 +163,7 @@ pub use statistics::{
     StatisticsKey, StatisticsOf, StatisticsScan, StatisticsSection, StatisticsSpec, StatisticsStep,
     statistics_table,
 };
+pub use whole_objects::length_metric;
 pub use zvf_store::{Class, Names};
 
 /// Runs a query.

@@ -17,7 +17,7 @@ use crate::filter::{
 use crate::group_terms::{memberships, without_groups};
 use crate::links::Rule;
 use crate::object_ids::{no_objects, object_ids};
-use crate::whole_objects::{WholeObjects, lengths};
+use crate::whole_objects::{WholeObjects, length_metric};
 use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 
 /// Number of objects with their vertices and links in memory at once.
@@ -330,7 +330,7 @@ fn ends_of<'n>(
         ends.push((name, end, axis));
     }
     if names.contains(LENGTH) {
-        lengths(store)?;
+        length_metric(store)?;
     }
     Ok(Wanted {
         lengths: names.contains(LENGTH),

@@ -147,16 +147,16 @@ fn by_object(
     Ok(of_objects)
 }
 
-/// How lengths are measured in a store.
+/// How lengths are measured in a store: along its axes of space, which have one unit.
 ///
 /// # Errors
 ///
-/// Misuse: axes with different units.
-pub(crate) fn lengths(store: &Store) -> Result<Metric, QueryError> {
+/// Misuse: axes of space with different units; an axis of time that follows one of space (0.9 §5.1).
+pub fn length_metric(store: &Store) -> Result<Metric, QueryError> {
     Metric::of_lengths(store.root().axes()).map_err(|differ| {
         let url = store.url();
         QueryError::misuse(format!(
-            "{url}: lengths and distances: {differ}: positions are converted while a store is made, as `zvf query STORE -o FILE` and `zvf import FILE COPY --scale` do"
+            "{url}: lengths and distances: {differ}: `zvf export {url} t.csv` and `zvf import t.csv COPY --scale X,Y,Z --unit UNIT` convert positions"
         ))
     })
 }

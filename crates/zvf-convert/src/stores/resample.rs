@@ -8,7 +8,7 @@ use serde::Serialize;
 use zvf_encode::batches::Owners;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::{LinksConvention, Metric};
-use zvf_query::Query;
+use zvf_query::{Query, length_metric};
 use zvf_store::Store;
 use zvf_store::format::int::wide;
 use zvf_write::{
@@ -235,8 +235,7 @@ fn check(store: &Store, spacing: NewPoints) -> Result<Metric, ConvertError> {
     let counted = kind == Kind::Skeleton && matches!(spacing, NewPoints::Count(_));
     match counted.then(skeletons).or_else(|| spacing.problem()) {
         Some((what, found, expected)) => Err(ConvertError::usage(what, found, expected)),
-        None => Metric::of_lengths(store.root().axes())
-            .map_err(|differ| ConvertError::usage(store.url(), differ.found, differ.expected)),
+        None => Ok(length_metric(store)?),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::error::{OrBug, nearest};
 use crate::links::Rule;
 use crate::object_ids::object_ids;
 use crate::prepare::chain;
-use crate::whole_objects::{WholeObjects, lengths};
+use crate::whole_objects::{WholeObjects, length_metric};
 use crate::{Answer, Column, Outputs, Query, QueryError, Select, Table, list_objects, numbers};
 use chains::{ChainMeasures, object_bytes};
 use measured::Measured;
@@ -145,7 +145,7 @@ impl Measures {
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
             if store.kind() != Kind::PointCloud {
-                lengths(store)?;
+                length_metric(store)?;
             }
             let objects = select(store, &query).await?;
             Self::of_objects(store, query, objects, means).await

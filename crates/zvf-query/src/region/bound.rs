@@ -24,7 +24,7 @@ enum BoundShape {
     Any(Vec<BoundShape>),
     Not(Box<BoundShape>),
     Sphere {
-        /// The number of axes of time, before those of the center.
+        /// How many axes of the store are of time. They are its first ones, and the center has no coordinate on them.
         times: usize,
         center: Vec<f64>,
         square: f64,
