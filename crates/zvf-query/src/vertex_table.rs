@@ -92,7 +92,7 @@ impl TablePlan {
     /// Bytes of a row in [`OwnerColumns`].
     pub(crate) fn owner_bytes(&self) -> usize {
         let bytes = |out: &Out| match out {
-            Out::ObjectId => size_of::<Option<i64>>(),
+            Out::ObjectId => size_of::<i64>(),
             Out::ObjectIds => size_of::<Vec<i64>>() + size_of::<i64>(),
             _ => 0,
         };
@@ -205,11 +205,21 @@ pub(crate) const NO_FRAGMENT: u64 = u64::MAX;
 /// Owners of the rows of a batch, if the table has such columns.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerColumns {
-    pub(crate) first: Vec<Option<i64>>,
+    pub(crate) first: Int64Builder,
     pub(crate) all: Vec<Vec<i64>>,
     pub(crate) picks: Vec<u32>,
     /// Rows with several owners.
     pub(crate) shared: u64,
+}
+
+impl OwnerColumns {
+    /// No owners yet, and room for the first ones of `rows` rows.
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            first: Int64Builder::with_capacity(rows),
+            ..Self::default()
+        }
+    }
 }
 
 impl Gathered {
@@ -379,7 +389,7 @@ impl Gathered {
                     let nulls = Some(NullBuffer::new(found)).filter(|nulls| nulls.null_count() > 0);
                     Arc::new(UInt64Array::new(fragments.into(), nulls))
                 }
-                Out::ObjectId => Arc::new(Int64Array::from(std::mem::take(&mut owners.first))),
+                Out::ObjectId => Arc::new(owners.first.finish()),
                 Out::Pick => Arc::new(UInt32Array::from(std::mem::take(&mut owners.picks))),
                 Out::ObjectIds => {
                     let mut list = ListBuilder::new(Int64Builder::new());

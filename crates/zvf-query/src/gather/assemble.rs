@@ -1,5 +1,6 @@
 //! Merges the sorted runs of the temporary file to rows in the order of the objects.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,45 +91,44 @@ impl Assembly {
 
     fn steps_of(&self, range: Range<usize>, mut rest: &[u8]) -> Result<Vec<Step>, QueryError> {
         let mut pages: Vec<StoredRows<'_>> = Vec::new();
-        // Records with the numbers of their pages and of their first rows there.
+        // Records with the numbers of their pages and of their first rows there. Those of an entry are in one page, one after another.
         let mut records: Vec<(Record<'_>, usize, usize)> = Vec::new();
+        // The first record of each entry.
+        let mut firsts: Vec<Option<NonZeroUsize>> = vec![None; range.len()];
         while !rest.is_empty() {
             let mut page = take_bytes(&mut rest)?;
             let mut row = 0_usize;
             while !page.is_empty() {
                 let record = Record::read(&mut page)?;
-                if range.contains(&int::index(record.entry)) {
+                let number = int::index(record.entry).checked_sub(range.start);
+                if let Some(first) = number.and_then(|number| firsts.get_mut(number)) {
                     records.push((record, pages.len(), row));
+                    *first = first.or(NonZeroUsize::new(records.len()));
                 }
                 row = row.saturating_add(int::index(record.taken));
             }
             pages.push(StoredRows::read(&mut rest)?);
         }
-        // The records of an entry are in one page, in order. Sorting pairs of numbers is faster than sorting records.
-        let entries = records.iter().map(|(record, ..)| record.entry);
-        let mut order: Vec<(u32, u32)> = entries.zip(0..).collect();
-        order.sort_unstable();
         let mut steps = Steps::new(self, &pages, &records);
-        let ordered = order
-            .iter()
-            .filter_map(|(_, at)| records.get(int::index(*at)));
-        let mut records = ordered.peekable();
-        for (at, entry, pick) in self.plan.entries(range) {
+        let mut used = 0_usize;
+        for ((at, entry, pick), first) in self.plan.entries(range).zip(firsts) {
             if entry.slot == Entry::GAP {
                 steps.piece(gap(pick))?;
                 continue;
             }
-            let own = |(record, ..): &&(Record<'_>, usize, usize)| int::index(record.entry) == at;
             internal!(
-                entry.count == 0 || records.peek().is_some_and(own),
+                entry.count == 0 || first.is_some(),
                 "entry {at} is not in the temporary file"
             );
-            while let Some((record, page, row)) = records.next_if(own) {
+            let own = first.and_then(|first| records.get(first.get() - 1..));
+            let own = own.unwrap_or(&[]).iter();
+            for (record, page, row) in own.take_while(|(one, ..)| int::index(one.entry) == at) {
                 steps.rows(*page, *row, record, entry.slot)?;
                 steps.piece(piece(record, pick, entry.slot))?;
+                used = used.saturating_add(1);
             }
         }
-        internal!(records.peek().is_none(), "records of other entries");
+        internal!(used == records.len(), "records of an entry in two pages");
         steps.finish()
     }
 
@@ -177,6 +177,8 @@ struct Steps<'a> {
     pages: &'a [StoredRows<'a>],
     done: Vec<Step>,
     step: Step,
+    /// Rows and pieces that are not in `done`.
+    rest: (usize, usize),
     /// Consecutive rows of one page that are not copied yet; one of their chunks.
     waiting: (usize, Range<usize>, Slot),
 }
@@ -188,19 +190,25 @@ impl<'a> Steps<'a> {
         records: &[(Record<'_>, usize, usize)],
     ) -> Self {
         let taken = records.iter().map(|(record, ..)| int::index(record.taken));
-        let rows = taken.fold(0, usize::saturating_add);
-        let plan = &assembly.plan;
-        let mut step = Step::empty(plan);
-        step.gathered =
-            Gathered::with_capacity(&plan.table, &plan.reader, rows.min(plan.most_rows));
-        step.pieces.reserve_exact(records.len().min(MOST_PIECES));
+        let rest = (taken.fold(0, usize::saturating_add), records.len());
         Self {
             assembly,
             pages,
             done: Vec::new(),
-            step,
+            step: Self::step(&assembly.plan, rest),
+            rest,
             waiting: (0, 0..0, 0),
         }
+    }
+
+    /// A step without rows, with room for the next ones.
+    fn step(plan: &GatherPlan, (rows, pieces): (usize, usize)) -> Step {
+        // The last piece of a step may exceed the limit of rows.
+        let rows = rows.min(plan.most_rows.saturating_add(plan.most_rows / 16));
+        let mut step = Step::empty(plan);
+        step.gathered = Gathered::with_capacity(&plan.table, &plan.reader, rows);
+        step.pieces.reserve_exact(pieces.min(MOST_PIECES));
+        step
     }
 
     fn rows(
@@ -247,7 +255,10 @@ impl<'a> Steps<'a> {
         let plan = &self.assembly.plan;
         if rows >= plan.most_rows || self.step.pieces.len() >= MOST_PIECES {
             self.copy()?;
-            let step = std::mem::replace(&mut self.step, Step::empty(plan));
+            let (rows, pieces) = self.rest;
+            let rows = rows.saturating_sub(self.step.gathered.rows);
+            self.rest = (rows, pieces.saturating_sub(self.step.pieces.len()));
+            let step = std::mem::replace(&mut self.step, Self::step(plan, self.rest));
             self.done.push(step);
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::builder::Int64Builder;
 use arrow_schema::SchemaRef;
 use futures::future::{BoxFuture, FutureExt};
 
@@ -351,7 +352,7 @@ impl Outlet {
         let rows = step.gathered.rows;
         let before = sent.rows;
         let batch = if self.vertices && rows > 0 {
-            let owners = self.columns(&step.pieces, sent)?;
+            let owners = self.columns(&step, sent)?;
             Some(
                 step.gathered
                     .finish(&plan.table, &plan.reader, schema, &self.widths, owners)?,
@@ -455,24 +456,24 @@ impl Outlet {
     /// # Errors
     ///
     /// Bug: a row without an object, or outside its fragment.
-    fn columns(&self, pieces: &[Piece], sent: &Sent) -> Result<OwnerColumns, QueryError> {
-        let plan = &self.plan;
+    fn columns(&self, step: &Step, sent: &Sent) -> Result<OwnerColumns, QueryError> {
+        let (plan, pieces) = (&self.plan, &step.pieces);
         let mut columns = OwnerColumns::default();
         if plan.table.has(Out::Pick) {
+            columns.picks.reserve_exact(step.gathered.rows);
             for piece in pieces {
                 let picks = std::iter::repeat_n(piece.pick, int::index(piece.taken));
                 columns.picks.extend(picks);
             }
         }
         if plan.table.has(Out::ObjectId) {
+            columns.first = Int64Builder::with_capacity(step.gathered.rows);
             for piece in pieces {
                 let id = *plan
                     .ids
                     .get(int::index(piece.pick))
                     .or_bug("rows of no object")?;
-                columns
-                    .first
-                    .extend(std::iter::repeat_n(Some(id), int::index(piece.taken)));
+                columns.first.append_value_n(id, int::index(piece.taken));
             }
         }
         let Some(owners) = &self.owners else {

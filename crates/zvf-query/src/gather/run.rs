@@ -334,8 +334,8 @@ impl Run {
         });
         let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
         let pace = self.pace(Load {
-            batch_rows: (budget / 64 / row).max(1),
-            budget: budget / 8,
+            batch_rows: (budget / 16 / row).max(1),
+            budget: budget / 4,
             ..self.load
         });
         let of_chunks = Arc::clone(&scatter);
@@ -356,7 +356,7 @@ impl Run {
             assembly.add(&mut run)?;
         }
         drop(runs);
-        let ranges = assembly.ranges(from, budget / 64);
+        let ranges = assembly.ranges(from, budget / 16);
         let mut steps = self.workers.produce(move |hand_over| {
             for range in ranges {
                 for step in assembly.steps(range)? {

@@ -1,10 +1,13 @@
 //! Owners of rows: the objects whose manifests name a fragment with the row.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use zvf_store::IdTable;
 
 use crate::by_slot::BySlot;
+use crate::columns::gather::{Kept, Rows};
+use crate::fragments::Fragments;
 use crate::manifests::{Entry, Walk};
 use crate::owner_cells::OwnerCells;
 use crate::plan::chunks::Slot;
@@ -57,6 +60,71 @@ fn push<O: Copy + Ord>(
     all: bool,
     out: &mut OwnerColumns,
 ) {
+    match &chunk.fragments {
+        Some(fragments) if fragments.disjoint() && !all => {
+            push_by_fragment(entries, id, fragments, &chunk.kept, out);
+        }
+        _ => push_by_row(entries, id, chunk, all, out),
+    }
+}
+
+/// The first owner of each kept row, where the fragments are rising ranges, so that all rows of a fragment have the same owners.
+fn push_by_fragment<O: Copy + Ord>(
+    entries: impl Iterator<Item = (u32, u32, O)>,
+    id: impl Fn(O) -> Option<i64>,
+    fragments: &Fragments,
+    kept: &Kept,
+    out: &mut OwnerColumns,
+) {
+    let mut owners: Vec<Option<O>> = vec![None; fragments.len()];
+    let mut shared: Vec<u32> = Vec::new();
+    for (start, count, object) in entries {
+        for fragment in start..start.saturating_add(count) {
+            let Some(owner) = owners.get_mut(int::index(fragment)) else {
+                break;
+            };
+            if owner.is_some_and(|owner| owner != object) {
+                shared.push(fragment);
+            }
+            *owner = Some(owner.map_or(object, |owner| owner.min(object)));
+        }
+    }
+    shared.sort_unstable();
+    shared.dedup();
+    let rows = shared
+        .iter()
+        .filter_map(|fragment| fragments.get(*fragment));
+    let rows = rows.map(|rows| rows.kept(kept));
+    out.shared = rows.fold(out.shared, u64::saturating_add);
+    let kept_in = |rows: Range<u32>| {
+        let count = rows.end.saturating_sub(rows.start);
+        int::index(kept.count_in(rows.start, count))
+    };
+    let mut next = 0;
+    for ((_, rows), owner) in fragments.iter().zip(owners) {
+        let Rows::Range { start, count } = rows else {
+            // A list among rising ranges is empty.
+            continue;
+        };
+        let end = start.saturating_add(count);
+        out.first.append_nulls(kept_in(next..start));
+        match owner.and_then(&id) {
+            Some(id) => out.first.append_value_n(id, kept_in(start..end)),
+            None => out.first.append_nulls(kept_in(start..end)),
+        }
+        next = end.max(next);
+    }
+    out.first.append_nulls(kept_in(next..u32::MAX));
+}
+
+/// The owners of each kept row, where fragments share rows or are lists; all of them with `all`.
+fn push_by_row<O: Copy + Ord>(
+    entries: impl Iterator<Item = (u32, u32, O)>,
+    id: impl Fn(O) -> Option<i64>,
+    chunk: &ChunkRows,
+    all: bool,
+    out: &mut OwnerColumns,
+) {
     // From so many pairs on, repeated ones are dropped before more memory is reserved.
     const MOST: usize = 1 << 22;
     let rows = int::index(chunk.rows.unwrap_or(0));
@@ -96,7 +164,7 @@ fn push<O: Copy + Ord>(
     }
     for row in chunk.kept.iter() {
         let first = first.get(int::index(row)).copied().flatten();
-        out.first.push(first.and_then(&id));
+        out.first.append_option(first.and_then(&id));
     }
     if all {
         every.sort_unstable();
@@ -108,5 +176,79 @@ fn push<O: Copy + Ord>(
             out.all
                 .push(owners.filter_map(|(_, object)| id(*object)).collect());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Int64Array;
+    use zvf_store::format::fragments::FragmentIndexBuilder;
+
+    /// Six fragments of a chunk of 12 rows: rows 2, 3, 9 and 11 are in none, fragment 3 is empty.
+    fn fragments() -> Fragments {
+        let mut builder = FragmentIndexBuilder::new();
+        for (start, count) in [(0, 2), (4, 3), (7, 1), (8, 0), (8, 1), (10, 1)] {
+            builder.push_range(start, count).unwrap();
+        }
+        Fragments::decode(&builder.finish(), 12).unwrap()
+    }
+
+    #[test]
+    fn owners_of_fragments_and_of_rows_agree() {
+        // Fragment 1 belongs to objects 7 and 5, fragment 2 twice to object 7; fragment 5 to none, fragment 9 does not exist.
+        let entries = [
+            (0, 2, 7),
+            (1, 1, 5),
+            (2, 1, 7),
+            (2, 2, 7),
+            (4, 1, 9),
+            (9, 1, 3),
+        ];
+        let keeps = [
+            Kept::All(12),
+            Kept::All(0),
+            Kept::Rows(vec![1, 3, 5, 6, 8, 11]),
+            Kept::Rows(vec![4]),
+            Kept::Rows(Vec::new()),
+        ];
+        let found = |kept: &Kept, by_row: bool| -> (Int64Array, u64) {
+            let (mut out, fragments) = (OwnerColumns::default(), fragments());
+            assert!(fragments.disjoint());
+            // Object 9 has no id.
+            let (id, entries) = (|object| (object != 9_i64).then_some(object * 10), entries);
+            if by_row {
+                let chunk = ChunkRows {
+                    base: 0,
+                    rows: Some(12),
+                    kept: kept.clone(),
+                    fragments: Some(Arc::new(fragments)),
+                };
+                push_by_row(entries.into_iter(), id, &chunk, false, &mut out);
+            } else {
+                push_by_fragment(entries.into_iter(), id, &fragments, kept, &mut out);
+            }
+            (out.first.finish(), out.shared)
+        };
+        for kept in &keeps {
+            assert_eq!(found(kept, false), found(kept, true), "{kept:?}");
+        }
+        let (all, shared) = found(&Kept::All(12), false);
+        let expected = [
+            Some(70),
+            Some(70),
+            None,
+            None,
+            Some(50),
+            Some(50),
+            Some(50),
+            Some(70),
+            None,
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(all, Int64Array::from_iter(expected));
+        assert_eq!((shared, all.len()), (3, 12));
     }
 }

@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::builder::ArrayBuilder;
+
 use super::pass::Scan;
 use super::plan::{Ask, OfObjects};
 use crate::QueryError;
 use crate::answer::{Emit, Schemas, Summary, Table};
-use crate::error::count_warning;
+use crate::error::{OrBug, count_warning};
 use crate::link_batches::{ranges, send_ranges, send_stored};
 use crate::links::Rule;
 use crate::links::branches::{Branches, Parents};
@@ -65,9 +67,10 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         if !vertices || taken == 0 {
             continue;
         }
-        let mut columns = OwnerColumns::default();
         let gathered: Gathered = std::mem::take(&mut group.gathered);
+        let mut columns = OwnerColumns::default();
         if owned {
+            columns = OwnerColumns::with_capacity(gathered.rows);
             let all = p.table.has(Out::ObjectIds);
             if let Some(owners) = &owners {
                 for (slot, chunk) in &group.chunks {
@@ -76,8 +79,12 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
             }
             shared = shared.saturating_add(columns.shared);
             // Rows after the limit are cut off below, so their owners are not needed.
-            columns.first.resize(gathered.rows, None);
-            columns.all.resize(gathered.rows, Vec::new());
+            let more = gathered.rows.checked_sub(columns.first.len());
+            let more = more.or_bug("more owners than rows")?;
+            columns.first.append_nulls(more);
+            if all {
+                columns.all.resize(gathered.rows, Vec::new());
+            }
         }
         let batch = gathered.finish(&p.table, &scan.reader, &schema, &widths, columns)?;
         let taken = batch.slice(0, taken);
