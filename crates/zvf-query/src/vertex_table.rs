@@ -44,6 +44,22 @@ pub(crate) enum Out {
     Attribute(usize),
 }
 
+impl Out {
+    /// The name of a column that no attribute determines.
+    fn own_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Position => Some("position"),
+            Self::Chunk => Some("chunk"),
+            Self::Row => Some("row"),
+            Self::Fragment => Some("fragment"),
+            Self::ObjectId => Some("object_id"),
+            Self::ObjectIds => Some("object_ids"),
+            Self::Pick => Some(PICK),
+            Self::Axis(_) | Self::Geometry | Self::Attribute(_) => None,
+        }
+    }
+}
+
 /// The columns of the table before their widths are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TablePlan {
@@ -168,7 +184,12 @@ impl TablePlan {
                         );
                         QueryError::unsupported(place, format!("dtype {}", column.dtype))
                     })?;
-                    field.with_name(free_name(&column.name, &fields))
+                    // A column after this one can have the name, too.
+                    let own = self.outs.iter().filter_map(Out::own_name);
+                    match own.into_iter().any(|own| own == column.name) {
+                        true => field.with_name(format!("attribute:{}", column.name)),
+                        false => field.with_name(free_name(&column.name, &fields)),
+                    }
                 }
             });
         }

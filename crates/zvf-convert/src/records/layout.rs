@@ -9,7 +9,7 @@ use arrow_select::filter::filter_record_batch;
 use zvf_encode::error::OrBug;
 use zvf_query::numbers::elements;
 use zvf_write::arrow::stated_axes;
-use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
+use zvf_write::{AttributeType, Axis, Kind, NumberType, Values, WriteError};
 
 use super::attribute::AttributeColumn;
 use super::columns::{check_exclude, names_of, unnamed};
@@ -130,6 +130,9 @@ impl Roles {
         let object = object.or_else(|| schema.metadata().get(source::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
         let object = object.or_else(|| own_object(schema, &position, options));
+        if object.is_none() {
+            check_object(file, schema, &position, options)?;
+        }
         if let Some(at) = object.filter(|at| position.contains(at)) {
             let expected = "a column that is not part of the position";
             return Err(ConvertError::usage(
@@ -191,6 +194,37 @@ fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<
     (whole && !position.contains(&at)).then_some(at)
 }
 
+/// Fails if a kind with objects was requested and the default column of objects has no whole numbers: all rows would become one object.
+///
+/// # Errors
+///
+/// Misuse: such a column, which is neither excluded nor requested as an attribute.
+fn check_object(
+    file: &Path,
+    schema: &Schema,
+    position: &[usize],
+    options: &Options,
+) -> Result<(), ConvertError> {
+    let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
+    let has_role = named(&options.exclude)
+        || options.attributes.as_ref().is_some_and(named)
+        || options.object_column.is_some();
+    let Some((at, field)) = schema.column_with_name(OBJECT_ID) else {
+        return Ok(());
+    };
+    let joins = !matches!(options.kind, None | Some(Kind::PointCloud));
+    if !joins || has_role || position.contains(&at) {
+        return Ok(());
+    }
+    let found = format!("column {OBJECT_ID} of {}", field.data_type());
+    let expected = "whole numbers: the ids of objects; --exclude object_id leaves out the column, --attributes object_id,.. makes it an attribute";
+    Err(ConvertError::usage(
+        file.display().to_string(),
+        found,
+        expected,
+    ))
+}
+
 /// The advice for a problem with a column of objects that the user did not name.
 pub(crate) fn if_unnamed(options: &Options) -> &'static str {
     match options.object_column {
@@ -212,8 +246,8 @@ impl ColumnRoles {
         let names = names_of(schema);
         let expected =
             "a column position, or x and y (and z), or other columns named with --position";
-        let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
-        let roles = Roles::find(file, InFile::Whole, schema, options, usual)?;
+        let found = usual(&names, schema).ok_or_else(|| (shown(&names.join(", ")), expected));
+        let roles = Roles::find(file, InFile::Whole, schema, options, found)?;
         Self::new(file, schema, roles, options)
     }
 
@@ -469,10 +503,17 @@ fn one(names: &[&str], name: &str) -> Option<usize> {
     columns.position(|column| column.eq_ignore_ascii_case(name))
 }
 
-/// The default position columns: one of lists, or one per axis.
-fn usual(names: &[&str]) -> Option<Vec<usize>> {
-    let listed = one(names, "position").or_else(|| one(names, "positions"));
-    listed.map(|at| vec![at]).or_else(|| coordinates(names))
+/// The default position columns: one of lists, or one per axis. Without these, the only axis of a store of one axis.
+fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
+    let named = ["position", "positions"].map(|name| one(names, name));
+    let mut named = named.into_iter().flatten();
+    let is_list = |at: &usize| {
+        let field = schema.fields().get(*at);
+        field.is_some_and(|field| field.data_type().is_nested())
+    };
+    let listed = named.clone().find(is_list).map(|at| vec![at]);
+    let axis = || named.next().map(|at| vec![at]);
+    listed.or_else(|| coordinates(names)).or_else(axis)
 }
 
 /// The columns x, y and, if it exists, z.

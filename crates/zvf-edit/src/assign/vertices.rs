@@ -205,8 +205,12 @@ impl Edit {
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         if owned {
             parts.push(KeySource::Owner);
-            let coding = Coding::Number(NumberType::I64);
-            columns.push(key_column(table, "object_id", coding, 1)?);
+            // An attribute of that name has the prefix.
+            columns.push(KeyColumn {
+                name: "object_id".to_owned(),
+                columns: tabular::plain(table, "object_id").into_iter().collect(),
+                coding: Coding::Number(NumberType::I64),
+            });
         }
         if !axes.is_empty() {
             parts.push(KeySource::Position);
