@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_edit::Edit;
-use zvf_query::Measures;
+use zvf_query::{Measures, stale_level};
 use zvf_store::Store;
 use zvf_store::format::int;
 
@@ -107,7 +107,7 @@ impl MeasureJob {
             total: measures.len(),
             objects,
             files,
-            warnings: store.warnings(),
+            warnings: warnings_of(&store, stale_level(&store, self.at.level).as_slice()),
             rows,
         })
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
-use zvf_query::{Filter, ListedObjects, ObjectListing};
+use zvf_query::{Filter, ListedObjects, ObjectListing, stale_level};
 use zvf_store::{Names, Need, Store};
 
 use crate::error::Result;
@@ -91,6 +91,9 @@ impl ObjectsJob {
         }
         let (objects, files, count) = sink.finish()?;
         let summary = listed.summary();
+        // A list that a limit cut short has no warnings of its end.
+        let stale = stale_level(store, self.at.level);
+        let warnings: Vec<String> = summary.warnings.iter().cloned().chain(stale).collect();
         Ok(ObjectsReport {
             store: store.url().to_owned(),
             level: self.at.level,
@@ -99,7 +102,7 @@ impl ObjectsJob {
             truncated: count < listed.total(),
             objects,
             files,
-            warnings: warnings_of(store, &summary.warnings),
+            warnings: warnings_of(store, &warnings),
             count,
         })
     }

@@ -135,6 +135,7 @@ mod scan;
 mod spec;
 mod splits;
 mod spool;
+mod stale;
 mod statistics;
 mod stored_rows;
 mod union;
@@ -158,6 +159,7 @@ pub use region::{ObjectPlaces, ObjectRelation, Region, RegionFile};
 pub use row_samples::{RowSample, last_rows, sample_rows};
 pub use spec::{GroupRef, IdRanges, PieceOf, QuerySpec};
 pub use splits::{Split, Target};
+pub use stale::stale_level;
 pub use statistics::{
     CategoryCounts, ColumnStatistics, NumberStatistics, StatisticValue, StatisticsBy,
     StatisticsKey, StatisticsOf, StatisticsScan, StatisticsSection, StatisticsSpec, StatisticsStep,

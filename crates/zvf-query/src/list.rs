@@ -23,6 +23,7 @@ use crate::objects::Form;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::chain;
 use crate::scan::plan::{Load, Pace};
+use crate::stale::stale_level;
 use crate::union::objects::{ObjectUnion, Sums};
 use crate::union::schema::{self, Source, fitted};
 use zvf_store::format::int;
@@ -75,9 +76,16 @@ pub fn list_objects<'a>(
     })
 }
 
+/// The warning about the requested level, the first of a list.
+fn stale_first(level: Option<&Level>) -> Vec<String> {
+    let warning = level.and_then(|level| stale_level(level.store(), level.number()));
+    Vec::from_iter(warning)
+}
+
 async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
     let mut summary = Summary {
         levels: levels.iter().map(Level::number).collect(),
+        warnings: stale_first(levels.first()),
         ..Summary::default()
     };
     let number = levels.first().map_or(0, Level::number);
@@ -402,6 +410,7 @@ async fn links(
     .await;
     let mut summary = Summary {
         levels,
+        warnings: stale_first(lists.first().map(|list| &list.level)),
         ..Summary::default()
     };
     for list in &lists {

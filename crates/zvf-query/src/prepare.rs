@@ -8,7 +8,7 @@ use futures::channel::oneshot;
 use serde_json::json;
 use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};
-use zvf_store::meta::{Kind, Refinement, RootDoc, STALE};
+use zvf_store::meta::{Kind, Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
@@ -24,6 +24,7 @@ use crate::links::records::{Family, LinkCellRef};
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
+use crate::stale::stale_level;
 use crate::vertex_table::{Out, TablePlan};
 use crate::{Column, Filter, Query, QueryError, Select};
 use zvf_store::format::int;
@@ -336,13 +337,7 @@ fn tie(
     let joint = query.filter.as_ref().and_then(Filter::joint);
     let joint = joint.map(|joint| BoundJoint::bind(joint, columns.len(), &find));
     let joint = joint.transpose()?;
-    if query.level > 0 && store.root().extra.contains_key(STALE) {
-        warnings.push(format!(
-            "level {} was made before the last edits of level 0: `zvf pyramid {} --refresh` makes it again",
-            query.level,
-            store.url()
-        ));
-    }
+    warnings.extend(stale_level(store, query.level));
     let remarks = filter.iter().flat_map(|filter| &filter.remarks);
     let remarks = remarks.chain(joint.iter().flat_map(BoundJoint::remarks));
     warnings.extend(remarks.cloned());
