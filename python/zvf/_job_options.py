@@ -360,10 +360,15 @@ class EditGroupAddOptions(JobOptions, total=False):
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
 
 
 class EditGroupRemoveOptions(JobOptions, total=False):
     """The options of the job `edit-group-remove`: Takes objects out of a group."""
+
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
 
 
 class EditGroupRenameOptions(JobOptions, total=False):
@@ -600,6 +605,8 @@ class GroupOptions(JobOptions, total=False):
 
     add: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Ids of objects, ranges such as 3-9, @FILE, or names of objects. Default: None."""
+    ignore_missing: bool
+    """Ids that the store does not have are left out instead of being an error. Default: False."""
     ends: str | None
     """File, folder or URL of a volume of labels; #NAME or #@N picks. Default: None."""
     affine: str | None

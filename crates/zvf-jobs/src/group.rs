@@ -31,6 +31,9 @@ options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         add: Option<Vec<Term>>,
+        /// Ids that the store does not have are left out instead of being an error
+        #[arg(long, requires = "add")]
+        ignore_missing: bool,
         /// File, folder or URL of a volume of labels; #NAME or #@N picks
         #[arg(long, value_name = "VOLUME")]
         ends: Option<String>,
@@ -67,6 +70,7 @@ impl GroupJob {
         for other in others {
             needs(other, &[ends])?;
         }
+        needs(("ignore_missing", self.ignore_missing), &[add])?;
         needs(("mean", !self.mean.is_empty()), &[matrix])?;
         check_output(self.matrix.as_deref()).map_err(|error| match error {
             JobError::Option { what, .. } => JobError::Option {
@@ -87,7 +91,14 @@ impl GroupJob {
                 }
                 None => {
                     let objects = ("add", self.add.as_deref());
-                    let done = add_to_group(&self.store, &self.group, objects, context).await;
+                    let done = add_to_group(
+                        &self.store,
+                        &self.group,
+                        objects,
+                        self.ignore_missing,
+                        context,
+                    )
+                    .await;
                     done.map(GroupReport::Edit)
                 }
             }

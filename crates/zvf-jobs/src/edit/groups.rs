@@ -14,10 +14,13 @@ edit_options! {
         #[arg(value_name = "GROUP")]
         group: String,
         /// Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group
-        #[arg(value_name = "ID", allow_hyphen_values = true)]
+        #[arg(value_name = "ID", allow_negative_numbers = true)]
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
+        /// Ids that the store does not have are left out instead of being an error
+        #[arg(long)]
+        ignore_missing: bool,
     }
 }
 
@@ -28,10 +31,13 @@ edit_options! {
         #[arg(value_name = "GROUP")]
         group: String,
         /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
-        #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+        #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
+        /// Ids that the store does not have are left out instead of being an error
+        #[arg(long)]
+        ignore_missing: bool,
     }
 }
 
@@ -63,7 +69,14 @@ impl EditGroupAddJob {
 
     pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
         let objects = ("objects", self.objects.as_deref());
-        add_to_group(&self.store, &self.group, objects, context).await
+        add_to_group(
+            &self.store,
+            &self.group,
+            objects,
+            self.ignore_missing,
+            context,
+        )
+        .await
     }
 }
 
@@ -78,7 +91,7 @@ impl EditGroupRemoveJob {
     pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
         let mut edit = begin(&self.store, context).await?;
         let objects = ("objects", self.objects.as_deref());
-        let made = match members(&mut edit, objects).await {
+        let made = match members(&mut edit, objects, self.ignore_missing).await {
             Ok(ids) => done(edit.remove_from_group(&self.group, &ids).await),
             Err(error) => Err(error),
         };
@@ -135,14 +148,18 @@ fn name(Term(term): &Term) -> Option<&str> {
 }
 
 /// The objects that terms mean.
-async fn members(edit: &mut Edit, (list, objects): MemberTerms<'_>) -> Result<Vec<i64>> {
+async fn members(
+    edit: &mut Edit,
+    (list, objects): MemberTerms<'_>,
+    ignore_missing: bool,
+) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     for (at, term) in objects.into_iter().flatten().enumerate() {
         match name(term) {
             Some(name) => found.push(edit.object_named(name).await?),
             None => {
                 let ids = ids_of(std::slice::from_ref(term), (list, at), true)?;
-                let ids = existing_ids(edit, &ids, false);
+                let ids = existing_ids(edit, &ids, ignore_missing);
                 found.extend(ids.map_err(JobError::query(""))?);
             }
         }
@@ -155,10 +172,11 @@ pub(crate) async fn add_to_group(
     store: &str,
     group: &str,
     objects: MemberTerms<'_>,
+    ignore_missing: bool,
     context: &Context,
 ) -> Result<EditReport> {
     let mut edit = begin(store, context).await?;
-    let made = match members(&mut edit, objects).await {
+    let made = match members(&mut edit, objects, ignore_missing).await {
         Ok(ids) => done(edit.add_to_group(group, &ids).await),
         Err(error) => Err(error),
     };
