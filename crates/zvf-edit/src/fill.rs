@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use zvf_meta::RootDoc;
+use zvf_meta::{FILL, RootDoc};
 
 use super::Edit;
 use super::matching::{Scope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documents};
-
-/// The member of a declared attribute that says it.
-const FILL: &str = "zvf_fill";
 
 /// Fills as texts, by the name of the attribute.
 pub(super) type Fills = BTreeMap<String, String>;

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_convert::{Format, groups_of, groups_table};
 use zvf_query::{Outputs, Query, QuerySpec, Select, Table};
-use zvf_store::Store;
+use zvf_store::{Need, Store};
 use zvf_store::format::int;
 
 use crate::checks::{needs, one_of};
@@ -269,6 +269,14 @@ impl QueryJob {
         let (store, query) = self.open(context).await?;
         let failed = || JobError::query(&self.store);
         let level = query.level;
+        let takes_all = level == 0
+            && self.split.is_none()
+            && query.bbox.is_none()
+            && query.region.is_none()
+            && query.filter.is_none()
+            && query.objects.is_none()
+            && query.groups.is_none()
+            && query.limit.is_none();
         let answer = zvf_query::query(&store, query).await;
         let mut answer = answer.map_err(failed())?;
         let [has_links, has_objects] =
@@ -291,6 +299,23 @@ impl QueryJob {
             sink.write(table, &batch)?;
         }
         let mut groups = 0;
+        if grouped && takes_all {
+            let need = Need {
+                objects: true,
+                ..Need::nothing()
+            };
+            let found = store.level(0, &need).await?;
+            let all = match found.object_index() {
+                Some(index) => index.ids().await?.count(),
+                None => 0,
+            };
+            let bare = all.saturating_sub(int::wide(members.len()));
+            if bare > 0 {
+                context.event(&JobEvent::Note(&format!(
+                    "objects without vertices: {bare}; they are in no table (`zvf append`, `zvf merge` and `zvf rechunk` of the store keep them)"
+                )));
+            }
+        }
         if grouped {
             let at = |error| JobError::from(error).at(&self.store);
             let found = groups_of(&store, level, Some(&members)).await;

@@ -264,10 +264,15 @@ impl SplitReport {
     /// Adds a part that was written, unless it is empty.
     fn made(&mut self, path: &Path, part: &SplitPart, counts: (u64, u64), context: &Context) {
         match counts {
-            (0, _) => context.event(&JobEvent::Note(&format!(
-                "{}: has no objects or vertices: no part",
-                part.of
-            ))),
+            (0, objects) => {
+                let what = match objects {
+                    0 => "no objects or vertices".to_owned(),
+                    1 => "one object, without vertices".to_owned(),
+                    more => format!("{more} objects, without vertices"),
+                };
+                let note = format!("{}: has {what}: no part", part.of);
+                context.event(&JobEvent::Note(&note));
+            }
             counts => self.add(path, part, counts, false),
         }
     }

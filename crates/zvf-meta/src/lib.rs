@@ -119,7 +119,7 @@ pub use names::{
 pub use node::{GroupDoc, NodeKind, OddMember, node_kind, odd_member};
 pub use ome::{Ome, OmeNode};
 pub use role::{Role, is_known_family};
-pub use root::{RootDoc, STALE, ZarrVectors};
+pub use root::{FILL, RootDoc, STALE, ZarrVectors};
 pub use shown::shown;
 
 /// Compiles the example of the README.

@@ -82,6 +82,9 @@ document! {
 /// The member of the root's attributes that lists the chunks of level 0 that edits changed since the coarse levels were made.
 pub const STALE: &str = "zvf_stale";
 
+/// The member of an attribute in [`ZarrVectors::attribute_specs`] with the value of new rows that have none; zvf writes it.
+pub const FILL: &str = "zvf_fill";
+
 impl RootDoc {
     /// Parses a root document.
     ///

@@ -15,13 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, make_array};
 use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
 use futures::future::BoxFuture;
 use zvf_encode::arrow::{column_type, values};
 use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
-use zvf_meta::LinksConvention;
+use zvf_meta::{FILL, LinksConvention};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
@@ -42,6 +43,8 @@ pub(crate) struct StoreDescription {
     pub(crate) notes: Vec<String>,
     /// Its objects, with their vertices, in the order of the index; empty without objects.
     pub(crate) objects: Vec<(i64, u64)>,
+    /// The rows of the objects without vertices.
+    bare: Vec<RecordBatch>,
     /// The columns of its vertices.
     pub(crate) vertices: SchemaRef,
     /// The number of vertices in the document of the level.
@@ -78,6 +81,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         StoreSpec::new(kind, level.chunk_shape().to_vec()).with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
     let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
+    let mut bare = Vec::new();
     // Older documents do not state the number of values of a row; the query determines it from cells.
     let columns = Query {
         owners: has_objects,
@@ -94,6 +98,9 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         while let Some((_, batch)) = list.next().await? {
             let (ids, counts) = (ids_of(&batch)?, counts_of(&batch)?);
             objects.extend(ids.iter().copied().zip(counts.iter().copied()));
+            if counts.contains(&0) {
+                bare.push(rows_where(&batch, |row| counts.get(row) == Some(&0))?);
+            }
             let whole = |one: &&zvf_write::AttributeSpec| match one.values {
                 AttributeType::Number(number) => !number.is_float(),
                 _ => false,
@@ -142,6 +149,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         spec,
         notes,
         objects,
+        bare,
         vertices: schemas.vertices,
         stated: level.doc().vertex_count,
         partial,
@@ -165,6 +173,20 @@ async fn beside(
         if let Some(members) = members.as_object() {
             spec.user_metadata
                 .insert(namespace.clone(), members.clone());
+        }
+    }
+    let specs = store.root().zarr_vectors.attribute_specs.as_ref();
+    for attributes in specs.into_iter().flat_map(|specs| specs.values()) {
+        for (name, members) in attributes.as_object().into_iter().flatten() {
+            let fill = members.get(FILL).map(|fill| match fill.as_str() {
+                Some(text) => text.to_owned(),
+                None => fill.to_string(),
+            });
+            notes.extend(fill.map(|fill| {
+                format!(
+                    "left out: {fill:?} as the value of attribute {name} for new rows without one (`zvf edit NEW set-attribute {name} --fill` records it)"
+                )
+            }));
         }
     }
     let mut left = |what: &str| notes.push(format!("left out: {what}"));
@@ -288,6 +310,7 @@ pub(crate) async fn pass(
     sink: &mut (dyn Sink + Send),
 ) -> Result<Passed, ConvertError> {
     let mut passed = Passed::default();
+    let wanted = bare_of(&asked);
     if described.spec.kind != Kind::Skeleton {
         let mut answer = query(store, asked).await?;
         while let Some((table, batch)) = answer.next().await? {
@@ -296,6 +319,7 @@ pub(crate) async fn pass(
         passed
             .warnings
             .extend(answer.summary().warnings.iter().cloned());
+        described.push_bare(&wanted, &mut passed, sink)?;
         return Ok(passed);
     }
     let sizes: BTreeMap<i64, u64> = described.objects.iter().copied().collect();
@@ -337,10 +361,54 @@ pub(crate) async fn pass(
             described.push(Table::Objects, &objects, first, &mut passed, sink)?;
         }
     }
+    described.push_bare(&wanted, &mut passed, sink)?;
     Ok(passed)
 }
 
+/// The objects of a query that are part of its answer without vertices: none if it selects by vertices.
+fn bare_of(asked: &Query) -> BTreeSet<i64> {
+    let selects = asked.bbox.is_some()
+        || asked.filter.is_some()
+        || asked.region.is_some()
+        || asked.groups.is_some();
+    let ids = asked.objects.iter().flatten().copied();
+    match selects {
+        true => BTreeSet::new(),
+        false => ids.collect(),
+    }
+}
+
+/// Some rows of a table.
+fn rows_where(
+    table: &RecordBatch,
+    wanted: impl Fn(usize) -> bool,
+) -> Result<RecordBatch, ConvertError> {
+    let mask: BooleanArray = (0..table.num_rows()).map(|row| Some(wanted(row))).collect();
+    Ok(filter_record_batch(table, &mask).or_bug("a mask of another length")?)
+}
+
 impl StoreDescription {
+    /// Pushes the wanted objects that have no vertices, and were not pushed.
+    fn push_bare(
+        &self,
+        wanted: &BTreeSet<i64>,
+        passed: &mut Passed,
+        sink: &mut (dyn Sink + Send),
+    ) -> Result<(), ConvertError> {
+        for table in &self.bare {
+            let ids = ids_of(table)?;
+            let is_new = |row: usize| {
+                let id = ids.get(row);
+                id.is_some_and(|id| wanted.contains(id) && !passed.ids.contains(id))
+            };
+            let new = rows_where(table, is_new)?;
+            if new.num_rows() > 0 {
+                self.push(Table::Objects, &new, 0, passed, sink)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Pushes one batch of an answer.
     fn push(
         &self,
@@ -490,6 +558,7 @@ pub fn write_selection<'a>(
         if passed.vertices == 0 {
             return Ok(SelectionWritten {
                 notes,
+                objects: passed.ids.len() as u64,
                 ..SelectionWritten::default()
             });
         }

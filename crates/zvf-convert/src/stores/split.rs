@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 use futures::future::BoxFuture;
 use zvf_encode::arrow::{texts, values};
 use zvf_encode::error::OrBug;
@@ -15,6 +16,7 @@ use super::names::{file_name, folded, unique};
 use super::{attribute_column, counts_of, ids_of, quoted};
 use crate::ConvertError;
 use crate::error::shown;
+use crate::output::{Style, batch_with_times, write_value};
 
 /// The criterion by which a store is split.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,6 +202,37 @@ impl Template {
     }
 }
 
+/// The values of an attribute of dates, times or durations as texts, and whether conditions compare them with quoted texts. `None` for
+/// another attribute.
+///
+/// # Errors
+/// Malformed: a number that is no date or time of its unit.
+fn moments(
+    store: &Store,
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Option<(Vec<Option<String>>, bool)>, ConvertError> {
+    let timed = batch_with_times(batch).map_err(|error| {
+        let expected = "dates and times of the units that their attributes state";
+        ConvertError::usage(store.url(), error.to_string(), expected)
+    })?;
+    let names = [format!("attribute:{name}"), name.to_owned()];
+    let column = names.iter().find_map(|name| timed.column_by_name(name));
+    let Some(column) = column.filter(|column| column.data_type().is_temporal()) else {
+        return Ok(None);
+    };
+    let text = |row: usize| {
+        let mut text = String::new();
+        write_value(&mut text, column.as_ref(), row, Style::Text);
+        column.is_valid(row).then_some(text)
+    };
+    let texts = (0..column.len()).map(text).collect();
+    Ok(Some((
+        texts,
+        !matches!(column.data_type(), DataType::Duration(_)),
+    )))
+}
+
 /// The values of an object attribute as texts; `None` for missing ones.
 fn words(
     store: &Store,
@@ -218,6 +251,9 @@ fn words(
         };
         return Err(ConvertError::usage(store.url(), shown(name), expected));
     };
+    if let Some((moments, _)) = moments(store, batch, name)? {
+        return Ok(moments);
+    }
     if let Some(list) = texts(column) {
         return Ok(list
             .into_iter()
@@ -443,7 +479,8 @@ async fn by_vertices(
             continue;
         }
         let words = words(store, &batch, name)?;
-        are_texts = attribute_column(&batch, name).is_some_and(|column| texts(column).is_some());
+        are_texts = attribute_column(&batch, name).is_some_and(|column| texts(column).is_some())
+            || moments(store, &batch, name)?.is_some_and(|(_, quoted)| quoted);
         for word in words {
             match word {
                 Some(word) => {
