@@ -39,7 +39,7 @@ pub(crate) struct ShownAttribute {
 pub(crate) struct ShownAttributes {
     pub(crate) shown: Vec<ShownAttribute>,
     pub(crate) left_out: Vec<String>,
-    /// Whole numbers of 64 bits, which are shown as float32: exact up to 2^24.
+    /// Numbers of 64 bits, which are shown as float32: whole ones are exact up to 2^24.
     pub(crate) rounded: Vec<String>,
 }
 
@@ -58,7 +58,11 @@ impl ShownAttributes {
             match ShownAttribute::of(field, column, &taken) {
                 Some(attribute) => {
                     let element = shape(field.data_type()).map(|(_, element)| element);
-                    if matches!(element, Some(DataType::Int64 | DataType::UInt64)) {
+                    let is_wide = matches!(
+                        element,
+                        Some(DataType::Int64 | DataType::UInt64 | DataType::Float64)
+                    );
+                    if is_wide {
                         found.rounded.push(field.name().clone());
                     }
                     found.shown.push(attribute);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use zvf_store::{Class, Store};
+use zvf_query::stale_level;
+use zvf_store::{Class, Deltas, Names, Need, Store};
 
 use crate::error::ViewError;
 use crate::shards::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
@@ -43,8 +44,10 @@ pub struct ExportedFolder {
     pub bytes: u64,
     /// Attributes that no view can show.
     pub left_out: Vec<String>,
-    /// Attributes of whole numbers of 64 bits, which are written as float32: numbers above 2^24 are rounded.
+    /// Attributes of numbers of 64 bits, which are written as float32: whole numbers above 2^24 and others are rounded.
     pub rounded: Vec<String>,
+    /// Sentences about other data that the views do not have, or have changed.
+    pub notes: Vec<String>,
 }
 
 /// Why the views were not written. Files that were written before the failure are not removed.
@@ -119,6 +122,7 @@ pub fn export_precomputed<'a>(
             writer.done.views.push(view.name());
             writer.view(*view).await?;
         }
+        writer.done.notes.extend(writer.lost().await?);
         for names in [&mut writer.done.left_out, &mut writer.done.rounded] {
             names.sort();
             names.dedup();
@@ -171,18 +175,12 @@ impl PrecomputedWriter<'_> {
                 return Err(failed(name, &error));
             }
         };
-        for (member, into) in [
-            ("left_out", &mut self.done.left_out),
-            ("rounded", &mut self.done.rounded),
-        ] {
-            let names = info["zvf"][member].as_array().into_iter().flatten();
-            into.extend(names.filter_map(|one| one.as_str().map(str::to_owned)));
-        }
+        self.remark(&info);
         match view {
             View::Points => self.points(name, &mut info).await?,
             View::Lines => self.lines(name, &mut info).await?,
             View::Skeletons => {
-                self.file(&[name, "properties", "info"]).await?;
+                self.properties(name).await?;
                 let segments = self.segments(name).await?;
                 let mut index = self.index(vec![name], KeyKind::Ids, segments.len() as u64)?;
                 for segment in segments {
@@ -193,7 +191,7 @@ impl PrecomputedWriter<'_> {
                 self.finish(index, &mut info)?;
             }
             View::Multilod => {
-                self.file(&[name, "properties", "info"]).await?;
+                self.properties(name).await?;
                 let segments = self.segments(name).await?;
                 let mut index = self.index(vec![name], KeyKind::Ids, segments.len() as u64)?;
                 for segment in segments {
@@ -215,7 +213,7 @@ impl PrecomputedWriter<'_> {
                 self.finish(index, &mut info)?;
             }
             View::Meshes => {
-                self.file(&[name, "properties", "info"]).await?;
+                self.properties(name).await?;
                 for segment in self.segments(name).await? {
                     let manifest = self.file(&[name, &format!("{segment}:0")]).await?;
                     let fragments = manifest.as_ref().map(|manifest| &manifest["fragments"]);
@@ -228,6 +226,97 @@ impl PrecomputedWriter<'_> {
         }
         // Written last, so that a view with this file is complete.
         self.put(&[name, "info"], info.to_string().as_bytes())
+    }
+
+    /// Adds the names of attributes that a document does not have, or not exactly.
+    fn remark(&mut self, document: &Value) {
+        for (member, into) in [
+            ("left_out", &mut self.done.left_out),
+            ("rounded", &mut self.done.rounded),
+        ] {
+            let names = document["zvf"][member].as_array().into_iter().flatten();
+            into.extend(names.filter_map(|one| one.as_str().map(str::to_owned)));
+        }
+    }
+
+    /// The properties of the segments of a view.
+    async fn properties(&mut self, name: &str) -> Result<(), ExportError> {
+        if let Some(document) = self.file(&[name, "properties", "info"]).await? {
+            self.remark(&document);
+            let more = document["zvf"]["segments_left_out"].as_u64();
+            self.done
+                .notes
+                .extend(more.filter(|more| *more > 0).map(|more| {
+                format!(
+                    "{name}: {more} objects have no properties: the document has the first 100000"
+                )
+            }));
+        }
+        Ok(())
+    }
+
+    /// What no view of this kind of store has.
+    async fn lost(&self) -> Result<Vec<String>, ExportError> {
+        let views = View::of(self.opened.kind());
+        let has = |view: View| views.contains(&view);
+        let wrong = |error: ViewError| failed("info", &error);
+        let need = Need {
+            vertex_attributes: Names::All,
+            object_attributes: Names::All,
+            groups: true,
+            link_attributes: Names::All,
+            link_deltas: Deltas::List(vec![0]),
+            ..Need::nothing()
+        };
+        let level = self.opened.store.level(0, &need).await;
+        let level = level.map_err(|error| wrong(error.into()))?;
+        let mut notes = Vec::new();
+        let mut lost = |what: &str, names: Vec<String>, why: &str| {
+            if !names.is_empty() {
+                notes.push(format!("{what} {} are left out: {why}", names.join(", ")));
+            }
+        };
+        if has(View::Meshes) {
+            let names = level.vertex_attributes().iter();
+            let names = names.map(|one| one.name.clone()).collect();
+            lost(
+                "vertex attributes",
+                names,
+                "the formats of meshes have none",
+            );
+        }
+        if !has(View::Meshes) && !has(View::Skeletons) {
+            let names = level.object_attributes().iter();
+            let names = names.map(|one| one.name().to_owned()).collect();
+            lost(
+                "object attributes",
+                names,
+                "annotations have the attributes of vertices",
+            );
+            if level.groups().is_some_and(|groups| !groups.is_empty()) {
+                lost(
+                    "groups",
+                    Vec::from(["of objects".to_owned()]),
+                    "annotations have none",
+                );
+            }
+        }
+        let links = level.links(0).into_iter();
+        let names = links.flat_map(|family| family.attributes().iter());
+        let names = names.map(|one| one.name.clone()).collect();
+        lost("link attributes", names, "the views have none");
+        let objects = self.opened.objects().await.map_err(wrong)?;
+        if objects.numbered {
+            notes.push(
+                "ids of objects are replaced: some are negative, so that segments are numbered from 1 in the order of the objects"
+                    .to_owned(),
+            );
+        }
+        if views.contains(&View::Multilod) {
+            let levels = self.opened.store.levels().iter();
+            notes.extend(levels.filter_map(|number| stale_level(&self.opened.store, *number)));
+        }
+        Ok(notes)
     }
 
     async fn points(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
@@ -282,6 +371,7 @@ impl PrecomputedWriter<'_> {
         let cell = vec!["0"; self.opened.dims()].join("_");
         let mut by_id = self.index(vec![name, "by_id"], KeyKind::Ids, count)?;
         let mut by_object = self.index(vec![name, "by_object"], KeyKind::Ids, count)?;
+        let mut written = 0_u64;
         for level in 0..levels {
             let files = lines::level_files(&self.opened, self.budget, level).await;
             let files = files.map_err(wrong)?;
@@ -292,9 +382,15 @@ impl PrecomputedWriter<'_> {
             self.finish(spatial, &mut info["spatial"][level])?;
             for (segment, single, related) in files.objects {
                 let key = segment.to_string();
+                written = written.saturating_add(1);
                 self.add(&mut by_id, segment, &key, &[], &single)?;
                 self.add(&mut by_object, segment, &key, &[], &related)?;
             }
+        }
+        if let Some(more) = count.checked_sub(written).filter(|more| *more > 0) {
+            self.done.notes.push(format!(
+                "{more} objects are left out: a line has at least two vertices"
+            ));
         }
         self.finish(by_id, &mut info["by_id"])?;
         self.finish(by_object, &mut info["relationships"][0])

@@ -49,10 +49,11 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         });
     let rounded = done.rounded.iter().map(|name| {
         format!(
-            "attribute {name} is written as float32: whole numbers above 16,777,216 are rounded"
+            "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded"
         )
     });
-    let warnings: Vec<String> = left_out.chain(rounded).collect();
+    let notes = done.notes.iter().cloned();
+    let warnings: Vec<String> = left_out.chain(rounded).chain(notes).collect();
     context.warn(&warnings);
     let place = place.display().to_string();
     if context.common.json {

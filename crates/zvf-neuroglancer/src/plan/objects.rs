@@ -21,7 +21,7 @@ pub(crate) struct ObjectSegments {
     vertices: Vec<u64>,
     /// Numbers of objects, by id ascending.
     by_id: Vec<u32>,
-    numbered: bool,
+    pub(crate) numbered: bool,
     /// Whether the store has an object index.
     pub(crate) exist: bool,
     /// The object table.

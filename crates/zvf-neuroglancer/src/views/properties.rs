@@ -42,14 +42,27 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     if !objects.exist {
         found.ids = vec![WHOLE];
     }
+    let mut attributes = ShownAttributes::default();
     if let Some(first) = objects.batches.first() {
+        attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
         texts(&objects.batches, first, &mut found);
-        numbers(&objects.batches, first, &mut found)?;
+        numbers(&objects.batches, first, &attributes, &mut found)?;
     }
+    // Texts are shown as properties of their own.
+    let is_number = |name: &String| {
+        let first = objects.batches.first();
+        let column = first.and_then(|first| first.column_by_name(name));
+        column.is_some_and(|column| *column.data_type() != DataType::Utf8)
+    };
+    attributes.left_out.retain(is_number);
     tags(opened, &objects, &mut found).await?;
     let left_out = u64::from(objects.len()).saturating_sub(MOST as u64);
     let mut document = found.document();
-    document["zvf"] = json!({"segments_left_out": left_out});
+    document["zvf"] = json!({
+        "segments_left_out": left_out,
+        "left_out": attributes.left_out,
+        "rounded": attributes.rounded,
+    });
     Ok(ViewContent::Document(document))
 }
 
@@ -107,9 +120,9 @@ fn text(column: &dyn Array, row: usize) -> String {
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
+    attributes: &ShownAttributes,
     found: &mut SegmentProperties,
 ) -> Result<()> {
-    let attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
     let mut taken: Vec<String> = vec!["label".to_owned(), "tags".to_owned()];
     taken.extend(found.strings.iter().map(|(id, _)| id.clone()));
     for attribute in &attributes.shown {

@@ -65,9 +65,13 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         .add(&file_name(OFFSETS, 1, "uint64"), &mut offsets.as_slice())
         .map_err(failed)?;
     let mut lost = [Vec::new(), Vec::new()];
-    for (column, file) in scalars {
+    let mut notes = Vec::new();
+    for (column, file, missing) in scalars {
         match member(OF_POINTS, &column) {
-            Some(name) => spooled(&mut archive, &name, file).map_err(failed)?,
+            Some(name) => {
+                notes.extend(zeros(&column.name, missing));
+                spooled(&mut archive, &name, file).map_err(failed)?;
+            }
             None => lost[0].push(column.name),
         }
     }
@@ -77,16 +81,16 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
             continue;
         };
         let mut bytes = Vec::new();
-        column
-            .values
-            .iter()
-            .for_each(|value| encode(*value, &column.element, &mut bytes));
+        let missing = column.values.iter();
+        let missing = missing.filter(|value| encode(**value, &column.element, &mut bytes));
+        notes.extend(zeros(&column.name, missing.count()));
         archive.add(&name, &mut bytes.as_slice()).map_err(failed)?;
     }
     groups::write(job, &objects.ids, &mut archive).await?;
     archive.finish().map_err(|error| job.failed(error))?;
     let source = job.frame.as_ref().map(|frame| frame.source.as_str());
     job.framed |= matches!(source, Some("trx" | "trk"));
+    notes.into_iter().for_each(|note| job.note(note));
     let [vertices, lines] = lost;
     job.not_kept(
         "attributes of vertices",
@@ -131,8 +135,8 @@ fn spooled<W: Write + Seek>(
     archive.add(name, file)
 }
 
-/// A number as bytes of its type, in which it was stored.
-fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) {
+/// A number as bytes of its type, in which it was stored. Returns whether it is a missing whole number, which is written as 0.
+fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) -> bool {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -151,6 +155,13 @@ fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) {
         DataType::Float32 => out.extend(rounded(value).0.to_le_bytes()),
         _ => out.extend(value.to_le_bytes()),
     }
+    value.is_nan() && !element.is_floating()
+}
+
+/// A note on missing whole numbers of an attribute.
+fn zeros(name: &str, count: usize) -> Option<String> {
+    let name = attribute(name);
+    (count > 0).then(|| format!("{count} missing values of {name} are written as 0"))
 }
 
 struct TrxWriter<'a> {
@@ -158,7 +169,8 @@ struct TrxWriter<'a> {
     /// Number type of positions.
     element: DataType,
     positions: Option<BufWriter<File>>,
-    scalars: Vec<(Numeric, BufWriter<File>)>,
+    /// Attributes of points, their files, and the number of missing whole numbers.
+    scalars: Vec<(Numeric, BufWriter<File>, usize)>,
     points: u64,
     offsets: Vec<u64>,
     row: Vec<u8>,
@@ -176,7 +188,7 @@ impl ObjectVisitor for TrxWriter<'_> {
         self.positions = Some(spool().map_err(failed)?);
         for column in scalars {
             self.scalars
-                .push((column.empty(), spool().map_err(failed)?));
+                .push((column.empty(), spool().map_err(failed)?, 0));
         }
         Ok(())
     }
@@ -201,19 +213,18 @@ impl ObjectVisitor for TrxWriter<'_> {
         let failed = |error| ConvertError::io(self.path, error);
         self.points = self.points.saturating_add(1);
         self.row.clear();
-        position
-            .iter()
-            .for_each(|value| encode(*value, &self.element, &mut self.row));
+        for value in position {
+            encode(*value, &self.element, &mut self.row);
+        }
         if let Some(file) = &mut self.positions {
             file.write_all(&self.row).map_err(failed)?;
         }
-        for (column, (known, file)) in scalars.iter().zip(&mut self.scalars) {
+        for (column, (known, file, missing)) in scalars.iter().zip(&mut self.scalars) {
             known.exact &= column.exact;
             self.row.clear();
-            column
-                .row(row)
-                .iter()
-                .for_each(|value| encode(*value, &column.element, &mut self.row));
+            for value in column.row(row) {
+                *missing += usize::from(encode(*value, &column.element, &mut self.row));
+            }
             file.write_all(&self.row).map_err(failed)?;
         }
         Ok(())
