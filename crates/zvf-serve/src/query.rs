@@ -139,6 +139,8 @@ impl OwnWords {
             links: table == Table::Links,
             objects: table == Table::Objects,
         };
+        // As in tables of vertices that `zvf query` writes.
+        spec.owners = table == Table::Vertices;
         Asked {
             store: self.store,
             table,
