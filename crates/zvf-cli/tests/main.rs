@@ -42,6 +42,7 @@ mod killed;
 mod link_shards;
 mod linked;
 mod links;
+mod look_alikes;
 mod lost;
 mod masks;
 mod matching;

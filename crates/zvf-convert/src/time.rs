@@ -221,7 +221,11 @@ impl Moment {
             5 => NaiveTime::parse_from_str(seconds, "%H:%M"),
             _ => NaiveTime::parse_from_str(seconds, "%H:%M:%S"),
         };
-        let seconds = i64::from(seconds.ok()?.num_seconds_from_midnight());
+        // The 60th second of a minute, which the units of a store do not count, has a billion nanoseconds or more.
+        let seconds = seconds
+            .ok()
+            .filter(|time| time.nanosecond() < 1_000_000_000);
+        let seconds = i64::from(seconds?.num_seconds_from_midnight());
         let digits = u32::try_from(fraction.len())
             .ok()
             .filter(|digits| *digits <= 9)?;

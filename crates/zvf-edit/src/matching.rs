@@ -313,13 +313,14 @@ fn float_of(whole: i128) -> f64 {
     whole as f64
 }
 
-/// A float that is a whole number, as that.
+/// A float that is a whole number, as that. From 2^53 on several whole numbers have the same float.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a whole number below the limit"
 )]
 fn whole_of(value: f64) -> Option<i128> {
-    (value.fract() == 0.0 && value.abs() < 1e20).then_some(value as i128)
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    (value.fract() == 0.0 && value.abs() < LIMIT).then_some(value as i128)
 }
 
 /// Writes a whole number to as many bytes as the type has; `false`: the type does not hold it.

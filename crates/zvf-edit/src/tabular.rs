@@ -73,11 +73,15 @@ pub(crate) fn columns(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
     }
 }
 
-/// The columns of an attribute.
-pub(crate) fn attribute(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
-    let renamed = columns(table, &format!("attribute:{name}"));
+/// The columns of an attribute of `channels` values a row. The only value of a row is not in a column `name_0`.
+pub(crate) fn attribute(table: &RecordBatch, name: &str, channels: usize) -> Vec<ArrayRef> {
+    let of = |name: &str| match channels {
+        0 | 1 => plain(table, name).into_iter().collect(),
+        _ => columns(table, name),
+    };
+    let renamed: Vec<ArrayRef> = of(&format!("attribute:{name}"));
     match renamed.is_empty() && !OF_EDITS.contains(&name) {
-        true => columns(table, name),
+        true => of(name),
         false => renamed,
     }
 }
@@ -113,7 +117,7 @@ pub(crate) fn fitted(
     fill: Option<&TableValues<'_>>,
 ) -> Result<Values, WriteError> {
     let name = &one.name;
-    let columns = attribute(table, name);
+    let columns = attribute(table, name, one.channels);
     let gaps = fill.is_some() && columns.iter().any(has_gaps);
     match &*columns {
         [] => {

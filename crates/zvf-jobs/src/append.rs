@@ -101,11 +101,14 @@ impl AppendJob {
             AppendSource::Import(import) => {
                 let mut numbers = ObjectNumbering::of(edit, ObjectIds::Kept, &[])?;
                 numbers.keep = import.names_objects() && !self.ids.new_ids;
+                if !import.names_objects() {
+                    numbers.follow();
+                }
                 numbers
             }
             AppendSource::Tables(_) => ObjectNumbering::of(edit, self.ids.rule(1), &self.files)?,
         };
-        let known = match edit.spec().has_objects() && given.describes_objects() {
+        let known = match edit.spec().has_objects() {
             true => edit.object_attributes().await?,
             false => Vec::new(),
         };
@@ -135,6 +138,12 @@ async fn put(
         notes.push("left out: groups of the files, since the store has no objects".to_owned());
     }
     let mut remarks = edit_remarks(edit, &taken.unknown, &taken.missing, &taken.filled);
+    if !taken.lacking.is_empty() && !numbers.ids().is_empty() {
+        let names = taken.lacking.iter().cloned().collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "missing for the new objects, since the files have no such attribute: {names}"
+        ));
+    }
     if !left.is_empty() {
         let list = left.into_iter().collect::<Vec<_>>().join(", ");
         remarks.push(format!(

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use zvf_write::Values;
 pub(crate) use zvf_write::arrow::column_type as kind;
 
@@ -53,6 +53,18 @@ pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
         DataType::Null => Arc::new(StringArray::new_null(column.len())),
         _ => Arc::clone(column),
     }
+}
+
+/// A table in which durations are texts with their unit, such as `5 milliseconds`, and identifiers of 16 bytes texts, so that a value cannot
+/// be taken as a number of another unit.
+///
+/// # Errors
+///
+/// Columns of another length than the table, which Arrow does not make.
+pub fn with_plain_columns(table: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = table.columns().iter().map(plain_column).collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
+    RecordBatch::try_new_with_options(plain(&table.schema()), columns, &rows)
 }
 
 /// A UUID as text: digits in groups of 8, 4, 4, 4 and 12.

@@ -600,7 +600,7 @@ fn key_column(
     coding: Coding,
     channels: usize,
 ) -> Result<KeyColumn, WriteError> {
-    let mut columns = tabular::attribute(table, name);
+    let mut columns = tabular::attribute(table, name, channels);
     if name == "object_id" && columns.is_empty() {
         columns.extend(tabular::plain(table, name));
     }

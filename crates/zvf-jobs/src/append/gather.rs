@@ -51,6 +51,8 @@ pub(super) struct Taken {
     pub(super) missing: BTreeSet<String>,
     /// Attributes whose missing values are filled from the options of the edit.
     pub(super) filled: BTreeSet<String>,
+    /// Attributes of objects that only the store has.
+    pub(super) lacking: BTreeSet<String>,
 }
 
 impl Taken {
@@ -108,7 +110,7 @@ impl BatchConverter {
                 for (file, one) in list.iter().enumerate() {
                     self.file = file;
                     // New ids follow the order of the table of objects, not of chunks.
-                    self.described(one)?;
+                    self.described(one, &mut notes)?;
                     self.table(&one.tables, &mut notes)?;
                     notes.extend(one.notes.iter().cloned());
                 }
@@ -116,6 +118,15 @@ impl BatchConverter {
             AppendSource::Import(import) => {
                 self.quads = cut_quads(import, self.edit.spec())?.then_some(0);
                 import.read(self)?;
+                let tables = &self.taken.objects;
+                let given = |known: &AttributeSpec| {
+                    let has = |table: &ObjectTable| {
+                        table.attributes().any(|(name, _)| name == known.name)
+                    };
+                    !tables.is_empty() && tables.iter().all(has)
+                };
+                let lacking = self.known.iter().filter(|known| !given(known));
+                self.taken.lacking = lacking.map(|known| known.name.clone()).collect();
             }
         }
         let cut = self.quads.filter(|quads| *quads > 0);
@@ -136,6 +147,8 @@ impl BatchConverter {
         let mut batch = Batch::from_records(&vertices)?;
         let rows = vertices.num_rows();
         let named = vertices.column_by_name("object_id").is_some();
+        let mut attributes = spec.vertex_attributes.iter();
+        let owner_is_attribute = attributes.any(|one| one.name == "object_id");
         if spec.has_objects() && !named {
             // Without ids: one object, or one for each line of two vertices.
             let size = match spec.kind {
@@ -152,7 +165,7 @@ impl BatchConverter {
                 ids.push(last.1);
             }
             batch = batch.with_object_ids(ids);
-        } else if !spec.has_objects() && tables.vertices.has_objects() {
+        } else if !spec.has_objects() && tables.vertices.has_objects() && !owner_is_attribute {
             notes.push(
                 "left out: the object of each vertex, since the store has no objects".to_owned(),
             );
@@ -179,7 +192,15 @@ impl BatchConverter {
     }
 
     /// Converts the tables of objects and groups of an answer.
-    fn described(&mut self, one: &Answered) -> Result<()> {
+    fn described(&mut self, one: &Answered, notes: &mut Vec<String>) -> Result<()> {
+        let lacks = |known: &AttributeSpec| {
+            let objects = one.objects.as_ref();
+            objects.is_none_or(|objects| !objects.has(known))
+        };
+        let lacking = self.known.iter().filter(|known| lacks(known));
+        self.taken
+            .lacking
+            .extend(lacking.map(|known| known.name.clone()));
         if let Some(objects) = &one.objects
             && self.edit.spec().has_objects()
             && let Some(ids) = objects.ids()?
@@ -187,6 +208,7 @@ impl BatchConverter {
             self.taken
                 .unknown
                 .extend(objects.unknown_of_objects(&self.known));
+            notes.extend(objects.unstated_units(&self.known));
             let records = objects.records(vec![ids], &self.known, |_| None)?;
             self.objects(&ObjectTable::from_records(&records)?)?;
         }

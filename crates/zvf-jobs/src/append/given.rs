@@ -22,16 +22,6 @@ pub(super) enum AppendSource {
     Import(Box<Import>),
 }
 
-impl AppendSource {
-    /// Whether the source can have object attributes.
-    pub(super) fn describes_objects(&self) -> bool {
-        match self {
-            Self::Tables(list) => list.iter().any(|one| one.objects.is_some()),
-            Self::Import(_) => true,
-        }
-    }
-}
-
 /// Tables as queries return them: a file, a folder, or a whole store.
 #[derive(Debug)]
 pub(super) struct Answered {

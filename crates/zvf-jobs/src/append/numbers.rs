@@ -25,6 +25,8 @@ pub(super) struct ObjectNumbering {
     /// The ids in the store of objects without an id in their file.
     unnamed: Vec<i64>,
     next: Option<i64>,
+    /// The new id of object 0, if the objects of the files are numbered from 0: the others follow in the order of the file, whichever is read first.
+    first: Option<i64>,
     /// Why an object has no id.
     wrong: Option<JobError>,
 }
@@ -42,8 +44,14 @@ impl ObjectNumbering {
             given: BTreeMap::new(),
             unnamed: Vec::new(),
             next: next.map(|next| next.max(0)),
+            first: None,
             wrong: None,
         })
+    }
+
+    /// Objects of the files are numbered from 0 and get new ids in this order.
+    pub(super) fn follow(&mut self) {
+        self.first = self.next;
     }
 
     /// All assigned ids, in rising order.
@@ -76,7 +84,12 @@ impl ObjectNumbering {
         if let Some(known) = self.given.get(&id) {
             return *known;
         }
-        let number = if self.keep { id } else { self.fresh() };
+        let number = match (self.keep, self.first) {
+            (true, _) => id,
+            // As in `fresh`, `check` reports ids beyond the last one, which are not distinct.
+            (false, Some(first)) => first.checked_add(id).unwrap_or(i64::MAX),
+            (false, None) => self.fresh(),
+        };
         self.given.insert(id, number);
         number
     }

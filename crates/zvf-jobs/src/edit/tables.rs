@@ -331,7 +331,7 @@ impl EditSetAttributeJob {
             Scope::Vertex => edit.vertex_attributes(),
         };
         if let Some(type_) = &self.r#type {
-            let channels = table.map_or(1, |table| table.channels(name).len().max(1));
+            let channels = table.map_or(1, |table| table.channels(name, None).len().max(1));
             set = set.with_type(type_, channels)?;
         }
         let known_one = known.iter().find(|one| one.name == *name);

@@ -4,6 +4,7 @@
 //! Columns are named as in CSV output: a list has a column for each of its values. Numbers from typed files (Arrow, Parquet) keep their type;
 //! numbers in text files are parsed as the type of their attribute. Neither rounds.
 
+mod columns;
 mod units;
 
 use std::borrow::Cow;
@@ -11,14 +12,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use zvf_convert::output::{batch_with_times, cells, column_names};
 use zvf_convert::{
     AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
-    held_names, link_ends, read_table, time_number,
+    link_ends, read_table, time_number, with_plain_columns,
 };
 use zvf_edit::{Edit, axis_columns};
+use zvf_encode::decimal;
 use zvf_encode::error::OrBug;
 use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
 use zvf_write::{
@@ -83,7 +87,8 @@ impl EditTable {
         Ok(table)
     }
 
-    /// A table from a record batch. Whole numbers with a unit of dates or times become these, as in files that queries write.
+    /// A table from a record batch. Whole numbers with a unit of dates or times become these, as in files that queries write; durations become
+    /// texts with their unit.
     ///
     /// # Errors
     ///
@@ -91,6 +96,7 @@ impl EditTable {
     pub(crate) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
         let batch = batch_with_times(&batch)
             .map_err(|error| JobError::malformed(format!("{name}: {error}")))?;
+        let batch = with_plain_columns(&batch).or_bug("columns of different lengths")?;
         let mut names = column_names(batch.schema_ref()).into_iter();
         let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
@@ -285,10 +291,11 @@ impl EditTable {
     pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
         let places = ["chunk", "row", "fragment", "vertex"];
-        known.extend(places.iter().flat_map(|name| self.channels(name)));
+        known.extend(places.iter().filter_map(|name| self.column(name)));
+        known.extend(self.numbered("chunk"));
         known.extend(self.id_column().filter(|_| spec.has_objects()));
         for one in spec.batch_attributes() {
-            known.extend(self.channels(&one.name));
+            known.extend(self.own_columns(one));
         }
         let left = self.columns.iter().enumerate();
         let left = left.filter(|(at, _)| !known.contains(at));
@@ -297,44 +304,6 @@ impl EditTable {
 
     fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(one, ..)| one == name)
-    }
-
-    /// The columns `name_0`, `name_1`, …
-    fn numbered(&self, name: &str) -> Vec<usize> {
-        (0..)
-            .map_while(|channel: usize| self.column(&format!("{name}_{channel}")))
-            .collect()
-    }
-
-    /// The columns of an attribute: one, or one for each channel. Names with another meaning in tables have the prefix
-    /// `attribute:`.
-    pub(crate) fn channels(&self, name: &str) -> Vec<usize> {
-        let of = |name: &str| match self.column(name) {
-            Some(at) => vec![at],
-            None => self.numbered(name),
-        };
-        let renamed = of(&format!("attribute:{name}"));
-        if !renamed.is_empty() {
-            return renamed;
-        }
-        let own = of(name);
-        if !own.is_empty() {
-            return own;
-        }
-        // Names that a store cannot hold, such as `gene/name`, are changed as an import does.
-        let names: Vec<&str> = self
-            .columns
-            .iter()
-            .map(|(name, ..)| name.as_str())
-            .collect();
-        let held = held_names(&names);
-        let find = |name: &str| held.iter().position(|one| one == name);
-        match find(name) {
-            Some(at) => vec![at],
-            None => (0..)
-                .map_while(|channel: usize| find(&format!("{name}_{channel}")))
-                .collect(),
-        }
     }
 
     /// The columns of positions: a column an axis, by its name, or one list; none where some are missing.
@@ -445,6 +414,7 @@ impl EditTable {
             }};
         }
         let optional = own.is_none();
+        let float = |text: &str| number.and_then(|number| decimal::float(text.trim(), number));
         let values = match number {
             None => {
                 let texts = self.cells(columns);
@@ -481,16 +451,17 @@ impl EditTable {
             Some(NumberType::U32) => parse!(u32, None),
             Some(NumberType::U64) => parse!(u64, None),
             Some(NumberType::F64) => {
-                let missing = optional.then_some(f64::NAN);
+                let missing = fill.map_or(optional.then_some(f64::NAN), float);
                 self.parsed(one, columns, own, missing, |text| {
                     self.fields.float(text, NumberType::F64)
                 })?
                 .into()
             }
-            Some(float) => {
-                let missing = optional.then_some(f32::NAN);
+            Some(number) => {
+                let missing = fill.map_or(optional.then_some(f64::NAN), float);
+                let missing = missing.map(narrow);
                 // Exact: `float` was parsed as this type.
-                let value = |text: &str| self.fields.float(text, float).map(narrow);
+                let value = |text: &str| self.fields.float(text, number).map(narrow);
                 self.parsed(one, columns, own, missing, value)?.into()
             }
         };
@@ -595,14 +566,11 @@ impl EditTable {
         if let Some(factor) = lengths.filter(|_| one.name == "radius") {
             let mut wide = one.clone();
             wide.values = AttributeType::Number(NumberType::F64);
-            let radii = self.array(&wide, &self.channels(&one.name), None, fill)?;
+            let radii = self.array(&wide, &self.own_columns(one), None, fill)?;
             let scaled = values(&one.name, &radii)?.scaled(factor);
             return Ok((name, array(scaled.fitted(one)?, one.channels)?));
         }
-        Ok((
-            name,
-            self.array(one, &self.channels(&one.name), None, fill)?,
-        ))
+        Ok((name, self.array(one, &self.own_columns(one), None, fill)?))
     }
 
     /// The values of an attribute, under a name that no other column has; missing ones are `fill`, if there is one.
@@ -611,7 +579,7 @@ impl EditTable {
     ///
     /// Usage: a missing column; malformed: another value.
     pub(crate) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
-        let values = self.array(one, &self.channels(&one.name), None, fill)?;
+        let values = self.array(one, &self.own_columns(one), None, fill)?;
         Ok((format!("attribute:{}", one.name), values))
     }
 
@@ -622,7 +590,9 @@ impl EditTable {
         known: &[AttributeSpec],
     ) -> Result<Vec<EditColumn>> {
         let one = |name: &String| {
-            let mut columns = self.channels(name);
+            let attribute = known.iter().find(|one| one.name == *name);
+            let channels = attribute.map_or(1, |one| one.channels);
+            let mut columns = self.channels(name, Some(channels));
             if columns.is_empty() && name == "object_id" {
                 columns.extend(self.id_column());
             }
@@ -634,13 +604,15 @@ impl EditTable {
                     "{file}: --key {name}: found {found} columns of this name, expected one"
                 )));
             };
-            let attribute = known.iter().find(|one| one.name == *name);
             let moment = attribute.filter(|one| {
                 let unit = one.unit.as_deref().unwrap_or_default();
                 time_number("0", unit).is_some()
             });
             let column = match (moment, self.batch.columns().get(*at)) {
-                (Some(moment), _) => self.array(moment, &columns, Some("a moment"), None)?,
+                (Some(moment), _) => {
+                    let numbers = self.array(moment, &columns, Some("a moment"), None)?;
+                    self.without_gaps(&numbers, first.or_bug("a column without a number")?)?
+                }
                 // Decimals, and times that the store holds as texts of a category.
                 (None, Some(column)) if column_type(column.data_type()).is_none() => {
                     self.text_column(first.or_bug("a column without a number")?)
@@ -651,6 +623,18 @@ impl EditTable {
             Ok((format!("attribute:{name}"), column))
         };
         names.iter().map(one).collect()
+    }
+
+    /// Numbers of a column of moments that are missing where the column has none.
+    fn without_gaps(&self, numbers: &ArrayRef, column: usize) -> Result<ArrayRef> {
+        let numbers = numbers.as_primitive_opt::<Int64Type>();
+        let numbers = numbers.or_bug("moments that are no int64")?.values();
+        let given = |(number, text): (&i64, Option<Cow<'_, str>>)| {
+            let text = self.fields.value(text.as_deref(), false);
+            text.map(|_| *number)
+        };
+        let numbers = numbers.iter().zip(self.texts(column)).map(given);
+        Ok(Arc::new(numbers.collect::<Int64Array>()))
     }
 
     /// The columns by which rows find their vertices; positions if `by_position`.
@@ -706,7 +690,7 @@ impl EditTable {
         fill: impl Fn(&str) -> Option<String>,
     ) -> Result<RecordBatch> {
         for one in attributes {
-            if !self.channels(&one.name).is_empty() {
+            if self.has(one) {
                 columns.push(self.attribute(one, fill(&one.name).as_deref())?);
             }
         }

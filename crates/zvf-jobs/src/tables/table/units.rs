@@ -10,7 +10,7 @@ impl EditTable {
     pub(crate) fn unstated_units(&self, attributes: &[AttributeSpec]) -> Vec<String> {
         let note = |one: &AttributeSpec| {
             let unit = one.unit.as_deref().filter(|_| one.has_moments())?;
-            let (file, name, columns) = (&self.file, &one.name, self.channels(&one.name));
+            let (file, name, columns) = (&self.file, &one.name, self.own_columns(one));
             let first = *columns.first()?;
             let (_, at, _) = self.columns.get(first)?;
             let (items, _) = elements(self.batch.columns().get(*at)?).ok()?;
