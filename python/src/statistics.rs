@@ -1,7 +1,6 @@
 //! Statistics and measures of queries.
 
 use pyo3::prelude::*;
-use serde_json::json;
 use zvf_query::{Measures, Query, StatisticsScan, StatisticsSection, StatisticsSpec};
 use zvf_store::Store;
 
@@ -32,18 +31,18 @@ impl Wanted {
     }
 }
 
-/// All sections, as JSON.
+/// All sections.
 pub(crate) async fn sections(
     store: &Store,
     query: Query,
     spec: StatisticsSpec,
-) -> Result<String, Failure> {
+) -> Result<Vec<StatisticsSection>, Failure> {
     let mut scan = StatisticsScan::start(store, query, spec).await?;
     let mut sections = Vec::new();
     while let Some(step) = scan.step().await? {
-        sections.extend(step.sections.iter().map(StatisticsSection::to_json));
+        sections.extend(step.sections);
     }
-    Ok(json!(sections).to_string())
+    Ok(sections)
 }
 
 /// The measures of objects.

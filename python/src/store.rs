@@ -281,7 +281,8 @@ impl Store {
             let found = statistics::sections(&self.store, query, wanted).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        wait(py, OnInterrupt::Drop, work)
+        let sections = serde_json::to_string(&wait(py, OnInterrupt::Drop, work)?);
+        sections.map_err(|error| bug(&format!("statistics that are no JSON: {error}")))
     }
 
     /// Lists the objects of a level that satisfy a condition, in an order.

@@ -312,7 +312,15 @@ class Query:
             "bins": bins,
             "quantiles": [float(one) for one in quantiles],
         }
-        return list(json.loads(self.store._store.stats(self._asked, wanted)))
+        sections: list[dict[str, Any]] = json.loads(self.store._store.stats(self._asked, wanted))
+        for column in (column for section in sections for column in section["columns"]):
+            # JSON has texts for NaN and the infinities.
+            for name in ("min", "max", "sum", "mean", "std"):
+                if isinstance(column.get(name), str):
+                    column[name] = float(column[name])
+            if "quantiles" in column:
+                column["quantiles"] = [[probability, float(value)] for probability, value in column["quantiles"]]
+        return sections
 
     def measure(self, means: Sequence[str] = ()) -> Table:
         """A row for each object with a vertex in the query: `object_id`, `points`, bounds, and by kind `length`, `tortuosity`, `branches`, `tips`, `strahler`,

@@ -121,7 +121,7 @@ pub use selection::{LevelOptions, RegionOptions, SelectName, SelectionOptions, T
 pub use some_rows::{FoundRows, HeadJob, RowOptions, RowsReport, SampleRowsJob, TailJob};
 pub use split::{PartWritten, SplitJob, SplitReport};
 pub use splits::{SplitsJob, SplitsReport};
-pub use stats::{StatsJob, StatsReport};
+pub use stats::{StatsJob, StatsReport, exact_text};
 pub use tables::edit_remarks;
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};

@@ -1,12 +1,16 @@
 //! The job `stats`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow_array::{Array, Int64Array, RecordBatch, make_array};
+use arrow_schema::{DataType, Field, Schema};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use zvf_convert::output::{Style, batch_with_times, write_value};
 use zvf_query::{
-    ColumnStatistics, Select, StatisticsBy, StatisticsScan, StatisticsSpec, statistics_table,
+    ColumnStatistics, Select, StatisticValue, StatisticsBy, StatisticsScan, StatisticsSpec,
 };
 use zvf_store::format::int;
 
@@ -83,8 +87,8 @@ impl StatsJob {
             let failed = || JobError::query(&self.store);
             let scan = StatisticsScan::start(&store, query, spec.clone()).await;
             let mut scan = scan.map_err(failed())?;
-            let schema = statistics_table(&spec, &[]).map_err(failed())?.schema();
-            let mut sink = RowSink::new(self.output.as_deref(), &schema, None)?;
+            let table = scan.table().clone();
+            let mut sink = RowSink::new(self.output.as_deref(), table.schema(), None)?;
             let progress = context.progress();
             let (mut waiting, mut vertices, mut sections) = (Vec::new(), 0, 0);
             let mut whole = None;
@@ -98,7 +102,7 @@ impl StatsJob {
                     waiting.extend(step.sections);
                 }
                 if waiting.len() >= TOGETHER || (ended && !waiting.is_empty()) {
-                    sink.push(&statistics_table(&spec, &waiting).map_err(failed())?)?;
+                    sink.push(&table.batch(&waiting, &exact_text).map_err(failed())?)?;
                     whole = waiting.pop().filter(|_| spec.by.is_none());
                     waiting.clear();
                 }
@@ -141,7 +145,6 @@ pub struct StatsReport {
     /// Rows of the vertex table.
     pub vertices: u64,
     /// The statistics of all rows; `None` if they are computed for each object or group.
-    #[serde(serialize_with = "as_json")]
     pub columns: Option<Vec<ColumnStatistics>>,
     /// The statistics of each object or group, unless they were written to a file.
     pub rows: Option<TableRows>,
@@ -171,15 +174,28 @@ impl StatsReport {
     }
 }
 
-fn as_json<S: Serializer>(
-    columns: &Option<Vec<ColumnStatistics>>,
-    to: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    let columns = columns.as_ref();
-    let columns = columns.map(|all| {
-        all.iter()
-            .map(ColumnStatistics::to_json)
-            .collect::<Vec<_>>()
-    });
-    columns.serialize(to)
+/// A number of a column with all its digits; dates, times and durations as tables of the column show them.
+#[must_use]
+pub fn exact_text(field: &Field, number: StatisticValue) -> String {
+    let number = match number {
+        StatisticValue::Float(number) => return number.to_string(),
+        StatisticValue::Integer(number) => number,
+    };
+    // Dates, times and durations have 64 bits.
+    let wide = matches!(
+        field.data_type(),
+        DataType::Int64 | DataType::Timestamp(..) | DataType::Duration(_)
+    );
+    let text = || {
+        let array = Int64Array::from(vec![i64::try_from(number).ok()?]);
+        let data = array.into_data().into_builder();
+        let array = make_array(data.data_type(field.data_type().clone()).build().ok()?);
+        let schema = Arc::new(Schema::new(vec![field.clone()]));
+        let batch = batch_with_times(&RecordBatch::try_new(schema, vec![array]).ok()?).ok()?;
+        let mut text = String::new();
+        write_value(&mut text, batch.columns().first()?.as_ref(), 0, Style::Text);
+        Some(text)
+    };
+    let text = wide.then(text).flatten();
+    text.unwrap_or_else(|| number.to_string())
 }

@@ -163,7 +163,7 @@ pub use stale::stale_level;
 pub use statistics::{
     CategoryCounts, ColumnStatistics, NumberStatistics, StatisticValue, StatisticsBy,
     StatisticsKey, StatisticsOf, StatisticsScan, StatisticsSection, StatisticsSpec, StatisticsStep,
-    statistics_table,
+    StatisticsTable,
 };
 pub use whole_objects::length_metric;
 pub use zvf_store::{Class, Names};

@@ -1,12 +1,9 @@
 //! `zvf stats`: statistics of axes and attributes.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use arrow_array::{Array, Int64Array, RecordBatch, make_array};
-use arrow_schema::{DataType, Field, Schema};
-use zvf_convert::output::{Style, batch_with_times, write_value};
-use zvf_jobs::StatsReport;
+use arrow_schema::{DataType, Field};
+use zvf_jobs::{StatsReport, exact_text};
 use zvf_query::{ColumnStatistics, StatisticValue, StatisticsOf};
 use zvf_store::meta::moments::Moments;
 
@@ -71,6 +68,10 @@ fn table(columns: &[ColumnStatistics], done: &StatsReport) -> String {
                 }
                 if let Some((edges, counts)) = &numbers.histogram {
                     below.push_str(&histogram(column, edges, counts));
+                    if numbers.infinite > 0 {
+                        let infinite = count(numbers.infinite);
+                        let _ = writeln!(below, "  infinite, in no bin: {infinite}");
+                    }
                 }
             }
             StatisticsOf::Categories(Some(counts)) => {
@@ -153,20 +154,8 @@ fn is_moment(field: &Field) -> bool {
 
 /// A number of a column, as tables of the column show it.
 fn shown(field: &Field, number: StatisticValue) -> String {
-    let whole = match number {
-        StatisticValue::Float(number) => return digits(number),
-        StatisticValue::Integer(number) if !is_moment(field) => return number.to_string(),
-        StatisticValue::Integer(number) => number,
-    };
-    let moment = || {
-        let array = Int64Array::from(vec![i64::try_from(whole).ok()?]);
-        let data = array.into_data().into_builder();
-        let array = make_array(data.data_type(field.data_type().clone()).build().ok()?);
-        let schema = Arc::new(Schema::new(vec![field.clone()]));
-        let batch = batch_with_times(&RecordBatch::try_new(schema, vec![array]).ok()?).ok()?;
-        let mut text = String::new();
-        write_value(&mut text, batch.columns().first()?.as_ref(), 0, Style::Text);
-        Some(text)
-    };
-    moment().unwrap_or_else(|| whole.to_string())
+    match number {
+        StatisticValue::Float(number) => digits(number),
+        StatisticValue::Integer(_) => exact_text(field, number),
+    }
 }

@@ -109,6 +109,11 @@ impl ColumnCounter {
         &self.name
     }
 
+    /// Type and unit of the values, if they are numbers, dates or durations.
+    pub(super) fn numbers(&self) -> Option<&Field> {
+        matches!(self.values, ValueCounter::Numbers(_)).then_some(&self.field)
+    }
+
     /// Counts the values of a column.
     ///
     /// # Errors
@@ -240,6 +245,7 @@ struct NumberCounter {
     /// The least number of the type, for integers.
     lowest: i128,
     count: u64,
+    infinite: u64,
     ends: Option<(StatisticValue, StatisticValue)>,
     /// The exact sum of integers.
     total: i128,
@@ -259,6 +265,7 @@ impl NumberCounter {
             whole,
             lowest,
             count: 0,
+            infinite: 0,
             ends: None,
             total: 0,
             sum: CompensatedSum::default(),
@@ -324,10 +331,12 @@ impl NumberCounter {
         self.sum.join(sum);
         self.spread(all);
         self.sketch.extend(all.iter().copied().map(key_of_float))?;
+        let infinite = all.iter().filter(|number| number.is_infinite()).count();
+        self.infinite += int::wide(infinite);
         let Some(histogram) = &mut self.histogram else {
             return Ok(());
         };
-        if all.iter().all(|number| number.is_finite()) {
+        if infinite == 0 {
             return histogram.extend(Numbers::Floats(all));
         }
         let finite: Vec<f64> = all
@@ -384,6 +393,7 @@ impl NumberCounter {
                 .map(|(probability, between)| (*probability, between.value(number)))
                 .collect(),
             rank_error: self.sketch.error(),
+            infinite: self.infinite,
             histogram: self.histogram.map(|histogram| histogram.bins()),
         }))
     }

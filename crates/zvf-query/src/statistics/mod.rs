@@ -2,24 +2,21 @@
 
 mod column;
 mod histogram;
+mod json;
 mod quantiles;
 mod scan;
+mod table;
 
 use std::str::FromStr;
-use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field};
-use serde_json::{Map, Value, json};
-use zvf_store::format::int;
 
 pub(crate) use column::CompensatedSum;
 pub(crate) use quantiles::real;
 pub use scan::{StatisticsScan, StatisticsStep};
+pub use table::StatisticsTable;
 
 use crate::QueryError;
-use crate::error::OrBug;
 
 /// Selects the statistics to compute.
 ///
@@ -108,7 +105,8 @@ impl FromStr for StatisticsBy {
     }
 }
 
-/// The statistics of all rows, or of one object or group.
+/// The statistics of all rows, or of one object or group. Serialized, it is an object with `object_id` or with `group` and `number`, `vertices` and
+/// `columns`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsSection {
@@ -129,7 +127,8 @@ pub enum StatisticsKey {
     Group(u64, String),
 }
 
-/// The statistics of one column, or of one channel of it.
+/// The statistics of one column, or of one channel of it. Serialized, it is an object of the members that apply; integers have all their digits, also
+/// beyond 64 bits; NaN and the infinities are the texts `NaN`, `Infinity` and `-Infinity`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnStatistics {
@@ -178,6 +177,8 @@ pub struct NumberStatistics {
     pub quantiles: Vec<(f64, f64)>,
     /// Largest error of the rank of a quantile; 0: quantiles are exact.
     pub rank_error: u64,
+    /// Infinite numbers.
+    pub infinite: u64,
     /// The edges of the bins, one more than there are bins, and the numbers in each, its lower edge included. The width is a power of two. Infinite
     /// numbers are in no bin.
     pub histogram: Option<(Vec<f64>, Vec<u64>)>,
@@ -210,18 +211,6 @@ impl StatisticValue {
             Self::Float(number) => number,
         }
     }
-
-    /// The number as JSON: an integer beyond 64 bits is rounded; NaN and infinities are null.
-    fn to_json(self) -> Value {
-        match self {
-            Self::Integer(number) => match (i64::try_from(number), u64::try_from(number)) {
-                (Ok(number), _) => json!(number),
-                (_, Ok(number)) => json!(number),
-                _ => json!(self.real()),
-            },
-            Self::Float(number) => json!(number),
-        }
-    }
 }
 
 impl ColumnStatistics {
@@ -235,166 +224,4 @@ impl ColumnStatistics {
             other => other.to_string().to_lowercase(),
         }
     }
-
-    /// The column as a JSON object; members that do not apply are left out; NaN and infinities are null.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let mut members = Map::new();
-        let mut put = |name: &str, value: Value| {
-            members.insert(name.to_owned(), value);
-        };
-        put("column", json!(self.name));
-        put("type", json!(self.type_name()));
-        if let Some(unit) = self.field.metadata().get("zvf.unit") {
-            put("unit", json!(unit));
-        }
-        put("count", json!(self.count));
-        put("missing", json!(self.missing));
-        put("nan", json!(self.nan));
-        match &self.values {
-            StatisticsOf::Nothing => {}
-            StatisticsOf::Categories(counts) => {
-                let counts = counts.as_ref();
-                put("distinct", json!(counts.map(|all| all.counts.len())));
-                put("categories", json!(counts.map(|all| &all.counts)));
-            }
-            StatisticsOf::Numbers(numbers) => {
-                put("min", numbers.min.to_json());
-                put("max", numbers.max.to_json());
-                put("sum", numbers.sum.to_json());
-                put("mean", json!(numbers.mean));
-                put("std", json!(numbers.std));
-                put("quantiles", json!(numbers.quantiles));
-                put("rank_error", json!(numbers.rank_error));
-                if let Some((edges, counts)) = &numbers.histogram {
-                    put("histogram", json!({ "edges": edges, "counts": counts }));
-                }
-            }
-        }
-        Value::Object(members)
-    }
-}
-
-impl StatisticsSection {
-    /// The section as a JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let mut members = Map::new();
-        match &self.of {
-            None => {}
-            Some(StatisticsKey::Object(id)) => {
-                members.insert("object_id".to_owned(), json!(id));
-            }
-            Some(StatisticsKey::Group(number, name)) => {
-                members.insert("group".to_owned(), json!(name));
-                members.insert("number".to_owned(), json!(number));
-            }
-        }
-        members.insert("vertices".to_owned(), json!(self.vertices));
-        let columns = self.columns.iter().map(ColumnStatistics::to_json);
-        members.insert("columns".to_owned(), columns.collect());
-        Value::Object(members)
-    }
-}
-
-/// Sections as a table with a row for each column of each: `object_id` or `group`, `column`, `type`, `count`, `missing`, `nan`, `min`, `max`, `mean`,
-/// `std`, the quantiles (`q0.5`), `rank_error`, `distinct`, and the most frequent text `top` with its number `top_count`. Numbers are float64. `spec` is the one
-/// that the sections were computed with.
-///
-/// # Errors
-///
-/// Bug.
-pub fn statistics_table(
-    spec: &StatisticsSpec,
-    sections: &[StatisticsSection],
-) -> Result<RecordBatch, QueryError> {
-    let mut ids = Int64Builder::new();
-    let mut groups = StringBuilder::new();
-    let [mut names, mut types, mut tops] = [(); 3].map(|()| StringBuilder::new());
-    let mut counts: [UInt64Builder; 6] = Default::default();
-    let mut numbers: [Float64Builder; 4] = Default::default();
-    let mut quantiles: Vec<Float64Builder> = Vec::new();
-    quantiles.resize_with(spec.quantiles.len(), Float64Builder::new);
-    for section in sections {
-        for column in &section.columns {
-            match &section.of {
-                None => {}
-                Some(StatisticsKey::Object(id)) => ids.append_value(*id),
-                Some(StatisticsKey::Group(_, name)) => groups.append_value(name),
-            }
-            names.append_value(&column.name);
-            types.append_value(column.type_name());
-            let found = match &column.values {
-                StatisticsOf::Numbers(found) => Some(found),
-                _ => None,
-            };
-            let texts = match &column.values {
-                StatisticsOf::Categories(Some(texts)) => Some(texts),
-                _ => None,
-            };
-            let top = texts.and_then(|texts| texts.counts.first());
-            tops.append_option(top.map(|(text, _)| text));
-            let all = [
-                Some(column.count),
-                Some(column.missing),
-                Some(column.nan),
-                found.map(|found| found.rank_error),
-                texts.map(|texts| int::wide(texts.counts.len())),
-                top.map(|(_, count)| *count),
-            ];
-            for (builder, count) in counts.iter_mut().zip(all) {
-                builder.append_option(count);
-            }
-            let all = [
-                found.map(|found| found.min.real()),
-                found.map(|found| found.max.real()),
-                found.map(|found| found.mean),
-                found.and_then(|found| found.std),
-            ];
-            for (builder, number) in numbers.iter_mut().zip(all) {
-                builder.append_option(number);
-            }
-            for (at, builder) in quantiles.iter_mut().enumerate() {
-                let value = found.and_then(|found| found.quantiles.get(at));
-                builder.append_option(value.map(|(_, value)| *value));
-            }
-        }
-    }
-    let [
-        mut count,
-        mut missing,
-        mut nan,
-        mut error,
-        mut distinct,
-        mut top_count,
-    ] = counts;
-    let [mut min, mut max, mut mean, mut std] = numbers;
-    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
-    let mut put = |name: &str, column: ArrayRef| columns.push((name.to_owned(), column));
-    match spec.by {
-        None => {}
-        Some(StatisticsBy::Object) => put("object_id", Arc::new(ids.finish())),
-        Some(StatisticsBy::Group) => put("group", Arc::new(groups.finish())),
-    }
-    put("column", Arc::new(names.finish()));
-    put("type", Arc::new(types.finish()));
-    put("count", Arc::new(count.finish()));
-    put("missing", Arc::new(missing.finish()));
-    put("nan", Arc::new(nan.finish()));
-    put("min", Arc::new(min.finish()));
-    put("max", Arc::new(max.finish()));
-    put("mean", Arc::new(mean.finish()));
-    put("std", Arc::new(std.finish()));
-    for (probability, mut builder) in spec.quantiles.iter().zip(quantiles) {
-        put(&format!("q{probability}"), Arc::new(builder.finish()));
-    }
-    put("rank_error", Arc::new(error.finish()));
-    put("distinct", Arc::new(distinct.finish()));
-    put("top", Arc::new(tops.finish()));
-    put("top_count", Arc::new(top_count.finish()));
-    let columns = columns
-        .into_iter()
-        .map(|(name, column)| (name, column, true));
-    let table = RecordBatch::try_from_iter_with_nullable(columns);
-    table.ok().or_bug("columns of different lengths")
 }

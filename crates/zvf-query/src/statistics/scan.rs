@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use zvf_store::{Names, Store};
 
 use super::column::{ColumnCounter, Extent};
+use super::table::StatisticsTable;
 use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
 use crate::error::{OrBug, existing};
@@ -68,6 +69,7 @@ const COUNT: &str = "count()";
 pub struct StatisticsScan {
     answer: Answer,
     spec: StatisticsSpec,
+    table: StatisticsTable,
     extent: Extent,
     /// All axes, and the counted ones.
     axes: Vec<String>,
@@ -293,6 +295,7 @@ impl StatisticsScan {
             let mut scan = Self {
                 vertices: Counters::default(),
                 answer,
+                table: StatisticsTable::new(&spec, &[]),
                 extent,
                 axes: axes.collect(),
                 counted_axes: wanted.axes,
@@ -304,6 +307,10 @@ impl StatisticsScan {
                 ended: false,
             };
             scan.vertices = scan.of_vertices();
+            let tables = [&scan.vertices, &scan.objects];
+            let columns = tables.into_iter().flat_map(|table| &table.columns);
+            let numbers = columns.flatten().filter_map(ColumnCounter::numbers);
+            scan.table = StatisticsTable::new(&scan.spec, &numbers.collect::<Vec<_>>());
             for (number, name) in groups {
                 let counters = scan.of_vertices();
                 scan.groups.push((number, name, counters));
@@ -371,6 +378,12 @@ impl StatisticsScan {
             }
             Ok(Some(step))
         })
+    }
+
+    /// The table of the sections.
+    #[must_use]
+    pub fn table(&self) -> &StatisticsTable {
+        &self.table
     }
 
     /// The summary of the answer.
