@@ -13,17 +13,17 @@ fn place(rows: &Range<usize>, row: usize) -> Result<usize, QueryError> {
     place.or_bug("a link between two objects")
 }
 
-/// The number of links of each vertex. Links from a vertex to itself are ignored.
+/// The number of neighbours of each vertex. A vertex is not its own neighbour, and several links between two vertices make them neighbours once.
 pub(super) fn degrees(rows: Range<usize>, links: &[usize]) -> Result<Vec<u32>, QueryError> {
+    let (pairs, _) = links.as_chunks::<2>();
+    let pairs = pairs.iter().filter(|[a, b]| a != b);
+    let mut pairs: Vec<[usize; 2]> = pairs.map(|[a, b]| [*a.min(b), *a.max(b)]).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
     let mut degrees = vec![0_u32; rows.len()];
-    for pair in links
-        .chunks_exact(2)
-        .filter(|pair| pair.first() != pair.last())
-    {
-        for row in pair {
-            let degree = degrees.get_mut(place(&rows, *row)?);
-            *degree.or_bug("a row of no object")? += 1;
-        }
+    for row in pairs.as_flattened() {
+        let degree = degrees.get_mut(place(&rows, *row)?);
+        *degree.or_bug("a row of no object")? += 1;
     }
     Ok(degrees)
 }
@@ -42,10 +42,11 @@ pub(super) fn strahler(rows: Range<usize>, links: &[usize]) -> Result<Option<u64
         let [child, parent] = *pair else { continue };
         let (child, parent) = (place(&rows, child)?, place(&rows, parent)?);
         let old = parents.get_mut(child).or_bug("a row of no object")?;
-        if old.replace(parent).is_some_and(|old| old != parent) {
-            return Ok(None);
+        match old.replace(parent) {
+            None => *children.get_mut(parent).or_bug("a row of no object")? += 1,
+            Some(old) if old != parent => return Ok(None),
+            Some(_) => {}
         }
-        *children.get_mut(parent).or_bug("a row of no object")? += 1;
     }
     // The highest order of the completed children, and whether two children have it.
     let mut orders = vec![(0_u64, false); rows.len()];
@@ -105,5 +106,17 @@ mod tests {
         assert_eq!(strahler(0..3, &[0, 1, 1, 2, 2, 0]).unwrap(), None);
         assert_eq!(strahler(0..3, &[0, 1, 0, 2]).unwrap(), None);
         assert!(strahler(0..2, &[0, 2]).is_err());
+    }
+
+    #[test]
+    fn several_links_between_two_vertices_count_once() {
+        let counts = |links: &[usize]| {
+            let degrees = degrees(0..3, links).unwrap();
+            (count(&degrees, |n| n > 2), count(&degrees, |n| n == 1))
+        };
+        assert_eq!(counts(&[0, 1, 1, 0, 1, 2, 2, 1]), (0, 2), "both directions");
+        assert_eq!(counts(&[0, 1, 1, 2, 1, 2, 0, 1]), (0, 2), "repeated");
+        assert_eq!(counts(&[0, 1, 1, 2, 0, 0]), (0, 2), "a link to itself");
+        assert_eq!(strahler(0..3, &[0, 1, 2, 1, 0, 1]).unwrap(), Some(2));
     }
 }
