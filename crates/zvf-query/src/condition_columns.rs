@@ -148,10 +148,7 @@ fn values(array: &dyn Array) -> Option<Values> {
         DataType::UInt16 => (ints!(UInt16Type), int),
         DataType::UInt32 => (ints!(UInt32Type), int),
         DataType::UInt64 => (ints!(UInt64Type), int),
-        DataType::Float16 => {
-            let values = numbers::<Float16Type>(array, |number| Val::F32(number.to_f32()))?;
-            (values, DTypeKind::F32)
-        }
+        DataType::Float16 => (numbers::<Float16Type>(array, Val::F16)?, DTypeKind::F16),
         DataType::Float32 => (numbers::<Float32Type>(array, Val::F32)?, DTypeKind::F32),
         DataType::Float64 => (numbers::<Float64Type>(array, Val::F64)?, DTypeKind::F64),
         DataType::Utf8 => {
@@ -185,4 +182,60 @@ fn values(array: &dyn Array) -> Option<Values> {
         _ => return None,
     };
     Some(Values::new(values, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float16Array, Float64Array, Int64Array};
+    use half::f16;
+
+    use super::*;
+    use crate::Filter;
+
+    /// The rows that satisfy a condition on these columns.
+    fn rows(condition: &str, columns: &[(&str, ArrayRef)]) -> Vec<usize> {
+        let filter = Filter::parse(condition).unwrap();
+        let parts = filter.conjuncts().into_iter().cloned().collect();
+        let values = |(name, column): &(&str, ArrayRef)| {
+            ((*name).to_owned(), values_of(column, None).unwrap())
+        };
+        let values = columns.iter().map(values).collect();
+        satisfying(parts, &values, columns[0].1.len()).unwrap()
+    }
+
+    #[test]
+    fn literals_are_rounded_to_float16() {
+        let column = Float16Array::from([0.1, 0.3, 0.5].map(f16::from_f64).to_vec());
+        let columns = [("h", Arc::new(column) as ArrayRef)];
+        assert_eq!(rows("h == 0.1", &columns), [0]);
+        assert_eq!(rows("h in (0.1, 0.3)", &columns), [0, 1]);
+        assert_eq!(rows("h <= 0.3", &columns), [0, 1]);
+        assert_eq!(rows("h between 0.3 and 0.5", &columns), [1, 2]);
+        assert_eq!(rows("min(h, 5) == 0.1", &columns), [0]);
+        assert_eq!(rows("max(h, 0.3) == 0.5", &columns), [2]);
+        assert!(rows("h is nan", &columns).is_empty());
+    }
+
+    #[test]
+    fn columns_of_integers_and_floats_are_compared_exactly() {
+        let integers = Int64Array::from(vec![9_007_199_254_740_992, 9_007_199_254_740_993]);
+        let floats = Float64Array::from(vec![2_f64.powi(53); 2]);
+        let columns: [(&str, ArrayRef); 2] = [("i", Arc::new(integers)), ("f", Arc::new(floats))];
+        for (condition, found) in [
+            ("i == f", vec![0]),
+            ("f == i", vec![0]),
+            ("i > f", vec![1]),
+            ("f < i", vec![1]),
+            ("i == 9007199254740992.0", vec![0]),
+            ("i in (9007199254740992.0, 7)", vec![0]),
+            ("i not in (f, 7)", vec![1]),
+            ("i between 0.5 and 9007199254740992.0", vec![0]),
+            ("min(i, f) < i", vec![1]),
+            ("max(i, f) == 9007199254740993", vec![1]),
+        ] {
+            assert_eq!(rows(condition, &columns), found, "{condition}");
+        }
+    }
 }

@@ -382,9 +382,7 @@ impl Sorter {
 fn compare(a: Option<&Val<'_>>, b: Option<&Val<'_>>, descending: bool) -> Ordering {
     let present = |value: &&Val<'_>| match value {
         Val::Null => false,
-        Val::F32(number) => !number.is_nan(),
-        Val::F64(number) => !number.is_nan(),
-        _ => true,
+        other => other.double().is_none_or(|number| !number.is_nan()),
     };
     let order = match (a.filter(present), b.filter(present)) {
         (Some(Val::Int(a)), Some(Val::Int(b))) => a.cmp(b),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::expr::{Expr, Literal, Op};
-use super::operand::{FALSE, Find, OperandType, TRUE, float, passes, shown};
+use super::operand::{FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown};
 use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
@@ -322,7 +322,11 @@ fn compare_json(category: &Value, value: &Literal) -> Option<Ordering> {
             (_, Some(a)) => Some(i128::from(a).cmp(b)),
             _ => a.as_f64()?.partial_cmp(&float(*b)),
         },
-        (Value::Number(a), Literal::Float(b)) => a.as_f64()?.partial_cmp(b),
+        (Value::Number(a), Literal::Float(b)) => match (a.as_i64(), a.as_u64()) {
+            (Some(a), _) => order_with_float(a.into(), *b),
+            (_, Some(a)) => order_with_float(a.into(), *b),
+            _ => a.as_f64()?.partial_cmp(b),
+        },
         _ => None,
     }
 }

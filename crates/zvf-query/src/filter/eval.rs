@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 use super::bind::{BoundFilter, Leaf, Node, Test};
 use super::expr::Literal;
-use super::operand::{FALSE, Fault, Operand, TRUE, Truths, UNKNOWN, channel_of, float, passes};
+use super::operand::{
+    FALSE, Fault, Operand, TRUE, Truths, UNKNOWN, channel_of, float, order_with_float, passes,
+};
 use crate::columns::scalar::{self, Scalar};
 use zvf_store::format::int;
 
@@ -169,7 +171,7 @@ fn order_int(a: i128, b: &Literal) -> Option<Ordering> {
     match b {
         Literal::Int(b) => Some(a.cmp(b)),
         Literal::Bool(b) => Some(a.cmp(&i128::from(*b))),
-        Literal::Float(b) => float(a).partial_cmp(b),
+        Literal::Float(b) => order_with_float(a, *b),
         Literal::Text(_) => None,
     }
 }

@@ -42,7 +42,7 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// # Meaning
 ///
 /// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
-/// compared exactly. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
+/// compared exactly, with floats too. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
 /// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
 /// `is nan` finds; floats that a file lacks become NaN, which is not null. Categorical attributes are compared
 /// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides

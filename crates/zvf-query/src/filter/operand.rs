@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use half::f16;
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
@@ -38,6 +39,7 @@ pub(crate) enum Val<'a> {
     Null,
     Bool(bool),
     Int(i128),
+    F16(f16),
     F32(f32),
     F64(f64),
     /// UTF-8, or the raw bytes of a file.
@@ -49,6 +51,7 @@ impl Val<'_> {
     pub(crate) fn double(&self) -> Option<f64> {
         match self {
             Self::Int(number) => Some(float(*number)),
+            Self::F16(number) => Some(number.to_f64()),
             Self::F32(number) => Some(f64::from(*number)),
             Self::F64(number) => Some(*number),
             _ => None,
@@ -116,12 +119,35 @@ pub(super) fn channel_of(
     }
 }
 
+/// The nearest float.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "only reached where the other side is a float"
+    reason = "rounding to nearest is what is wanted"
 )]
 pub(super) fn float(number: i128) -> f64 {
     number as f64
+}
+
+/// Compares an integer with a float, neither of which is rounded.
+pub(super) fn order_with_float(a: i128, b: f64) -> Option<Ordering> {
+    // 2^127: floats below it are in the range of the integers.
+    const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    if b.is_nan() {
+        return None;
+    }
+    if b >= END {
+        return Some(Ordering::Less);
+    }
+    if b < -END {
+        return Some(Ordering::Greater);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and in the range")]
+    let whole = b.floor() as i128;
+    let order = a.cmp(&whole);
+    Some(match order {
+        Ordering::Equal if b > b.floor() => Ordering::Less,
+        other => other,
+    })
 }
 
 /// Whether an ordering satisfies an operator; `None` if one side is NaN.
@@ -142,5 +168,37 @@ pub(super) fn shown(value: &Literal) -> String {
         Literal::Float(value) => format!("number {value}"),
         Literal::Text(value) => format!("text '{value}'"),
         Literal::Bool(value) => format!("{value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_and_floats_are_compared_exactly() {
+        use Ordering::{Equal, Greater, Less};
+        let end = 2_f64.powi(53);
+        for (a, b, order) in [
+            (9_007_199_254_740_992, end, Equal),
+            (9_007_199_254_740_993, end, Greater),
+            (-9_007_199_254_740_993, -end, Less),
+            (u64::MAX.into(), 2_f64.powi(64), Less),
+            (i64::MIN.into(), -(2_f64.powi(63)), Equal),
+            (2, 2.5, Less),
+            (3, 2.5, Greater),
+            (-3, -2.5, Less),
+            (-2, -2.5, Greater),
+            (0, -0.0, Equal),
+            (0, 1e-300, Less),
+            (0, -1e-300, Greater),
+            (i128::MAX, f64::INFINITY, Less),
+            (i128::MIN, f64::NEG_INFINITY, Greater),
+            (i128::MAX, 2_f64.powi(127), Less),
+            (i128::MIN, -(2_f64.powi(127)), Equal),
+        ] {
+            assert_eq!(order_with_float(a, b), Some(order), "{a} and {b}");
+        }
+        assert_eq!(order_with_float(0, f64::NAN), None);
     }
 }

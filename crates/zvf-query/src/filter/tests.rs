@@ -103,6 +103,32 @@ fn integers_are_exact_and_big_endian_is_read() {
 }
 
 #[test]
+fn integers_are_not_rounded_to_compare_them_with_floats() {
+    let bytes: Vec<u8> = [9_007_199_254_740_992_i64, 9_007_199_254_740_993]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    for (text, found) in [
+        ("a == 9007199254740992.0", [2, 0]),
+        ("a != 9007199254740992.0", [0, 2]),
+        ("a > 9007199254740992.0", [0, 2]),
+        ("a <= 9007199254740992.0", [2, 0]),
+        ("a in (9007199254740992.0, 1.5)", [2, 0]),
+        ("a between 1.5 and 9007199254740992.0", [2, 0]),
+        ("a + 0 == 9007199254740992.0", [2, 0]),
+        ("9007199254740992.0 < a", [0, 2]),
+        ("a < inf", [2, 2]),
+    ] {
+        assert_eq!(truths(text, "int64", &bytes, 2), found, "{text}");
+    }
+    let bytes = u64::MAX.to_le_bytes();
+    assert_eq!(
+        truths("a < 18446744073709551616.0", "uint64", &bytes, 1),
+        [2]
+    );
+}
+
+#[test]
 fn a_missing_value_is_unknown() {
     let bytes = [1_u8, 0];
     assert_eq!(truths("a == 1 or b == 1", "uint8", &bytes, 2), [2, 1]);

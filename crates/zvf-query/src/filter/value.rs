@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use half::f16;
 use serde_json::Value;
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 
 use super::dates;
 use super::expr::{Expr, Function, Literal, Math, Op};
 use super::operand::{
-    FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, passes, shown,
+    FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, order_with_float,
+    passes, shown,
 };
 use crate::QueryError;
 use crate::columns::scalar::{self, Family, Scalar, narrow};
@@ -278,6 +280,7 @@ impl Check {
             Self::IsNull(value) => of(value, &|value| truth(*value == Val::Null)),
             Self::IsNan(value) => of(value, &|value| match value {
                 Val::Null => UNKNOWN,
+                Val::F16(number) => truth(number.is_nan()),
                 Val::F32(number) => truth(number.is_nan()),
                 Val::F64(number) => truth(number.is_nan()),
                 _ => FALSE,
@@ -286,7 +289,8 @@ impl Check {
     }
 }
 
-/// Compares two values; literals are rounded to the type of a stored number, as in comparisons of a column with literals.
+/// Compares two values. `rounded`: which of them are literals; these are rounded to the float type of the other value, as in comparisons of a column with
+/// literals. All other numbers are compared exactly.
 fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
     match (a, b) {
         (Val::Text(a), Val::Text(b)) => Some(a.cmp(b)),
@@ -294,8 +298,12 @@ fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
         (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
         (Val::Bool(a), b) => order(&Val::Int((*a).into()), b, rounded),
         (a, Val::Bool(b)) => order(a, &Val::Int((*b).into()), rounded),
+        (Val::F16(a), b) if rounded.1 => a.partial_cmp(&f16::from_f64(double(b)?)),
+        (a, Val::F16(b)) if rounded.0 => f16::from_f64(double(a)?).partial_cmp(b),
         (Val::F32(a), b) if rounded.1 => a.partial_cmp(&narrow(double(b)?)),
         (a, Val::F32(b)) if rounded.0 => narrow(double(a)?).partial_cmp(b),
+        (Val::Int(a), b) if !rounded.0 => order_with_float(*a, double(b)?),
+        (a, Val::Int(b)) if !rounded.1 => order_with_float(*b, double(a)?).map(Ordering::reverse),
         (a, b) => double(a)?.partial_cmp(&double(b)?),
     }
 }
@@ -404,6 +412,8 @@ fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
     }
     match order(&a, &b, (false, false)) {
         Some(found) if found == wanted => a,
+        // Of equal numbers, the integer: it is not rounded when it is compared.
+        Some(Ordering::Equal) if matches!(a, Val::Int(_)) => a,
         Some(_) => b,
         None => Val::F64(f64::NAN),
     }
@@ -470,7 +480,7 @@ impl Column {
                 Scalar::Null => Val::Null,
                 Scalar::Bool(truth) => Val::Bool(truth),
                 Scalar::Int(number) => Val::Int(number),
-                Scalar::F16(number) => Val::F32(number.to_f32()),
+                Scalar::F16(number) => Val::F16(number),
                 Scalar::F32(number) => Val::F32(number),
                 Scalar::F64(number) => Val::F64(number),
                 Scalar::Utf32(text) => {
