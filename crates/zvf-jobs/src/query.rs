@@ -330,6 +330,14 @@ impl QueryJob {
         }
         let files = sink.finish()?;
         let summary = answer.summary();
+        if let Some(limit) = self.result.limit
+            && (summary.truncated, summary.vertices) == (true, 0)
+            && limit > 0
+        {
+            context.event(&JobEvent::Note(&format!(
+                "no row: the first object has more than {limit} vertices (--limit), and whole objects are not cut"
+            )));
+        }
         Ok(QueryAnswered {
             store: self.store.clone(),
             level,

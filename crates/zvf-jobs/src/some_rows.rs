@@ -120,6 +120,7 @@ impl HeadJob {
         async move {
             let (store, mut query) = self.asked.open(context).await?;
             query.limit = Some(self.asked.rows);
+            query.limit_cuts_objects = true;
             let answer = zvf_query::query(&store, query).await;
             let answer = answer.map_err(JobError::query(&self.asked.store))?;
             let all = (None, None, None);

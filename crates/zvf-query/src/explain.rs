@@ -79,6 +79,12 @@ impl Query {
         })
     }
 
+    /// The largest number of vertices, if the limit must not cut objects.
+    pub(crate) fn limit_of_whole(&self) -> Option<u64> {
+        let whole = self.select == Select::Objects && !self.limit_cuts_objects;
+        self.limit.filter(|_| whole)
+    }
+
     /// Whether the answer is grouped by object.
     pub(crate) fn is_by_object(&self) -> bool {
         self.objects.is_some()

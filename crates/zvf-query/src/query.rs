@@ -40,6 +40,9 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
+    /// Whether the limit cuts the last one of whole objects ([`Select::Objects`], [`relation`](Self::relation)) at a row. Default: such an answer ends with
+    /// the last object that fits.
+    pub limit_cuts_objects: bool,
     /// The rows that a match adds to the answer.
     pub select: Select,
     /// Vertex attributes of the answer.
@@ -80,6 +83,7 @@ impl Default for Query {
             groups: None,
             filter: None,
             limit: None,
+            limit_cuts_objects: false,
             select: Select::Vertices,
             attributes: Names::All,
             columns: Vec::new(),

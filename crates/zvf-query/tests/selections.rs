@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use zvf_query::numbers::floats;
-use zvf_query::{Class, Query, QuerySpec, Select};
+use zvf_query::{BBox, Class, Column, ObjectRelation, Query, QuerySpec, Select};
 use zvf_store::Store;
 
-use crate::support::{ask, bundled, column};
+use crate::additive::{lines, stack};
+use crate::support::{ask, bundled, column, memory};
 
 async fn asked(store: &Store, spec: serde_json::Value) -> Result<Query, String> {
     let spec = QuerySpec::from_json(&spec).map_err(|error| error.to_string())?;
@@ -125,4 +126,57 @@ async fn ranges_mean_the_objects_of_the_store() {
     let error = asked(&graph, json!({"objects": "0-1000000"})).await;
     let error = error.unwrap_err();
     assert!(error.contains("no object index"), "{error}");
+}
+
+/// The first rows of whole objects, of one level and of two.
+#[tokio::test]
+async fn a_limit_that_cuts_objects_is_their_first_rows() {
+    let line = |y: f32, count: usize| -> Vec<[f32; 3]> {
+        (0..count).map(|at| [4.0 * at as f32, y, 1.0]).collect()
+    };
+    let levels = [
+        vec![(7, line(1.0, 6)), (2, line(3.0, 9))],
+        vec![(5, line(2.0, 4))],
+    ];
+    for levels in [&levels[..1], &levels[..]] {
+        let store = memory(&stack(&lines(levels, &[10.0, 20.0][..levels.len()]))).await;
+        let query = |relation: Option<ObjectRelation>| Query {
+            bbox: Some(BBox::new(vec![9.0, 0.0, 0.0], vec![13.0, 9.0, 9.0]).unwrap()),
+            relation,
+            select: match relation {
+                Some(_) => Select::Vertices,
+                None => Select::Objects,
+            },
+            columns: vec![Column::ObjectId, Column::Position],
+            ..Query::default()
+        };
+        for relation in [
+            None,
+            Some(ObjectRelation::Touching),
+            Some(ObjectRelation::Starting),
+        ] {
+            let all = ask(&store, query(relation)).await.unwrap().rows();
+            let none = relation == Some(ObjectRelation::Starting);
+            assert_eq!(all.is_empty(), none);
+            for limit in 0..all.len() + 2 {
+                for batch_rows in [1, 1000] {
+                    let asked = Query {
+                        limit: Some(limit as u64),
+                        limit_cuts_objects: true,
+                        batch_rows,
+                        ..query(relation)
+                    };
+                    let found = ask(&store, asked.clone()).await.unwrap();
+                    assert_eq!(found.rows(), all[..limit.min(all.len())], "{limit}");
+                    assert_eq!(found.all.summary.truncated, limit < all.len(), "{limit}");
+                    let whole = Query {
+                        limit_cuts_objects: false,
+                        ..asked
+                    };
+                    let whole = ask(&store, whole).await.unwrap().rows();
+                    assert!(whole.len() <= limit && all.starts_with(&whole), "{limit}");
+                }
+            }
+        }
+    }
 }

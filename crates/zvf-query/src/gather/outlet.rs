@@ -11,6 +11,7 @@ use futures::future::{BoxFuture, FutureExt};
 
 use super::row_index::rows_of;
 use super::step::{Cursor, GatherPlan, Piece, Placer, Step};
+use crate::QueryError;
 use crate::answer::{Emit, Schemas, Table};
 use crate::columns::gather::Kept;
 use crate::error::{OrBug, Place};
@@ -26,7 +27,6 @@ use crate::row_map::ChunkRows;
 use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
 use crate::workers::{Workers, started};
-use crate::{QueryError, Select};
 use zvf_store::format::int;
 
 /// Steps with fewer rows are not worth another thread.
@@ -251,7 +251,7 @@ impl Outlet {
             vertices: p.query.outputs.vertices || p.part.is_some(),
             batch_rows: p.query.batch_rows,
             limit: p.query.limit,
-            whole: p.query.select == Select::Objects && p.part.is_none(),
+            whole: p.query.limit_of_whole().is_some() && p.part.is_none(),
             part: p.part.is_some(),
             owners,
             placer: Placer::default(),
@@ -386,7 +386,7 @@ impl Outlet {
         }
         // With a limit, an object is sent only when it is known to fit.
         let ready = match sent.pieces.last() {
-            Some(last) if self.whole && self.limit.is_some() && !self.full => {
+            Some(last) if self.whole && !self.full => {
                 let first = sent.pieces.partition_point(|piece| piece.pick < last.pick);
                 sent.pieces.get(first).map_or(sent.rows, |piece| piece.out)
             }

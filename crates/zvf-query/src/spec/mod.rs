@@ -370,6 +370,7 @@ impl QuerySpec {
             groups,
             filter: self.condition.clone(),
             limit: self.limit,
+            limit_cuts_objects: false,
             select: self.select,
             attributes,
             columns: self.columns.clone(),

@@ -319,7 +319,7 @@ impl Merge<'_> {
         let number = int::index(place);
         let limit = self.query.limit;
         let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.rows));
-        if limit.is_some() && self.query.select == Select::Objects {
+        if self.query.limit_of_whole().is_some() {
             let mut total = 0_u64;
             for line in lines.iter_mut() {
                 total = total.saturating_add(line.total(self.tables, place).await?);
