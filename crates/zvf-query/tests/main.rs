@@ -11,6 +11,7 @@ mod additive;
 mod additive_random;
 mod caller;
 mod changing;
+mod comparison;
 mod conditions;
 mod fixtures;
 mod gather;

@@ -121,7 +121,7 @@ impl Comparison {
     }
 }
 
-/// Compares two stores: kind, axes, levels, names and types of attributes, rows, links, objects and groups of every level. Chunks, shards, codecs,
+/// Compares two stores: kind, axes, coordinate reference system, levels, names and types of attributes, rows, links, objects and groups of every level. Chunks, shards, codecs,
 /// versions and the order of rows in chunks are ignored.
 ///
 /// Vertices of objects are identified by the id of the object and their number in it, other vertices by their values; floats are compared by
@@ -172,6 +172,18 @@ pub fn compare<'a>(
             .collect::<Vec<_>>()
         };
         found.same("axes", &axes(old), &axes(new));
+        let (old_system, new_system) = (reference_system(old), reference_system(new));
+        if old_system != new_system {
+            let text = |system: Option<&Value>| match system {
+                None => "none".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            found.add(
+                "crs",
+                format!("{} and {}", text(old_system), text(new_system)),
+            );
+        }
         found.same("levels", &old.levels().to_vec(), &new.levels().to_vec());
         for number in old
             .levels()
@@ -189,6 +201,12 @@ pub fn compare<'a>(
         }
         Ok(found)
     })
+}
+
+/// The coordinate reference system of a store.
+fn reference_system(store: &Store) -> Option<&Value> {
+    let system = store.root().zarr_vectors.crs.as_ref();
+    system.filter(|system| !system.is_null())
 }
 
 /// One level of both stores.
