@@ -79,6 +79,8 @@ pub struct Answer {
     items: BoxStream<'static, Result<Item, QueryError>>,
     schemas: Schemas,
     summary: Summary,
+    /// Notes about the conditions that were evaluated before the answer.
+    remarks: Vec<String>,
     /// Whether the summary is final.
     complete: bool,
     ended: bool,
@@ -114,6 +116,7 @@ impl Answer {
             items: futures::stream::select(receiver.map(Ok), end.into_stream()).boxed(),
             schemas: Schemas::default(),
             summary: Summary::default(),
+            remarks: Vec::new(),
             complete: false,
             ended: false,
         };
@@ -132,6 +135,23 @@ impl Answer {
                 None => return Ok(answer),
             }
         }
+    }
+
+    /// The answer with notes about conditions among its warnings, before the others.
+    pub(crate) fn with_remarks(mut self, remarks: Vec<String>) -> Self {
+        self.remarks = remarks;
+        self.add_remarks();
+        self
+    }
+
+    fn add_remarks(&mut self) {
+        let warnings = &mut self.summary.warnings;
+        let new = self.remarks.iter();
+        let new: Vec<String> = new
+            .filter(|remark| !warnings.contains(remark))
+            .cloned()
+            .collect();
+        warnings.splice(0..0, new);
     }
 
     /// Schema of a table; `None` if the answer does not have it, because it was not requested or the store has no links or objects.
@@ -219,6 +239,7 @@ impl Stream for Answer {
                     // The final counts include batches that are still in the channel.
                     self.summary = *summary;
                     self.complete = true;
+                    self.add_remarks();
                 }
                 Poll::Ready(Some(Ok(Item::Batch(table, batch)))) => {
                     if batch.num_rows() == 0 {

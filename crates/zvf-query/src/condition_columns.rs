@@ -37,11 +37,12 @@ pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
     found
 }
 
-/// The rows that satisfy all parts.
+/// The rows that satisfy all parts. Adds notes about the parts to `remarks`, each once.
 pub(crate) fn satisfying(
     parts: Vec<Expr>,
     columns: &HashMap<String, Values>,
     rows: usize,
+    remarks: &mut Vec<String>,
 ) -> Result<Vec<usize>, QueryError> {
     let Some(condition) = Expr::joined(parts) else {
         return Ok((0..rows).collect());
@@ -54,6 +55,11 @@ pub(crate) fn satisfying(
             .or_bug("a column that was not read")?;
         Ok((at, column.operand_type()))
     })?;
+    for remark in &bound.remarks {
+        if !remarks.contains(remark) {
+            remarks.push(remark.clone());
+        }
+    }
     let operands = names.iter().filter_map(|name| {
         let Values { values, width, .. } = columns.get(*name)?;
         Some(Operand::Values {
@@ -196,13 +202,37 @@ mod tests {
 
     /// The rows that satisfy a condition on these columns.
     fn rows(condition: &str, columns: &[(&str, ArrayRef)]) -> Vec<usize> {
+        rows_and_remarks(condition, columns).0
+    }
+
+    fn rows_and_remarks(
+        condition: &str,
+        columns: &[(&str, ArrayRef)],
+    ) -> (Vec<usize>, Vec<String>) {
         let filter = Filter::parse(condition).unwrap();
         let parts = filter.conjuncts().into_iter().cloned().collect();
         let values = |(name, column): &(&str, ArrayRef)| {
             ((*name).to_owned(), values_of(column, None).unwrap())
         };
         let values = columns.iter().map(values).collect();
-        satisfying(parts, &values, columns[0].1.len()).unwrap()
+        let mut remarks = Vec::new();
+        let rows = satisfying(parts, &values, columns[0].1.len(), &mut remarks);
+        (rows.unwrap(), remarks)
+    }
+
+    #[test]
+    fn nan_of_objects_is_not_null_and_noted() {
+        let floats = Float64Array::from(vec![Some(f64::NAN), None, Some(1.0)]);
+        let columns = [
+            ("w", Arc::new(floats) as ArrayRef),
+            ("i", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+        ];
+        let (rows, remarks) = rows_and_remarks("w is null and w is null", &columns);
+        assert_eq!(rows, [1]);
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+        assert!(remarks[0].contains("`w is nan` finds it"), "{remarks:?}");
+        assert!(rows_and_remarks("i is null", &columns).1.is_empty());
+        assert!(rows_and_remarks("w is nan", &columns).1.is_empty());
     }
 
     #[test]

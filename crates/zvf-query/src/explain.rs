@@ -73,7 +73,7 @@ impl Query {
         store: &'a Store,
     ) -> BoxFuture<'a, Result<Vec<LevelPlan>, QueryError>> {
         Box::pin(async move {
-            let resolved = object_relation::resolve(store, self.clone()).await?;
+            let resolved = object_relation::resolve(store, self.clone(), &mut Vec::new()).await?;
             let levels = Box::pin(prepare(store, resolved)).await?;
             levels.into_iter().map(LevelPlan::new).collect()
         })

@@ -67,7 +67,7 @@ pub(crate) fn without_groups(
     })
 }
 
-/// Adds the truth of parts that refer to groups: true for the members of the groups that satisfy them.
+/// Adds the truth of parts that refer to groups: true for the members of the groups that satisfy them. Adds notes about the parts to `remarks`.
 ///
 /// # Cost
 ///
@@ -82,6 +82,7 @@ pub(crate) async fn memberships(
     (parts, filter): (Vec<Expr>, &Filter),
     objects: &[i64],
     into: &mut HashMap<String, Values>,
+    remarks: &mut Vec<String>,
 ) -> Result<(), QueryError> {
     let names: BTreeSet<String> = parts.iter().flat_map(columns_of).collect();
     let Some(first) = names.first() else {
@@ -104,7 +105,7 @@ pub(crate) async fn memberships(
         columns.insert(name, column);
     }
     for (number, part) in parts.into_iter().enumerate() {
-        let rows = satisfying(vec![part], &columns, count)?;
+        let rows = satisfying(vec![part], &columns, count, remarks)?;
         let members = rows.into_iter().map(|row| groups.members(int::wide(row)));
         let members = try_join_all(members).await?;
         let members: HashSet<i64> = members.into_iter().flatten().collect();

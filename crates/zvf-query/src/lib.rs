@@ -194,7 +194,8 @@ pub fn query<'a>(
     query: Query,
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
-        let query = object_relation::resolve(store, query).await?;
+        let mut remarks = Vec::new();
+        let query = object_relation::resolve(store, query, &mut remarks).await?;
         let by_object = query.is_by_object();
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();
@@ -225,6 +226,7 @@ pub fn query<'a>(
             emit.end(run, &store, last).await
         })
         .await
+        .map(|answer| answer.with_remarks(remarks))
     })
 }
 

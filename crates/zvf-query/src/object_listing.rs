@@ -145,10 +145,14 @@ impl ListedObjects {
                     budget: listing.memory_budget,
                 }),
             };
-            let chosen = match listing.condition {
-                Some(condition) => Some(satisfying(store, (level, own), condition).await?),
-                None => None,
+            let (chosen, remarks) = match listing.condition {
+                Some(condition) => {
+                    let (ids, remarks) = satisfying(store, (level, own), condition).await?;
+                    (Some(ids), remarks)
+                }
+                None => (None, Vec::new()),
             };
+            let answer = answer.with_remarks(remarks);
             let known = match &chosen {
                 Some(ids) => Some(int::wide(ids.len())),
                 None => count(store, (level, own)).await?,
@@ -248,26 +252,27 @@ async fn count(
     }
 }
 
-/// The ids of the objects that satisfy a condition.
+/// The ids of the objects that satisfy a condition, and notes about it.
 async fn satisfying(
     store: &Store,
     (level, own_level_only): (u32, bool),
     condition: Filter,
-) -> Result<HashSet<i64>, QueryError> {
+) -> Result<(HashSet<i64>, Vec<String>), QueryError> {
     let query = Query {
         level,
         own_level_only,
         filter: Some(condition),
         ..Query::default()
     };
-    let query = resolve(store, query).await?;
+    let mut remarks = Vec::new();
+    let query = resolve(store, query, &mut remarks).await?;
     if let Some(rest) = &query.filter {
         return Err(QueryError::misuse(format!(
             "where: `{rest}` refers to vertices, expected conditions on objects: their attributes, object_id, count(), length(), start.x, end.x, and group.NAME"
         )));
     }
     let ids = query.objects.or_bug("a condition on objects without ids")?;
-    Ok(ids.into_iter().collect())
+    Ok((ids.into_iter().collect(), remarks))
 }
 
 fn ids(batch: &RecordBatch) -> Result<&[i64], QueryError> {

@@ -16,7 +16,8 @@ use crate::{
     passing,
 };
 
-/// Replaces conditions on objects, and the relations of objects to boxes and regions, by the ids of the objects.
+/// Replaces conditions on objects, and the relations of objects to boxes and regions, by the ids of the objects. Adds notes about the conditions to
+/// `remarks`.
 ///
 /// # Cost
 ///
@@ -26,8 +27,12 @@ use crate::{
 /// # Errors
 ///
 /// Misuse, as for a query; no object index. I/O; malformed data.
-pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
-    let query = object_terms::resolve(store, query).await?;
+pub(crate) async fn resolve(
+    store: &Store,
+    query: Query,
+    remarks: &mut Vec<String>,
+) -> Result<Query, QueryError> {
+    let query = object_terms::resolve(store, query, remarks).await?;
     let query = passing::resolve(store, query).await?;
     let Some(relation) = query.relation else {
         return whole_objects(store, query).await;

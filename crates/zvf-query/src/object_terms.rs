@@ -30,7 +30,7 @@ const ID: &str = "object_id";
 const LENGTH: &str = "length()";
 
 /// Replaces the conditions on objects in a query by the ids of the objects that satisfy them. Parts that refer to vertices, too, stay, with the values
-/// of these objects.
+/// of these objects. Adds notes about the conditions to `remarks`.
 ///
 /// # Cost
 ///
@@ -40,7 +40,11 @@ const LENGTH: &str = "length()";
 /// # Errors
 ///
 /// Misuse: names that do not exist, no object index, whole chunks by a part that refers to vertices and objects. I/O; malformed data.
-pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
+pub(crate) async fn resolve(
+    store: &Store,
+    query: Query,
+    remarks: &mut Vec<String>,
+) -> Result<Query, QueryError> {
     let chosen = |filter: &&Filter| filter.joint().is_none();
     let Some(filter) = query.filter.as_ref().filter(chosen).cloned() else {
         return Ok(query);
@@ -76,7 +80,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         all,
         objects: chosen,
         joint,
-    } = choose(store, &query, parts, &is_own).await?;
+    } = choose(store, &query, parts, &is_own, remarks).await?;
     let objects = match &query.objects {
         None => chosen,
         Some(asked) => {
@@ -156,6 +160,7 @@ async fn choose(
     query: &Query,
     parts: Parts<'_>,
     is_own: &(dyn Fn(&String) -> bool + Sync),
+    remarks: &mut Vec<String>,
 ) -> Result<Chosen, QueryError> {
     let Parts {
         filter,
@@ -202,9 +207,17 @@ async fn choose(
         let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
         columns.insert(ID.to_owned(), Values::new(ids, DTypeKind::I64));
     }
-    memberships(store, query, (of_groups, filter), &all, &mut columns).await?;
+    memberships(
+        store,
+        query,
+        (of_groups, filter),
+        &all,
+        &mut columns,
+        remarks,
+    )
+    .await?;
     early.extend(joint.iter().map(|joint| decided(joint, &columns)));
-    let mut rows = satisfying(early, &columns, all.len())?;
+    let mut rows = satisfying(early, &columns, all.len(), remarks)?;
     // The lengths and ends of the chosen objects, for the parts of both.
     let of_ends = of_joint.iter().filter(|name| is_geometry(name)).cloned();
     let no_values = || Values::new(Vec::new(), DTypeKind::F64);
@@ -231,7 +244,7 @@ async fn choose(
                 true => chains(store, query, &some_ids, &ends, &mut part).await?,
                 false => linked(store, query, &some_ids, &ends, &mut part).await?,
             }
-            let passing = satisfying(late.clone(), &part, some.len())?;
+            let passing = satisfying(late.clone(), &part, some.len(), remarks)?;
             for (name, known) in &mut measured {
                 let column = part.get(name).or_bug("a length or end that was not read")?;
                 known.append(column.rows(&passing));

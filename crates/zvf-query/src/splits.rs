@@ -143,7 +143,7 @@ impl Query {
 
     /// The query with conditions on objects replaced by ids, if it is a query by object.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
-        let found = resolve(store, self.clone()).await?;
+        let found = resolve(store, self.clone(), &mut Vec::new()).await?;
         let changed = found.filter != self.filter
             || found.objects != self.objects
             || found.relation != self.relation

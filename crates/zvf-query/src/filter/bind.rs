@@ -6,6 +6,7 @@ use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::expr::{Expr, Literal, Op};
+use super::is_geometry;
 use super::operand::{FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown};
 use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
@@ -146,7 +147,12 @@ impl Binder<'_> {
                 Expr::Name { name, channel } if self.is_stored(name)? => {
                     self.is_null((name, *channel))?
                 }
-                value => Node::Check(Check::is_null(value, self.find)?),
+                value => {
+                    if let Expr::Name { name, .. } = value {
+                        self.remark_nan(name)?;
+                    }
+                    Node::Check(Check::is_null(value, self.find)?)
+                }
             },
             Expr::IsNan(value) => match value.as_ref() {
                 Expr::Name { name, channel } if self.is_stored(name)? => {
@@ -197,19 +203,25 @@ impl Binder<'_> {
     }
 
     fn is_null(&mut self, at: (&str, Option<usize>)) -> Result<Node, QueryError> {
-        let name = at.0;
-        let (operand, kind) = (self.find)(name)?;
-        if is_float(&kind) && kind.axis.is_none() {
-            self.remarks.push(format!(
-                "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
-                 finds it"
-            ));
-        }
+        self.remark_nan(at.0)?;
+        let (operand, kind) = (self.find)(at.0)?;
         let test = Test::IsNull {
             fill: kind.fill_code,
             coded: kind.categories.is_some(),
         };
         Ok(leaf(at, operand, &kind, test))
+    }
+
+    /// Notes that NaN is not null, if the values are floats of an attribute.
+    fn remark_nan(&mut self, name: &str) -> Result<(), QueryError> {
+        let (_, kind) = (self.find)(name)?;
+        if is_float(&kind) && kind.axis.is_none() && !is_geometry(name) {
+            self.remarks.push(format!(
+                "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
+                 finds it"
+            ));
+        }
+        Ok(())
     }
 
     fn is_nan(&mut self, at: (&str, Option<usize>)) -> Result<Node, QueryError> {
