@@ -4,7 +4,7 @@ use zvf_store::Store;
 
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
-use crate::filter::OperandType;
+use crate::filter::{OperandType, exactly};
 use crate::region::BoundRegion;
 use crate::{BBox, Query, QueryError, Region};
 
@@ -25,7 +25,9 @@ pub(crate) fn operand(
     position: &PositionSpec,
     name: &str,
 ) -> Result<(usize, OperandType), QueryError> {
-    let found = columns.iter().position(|column| column.name == name);
+    let exact = exactly(name);
+    let attribute = exact.as_deref().unwrap_or(name);
+    let found = columns.iter().position(|column| column.name == attribute);
     let found = found.and_then(|at| Some((at, columns.get(at)?.operand_type())));
     let axis = |axis| {
         let kind = OperandType {

@@ -6,17 +6,19 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use zvf_store::format::dtype::DTypeKind;
-use zvf_store::{Names, Need, Store};
+use zvf_store::{Level, Names, Need, Store, TypedArray};
 
 use crate::axes::axis_number;
 use crate::condition_columns::{columns_of, decided, satisfying, values_of};
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{
-    Expr, Filter, Joint, Val, Values, end_of, group_value, is_geometry, is_of_object,
+    Expr, Filter, Joint, Val, Values, end_of, exactly, group_value, is_geometry, is_of_object,
 };
 use crate::group_terms::{memberships, without_groups};
+use crate::groups::groups_of_objects;
 use crate::links::Rule;
 use crate::object_ids::{no_objects, object_ids};
+use crate::statistics::CompensatedSum;
 use crate::whole_objects::{WholeObjects, length_metric};
 use crate::{Measures, Query, QueryError, Select, Table, list_objects};
 
@@ -46,9 +48,10 @@ pub(crate) async fn resolve(
     remarks: &mut Vec<String>,
 ) -> Result<Query, QueryError> {
     let chosen = |filter: &&Filter| filter.joint().is_none();
-    let Some(filter) = query.filter.as_ref().filter(chosen).cloned() else {
+    let Some(mut filter) = query.filter.as_ref().filter(chosen).cloned() else {
         return Ok(query);
     };
+    resolve_exact_names(store, &query, &mut filter).await?;
     let attributes = object_attributes(store, &query, &filter).await?;
     let is_own = |name: &String| is_of_object(name) || attributes.contains(name);
     let (mut of_objects, mut of_both, mut of_rows) = (Vec::new(), Vec::new(), Vec::new());
@@ -121,6 +124,51 @@ struct Chosen {
     joint: Option<Joint>,
 }
 
+/// Replaces names that mean attributes of exactly these names by names of object and group attributes, if no vertex attribute has the name. If no
+/// attribute has it, the name has the meaning that it has without quotes.
+async fn resolve_exact_names(
+    store: &Store,
+    query: &Query,
+    filter: &mut Filter,
+) -> Result<(), QueryError> {
+    let mut open = filter.exact_names();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let need = Need {
+        object_attributes: Names::All,
+        ..query.need()
+    };
+    let level = Box::pin(store.level(query.level, &need)).await?;
+    open.retain(|name| !is_of_vertices(&level, name));
+    if open.is_empty() {
+        return Ok(());
+    }
+    let mut renamed: HashMap<String, String> = HashMap::new();
+    let of_groups = groups_of_objects(store, query).await?;
+    for name in open {
+        let is = |attribute: &TypedArray| attribute.name() == name;
+        let of_groups = of_groups.iter().flat_map(Level::group_attributes);
+        let new = if level.object_index().is_some() && level.object_attributes().iter().any(is) {
+            format!("object.{name}")
+        } else if of_groups.into_iter().any(is) {
+            format!("group.{name}")
+        } else {
+            name.clone()
+        };
+        renamed.insert(name, new);
+    }
+    filter.rename(&|name| renamed.get(&exactly(name)?).cloned());
+    Ok(())
+}
+
+/// Whether a vertex attribute, or the attribute of chunk keys, has a name.
+fn is_of_vertices(level: &Level, name: &str) -> bool {
+    let key = level.doc().chunk_attribute_name.as_deref();
+    let mut attributes = level.vertex_attributes().iter();
+    key == Some(name) || attributes.any(|attribute| attribute.name == name)
+}
+
 /// The names in a condition that are object attributes, and neither vertex attributes nor axes.
 async fn object_attributes(
     store: &Store,
@@ -134,11 +182,7 @@ async fn object_attributes(
     }
     // These documents are read by the query, too.
     let level = Box::pin(store.level(query.level, &query.need())).await?;
-    let key = level.doc().chunk_attribute_name.as_deref();
-    open.retain(|name| {
-        let mut attributes = level.vertex_attributes().iter();
-        key != Some(name) && attributes.all(|attribute| attribute.name != *name)
-    });
+    open.retain(|name| !is_of_vertices(&level, name));
     if open.is_empty() || level.object_index().is_none() {
         return Ok(Vec::new());
     }
@@ -448,13 +492,14 @@ async fn linked(
             )));
         }
         let length = |own: &Vec<usize>| {
-            let mut sum = 0.0;
+            // As in measures of objects.
+            let mut sum = CompensatedSum::default();
             let (pairs, _) = own.as_chunks::<2>();
             for [a, b] in pairs {
                 let (from, to) = found.ends(*a, *b)?;
-                sum += metric.distance(from, to);
+                sum.add(metric.distance(from, to));
             }
-            Ok(Val::F64(sum))
+            Ok(Val::F64(sum.value()))
         };
         let lengths = links
             .iter()

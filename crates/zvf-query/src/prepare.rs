@@ -408,7 +408,7 @@ fn tie(
         .iter()
         .map(|column| column.array.as_ref().and_then(|_| next.next()));
     let stored = stored.collect();
-    let names = of_rows.map_or_else(Vec::new, Expr::names);
+    let names = of_rows.map_or_else(Vec::new, Expr::plain_names);
     let tested = columns
         .iter()
         .map(|column| names.contains(&column.name))

@@ -13,6 +13,7 @@ mod caller;
 mod changing;
 mod comparison;
 mod conditions;
+mod exact_names;
 mod fixtures;
 mod gather;
 mod graphs;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
-use super::expr::{Expr, Literal, Op};
+use super::expr::{Expr, Literal, Op, exactly};
 use super::is_geometry;
 use super::operand::{FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown};
 use super::value::{Check, incomparable, like_truths, of_times};
@@ -216,9 +216,14 @@ impl Binder<'_> {
     fn remark_nan(&mut self, name: &str) -> Result<(), QueryError> {
         let (_, kind) = (self.find)(name)?;
         if is_float(&kind) && kind.axis.is_none() && !is_geometry(name) {
+            let attribute = exactly(name);
+            let test = match &attribute {
+                Some(_) => format!("{name} is nan"),
+                None => format!("`{name} is nan`"),
+            };
+            let attribute = attribute.as_deref().unwrap_or(name);
             self.remarks.push(format!(
-                "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
-                 finds it"
+                "attribute {attribute:?} holds floats: NaN, which missing floats of a file become, is not null; {test} finds it"
             ));
         }
         Ok(())
@@ -247,7 +252,7 @@ fn leaf(
     test: Test,
 ) -> Node {
     Node::Leaf(Leaf {
-        name: name.to_owned(),
+        name: exactly(name).unwrap_or_else(|| name.to_owned()),
         operand,
         channel: kind.axis.or(channel),
         dtype: kind.dtype,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::is_of_object;
+
 /// A condition, or a value in one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
@@ -19,6 +21,7 @@ pub(crate) enum Expr {
     IsNull(Box<Expr>),
     IsNan(Box<Expr>),
     Literal(Literal),
+    /// A name, as [`exact_name`] if it means the attribute of exactly this name.
     Name {
         name: String,
         channel: Option<usize>,
@@ -244,6 +247,40 @@ impl Expr {
         found
     }
 
+    /// The names without the form of exact ones, each once.
+    pub(crate) fn plain_names(&self) -> Vec<String> {
+        plain_names(self.names())
+    }
+
+    /// Replaces the names for which `new` returns another one.
+    pub(crate) fn rename(&mut self, new: &dyn Fn(&str) -> Option<String>) {
+        match self {
+            Self::Name { name, .. } => {
+                if let Some(new) = new(name) {
+                    *name = new;
+                }
+            }
+            Self::All(parts) | Self::Any(parts) | Self::Call(_, parts) => {
+                parts.iter_mut().for_each(|part| part.rename(new));
+            }
+            Self::Not(part)
+            | Self::Like(part, _)
+            | Self::IsNull(part)
+            | Self::IsNan(part)
+            | Self::Negate(part) => part.rename(new),
+            Self::Compare(_, left, right) | Self::Math(_, left, right) => {
+                left.rename(new);
+                right.rename(new);
+            }
+            Self::Between(parts) => parts.iter_mut().for_each(|part| part.rename(new)),
+            Self::In(part, parts) => {
+                part.rename(new);
+                parts.iter_mut().for_each(|part| part.rename(new));
+            }
+            Self::Literal(_) => {}
+        }
+    }
+
     /// The precedence of the operator: an operand of lower precedence is put in parentheses.
     fn rank(&self) -> u8 {
         match self {
@@ -270,6 +307,31 @@ impl Expr {
             write!(f, "{self}")
         }
     }
+}
+
+/// The form of a name that means the attribute of exactly this name, although the name without quotes refers to a value of objects or groups: in
+/// backquotes. Names that mean attributes anyway have no such form.
+pub(crate) fn exact_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// The name of the attribute, if the name has the form of [`exact_name`].
+pub(crate) fn exactly(name: &str) -> Option<String> {
+    let inner = name.strip_prefix('`')?.strip_suffix('`')?;
+    let inner = inner.replace("``", "`");
+    is_of_object(&inner).then_some(inner)
+}
+
+/// Names without the form of [`exact_name`], each once.
+pub(super) fn plain_names(names: Vec<String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        let name = exactly(&name).unwrap_or(name);
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }
 
 /// Whether a name needs no quotes.
@@ -348,9 +410,9 @@ impl fmt::Display for Expr {
             }
             Self::Literal(literal) => write!(f, "{literal}"),
             Self::Name { name, channel } => {
-                match is_bare(name) {
+                match is_bare(name) || exactly(name).is_some() {
                     true => f.write_str(name)?,
-                    false => write!(f, "`{}`", name.replace('`', "``"))?,
+                    false => f.write_str(&exact_name(name))?,
                 }
                 channel.map_or(Ok(()), |channel| write!(f, "[{channel}]"))
             }
@@ -409,7 +471,13 @@ pub(super) mod strategies {
     }
 
     fn value() -> impl Strategy<Value = Expr> {
-        let name = prop_oneof!["[a-z.]{1,5}", ".{0,4}", Just("and".to_owned())];
+        let name = prop_oneof![
+            "[a-z.]{1,5}",
+            ".{0,4}",
+            Just("and".to_owned()),
+            Just("start.x".to_owned()),
+            "(end|object|group)[.][a-z`]{1,3}".prop_map(|name| exact_name(&name)),
+        ];
         let name = (name, proptest::option::of(0_usize..9))
             .prop_map(|(name, channel)| Expr::Name { name, channel });
         let object = prop_oneof![Just(Function::Length), Just(Function::Count)]

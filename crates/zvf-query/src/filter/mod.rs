@@ -18,8 +18,8 @@ use std::sync::Arc;
 use crate::QueryError;
 
 pub(crate) use bind::BoundFilter;
-pub(crate) use expr::{Expr, Function, write_joined};
-use expr::{Literal, Op};
+pub(crate) use expr::{Expr, Function, exactly, write_joined};
+use expr::{Literal, Op, plain_names};
 pub(crate) use joint::{BoundJoint, Joint, Values};
 pub(crate) use lex::Wrong;
 pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
@@ -37,7 +37,8 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// object attributes; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
 /// attribute with several. Values of objects are `object_id`, `object.NAME` (an attribute), `length()` (along its links), `count()` (its vertices),
 /// `start.x` and `end.x` (coordinates of its first and last vertex). Values of groups of objects are `group.NAME` (an attribute), `group.name` and
-/// `group.number`, unless an attribute has that name.
+/// `group.number`, unless an attribute has that name. These names in quotes mean an attribute of vertices, objects or groups that has exactly this name, if
+/// there is one: `` `start.x` `` is an attribute that is called so.
 ///
 /// # Meaning
 ///
@@ -102,7 +103,18 @@ impl Filter {
 
     /// The names, each once, in order of first appearance.
     pub fn names(&self) -> Vec<String> {
-        self.condition.names()
+        self.condition.plain_names()
+    }
+
+    /// The names that mean attributes of exactly these names; see [`exactly`].
+    pub(crate) fn exact_names(&self) -> Vec<String> {
+        let names = self.condition.names().into_iter();
+        names.filter_map(|name| exactly(&name)).collect()
+    }
+
+    /// Replaces the names for which `new` returns another one.
+    pub(crate) fn rename(&mut self, new: &dyn Fn(&str) -> Option<String>) {
+        self.condition.rename(new);
     }
 
     /// The condition of a part.
@@ -136,12 +148,12 @@ impl Filter {
 
     /// The names of attributes of vertices and of axes, and, if objects are not chosen, of attributes of objects.
     pub(crate) fn names_of_rows(&self) -> Vec<String> {
-        let mut names = self.names();
+        let mut names = self.condition.names();
         let joint = self.joint.as_ref();
         names.retain(|name| {
             !is_of_object(name) && !joint.is_some_and(|joint| joint.is_of_object(name))
         });
-        names
+        plain_names(names)
     }
 
     /// The text with a mark under a name.

@@ -1,6 +1,7 @@
 //! The parser of conditions.
 
-use super::expr::{Expr, Function, Literal, Math, Op};
+use super::expr::{Expr, Function, Literal, Math, Op, exact_name};
+use super::is_of_object;
 use super::lex::{Token, Wrong, error, tokens};
 use crate::error::nearest;
 
@@ -362,7 +363,10 @@ impl<'a> Parser<'a> {
                     return Err(error(at, expected));
                 }
                 let channel = self.channel()?;
-                let name = text.clone();
+                let name = match *quoted && is_of_object(text) {
+                    true => exact_name(text),
+                    false => text.clone(),
+                };
                 Ok((Expr::Name { name, channel }, 1))
             }
             _ => Err(self.expected("a name, a number, a 'text', true or false")),

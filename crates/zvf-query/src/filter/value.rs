@@ -8,7 +8,7 @@ use serde_json::Value;
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 
 use super::dates;
-use super::expr::{Expr, Function, Literal, Math, Op};
+use super::expr::{Expr, Function, Literal, Math, Op, exactly};
 use super::operand::{
     FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, order_with_float,
     passes, shown,
@@ -151,7 +151,7 @@ fn column(name: &str, channel: Option<usize>, find: &Find<'_>) -> Result<(Term, 
         .categories
         .map(|categories| categories.iter().map(category).collect());
     let column = Column {
-        name: name.to_owned(),
+        name: exactly(name).unwrap_or_else(|| name.to_owned()),
         operand,
         channel: found.axis.or(channel),
         dtype: found.dtype,
