@@ -129,3 +129,17 @@ fn other_kinds_and_missing_stores() -> Result<()> {
     assert_eq!(home.zvf(&["diff", STORE, "none.zarrvectors"])?.code, 3);
     Ok(())
 }
+
+#[test]
+fn coordinate_reference_systems_are_compared() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    std::fs::write(home.file("p.csv"), "x,y\n1,2\n")?;
+    for (store, system) in [("a.zv", "EPSG:25832"), ("b.zv", "EPSG:4326")] {
+        home.text(&["import", "p.csv", store, "--crs", system, "-q"])?;
+    }
+    let ran = home.zvf(&["diff", "a.zv", "b.zv"])?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.code, 1, "{text}");
+    assert!(text.contains("crs: EPSG:25832 and EPSG:4326"), "{text}");
+    Ok(())
+}

@@ -128,3 +128,52 @@ fn drawn_rows_are_rows_of_the_query() -> Result<()> {
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     Ok(())
 }
+
+#[test]
+fn the_first_rows_of_whole_objects_are_rows() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let rows = "object_id,x,y\n1,0,0\n1,1,1\n1,2,2\n2,7,7\n2,8,8\n";
+    std::fs::write(home.file("l.csv"), rows)?;
+    home.text(&["import", "l.csv", "l.zv", "--kind", "polyline", "-q"])?;
+    let place = ["--bbox", "x=:9", "--touching"];
+    let all = home.text(
+        &[
+            &["query", "l.zv", "--format", "csv", "--columns", "x"],
+            &place[..],
+        ]
+        .concat(),
+    )?;
+    let all: Vec<&str> = all.lines().skip(1).collect();
+    assert_eq!(all.len(), 5);
+    for (rows, text) in [(1, "1"), (2, "2"), (4, "4"), (9, "9")] {
+        for (command, wanted) in [
+            ("head", &all[..rows.min(5)]),
+            ("tail", &all[5_usize.saturating_sub(rows)..]),
+        ] {
+            let args = [
+                &[command, "l.zv", "-n", text, "--json", "--columns", "x"],
+                &place[..],
+            ];
+            let found = home.json(&args.concat())?;
+            let found = found["rows"].as_array().into_iter().flatten();
+            let found: Vec<String> = found
+                .map(|row| format!("{:?}", row["x"].as_f64().unwrap_or(f64::NAN)))
+                .collect();
+            assert_eq!(found, wanted, "{command} {rows}");
+        }
+    }
+    let args = [
+        &["query", "l.zv", "--limit", "2", "--format", "csv"],
+        &place[..],
+    ]
+    .concat();
+    let ran = home.zvf(&args)?;
+    assert_eq!(String::from_utf8_lossy(&ran.stdout).lines().count(), 1);
+    assert!(
+        ran.stderr
+            .contains("the first object has more than 2 vertices"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

@@ -162,3 +162,70 @@ fn what_cannot_be_asked_for() -> Result<()> {
     assert!(ran.stderr.contains("score"), "{}", ran.stderr);
     Ok(())
 }
+
+#[test]
+fn tables_have_exact_integers_and_dates() -> Result<()> {
+    let home = Home::new("points_bins")?;
+    let rows = "x,y,i,u,d\n0,0,9007199254740992,18446744073709551615,2024-01-01\n\
+                1,1,9007199254740993,18446744073709551615,2024-03-05\n2.5,1,5,1,2024-02-01\n";
+    fs::write(home.file("i.csv"), rows)?;
+    home.text(&["import", "i.csv", "i.zv", "--types", "u=uint64", "-q"])?;
+    let table = |columns: &str, name: &str| -> Result<Vec<Vec<String>>> {
+        home.text(&["stats", "i.zv", "--columns", columns, "-o", name])?;
+        let text = fs::read_to_string(home.file(name))?;
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+        Ok(text.lines().map(cells).collect())
+    };
+    let cell = |table: &[Vec<String>], row: usize, name: &str| -> Result<String> {
+        let place = table[0].iter().position(|title| title == name);
+        Ok(table[row][place.context("a column")?].clone())
+    };
+    let integers = table("i", "i1.csv")?;
+    assert_eq!(cell(&integers, 1, "min")?, "5");
+    assert_eq!(cell(&integers, 1, "max")?, "9007199254740993");
+    assert!(!integers[0].contains(&"max_exact".to_owned()));
+    let unsigned = table("u", "u1.csv")?;
+    assert_eq!(cell(&unsigned, 1, "max")?, "18446744073709551615");
+    let dates = table("d", "d1.csv")?;
+    assert_eq!(cell(&dates, 1, "min")?, "2024-01-01");
+    assert_eq!(cell(&dates, 1, "max")?, "2024-03-05");
+    let floats = table("x,y", "x1.csv")?;
+    assert!(!floats[0].contains(&"max_exact".to_owned()));
+    let all = table("x,i,u,d", "all1.csv")?;
+    let exact = [
+        "2.5",
+        "9007199254740993",
+        "18446744073709551615",
+        "2024-03-05",
+    ];
+    for (row, exact) in (1..).zip(exact) {
+        assert_eq!(cell(&all, row, "max_exact")?, exact);
+    }
+    home.text(&["stats", "i.zv", "--columns", "i", "-o", "i1.ndjson"])?;
+    let line: Value = serde_json::from_str(&fs::read_to_string(home.file("i1.ndjson"))?)?;
+    assert_eq!(line["max"].as_i64(), Some(9_007_199_254_740_993));
+    let text = home.text(&["stats", "i.zv", "--columns", "u", "--json"])?;
+    let sum = "\"sum\": 36893488147419103231";
+    assert!(text.contains(sum), "{text}");
+    Ok(())
+}
+
+#[test]
+fn infinite_numbers_are_counted() -> Result<()> {
+    let home = Home::new("points_bins")?;
+    fs::write(home.file("v.csv"), "x,y,v\n0,0,1\n1,1,2\n2,2,inf\n")?;
+    home.text(&["import", "v.csv", "v.zv", "-q"])?;
+    let all = home.json(&["stats", "v.zv", "--json"])?;
+    let found = column(&all, "v")?;
+    assert_eq!(
+        (&found["max"], &found["mean"]),
+        (&"Infinity".into(), &"Infinity".into())
+    );
+    assert_eq!(
+        (&found["min"], &found["infinite"]),
+        (&Value::from(1.0), &Value::from(1))
+    );
+    let text = home.text(&["stats", "v.zv", "--columns", "v", "--bins", "4"])?;
+    assert!(text.contains("infinite, in no bin: 1"), "{text}");
+    Ok(())
+}

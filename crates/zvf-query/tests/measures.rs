@@ -77,6 +77,9 @@ async fn lines_are_measured_across_chunks_in_any_number_of_passes() {
             ..Query::default()
         };
         let found = measured(&store, all.clone(), means).await;
+        if means.is_empty() {
+            lengths_of_conditions(&store, &found).await;
+        }
         compare(found, lines.iter().map(expected).collect());
         let picks = [31, 2, 50].map(|number: usize| &lines[number]);
         let some = Query {
@@ -166,7 +169,8 @@ async fn lengths_are_along_stored_links() {
         (id, points, length.map(|_| along(line)), places)
     };
     let found = measured(&store, Query::default(), &[]).await;
-    compare(found, lines.iter().map(of).collect());
+    compare(found.clone(), lines.iter().map(of).collect());
+    lengths_of_conditions(&store, &found).await;
     let long = lines
         .iter()
         .filter(|line| along(line) > 20.0 && line.rows[0][0] < 30.0);
@@ -178,6 +182,21 @@ async fn lengths_are_along_stored_links() {
     let got = ask(&store, query).await.unwrap();
     assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), long);
     assert!(!long.is_empty() && long.len() < lines.len());
+}
+
+/// Lengths in conditions are those of measures, to the last bit.
+async fn lengths_of_conditions(store: &Store, measured: &[Row]) {
+    for (id, _, length, _) in measured {
+        let Some(length) = length else { continue };
+        let condition = format!("object_id == {id} and length() == {length:?}");
+        let query = Query {
+            filter: Some(Filter::parse(&condition).unwrap()),
+            ..Query::default()
+        };
+        let got = ask(store, query).await.unwrap();
+        let found = column(got.objects.as_ref().unwrap(), "object_id");
+        assert_eq!(found, [id.to_string()], "{condition}");
+    }
 }
 
 /// A line of the same id without rows.
