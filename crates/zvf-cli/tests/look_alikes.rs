@@ -230,6 +230,12 @@ fn durations_of_other_stores_are_converted_or_refused() -> Result<()> {
     home.text(&["import", "i.csv", "i.zv"])?;
     refused(&home, &["append", "i.zv", "ms.zv"], "5 milliseconds")?;
     said(&home, &["append", "ms.zv", "i.zv"], "states no unit")?;
+    home.text(&["export", "i.zv", "i.npz"])?;
+    said(
+        &home,
+        &["append", "ms.zv", "i.npz"],
+        "state no unit: its numbers are taken as milliseconds",
+    )?;
     Ok(())
 }
 

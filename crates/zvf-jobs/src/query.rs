@@ -13,8 +13,8 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use zvf_convert::{Format, groups_of, groups_table};
 use zvf_query::{Outputs, Query, QuerySpec, Select, Table};
-use zvf_store::{Need, Store};
 use zvf_store::format::int;
+use zvf_store::{Need, Store};
 
 use crate::checks::{needs, one_of};
 use crate::error::Result;

@@ -107,6 +107,57 @@ impl Metric {
             .map(|far| far * far)
             .sum()
     }
+
+    /// Marks vertices of a line so that all others are at most the root of `square` away from the segment between the marked ones around them,
+    /// after Ramer, Douglas and Peucker: both ends and, part by part, the vertex that is farthest from the segment between the ends of the part, the
+    /// first one of several. Returns the square of the largest distance of a vertex without a mark. Vertices at no number keep no mark.
+    ///
+    /// # Cost
+    /// O(n log n) if the line is divided evenly, O(n²) at worst; no recursion.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line: [&[f64]; 4] = [&[0.0, 0.0], &[1.0, 0.1], &[2.0, 5.0], &[4.0, 0.0]];
+    /// let mut marks = [false; 4];
+    /// zvf_meta::Metric::default().simplify(&line, 4.0, &mut marks);
+    /// assert_eq!(marks, [true, false, true, true]);
+    /// ```
+    pub fn simplify(self, line: &[&[f64]], square: f64, marks: &mut [bool]) -> f64 {
+        let Some(last) = line.len().checked_sub(1) else {
+            return 0.0;
+        };
+        let mut mark = |at: usize| {
+            if let Some(mark) = marks.get_mut(at) {
+                *mark = true;
+            }
+        };
+        mark(0);
+        mark(last);
+        let (mut most, mut parts) = (0.0_f64, vec![(0_usize, last)]);
+        while let Some((start, end)) = parts.pop() {
+            // A line of one vertex has nothing between two.
+            let Some([a, inner @ .., b]) = line.get(start..=end) else {
+                continue;
+            };
+            let mut farthest = (0.0_f64, start);
+            for (at, position) in (start + 1..).zip(inner) {
+                let far = self.square_to_segment(position, a, b);
+                if far > farthest.0 {
+                    farthest = (far, at);
+                }
+            }
+            let (far, at) = farthest;
+            if far > square {
+                mark(at);
+                parts.push((start, at));
+                parts.push((at, end));
+            } else {
+                most = most.max(far);
+            }
+        }
+        most
+    }
 }
 
 #[cfg(test)]
@@ -151,5 +202,70 @@ mod tests {
         let mut late = axes([None; 4]);
         late.rotate_left(1);
         assert!(Metric::of_lengths(&late).is_err());
+    }
+
+    fn kept(points: &[[f64; 2]], tolerance: f64) -> Vec<usize> {
+        let line: Vec<&[f64]> = points.iter().map(|one| &one[..]).collect();
+        let mut marks = vec![false; line.len()];
+        Metric::default().simplify(&line, tolerance * tolerance, &mut marks);
+        (0..marks.len()).filter(|at| marks[*at]).collect()
+    }
+
+    #[test]
+    fn what_is_near_enough_goes() {
+        let points = [
+            [0.0, 0.0],
+            [1.0, 0.1],
+            [2.0, -0.1],
+            [3.0, 5.0],
+            [4.0, 6.0],
+            [5.0, 7.0],
+        ];
+        assert_eq!(kept(&points, 1.0), [0, 2, 3, 5]);
+        assert_eq!(kept(&points, 0.0), [0, 1, 2, 3, 5]);
+        assert_eq!(kept(&points, 100.0), [0, 5]);
+        // Behind an end of a segment, its end is the nearest place.
+        assert_eq!(kept(&[[0.0, 0.0], [9.0, 0.0], [5.0, 0.0]], 1.0), [0, 1, 2]);
+        assert_eq!(kept(&[[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]], 4.9), [0, 1, 2]);
+        assert_eq!(kept(&[[0.0, 0.0], [1.0, 1.0]], 1.0), [0, 1]);
+    }
+
+    #[test]
+    fn corners_stay_and_straight_parts_go() {
+        let line: Vec<[f64; 2]> = vec![
+            [0.0, 0.0],
+            [1.0, 0.1],
+            [2.0, 0.0],
+            [2.0, 1.0],
+            [2.1, 2.0],
+            [2.0, 3.0],
+        ];
+        let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
+        let mut stays = vec![false; 6];
+        let most = Metric::default().simplify(&line, 0.25, &mut stays);
+        assert_eq!(stays, [true, false, true, false, false, true]);
+        assert!((most - 0.01).abs() < 1e-12);
+        // A closed line does not vanish.
+        let round: Vec<&[f64]> = vec![&[0.0, 0.0], &[5.0, 0.0], &[5.0, 5.0], &[0.0, 0.0]];
+        let mut stays = vec![false; 4];
+        Metric::default().simplify(&round, 0.25, &mut stays);
+        assert_eq!(stays, [true; 4]);
+        let mut none: [bool; 0] = [];
+        assert_eq!(Metric::default().simplify(&[], 1.0, &mut none), 0.0);
+    }
+
+    #[test]
+    fn distances_in_time_are_those_at_the_same_moment() {
+        let timed = Metric::of(&["t", "x"].map(Axis::named));
+        // A cell that rests until frame 20, then moves 10 until frame 40: straight in space, but not in time.
+        let line: Vec<[f64; 2]> = (0..=40_i32)
+            .map(|frame| [f64::from(frame), f64::from((frame - 20).max(0)) / 2.0])
+            .collect();
+        let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
+        let mut stays = vec![false; line.len()];
+        let moved = timed.simplify(&line, 1e-12, &mut stays);
+        let kept: Vec<usize> = (0..stays.len()).filter(|at| stays[*at]).collect();
+        assert_eq!(kept, [0, 20, 40]);
+        assert!(moved <= 1e-12);
     }
 }

@@ -7,7 +7,6 @@ pub(crate) mod arc_length;
 pub(crate) mod merge;
 mod names;
 pub(crate) mod resample;
-mod simplified;
 pub(crate) mod split;
 
 use std::borrow::Cow;

@@ -17,7 +17,6 @@ use zvf_write::{
 };
 
 use super::arc_length::{ArcLength, NewPoints, OnSegment};
-use super::simplified::simplified;
 use super::{describe, pass};
 use crate::answered::groups_of;
 use crate::{ConvertError, Sink};
@@ -521,12 +520,14 @@ impl Resampling<'_> {
         rows: &ObjectRows,
     ) -> Result<(u64, Box<dyn Iterator<Item = OnSegment> + 'w>), WriteError> {
         if let NewPoints::Tolerance(tolerance) = self.points {
-            let kept = simplified(way.rows(), (tolerance, self.metric), |row| {
-                rows.position(row).ok()
-            });
-            let kept = kept.or_bug("a line of rows that are not there")?;
-            let places = kept.into_iter().map(OnSegment::at);
-            return Ok((wide(places.len()), Box::new(places)));
+            let line = way.rows().iter().map(|row| rows.position(*row));
+            let line = line.collect::<Result<Vec<_>, _>>()?;
+            let mut marks = vec![false; line.len()];
+            self.metric
+                .simplify(&line, tolerance * tolerance, &mut marks);
+            let kept = way.rows().iter().zip(marks).filter(|(_, kept)| *kept);
+            let places: Vec<OnSegment> = kept.map(|(row, _)| OnSegment::at(*row)).collect();
+            return Ok((wide(places.len()), Box::new(places.into_iter())));
         }
         let count = way.count(self.points).ok_or_else(|| {
             let found = format!("more than 2^53 points on a line of {}", way.length());

@@ -32,6 +32,20 @@ fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
     }
 }
 
+/// Notes on attributes of dates, times and durations for which files that are no tables have numbers without a unit.
+fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
+    let note = |own: &AttributeSpec| {
+        let unit = own.unit.as_deref().filter(|_| own.has_moments())?;
+        let theirs = theirs.iter().find(|one| one.name == own.name)?;
+        let numbers = theirs.values.number().is_some() && theirs.unit.is_none();
+        let name = &own.name;
+        numbers.then(|| {
+            format!("attribute {name}: the files state no unit: its numbers are taken as {unit}")
+        })
+    };
+    own.iter().filter_map(note).collect()
+}
+
 /// Faces of four corners as two triangles each, from their first corner.
 fn triangles(quads: &[u64]) -> Vec<u64> {
     let (quads, _) = quads.as_chunks::<4>();
@@ -117,6 +131,9 @@ impl BatchConverter {
             }
             AppendSource::Import(import) => {
                 self.quads = cut_quads(import, self.edit.spec())?.then_some(0);
+                let (theirs, own) = (import.spec(), self.edit.spec());
+                notes.extend(unstated(&theirs.vertex_attributes, &own.vertex_attributes));
+                notes.extend(unstated(&theirs.object_attributes, &self.known));
                 import.read(self)?;
                 let tables = &self.taken.objects;
                 let given = |known: &AttributeSpec| {

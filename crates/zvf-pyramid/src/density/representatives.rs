@@ -12,7 +12,7 @@ use super::level::{KeptVertices, LevelRecords};
 use super::paged::{BitSet, PagedRecords, Partitions, Shuffle, Shuffled, word};
 use super::pieces::{ChainRun, ChainRuns};
 use super::points::{PointVertex, Thinner};
-use super::simplify::{neighbours, simplify};
+use super::simplify::neighbours;
 use super::thin;
 use crate::base::is_time;
 use crate::bin::bin_of;
@@ -206,7 +206,7 @@ impl LevelBuilder<'_> {
             let (mut kept, mut pairs, mut moved) = (Vec::new(), Vec::new(), 0.0_f64);
             for (mut place, line) in piece.lines(dims) {
                 let mut stays = vec![false; line.len()];
-                moved = moved.max(simplify(&line, tolerance * tolerance, metric, &mut stays));
+                moved = moved.max(metric.simplify(&line, tolerance * tolerance, &mut stays));
                 if placed {
                     for (at, stand_in) in neighbours(&line, &stays, metric).enumerate() {
                         let [at, stand_in] =
