@@ -372,7 +372,7 @@ fn new_objects_follow_the_order_of_their_file() -> Result<()> {
     home.text(&["export", "b.zv", "a.trx"])?;
     home.text(&["import", "a.trx", "s.zv"])?;
     home.text(&["append", "s.zv", "a.trx"])?;
-    let list = home.json(&["objects", "s.zv", "--json"])?;
+    let list = home.json(&["objects", "s.zv", "--sort", "object_id", "--json"])?;
     let rows = list["objects"].as_array().into_iter().flatten();
     let rows: Value = rows
         .map(|row| json!([row["object_id"], row["vertices"], row["w"]]))
