@@ -130,7 +130,7 @@ pub(super) fn read_source(
     let schema = values::plain(&table.schema());
     let mut batches = Vec::new();
     table.vertices(rows, &mut |batch| {
-        batches.push(values::with_plain_columns(&batch).map_err(wrong)?);
+        batches.push(values::with_plain_columns(batch).map_err(wrong)?);
         Ok(())
     })?;
     concat_batches(&schema, &batches).map_err(wrong)

@@ -202,16 +202,14 @@ impl Template {
     }
 }
 
-/// The values of an attribute of dates, times or durations as texts, and whether conditions compare them with quoted texts. `None` for
-/// another attribute.
+/// Values as texts, `None` for missing ones, and whether conditions compare them with quoted texts.
+type Words = (Vec<Option<String>>, bool);
+
+/// The values of an attribute of dates, times or durations. `None` for another attribute.
 ///
 /// # Errors
 /// Malformed: a number that is no date or time of its unit.
-fn moments(
-    store: &Store,
-    batch: &RecordBatch,
-    name: &str,
-) -> Result<Option<(Vec<Option<String>>, bool)>, ConvertError> {
+fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Words>, ConvertError> {
     let timed = batch_with_times(batch).map_err(|error| {
         let expected = "dates and times of the units that their attributes state";
         ConvertError::usage(store.url(), error.to_string(), expected)
