@@ -14,7 +14,7 @@ use super::fetch::jobs;
 use super::hits::hits;
 use super::outlet::{Outlet, Sent, Waiting};
 use super::plan::Run;
-use super::scatter::Scatter;
+use super::scatter::{PAGE, Scatter};
 use super::select::{self, Pick};
 use crate::answer::{Emit, Schemas, Summary};
 use crate::by_slot::BySlot;
@@ -333,9 +333,14 @@ impl Run {
             spool,
         });
         let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
+        // A part of the answer takes two pages of a run or more, so that few rows of its pages belong to other parts.
+        let total = self.load.chunk_bytes().saturating_mul(int::wide(chunks));
+        let pages = total.saturating_mul(2 * int::wide(PAGE));
+        let part = pages.isqrt().clamp(budget / 64, budget / 32);
         let pace = self.pace(Load {
-            batch_rows: (budget / 16 / row).max(1),
-            budget: budget / 4,
+            batch_rows: (part / row).max(1),
+            // Four groups at a time, so that a slow one does not leave a core idle.
+            budget: part.saturating_mul(8),
             ..self.load
         });
         let of_chunks = Arc::clone(&scatter);
@@ -356,7 +361,7 @@ impl Run {
             assembly.add(&mut run)?;
         }
         drop(runs);
-        let ranges = assembly.ranges(from, budget / 16);
+        let ranges = assembly.ranges(from, part);
         let mut steps = self.workers.produce(move |hand_over| {
             for range in ranges {
                 for step in assembly.steps(range)? {

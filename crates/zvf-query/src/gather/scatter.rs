@@ -23,7 +23,7 @@ use crate::vertex_table::Gathered;
 use zvf_store::format::int;
 
 /// Bytes after which a page ends.
-const PAGE: usize = 16 << 10;
+pub(super) const PAGE: usize = 16 << 10;
 
 /// Bytes of one write.
 const WRITE: usize = 512 << 10;
