@@ -269,14 +269,8 @@ impl QueryJob {
         let (store, query) = self.open(context).await?;
         let failed = || JobError::query(&self.store);
         let level = query.level;
-        let takes_all = level == 0
-            && self.split.is_none()
-            && query.bbox.is_none()
-            && query.region.is_none()
-            && query.filter.is_none()
-            && query.objects.is_none()
-            && query.groups.is_none()
-            && query.limit.is_none();
+        let selects = query.has_conditions() || query.objects.is_some() || query.groups.is_some();
+        let takes_all = level == 0 && !selects && query.limit.is_none() && self.split.is_none();
         let answer = zvf_query::query(&store, query).await;
         let mut answer = answer.map_err(failed())?;
         let [has_links, has_objects] =

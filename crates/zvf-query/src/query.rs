@@ -142,11 +142,16 @@ impl Query {
     /// and only a list of all objects that share a row needs the owner column.
     pub(crate) fn is_by_id_alone(&self) -> bool {
         let by_id = self.objects.is_some() || self.groups.is_some();
-        let conditions = self.is_spatial()
+        by_id && !self.has_conditions()
+    }
+
+    /// Whether rows or objects are selected by position or by a condition, not only by the objects, groups or chunks that they belong to.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        self.is_spatial()
             || self.filter.is_some()
             || self.relation.is_some()
-            || self.passing.is_some();
-        by_id && !conditions
+            || self.passing.is_some()
     }
 
     /// Whether rows or objects are selected by position: by a box or a region.

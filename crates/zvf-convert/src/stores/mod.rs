@@ -366,12 +366,8 @@ pub(crate) async fn pass(
 
 /// The objects of a query that are part of its answer without vertices: none if it selects by vertices.
 fn bare_of(asked: &Query) -> BTreeSet<i64> {
-    let selects = asked.bbox.is_some()
-        || asked.filter.is_some()
-        || asked.region.is_some()
-        || asked.groups.is_some();
     let ids = asked.objects.iter().flatten().copied();
-    match selects {
+    match asked.has_conditions() || asked.groups.is_some() {
         true => BTreeSet::new(),
         false => ids.collect(),
     }
