@@ -99,24 +99,21 @@ impl Ends {
 
     /// A column of numbers.
     fn column(&self, numbers: &[Option<StatisticValue>]) -> Result<ArrayRef, QueryError> {
-        let integers = || {
-            numbers.iter().map(|number| match number {
-                Some(StatisticValue::Integer(number)) => Some(*number),
-                _ => None,
-            })
+        let integers = |number: &Option<StatisticValue>| match number {
+            Some(StatisticValue::Integer(number)) => Ok(Some(*number)),
+            Some(StatisticValue::Float(_)) => {
+                Err(QueryError::bug("a float in a column of integers"))
+            }
+            None => Ok(None),
         };
         Ok(match self {
             Self::Integers(field) => {
-                let some = |number: Option<i128>| number.and_then(|one| i64::try_from(one).ok());
-                let array = built::<Int64Type>(integers().map(some));
+                let array = whole::<Int64Type>(numbers.iter().map(integers))?;
                 let typed = array.to_data().into_builder();
                 let typed = typed.data_type(field.data_type().clone()).build().ok();
                 make_array(typed.or_bug("numbers of 64 bits of another type")?)
             }
-            Self::Unsigned => {
-                let some = |number: Option<i128>| number.and_then(|one| u64::try_from(one).ok());
-                built::<UInt64Type>(integers().map(some))
-            }
+            Self::Unsigned => whole::<UInt64Type>(numbers.iter().map(integers))?,
             Self::Floats { .. } => {
                 let some = numbers
                     .iter()
@@ -131,6 +128,26 @@ fn built<T: ArrowPrimitiveType>(values: impl Iterator<Item = Option<T::Native>>)
     let mut builder = PrimitiveBuilder::<T>::new();
     values.for_each(|value| builder.append_option(value));
     Arc::new(builder.finish())
+}
+
+/// A column of integers.
+///
+/// # Errors
+///
+/// Bug: a number that the type does not hold.
+fn whole<T: ArrowPrimitiveType>(
+    numbers: impl Iterator<Item = Result<Option<i128>, QueryError>>,
+) -> Result<ArrayRef, QueryError>
+where
+    T::Native: TryFrom<i128>,
+{
+    let of_type = |number: Result<Option<i128>, QueryError>| {
+        let held = |one: i128| T::Native::try_from(one).ok();
+        let held = number?.map(|one| held(one).or_bug("an integer beyond the type of its column"));
+        held.transpose()
+    };
+    let numbers: Vec<Option<T::Native>> = numbers.map(of_type).collect::<Result<_, _>>()?;
+    Ok(built::<T>(numbers.into_iter()))
 }
 
 /// The statistics of a column of numbers.
