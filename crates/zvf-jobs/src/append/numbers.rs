@@ -86,8 +86,12 @@ impl ObjectNumbering {
         }
         let number = match (self.keep, self.first) {
             (true, _) => id,
-            // As in `fresh`, `check` reports ids beyond the last one, which are not distinct.
-            (false, Some(first)) => first.checked_add(id).unwrap_or(i64::MAX),
+            (false, Some(first)) => first.checked_add(id).unwrap_or_else(|| {
+                let found = format!("object {id} of the files behind object {first} of the store");
+                let wrong = || JobError::usage(format!("{found}: ids have 64 bits"));
+                self.wrong.get_or_insert_with(wrong);
+                id
+            }),
             (false, None) => self.fresh(),
         };
         self.given.insert(id, number);
