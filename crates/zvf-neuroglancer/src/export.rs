@@ -389,7 +389,7 @@ impl PrecomputedWriter<'_> {
         }
         if let Some(more) = count.checked_sub(written).filter(|more| *more > 0) {
             self.done.notes.push(format!(
-                "{more} objects are left out: a line has at least two vertices"
+                "objects of one vertex are left out: {more}; a line has at least two"
             ));
         }
         self.finish(by_id, &mut info["by_id"])?;

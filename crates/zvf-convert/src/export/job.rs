@@ -16,7 +16,7 @@ use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
 use super::options::{ExportOptions, Exported, chained};
-use super::schemas::ExportSchemas;
+use super::schemas::{ExportSchemas, attribute};
 use crate::frame::{SourceHeader, Space};
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
@@ -213,6 +213,16 @@ impl<'a> ExportState<'a> {
         let note = note.into();
         if !self.done.notes.contains(&note) {
             self.done.notes.push(note);
+        }
+    }
+
+    /// Adds a note on the missing whole numbers of a column, for which the format has 0.
+    pub(crate) fn written_as_zero(&mut self, column: &str, count: u64) {
+        let name = attribute(column);
+        match count {
+            0 => {}
+            1 => self.note(format!("1 missing value of {name} is written as 0")),
+            more => self.note(format!("{more} missing values of {name} are written as 0")),
         }
     }
 

@@ -57,12 +57,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     for mut array in arrays.into_iter().chain(links) {
         let done = array.finish(&mut archive);
         done.map_err(|error| job.failed(error))?;
-        if array.missing > 0 {
-            job.note(format!(
-                "{} missing values of {} are written as 0",
-                array.missing, array.name
-            ));
-        }
+        job.written_as_zero(&array.name, array.missing);
     }
     let lost = write_axes(job.store.root().axes(), &taken, &mut archive);
     let lost = lost.map_err(|error| job.failed(error))?;

@@ -72,13 +72,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
                 attribute(&column.name)
             ));
         }
-        if column.missing > 0 {
-            let name = attribute(&column.name);
-            job.note(format!(
-                "{} missing values of {name} are written as 0",
-                column.missing
-            ));
-        }
+        job.written_as_zero(&column.name, column.missing);
     }
     if let Some(schemas) = schemas {
         job.not_kept("attributes of links", schemas.link_attributes());

@@ -65,11 +65,10 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         .add(&file_name(OFFSETS, 1, "uint64"), &mut offsets.as_slice())
         .map_err(failed)?;
     let mut lost = [Vec::new(), Vec::new()];
-    let mut notes = Vec::new();
     for (column, file, missing) in scalars {
         match member(OF_POINTS, &column) {
             Some(name) => {
-                notes.extend(zeros(&column.name, missing));
+                job.written_as_zero(&column.name, missing);
                 spooled(&mut archive, &name, file).map_err(failed)?;
             }
             None => lost[0].push(column.name),
@@ -81,16 +80,17 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
             continue;
         };
         let mut bytes = Vec::new();
-        let missing = column.values.iter();
-        let missing = missing.filter(|value| encode(**value, &column.element, &mut bytes));
-        notes.extend(zeros(&column.name, missing.count()));
+        let mut missing = 0;
+        for value in &column.values {
+            missing += u64::from(encode(*value, &column.element, &mut bytes));
+        }
+        job.written_as_zero(&column.name, missing);
         archive.add(&name, &mut bytes.as_slice()).map_err(failed)?;
     }
     groups::write(job, &objects.ids, &mut archive).await?;
     archive.finish().map_err(|error| job.failed(error))?;
     let source = job.frame.as_ref().map(|frame| frame.source.as_str());
     job.framed |= matches!(source, Some("trx" | "trk"));
-    notes.into_iter().for_each(|note| job.note(note));
     let [vertices, lines] = lost;
     job.not_kept(
         "attributes of vertices",
@@ -158,19 +158,13 @@ fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) -> bool {
     value.is_nan() && !element.is_floating()
 }
 
-/// A note on missing whole numbers of an attribute.
-fn zeros(name: &str, count: usize) -> Option<String> {
-    let name = attribute(name);
-    (count > 0).then(|| format!("{count} missing values of {name} are written as 0"))
-}
-
 struct TrxWriter<'a> {
     path: &'a Path,
     /// Number type of positions.
     element: DataType,
     positions: Option<BufWriter<File>>,
     /// Attributes of points, their files, and the number of missing whole numbers.
-    scalars: Vec<(Numeric, BufWriter<File>, usize)>,
+    scalars: Vec<(Numeric, BufWriter<File>, u64)>,
     points: u64,
     offsets: Vec<u64>,
     row: Vec<u8>,
@@ -223,7 +217,7 @@ impl ObjectVisitor for TrxWriter<'_> {
             known.exact &= column.exact;
             self.row.clear();
             for value in column.row(row) {
-                *missing += usize::from(encode(*value, &column.element, &mut self.row));
+                *missing += u64::from(encode(*value, &column.element, &mut self.row));
             }
             file.write_all(&self.row).map_err(failed)?;
         }
