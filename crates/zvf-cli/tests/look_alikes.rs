@@ -1,5 +1,4 @@
-//! Columns whose names resemble those of others, objects without vertices, and values without an equal in the store: each is kept, refused or
-//! reported.
+//! Columns with similar names, objects without vertices, gaps and keys: commands keep or copy the values, or fail, or report the loss.
 
 use std::path::Path;
 
@@ -33,6 +32,11 @@ fn refused(home: &Home, words: &[&str], says: &str) -> Result<()> {
     Ok(())
 }
 
+/// The words of `zvf edit STORE set-attribute NAME` with more options.
+fn edit_attribute<'w>(store: &'w str, name: &'w str, more: &[&'w str]) -> Vec<&'w str> {
+    [&["edit", store, "set-attribute", name], more].concat()
+}
+
 fn csv(home: &Home, store: &str) -> Result<String> {
     home.text(&["query", store, "--format", "csv"])
 }
@@ -50,27 +54,9 @@ fn a_column_with_a_number_is_another_attribute() -> Result<()> {
     said(&home, &["append", "s.zv", "a.csv"], "no such attribute: pc")?;
     ensure!(csv(&home, "s.zv")?.ends_with("2.0,2.0,2.0,NaN,7.5\n"));
     home.text(&["import", "c.csv", "t.zv"])?;
-    let set = [
-        "edit",
-        "t.zv",
-        "set-attribute",
-        "v",
-        "--from",
-        "v.csv",
-        "--key",
-        "id",
-    ];
+    let set = edit_attribute("t.zv", "v", &["--from", "v.csv", "--key", "id"]);
     refused(&home, &set, "id")?;
-    let set = [
-        "edit",
-        "t.zv",
-        "set-attribute",
-        "new",
-        "--type",
-        "int32",
-        "--from",
-        "n.csv",
-    ];
+    let set = edit_attribute("t.zv", "new", &["--type", "int32", "--from", "n.csv"]);
     refused(&home, &set, "no column new")?;
     ensure!(csv(&home, "t.zv")?.ends_with("2.0,2.0,2.0,6,20\n"));
     Ok(())
@@ -134,14 +120,11 @@ fn an_attribute_called_object_id_is_not_the_object() -> Result<()> {
         let added = "0.0,0.0,0.0,11,3\n1.0,0.0,0.0,12,3\n2.0,0.0,0.0,13,4\n";
         assert_eq!(found, format!("{expected}{added}"), "{from}");
     }
-    home.text(&[
-        "edit",
+    home.text(&edit_attribute(
         "s.zv",
-        "set-attribute",
         "object_id",
-        "--from",
-        "q.ndjson",
-    ])?;
+        &["--from", "q.ndjson"],
+    ))?;
     assert_eq!(csv(&home, "s.zv")?, expected);
     said(&home, &["export", "s.zv", "o.npz"], "object_id")?;
     Ok(())
@@ -171,22 +154,15 @@ fn a_fill_is_used_for_gaps_of_floats() -> Result<()> {
     ])?;
     home.text(&["import", "b.csv", "s.zv"])?;
     for (name, fill) in [("w", "9.5"), ("v", "7"), ("c", "b")] {
-        home.text(&["edit", "s.zv", "set-attribute", name, "--fill", fill])?;
+        home.text(&edit_attribute("s.zv", name, &["--fill", fill]))?;
     }
     home.text(&["append", "s.zv", "g.csv"])?;
     home.text(&["append", "s.zv", "g.csv", "--fill", "w=1.25"])?;
-    let set = [
-        "edit",
+    let set = edit_attribute(
         "s.zv",
-        "set-attribute",
         "u",
-        "--type",
-        "float64",
-        "--fill",
-        "0.1",
-        "--from",
-        "u.csv",
-    ];
+        &["--type", "float64", "--fill", "0.1", "--from", "u.csv"],
+    );
     std::fs::write(home.file("u.csv"), "x,y,z,u\n1,2,3,\n")?;
     home.text(&set)?;
     let found = csv(&home, "s.zv")?;
@@ -246,18 +222,11 @@ fn with_a_bare_object() -> Result<Home> {
         ("../n.csv", "object_id,n\n0,5\n2,7\n".into()),
     ])?;
     home.text(&["import", "t.csv", "s.zv", "--kind", "polyline"])?;
-    home.text(&[
-        "edit",
+    home.text(&edit_attribute(
         "s.zv",
-        "set-attribute",
         "n",
-        "--object",
-        "--type",
-        "int32",
-        "--from",
-        "n.csv",
-        "--new",
-    ])?;
+        &["--object", "--type", "int32", "--from", "n.csv", "--new"],
+    ))?;
     home.text(&["edit", "s.zv", "group", "add", "H", "2"])?;
     Ok(home)
 }
@@ -299,11 +268,27 @@ fn objects_without_vertices_are_copied_or_reported() -> Result<()> {
         &["query", "s.zv", "-o", "folder"],
         "objects without vertices: 1",
     )?;
-    said(
-        &home,
-        &["query", "s.zv", "--bbox", "x=0:1", "-o", "part"],
-        "wrote",
-    )?;
+    for (folder, selects) in [("part", "--bbox=x=0:1"), ("first", "--objects=0")] {
+        let ran = home.zvf(&["query", "s.zv", selects, "-o", folder])?;
+        ensure!(
+            ran.code == 0 && !ran.stderr.contains("without"),
+            "{}",
+            ran.stderr
+        );
+    }
+    // A selection by position has no objects without vertices.
+    home.text(&[
+        "split",
+        "s.zv",
+        "near",
+        "--by",
+        "count",
+        "1",
+        "--touching",
+        "--bbox",
+        "x=0:1",
+    ])?;
+    assert_eq!(objects(&home, "near/0.zarrvectors")?, json!([[0, 2, 5]]));
     Ok(())
 }
 
@@ -318,29 +303,19 @@ fn missing_whole_numbers_of_objects_in_trx_are_reported() -> Result<()> {
     ])?;
     home.text(&["import", "t.csv", "s.zv", "--kind", "polyline"])?;
     for (name, of) in [("n", "int32"), ("d", "date")] {
-        let set = [
-            "edit",
-            "s.zv",
-            "set-attribute",
-            name,
-            "--object",
-            "--type",
-            of,
-            "--from",
-            "n.csv",
-        ];
+        let set = edit_attribute("s.zv", name, &["--object", "--type", of, "--from", "n.csv"]);
         home.text(&set)?;
     }
     said(
         &home,
         &["export", "s.zv", "o.trx"],
-        "1 missing values of n are written as 0",
+        "1 missing value of n is written as 0",
     )?;
     std::fs::remove_file(home.file("o.trx"))?;
     said(
         &home,
         &["export", "s.zv", "o.trx"],
-        "1 missing values of d are written as 0",
+        "1 missing value of d is written as 0",
     )?;
     Ok(())
 }
@@ -355,18 +330,11 @@ fn new_objects_follow_the_order_of_their_file() -> Result<()> {
         ("../w.csv", "object_id,w\n0,10\n1,11\n2,12\n".into()),
     ])?;
     home.text(&["import", "t.csv", "a.zv", "--kind", "streamline"])?;
-    home.text(&[
-        "edit",
+    home.text(&edit_attribute(
         "a.zv",
-        "set-attribute",
         "w",
-        "--object",
-        "--type",
-        "float32",
-        "--from",
-        "w.csv",
-        "--new",
-    ])?;
+        &["--object", "--type", "float32", "--from", "w.csv", "--new"],
+    ))?;
     // A new store has its objects in the order of their ids.
     home.text(&["resample", "a.zv", "b.zv", "--points", "2"])?;
     home.text(&["export", "b.zv", "a.trx"])?;
@@ -445,18 +413,11 @@ fn keys_are_compared_exactly_and_missing_ones_are_refused() -> Result<()> {
     ])?;
     home.text(&["import", "k.csv", "s.zv"])?;
     let set = |from: &'static str, key: &'static str| {
-        [
-            "edit",
+        edit_attribute(
             "s.zv",
-            "set-attribute",
             "v",
-            "--type",
-            "float32",
-            "--key",
-            key,
-            "--from",
-            from,
-        ]
+            &["--type", "float32", "--key", key, "--from", from],
+        )
     };
     refused(&home, &set("v.csv", "id"), "does not have")?;
     refused(&home, &set("d.csv", "day"), "without a value")?;
@@ -504,7 +465,7 @@ fn parts_by_date_have_names_of_dates_and_report_missing_ones() -> Result<()> {
 fn merged_stores_report_the_fills_that_they_lack() -> Result<()> {
     let home = Home::made(&[("../b.csv", "x,y,z,w\n1,2,3,0.5\n".into())])?;
     home.text(&["import", "b.csv", "s.zv"])?;
-    home.text(&["edit", "s.zv", "set-attribute", "w", "--fill", "9.5"])?;
+    home.text(&edit_attribute("s.zv", "w", &["--fill", "9.5"]))?;
     home.text(&["copy", "s.zv", "u.zv"])?;
     said(
         &home,
@@ -591,17 +552,11 @@ fn precomputed_folders_report_what_they_lack() -> Result<()> {
     ])?;
     home.text(&["import", "t.csv", "s.zv", "--kind", "polyline"])?;
     for (name, of) in [("n", "int64"), ("f", "float64")] {
-        home.text(&[
-            "edit",
+        home.text(&edit_attribute(
             "s.zv",
-            "set-attribute",
             name,
-            "--object",
-            "--type",
-            of,
-            "--from",
-            "n.csv",
-        ])?;
+            &["--object", "--type", of, "--from", "n.csv"],
+        ))?;
     }
     let warnings = |store: &str| -> Result<String> {
         let folder = format!("{store}.out");
@@ -621,21 +576,16 @@ fn precomputed_folders_report_what_they_lack() -> Result<()> {
         "attribute n is written as float32",
         "attribute f is written as float32",
         "some are negative",
-        "1 objects are left out",
+        "objects of one vertex are left out: 1;",
     ] {
         ensure!(found.contains(says), "{says}: {found}");
     }
     home.text(&["import", "m.obj", "m.zv"])?;
-    home.text(&[
-        "edit",
+    home.text(&edit_attribute(
         "m.zv",
-        "set-attribute",
         "q",
-        "--type",
-        "float32",
-        "--from",
-        "q.csv",
-    ])?;
+        &["--type", "float32", "--from", "q.csv"],
+    ))?;
     let found = warnings("m.zv")?;
     ensure!(
         found.contains("vertex attributes q are left out"),

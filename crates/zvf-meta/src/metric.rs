@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(kept(&points, 1.0), [0, 2, 3, 5]);
         assert_eq!(kept(&points, 0.0), [0, 1, 2, 3, 5]);
         assert_eq!(kept(&points, 100.0), [0, 5]);
-        // Behind an end of a segment, its end is the nearest place.
+        // The nearest point of a segment can be one of its ends.
         assert_eq!(kept(&[[0.0, 0.0], [9.0, 0.0], [5.0, 0.0]], 1.0), [0, 1, 2]);
         assert_eq!(kept(&[[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]], 4.9), [0, 1, 2]);
         assert_eq!(kept(&[[0.0, 0.0], [1.0, 1.0]], 1.0), [0, 1]);

@@ -1,4 +1,4 @@
-//! Attributes whose names are those of values of objects and groups, and notes on conditions on objects.
+//! Conditions on attributes with names such as `start.x`, which without quotes are values of objects and groups; notes on NaN.
 
 use std::sync::Arc;
 

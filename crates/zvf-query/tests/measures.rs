@@ -184,7 +184,7 @@ async fn lengths_are_along_stored_links() {
     assert!(!long.is_empty() && long.len() < lines.len());
 }
 
-/// Lengths in conditions are those of measures, to the last bit.
+/// `length()` in conditions equals the length that measures return, bit by bit.
 async fn lengths_of_conditions(store: &Store, measured: &[Row]) {
     for (id, _, length, _) in measured {
         let Some(length) = length else { continue };

@@ -248,6 +248,12 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
     let count = truth.positions.shape[0];
     let rows = served.json("/query?format=json")?;
     assert_eq!(rows.as_array().map(Vec::len), Some(count));
+    let owned = rows.as_array().into_iter().flatten();
+    let owned = owned.filter(|row| row["object_id"].is_i64()).count();
+    assert_eq!(
+        owned, count,
+        "each vertex of this store belongs to an object"
+    );
     let lines = served.bytes("/query?format=ndjson&table=links")?;
     assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 155);
     let arrow = served.bytes("/query?store=store&attributes=none")?;

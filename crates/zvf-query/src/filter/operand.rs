@@ -128,7 +128,7 @@ pub(super) fn float(number: i128) -> f64 {
     number as f64
 }
 
-/// Compares an integer with a float, neither of which is rounded.
+/// Compares an integer with a float exactly, without rounding either; `None` for NaN.
 pub(super) fn order_with_float(a: i128, b: f64) -> Option<Ordering> {
     // 2^127: floats below it are in the range of the integers.
     const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;

@@ -91,7 +91,7 @@ impl Assembly {
 
     fn steps_of(&self, range: Range<usize>, mut rest: &[u8]) -> Result<Vec<Step>, QueryError> {
         let mut pages: Vec<StoredRows<'_>> = Vec::new();
-        // Records with the numbers of their pages and of their first rows there. Those of an entry are in one page, one after another.
+        // Each record, its page, and its first row in that page. All records of an entry are consecutive records of one page.
         let mut records: Vec<(Record<'_>, usize, usize)> = Vec::new();
         // The first record of each entry.
         let mut firsts: Vec<Option<NonZeroUsize>> = vec![None; range.len()];
