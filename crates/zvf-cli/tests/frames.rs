@@ -462,23 +462,102 @@ fn copies_refuse_a_header_that_cannot_be_read() -> Result<()> {
 }
 
 #[test]
-fn a_table_beside_a_tractogram_is_remarked() -> Result<()> {
+fn tables_of_a_tractogram_state_its_frame() -> Result<()> {
     let home = Home::made(&[("../a.trk", trk())])?;
-    home.text(&["import", "a.trk", "r.zv", "--space", "rasmm"])?;
-    home.text(&["import", "a.trk", "v.zv", "--space", "voxelmm"])?;
-    home.text(&["query", "v.zv", "-o", "v", "--select", "objects"])?;
-    home.text(&["query", "v.zv", "-o", "v.parquet", "--select", "objects"])?;
-    for from in ["v", "v.parquet"] {
-        let ran = home.zvf(&["append", "r.zv", from, "--new-ids"])?;
-        ensure!(ran.code == 0, "{}", ran.stderr);
-        ensure!(ran.stderr.contains("taken as rasmm"), "{}", ran.stderr);
+    for space in ["rasmm", "voxelmm"] {
+        home.text(&["import", "a.trk", &format!("{space}.zv"), "--space", space])?;
     }
-    // Stores state their frames.
-    let ran = home.zvf(&["append", "r.zv", "v.zv", "--new-ids"])?;
+    home.text(&["query", "voxelmm.zv", "-o", "v", "--select", "objects"])?;
+    for file in ["v.arrow", "v.parquet", "v.csv"] {
+        home.text(&["query", "voxelmm.zv", "-o", file, "--select", "objects"])?;
+    }
+    home.text(&["export", "voxelmm.zv", "e.parquet"])?;
+    home.text(&[
+        "query",
+        "rasmm.zv",
+        "-o",
+        "r.parquet",
+        "--select",
+        "objects",
+    ])?;
+    for from in ["v", "v.arrow", "v.parquet", "e.parquet", "voxelmm.zv"] {
+        let ran = home.zvf(&["append", "rasmm.zv", from, "--new-ids"])?;
+        let stated = ran.stderr.contains("positions in voxelmm");
+        ensure!(ran.code == 2 && stated, "{from}: {}", ran.stderr);
+        let ran = home.zvf(&["append", "voxelmm.zv", from, "--new-ids"])?;
+        if from == "voxelmm.zv" {
+            continue;
+        }
+        ensure!(ran.code == 0, "{from}: {}", ran.stderr);
+        ensure!(!ran.stderr.contains("taken as"), "{from}: {}", ran.stderr);
+        // A new store of the table is in the same frame.
+        if from != "v" {
+            let new = format!("{from}.zv");
+            home.text(&["import", from, &new, "--kind", "streamline"])?;
+            home.text(&["export", &new, "new.trk"])?;
+            let written = std::fs::read(home.file("new.trk"))?;
+            ensure!(written[..1000] == trk()[..1000], "{from}");
+        }
+    }
+    let table = [
+        "edit",
+        "rasmm.zv",
+        "set-attribute",
+        "w",
+        "--from",
+        "v.parquet",
+    ];
+    let ran = home.zvf(&[&table[..], &["--type", "float32"]].concat())?;
+    ensure!(ran.code == 2, "{}", ran.stderr);
+    // A CSV has no metadata.
+    let ran = home.zvf(&["append", "rasmm.zv", "v.csv", "--new-ids"])?;
+    ensure!(ran.code == 0, "{}", ran.stderr);
+    ensure!(ran.stderr.contains("taken as rasmm"), "{}", ran.stderr);
+    // One store has one frame.
+    let files = ["v.parquet", "r.parquet"];
+    let ran = home.zvf(&[&["import"], &files[..], &["both.zv", "--new-ids"]].concat())?;
     ensure!(
-        ran.code == 2 && ran.stderr.contains("voxelmm"),
+        ran.code != 0 && ran.stderr.contains("as in the first file"),
         "{}",
         ran.stderr
     );
+    Ok(())
+}
+
+#[test]
+fn a_table_with_a_crs_beside_a_store_without_one_is_remarked() -> Result<()> {
+    let home = Home::made(&[])?;
+    std::fs::create_dir_all(home.path())?;
+    std::fs::write(home.file("p.csv"), "x,y,z\n1,2,3\n")?;
+    home.text(&["import", "p.csv", "crs.zv", "--crs", "EPSG:25832"])?;
+    home.text(&["import", "p.csv", "none.zv"])?;
+    for store in ["crs", "none"] {
+        let table = format!("{store}.parquet");
+        home.text(&["query", &format!("{store}.zv"), "-o", &table])?;
+    }
+    for (store, from, expected) in [
+        ("none.zv", "crs.parquet", "the store states no CRS"),
+        ("none.zv", "crs.zv", "the store states no CRS"),
+        (
+            "crs.zv",
+            "none.parquet",
+            "states no CRS: \"EPSG:25832\" is assumed",
+        ),
+        (
+            "crs.zv",
+            "none.zv",
+            "states no CRS: \"EPSG:25832\" is assumed",
+        ),
+    ] {
+        let ran = home.zvf(&["append", store, from])?;
+        ensure!(ran.code == 0, "{store} {from}: {}", ran.stderr);
+        ensure!(
+            ran.stderr.contains(expected),
+            "{store} {from}: {}",
+            ran.stderr
+        );
+    }
+    let ran = home.zvf(&["merge", "crs.zv", "none.zv", "both.zv"])?;
+    ensure!(ran.stderr.contains("states no CRS"), "{}", ran.stderr);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Frames of tractograms: the headers of source files that a store keeps (`headers/<format>`, specification 0.9, section 16.2), the
 //! frame of its positions, and the maps between frames.
 
+use arrow_schema::Schema;
 use serde_json::{Value, json};
 use zvf_meta::Affine;
 use zvf_store::Store;
@@ -24,6 +25,9 @@ const FOREIGN: [&str; 4] = ["magic", "magic_number", "hdr_size", "nb_streamlines
 
 /// Members that imports write beside `space`. Older imports wrote none of them and did not record the frame of TRK.
 const MAPS: [&str; 2] = ["voxelmm_to_rasmm", "rasmm_to_voxelmm"];
+
+/// Member of a schema's metadata: the header of a tractogram as JSON, with the member `source`.
+pub(crate) const FRAME: &str = "zvf.frame";
 
 /// Relative difference up to which the numbers of two maps count as equal.
 const ROUNDING: f64 = 1e-6;
@@ -134,6 +138,40 @@ impl SourceHeader {
         })
     }
 
+    /// The header that the schema of a table states.
+    pub(crate) fn of_schema(schema: &Schema) -> Option<Self> {
+        Self::of_stated(&serde_json::from_str(schema.metadata().get(FRAME)?).ok()?)
+    }
+
+    /// The header of a tractogram in a value with the member `source`.
+    pub(crate) fn of_stated(stated: &Value) -> Option<Self> {
+        let (source, members) = split(stated)?;
+        let header = Self {
+            source,
+            members,
+            place: FRAME.to_owned(),
+            agreed: true,
+        };
+        header.is_tractogram().then_some(header)
+    }
+
+    /// The schema with this header in its metadata, as `zvf.frame`: a table in these columns states the frame of its positions.
+    #[must_use]
+    pub fn in_schema(&self, schema: &Schema) -> Schema {
+        let mut schema = schema.clone();
+        schema
+            .metadata
+            .insert(FRAME.to_owned(), self.stated().to_string());
+        schema
+    }
+
+    /// The members and `source`, the opposite of [`split`].
+    pub(crate) fn stated(&self) -> Value {
+        let mut members = self.members.clone();
+        members.insert("source".to_owned(), json!(self.source));
+        Value::Object(members)
+    }
+
     /// Where in the store it is: `headers/trk`.
     #[must_use]
     pub fn place(&self) -> &str {
@@ -164,6 +202,16 @@ impl SourceHeader {
                 false => Some(Space::Voxelmm),
             },
         }
+    }
+
+    /// What decides where the stored positions are: their frame, and the map of voxel millimetres.
+    pub(crate) fn frame_of_axes(&self) -> Option<(Space, Option<Affine>)> {
+        let space = self.space()?;
+        let map = match space {
+            Space::Voxelmm => self.voxelmm_to_rasmm().ok(),
+            Space::Rasmm | Space::File => None,
+        };
+        Some((space, map))
     }
 
     fn has_maps(&self) -> bool {
@@ -283,7 +331,7 @@ impl SourceHeader {
     }
 
     /// Whether it is the header of a tractogram.
-    fn is_tractogram(&self) -> bool {
+    pub(crate) fn is_tractogram(&self) -> bool {
         FORMATS.iter().any(|(_, name)| *name == self.source)
     }
 

@@ -9,6 +9,7 @@ use zvf_write::{Kind, StoreSpec};
 use crate::error::{ConvertError, InFile};
 use crate::format::Format;
 use crate::found::{FirstPass, Stated};
+use crate::frame::SourceHeader;
 use crate::ids::ObjectIds;
 use crate::options::{self, Options};
 use crate::shape::ChunkChoice;
@@ -159,8 +160,8 @@ impl Import {
                 transform
             }
         };
-        if format == Format::Las && transform.is_some() {
-            // Its scale and offset describe the positions of the file, not the mapped ones.
+        if !format.is_tractogram() && transform.is_some() {
+            // It describes the positions of the file, not the mapped ones.
             found.frame = None;
         }
         if let Some(crs) = &options.crs {
@@ -350,7 +351,10 @@ fn into_store(
     } else {
         let given = transform::given(format, options, store.axes(), stated.as_deref())?;
         remarks.extend(given.notes.iter().cloned());
-        remarks.extend(store.unstated_frame().filter(|_| !given.explicit));
+        match found.frame.as_ref().and_then(SourceHeader::of_stated) {
+            Some(theirs) => store.check_frame(&theirs)?,
+            None => remarks.extend(store.unstated_frame().filter(|_| !given.explicit)),
+        }
         store.place(format, &given, stated.as_deref())?
     };
     let radius = first.as_ref().filter(|_| format.has_radii());

@@ -7,7 +7,7 @@ use zvf_meta::{Affine, Axis, map_of_axes};
 use zvf_write::Kind;
 use zvf_write::arrow::stated_axes;
 
-use crate::frame::Space;
+use crate::frame::{SourceHeader, Space};
 use crate::options::Options;
 use crate::records::source::stated_crs;
 use crate::store_frame::{APPLIED, PositionConversion, RecordedMap, StoreFrame};
@@ -20,27 +20,54 @@ impl StoreFrame {
     /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
     ///
     /// # Errors
-    /// Misuse: options that do not fit; units that cannot be converted; another coordinate reference system; several maps in the store. I/O: the
-    /// file of the affine.
+    /// Misuse: options that do not fit; units that cannot be converted; another coordinate reference system or frame; several maps in the
+    /// store. I/O: the file of the affine.
     pub fn place_table(
         &self,
         schema: &arrow_schema::Schema,
         options: &Options,
     ) -> Result<PositionConversion, ConvertError> {
-        let own = self.crs.as_ref().filter(|own| own.is_string());
-        if let (Some(found), Some(expected)) = (stated_crs(schema), own)
-            && found != *expected
-        {
-            return Err(ConvertError::usage(
-                "crs",
-                found.to_string(),
-                format!("{expected} as in the store"),
-            ));
-        }
         // Columns are matched with axes by name.
         let stated = stated_axes(schema)?.map(|stated| self.in_order(stated));
+        let own = self.crs.as_ref().filter(|own| own.is_string());
+        let system = match (stated_crs(schema), own) {
+            (Some(found), Some(expected)) if found != *expected => {
+                let expected = format!("{expected} as in the store");
+                return Err(ConvertError::usage("crs", found.to_string(), expected));
+            }
+            (Some(found), None) => Some(format!(
+                "positions in {found} are stored unchanged: the store states no CRS"
+            )),
+            (None, Some(own)) if stated.is_some() => Some(format!(
+                "the table states no CRS: {own} is assumed, that of the store"
+            )),
+            _ => None,
+        };
+        if let Some(theirs) = SourceHeader::of_schema(schema) {
+            self.check_frame(&theirs)?;
+        }
         let given = transform::given(Format::Arrow, options, &self.axes, stated.as_deref())?;
-        self.place(Format::Arrow, &given, stated.as_deref())
+        let mut placed = self.place(Format::Arrow, &given, stated.as_deref())?;
+        placed.remarks.extend(system);
+        Ok(placed)
+    }
+
+    /// Checks that the frame of a table of a tractogram is that of the store.
+    ///
+    /// # Errors
+    /// Misuse.
+    pub(crate) fn check_frame(&self, theirs: &SourceHeader) -> Result<(), ConvertError> {
+        let own = self.frame.as_ref().and_then(SourceHeader::space);
+        match (theirs.space().map(Space::name), own.map(Space::name)) {
+            (Some(found), Some(expected)) if found != expected => Err(ConvertError::usage(
+                "frame",
+                format!("positions in {found}"),
+                format!(
+                    "{expected} as in the store; files that `zvf export` writes as TRK, TCK or TRX are converted"
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The axes in the order of the store's axes if the names are the same, else unchanged.

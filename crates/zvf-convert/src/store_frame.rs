@@ -1,5 +1,6 @@
 //! The frame of an existing store: its axes, and the map with which it was made.
 
+use arrow_schema::Schema;
 use serde_json::Value;
 use zvf_meta::{Affine, Axis};
 use zvf_store::Store;
@@ -101,9 +102,17 @@ impl StoreFrame {
         }
     }
 
-    /// A note for files that state no frame, into a store whose tractogram states one; `None` for other stores.
+    /// A note for a table without `zvf.frame` in its schema, into a store whose tractogram states its frame; `None` for others.
     #[must_use]
-    pub fn unstated_frame(&self) -> Option<String> {
+    pub fn unstated_by(&self, schema: &Schema) -> Option<String> {
+        match SourceHeader::of_schema(schema) {
+            Some(_) => None,
+            None => self.unstated_frame(),
+        }
+    }
+
+    /// A note for files that state no frame, into a store whose tractogram states one; `None` for other stores.
+    pub(crate) fn unstated_frame(&self) -> Option<String> {
         let space = self.frame.as_ref().and_then(SourceHeader::space)?.name();
         Some(format!(
             "positions are taken as {space}, the frame of the store: the file does not state its own"

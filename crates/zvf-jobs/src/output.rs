@@ -61,6 +61,16 @@ impl JsonSchema for TableFormat {
 }
 
 impl TableFormat {
+    /// Whether files of the format hold metadata of tables and columns.
+    pub(crate) const fn has_metadata(self) -> bool {
+        match self {
+            Self::Arrow => true,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => true,
+            Self::Csv | Self::Ndjson | Self::Npy => false,
+        }
+    }
+
     /// The format of a table of vertices, for the ending of a file name.
     #[must_use]
     pub fn of_vertices(path: &Path) -> Option<Self> {

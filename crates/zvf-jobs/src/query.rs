@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
-use zvf_convert::{Format, groups_of, groups_table};
+use zvf_convert::{Format, SourceHeader, groups_of, groups_table};
 use zvf_query::{Outputs, Query, QuerySpec, Select, Table};
 use zvf_store::format::int;
 use zvf_store::{Need, Store};
@@ -276,7 +276,18 @@ impl QueryJob {
         let [has_links, has_objects] =
             [Table::Links, Table::Objects].map(|table| answer.schema(table).is_some());
         let grouped = has_objects && matches!(place, AnswerPlace::Directory(_));
-        let mut sink = AnswerSink::open(place, |table| answer.schema(table).map(AsRef::as_ref))?;
+        let framed = if place.states_frames() {
+            let header = SourceHeader::of_store(&store).await?;
+            let vertices = answer.schema(Table::Vertices);
+            let pair = header.as_ref().zip(vertices);
+            pair.map(|(header, schema)| header.in_schema(schema))
+        } else {
+            None
+        };
+        let mut sink = AnswerSink::open(place, |table| match (&framed, table) {
+            (Some(framed), Table::Vertices) => Some(framed),
+            _ => answer.schema(table).map(AsRef::as_ref),
+        })?;
         let mut digest = Digest::default();
         let progress = context.progress();
         let mut members = BTreeSet::new();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use zvf_write::Kind;
 
 use crate::error::{ConvertError, InFile};
+use crate::frame::SourceHeader;
 
 pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
 pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], InFile) -> Result<(), ConvertError> + 'a;
@@ -63,9 +64,9 @@ pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
         stated_crs(&self.schema())
     }
 
-    /// The header to store, with the member `source`.
+    /// The header to store, with the member `source`. Tables that were written from tractograms state it in their schema.
     fn header(&self) -> Option<Value> {
-        None
+        SourceHeader::of_schema(&self.schema()).map(|header| header.stated())
     }
 
     /// Remarks on skipped data of the file.

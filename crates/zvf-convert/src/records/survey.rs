@@ -23,6 +23,7 @@ use crate::Format;
 use crate::answered::is_in_chunk_order;
 use crate::error::{ConvertError, InFile, shown};
 use crate::found::{FirstPass, draft, float_type};
+use crate::frame::{SourceHeader, Space};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
@@ -194,8 +195,26 @@ impl Looked {
                 expected,
             ));
         }
-        // What all files state.
         let other = source.header().unwrap_or_default();
+        let frame = |header: &Value| SourceHeader::of_stated(header)?.frame_of_axes();
+        let (ours, theirs) = (self.header.as_ref().and_then(frame), frame(&other));
+        if ours != theirs {
+            let text = |frame: Option<(Space, _)>| {
+                frame.map_or("in no stated frame", |(space, _)| space.name())
+            };
+            let found = format!("positions {}", text(theirs));
+            let expected = format!(
+                "{}, with the same affine, as in the first file; `zvf append` adds files one by one",
+                text(ours)
+            );
+            return Err(ConvertError::malformed(
+                file,
+                InFile::Whole,
+                found,
+                expected,
+            ));
+        }
+        // What all files state.
         if let Some(Value::Object(own)) = &mut self.header {
             own.retain(|name, value| other.get(name) == Some(value));
         }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
@@ -15,6 +16,7 @@ use zvf_write::Kind;
 use crate::export::chained;
 use crate::export::job::{BatchReceiver, ExportState, VERTICES, create};
 use crate::export::schemas::{ExportSchemas, attribute};
+use crate::frame::SourceHeader;
 use crate::output::{ArrowWriter, CsvWriter, NpyRowType, NpyWriter, TableWriter};
 use crate::{ConvertError, Format};
 
@@ -40,6 +42,12 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         (job.options.delimiter, job.options.gzip),
         job.create()?,
     );
+    let framed = [Format::Arrow, Format::Parquet].contains(&job.format);
+    let frame = job
+        .frame
+        .clone()
+        .filter(|frame| framed && frame.is_tractogram());
+    job.framed = frame.is_some();
     let mut links = None;
     if let Some(file) = &job.options.links {
         query.outputs.links = true;
@@ -54,6 +62,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let mut sink = Rowwise {
         vertices,
         links,
+        frame,
         kept: Vec::new(),
         link_attributes: Vec::new(),
     };
@@ -63,6 +72,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         links,
         kept,
         link_attributes,
+        ..
     } = sink;
     job.done.vertices = vertices.finish()?;
     let with_links = links.is_some();
@@ -217,6 +227,8 @@ impl TableWriter for GzipCsvWriter {
 struct Rowwise<'a> {
     vertices: TableFileWriter<'a>,
     links: Option<TableFileWriter<'a>>,
+    /// The header that the table of vertices states.
+    frame: Option<Arc<SourceHeader>>,
     kept: Vec<String>,
     link_attributes: Vec<String>,
 }
@@ -228,7 +240,12 @@ impl BatchReceiver for Rowwise<'_> {
             .map(|field| attribute(field.name()).to_owned())
             .collect();
         self.link_attributes = schemas.link_attributes().map(str::to_owned).collect();
-        self.vertices.begin(&schemas.vertices, false)?;
+        match &self.frame {
+            Some(frame) => self
+                .vertices
+                .begin(&frame.in_schema(&schemas.vertices), false)?,
+            None => self.vertices.begin(&schemas.vertices, false)?,
+        }
         match (&mut self.links, &schemas.links) {
             (Some(links), Some(schema)) => links.begin(schema, true),
             (Some(links), None) => {

@@ -103,7 +103,7 @@ impl AppendJob {
                     .vertices
                     .name_columns(job.object_column.as_deref(), job.position.as_deref())?;
                 let mut notes = place.new_vertices(&mut tables)?;
-                notes.extend(place.unstated_frame());
+                notes.extend(place.unstated_frame(&tables));
                 Ok(Answered {
                     notes,
                     ..Answered::from(tables)
@@ -197,7 +197,7 @@ fn of_folder(
     let groups = groups.map(|file| read_groups(&file)).transpose()?;
     let groups = groups.as_ref().map(Groups::from_records).transpose()?;
     let mut notes = place.new_vertices(&mut tables)?;
-    notes.extend(place.unstated_frame());
+    notes.extend(place.unstated_frame(&tables));
     if tables.links.is_some() && !is_chain(kind) && kind == Kind::PointCloud {
         notes.push("left out: links, since points have none".to_owned());
     }

@@ -25,6 +25,17 @@ pub(crate) enum AnswerPlace {
     Directory(PathBuf),
 }
 
+impl AnswerPlace {
+    /// Whether the files have metadata, for the frame of the positions.
+    pub(crate) fn states_frames(&self) -> bool {
+        match self {
+            Self::Nowhere => false,
+            Self::Writer(_, format) | Self::File(_, format) => format.has_metadata(),
+            Self::Directory(_) => true,
+        }
+    }
+}
+
 /// Writes the batches of an answer.
 pub(crate) enum AnswerSink {
     Nothing,

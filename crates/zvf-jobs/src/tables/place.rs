@@ -57,11 +57,12 @@ impl EditPlace {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// A note for tables, which state no frame, unless the options map positions; `None` for stores without one.
-    pub(crate) fn unstated_frame(&self) -> Option<String> {
+    /// A note for tables that state no frame, unless the options map positions; `None` for stores without one.
+    pub(crate) fn unstated_frame(&self, tables: &EditTables) -> Option<String> {
         let given = &self.given;
         let mapped = given.unit.is_some() || given.scale.is_some() || given.affine.is_some();
-        self.frame.unstated_frame().filter(|_| !mapped)
+        let schema = tables.vertices.schema();
+        self.frame.unstated_by(&schema).filter(|_| !mapped)
     }
 
     /// Converts a table of vertices to the units of the store. If the table states no units, its positions are taken as those of the store; if the

@@ -25,6 +25,7 @@ use parquet::file::metadata::{
 
 use super::arrow::hand_over;
 use crate::error::{ConvertError, InFile};
+use crate::frame::FRAME;
 use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
@@ -155,7 +156,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     });
     let fields: Vec<Field> = fields.collect();
     let pairs = file.key_value_metadata().into_iter().flatten();
-    let stated = pairs.filter(|pair| pair.key == AXES || pair.key == CRS);
+    let stated = pairs.filter(|pair| [AXES, CRS, FRAME].contains(&pair.key.as_str()));
     let stated = stated.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
     let stated: HashMap<String, String> = stated.collect();
     Schema::new_with_metadata(fields, stated)
