@@ -215,7 +215,7 @@ mod tests {
 
     use crate::{
         Ask, CallerStep, CallerStore, Cap, Class, IoError, IoOptions, IoTrace, Kv, Limits, Object,
-        Overlay,
+        Overlay, Question,
     };
 
     const FILE: &[u8] = b"0123456789";
@@ -399,6 +399,33 @@ mod tests {
         assert_eq!(get("a").unwrap(), "zvf-edit-x/a");
         assert_eq!(get("b"), None);
         assert_eq!(get("c").unwrap(), "c");
+    }
+
+    #[test]
+    fn a_staged_object_that_is_gone_is_a_change_if_the_root_changed() {
+        let store = CallerStore::new();
+        let put = BTreeSet::from(["a".to_owned(), "d/zarr.json".to_owned()]);
+        let overlay = Overlay::new("x".to_owned(), put, BTreeSet::new());
+        for (now, is_change) in [("1", false), ("2", true)] {
+            let kv = open(&store).under(overlay.clone(), true);
+            let fetch = |one: &crate::ObjectFetch, etag: &str| {
+                let root = Object::whole(FILE).with_etag(etag);
+                Ok((one.key == "zarr.json").then_some(root))
+            };
+            let ask = |key: &str, etag: &str| {
+                let question = Question::Document(key.to_owned());
+                let asked = kv.ask_all(vec![question]);
+                let replies = store.wait(asked, |one| fetch(one, etag)).unwrap().unwrap();
+                replies.into_iter().next().unwrap().1
+            };
+            ask("zarr.json", "1").unwrap();
+            let changed = |error: IoError| error.is_changed();
+            assert_eq!(ask("d/zarr.json", now).is_err_and(changed), is_change);
+            assert!(ask("e/zarr.json", now).is_ok());
+            let get = kv.get("a", Ask::Whole, Cap::cell(kv.limits()));
+            let got = store.wait(get, |one| fetch(one, now)).unwrap();
+            assert_eq!(got.is_err_and(changed), is_change);
+        }
     }
 
     #[test]

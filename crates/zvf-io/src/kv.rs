@@ -133,13 +133,28 @@ impl Kv {
 
     /// The id of the overlay.
     pub fn overlay(&self) -> Option<&str> {
-        let overlay = match &self.backend {
+        self.replaced().map(Overlay::id)
+    }
+
+    fn replaced(&self) -> Option<&Overlay> {
+        match &self.backend {
             Backend::Local(folder) => folder.overlay(),
             #[cfg(feature = "backends")]
             Backend::Remote(remote) => remote.overlay(),
             Backend::Caller(caller) => caller.overlay(),
-        };
-        overlay.map(Overlay::id)
+        }
+    }
+
+    /// Reads the root again if an absent object is one of the overlay's: the root has changed if the change was completed, and its objects are
+    /// at their own keys.
+    async fn check_absent(&self, key: &str) -> Result<(), IoError> {
+        if self.replaced().is_some_and(|own| own.put().contains(key)) {
+            let root = Question::Document("zarr.json".to_owned());
+            for (_, reply) in self.ask_backend(vec![root]).await? {
+                reply?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether keys are files of the local disk.
@@ -216,7 +231,7 @@ impl Kv {
             if let Some(draft) = self.draft(key, &ask) {
                 return Ok(Some(draft));
             }
-            match &self.backend {
+            let found = match &self.backend {
                 Backend::Local(root) => {
                     let key = key.to_owned();
                     let read = move |root: &Folder, context: &Context| {
@@ -235,7 +250,11 @@ impl Kv {
                         .get(&self.context, key, ask, limit, SnapshotRole::Content)
                         .await
                 }
+            }?;
+            if found.is_none() {
+                self.check_absent(key).await?;
             }
+            Ok(found)
         })
     }
 
@@ -309,6 +328,15 @@ impl Kv {
             });
         }
         let mut answers = self.ask_backend(questions).await?;
+        if self.replaced().is_some() {
+            for (question, reply) in &mut answers {
+                if let (Question::Document(key), Ok(Reply::Document(None))) = (question, &*reply)
+                    && let Err(error) = self.check_absent(key).await
+                {
+                    *reply = Err(error);
+                }
+            }
+        }
         answers.append(&mut drafted);
         Ok(answers)
     }

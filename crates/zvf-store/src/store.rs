@@ -81,13 +81,16 @@ impl Store {
             let mut redo: Option<Redo> = None;
             for _ in 0..OPENINGS {
                 let mut kv = Kv::open(url, &options.io)?;
+                let replaces = redo.is_some();
                 if let Some(redo) = redo.take() {
                     kv = kv.under(redo.into_overlay(), options.io.verify);
                 }
-                let (store, other) = Self::open_once(kv, url, &options).await?;
-                match other {
-                    None => return Ok(store),
-                    Some(other) => redo = other,
+                match Self::open_once(kv, url, &options).await {
+                    Ok((store, None)) => return Ok(store),
+                    Ok((_, Some(other))) => redo = other,
+                    // The edit was completed meanwhile.
+                    Err(StoreError::Io(error)) if replaces && error.is_changed() => {}
+                    Err(error) => return Err(error),
                 }
             }
             Err(StoreError::Io(IoError::SourceChanged {

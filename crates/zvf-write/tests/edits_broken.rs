@@ -7,7 +7,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
 use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::Query;
-use zvf_store::{Class, OpenOptions, Retry, Store, StoreError};
+use zvf_store::{Class, Need, OpenOptions, Retry, Store, StoreError};
 use zvf_write::{
     AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, Values, WriteError,
     WriteOptions,
@@ -166,11 +166,9 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
     );
 }
 
-#[tokio::test]
-async fn a_resume_that_dies_can_be_resumed() {
+/// A store with an edit that was decided and not completed, and the model after the edit.
+async fn pending() -> (Memory, Model) {
     let (base, model, draw) = store(3).await;
-    // An edit that dies while it is carried out.
-    let mut interrupted = None;
     for writes in 1..200 {
         let memory = Memory::default();
         copy(&base, &memory).await;
@@ -178,11 +176,30 @@ async fn a_resume_that_dies_can_be_resumed() {
         let (mut new, mut draw) = (model.clone(), draw.clone());
         let done = edit(&mut new, &mut draw, &memory, options(Arc::new(dying))).await;
         if matches!(done, Err(WriteError::Pending { .. })) {
-            interrupted = Some((memory, new));
-            break;
+            return (memory, new);
         }
     }
-    let (interrupted, new) = interrupted.unwrap();
+    panic!("no edit died after its commit");
+}
+
+#[tokio::test]
+async fn an_edit_that_is_completed_meanwhile_is_a_change_and_no_damage() {
+    let (memory, new) = pending().await;
+    let options = memory.open_options().with_prefetch(0, Need::nothing());
+    let store = Store::open_with(ADDRESS, options).await.unwrap();
+    let resumed = Edit::resume(ADDRESS, memory.options()).await.unwrap();
+    assert_eq!(resumed, Resumed::Finished);
+    let error = store.level(0, &Need::all()).await.unwrap_err();
+    assert!(
+        matches!(&error, StoreError::Io(error) if error.is_changed()),
+        "{error}"
+    );
+    new.check(&memory).await;
+}
+
+#[tokio::test]
+async fn a_resume_that_dies_can_be_resumed() {
+    let (interrupted, new) = pending().await;
     for writes in 1.. {
         let memory = Memory::default();
         copy(&interrupted, &memory).await;
