@@ -464,11 +464,14 @@ impl Edit {
     }
 
     /// Sets what is appended without a value of an attribute.
-    fn set_fill(&self, name: &str, text: &str) -> PyResult<()> {
+    fn set_fill(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
-        let done = edit.set_fill(name, text);
-        Ok(done.map_err(|error| Failure::from(error).at(&self.url))?)
+        let set = async {
+            let done = edit.set_fill(name, text).await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, set)
     }
 
     /// Sets values of one attribute; returns remarks.

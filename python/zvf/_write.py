@@ -402,7 +402,7 @@ class Edit:
         of the whole store, or, for vertices, `by_object_order`: object after object, and along each, as arrays beside a tractogram have
         it. A table that says none of these is refused. `ignore_missing` leaves out rows that are not in the store, `new` makes objects that are not there.
         `type`, such as "float32" or "text", adds the attribute; `fill` is the value of what has no row, also of later appends. Without a table,
-        only the fill is recorded, or has every vertex it in a new attribute. `notes` says what has no row, and what was left out.
+        only the fill is recorded, or in a new attribute every vertex, link or object has it. `notes` says what has no row, and what was left out.
         """
         setting = {
             "name": name,

@@ -593,3 +593,48 @@ fn precomputed_folders_report_what_they_lack() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn new_objects_get_the_fill_of_an_attribute_of_objects() -> Result<()> {
+    let home = Home::made(&[])?;
+    std::fs::create_dir_all(home.path())?;
+    for name in ["1.swc", "2.swc", "3.swc"] {
+        std::fs::write(home.file(name), "1 1 0 0 0 2 -1\n2 3 5 0 0 1 1\n")?;
+    }
+    std::fs::write(home.file("good.csv"), "object_id,good\n1,true\n2,true\n")?;
+    home.text(&["import", "1.swc", "2.swc", "a.zv"])?;
+    let good = ["edit", "a.zv", "set-attribute", "good", "--object"];
+    home.text(&[&good[..], &["--type", "bool", "--from", "good.csv"]].concat())?;
+    refused(&home, &["append", "a.zv", "3.swc"], "--fill")?;
+    let rest = |home: &Home| -> Result<Vec<Value>> {
+        let list = home.json(&["objects", "a.zv", "--json"])?;
+        let objects = list["objects"].as_array().cloned().unwrap_or_default();
+        Ok(objects.iter().map(|one| one["good"].clone()).collect())
+    };
+    let filled = "\"false\" for the new objects";
+    said(
+        &home,
+        &["append", "a.zv", "3.swc", "--fill", "good=false"],
+        filled,
+    )?;
+    assert_eq!(rest(&home)?, [true, true, false].map(Value::from));
+    // Recorded, it is used for a deleted object that comes back, and by appends to come.
+    home.text(&[&good[..], &["--fill", "false"]].concat())?;
+    home.text(&["edit", "a.zv", "delete", "1"])?;
+    said(&home, &["append", "a.zv", "1.swc"], filled)?;
+    assert_eq!(rest(&home)?, [false, true, false].map(Value::from));
+    // A new attribute: objects without a row have the fill.
+    std::fs::write(home.file("n.csv"), "object_id,n\n2,7\n")?;
+    let n = ["edit", "a.zv", "set-attribute", "n", "--object", "--type"];
+    let from = ["uint8", "--from", "n.csv", "--fill", "9"];
+    home.text(&[&n[..], &from].concat())?;
+    let list = home.json(&["objects", "a.zv", "--json"])?;
+    let n: Vec<&Value> = (0..3).map(|at| &list["objects"][at]["n"]).collect();
+    assert_eq!(n, [&json!(9), &json!(7), &json!(9)]);
+    let all = ["edit", "a.zv", "set-attribute", "m", "--object", "--type"];
+    home.text(&[&all[..], &["text", "--fill", "x"]].concat())?;
+    let list = home.json(&["objects", "a.zv", "--json"])?;
+    assert_eq!(list["objects"][2]["m"], json!("x"));
+    home.text(&["validate", "a.zv", "--level", "5"])?;
+    Ok(())
+}

@@ -138,7 +138,7 @@ impl Edit {
         for table in self.tables.values_mut() {
             rows.iter().for_each(|&row| table.forget(row));
         }
-        Ok(())
+        self.fill_objects(rows.iter().copied())
     }
 
     pub(super) async fn add_table(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {

@@ -15,6 +15,7 @@ use super::groups::GroupTable;
 use super::state::index_cell;
 use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
+use zvf_encode::error::OrBug;
 use zvf_encode::error::signed64;
 use zvf_encode::level::{LevelCells, stored_link_shards};
 use zvf_encode::parallel::blocking;
@@ -436,6 +437,9 @@ fn finish_tables(
     for table in edit.tables.values_mut() {
         table.grow(index.ids.len());
     }
+    let new = index.before..index.ids.len();
+    edit.fill_objects(new)?;
+    let index = edit.index.as_ref().or_bug("tables of no objects")?;
     for (_, table) in std::mem::take(&mut edit.tables) {
         if table.is_changed() {
             let (new, keys) = table.finish(&index.ids, &template.compression)?;

@@ -1,7 +1,8 @@
-//! What vertices and links have that are appended without a value: as the caller says, or as the store records it with the attribute.
+//! What vertices, links and objects have that are appended without a value: as the caller says, or as the store records it with the attribute.
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::{FILL, RootDoc};
 
@@ -89,13 +90,13 @@ pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     }
 }
 
-/// The fills that a root declares, of vertices and links.
-pub(super) fn declared(root: &RootDoc) -> Fills {
+/// The fills that a root declares for some scopes.
+pub(super) fn declared(root: &RootDoc, scopes: &[Scope]) -> Fills {
     let mut fills = Fills::new();
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
         return fills;
     };
-    for scope in [Scope::Link, Scope::Vertex] {
+    for scope in scopes {
         let names = specs.get(scope.name()).and_then(Value::as_object);
         for (name, member) in names.into_iter().flatten() {
             match member.get(FILL) {
@@ -121,7 +122,11 @@ pub(super) struct RecordedFill {
 impl Edit {
     /// Notes a fill, to be recorded by the commit; it is used from now on.
     pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
-        self.fills.insert(one.name.clone(), text.to_owned());
+        let fills = match scope {
+            Scope::Object => &mut self.object_fills,
+            Scope::Vertex | Scope::Link => &mut self.fills,
+        };
+        fills.insert(one.name.clone(), text.to_owned());
         self.recorded.push(RecordedFill {
             scope,
             spec: one.clone(),
@@ -136,27 +141,67 @@ impl Edit {
         self.fills.get(name).map(String::as_str)
     }
 
-    /// Sets what vertices and links have that this edit appends without a value of an attribute. Nothing of it is recorded.
+    /// What new objects have that no table gives a value of an attribute: see [`fill`](Self::fill).
+    #[must_use]
+    pub fn object_fill(&self, name: &str) -> Option<&str> {
+        self.object_fills.get(name).map(String::as_str)
+    }
+
+    /// Sets what vertices, links and objects have that this edit appends without a value of an attribute. Nothing of it is recorded.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once, if no attribute of vertices or links has this name.
     ///
     /// # Errors
-    /// Misuse: no attribute of vertices or links has this name; a text that is no value of its type.
-    pub fn set_fill(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
-        let vertices = self.vertex_attributes();
-        let known = vertices.iter().chain(&self.state.spec.links.attributes);
-        let mut found = false;
-        for one in known.filter(|one| one.name == name) {
+    /// Misuse: no attribute has this name; a text that is no value of its type. I/O.
+    pub fn set_fill<'a>(
+        &'a mut self,
+        name: &'a str,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            let vertices = self.vertex_attributes();
+            let known = vertices.iter().chain(&self.state.spec.links.attributes);
+            let known: Vec<_> = known.filter(|one| one.name == name).collect();
+            if !known.is_empty() {
+                for one in known {
+                    value(one, text)?;
+                }
+                self.fills.insert(name.to_owned(), text.to_owned());
+                return Ok(());
+            }
+            let objects = match self.spec().has_objects() {
+                true => self.object_attributes().await?,
+                false => Vec::new(),
+            };
+            let Some(one) = objects.iter().find(|one| one.name == name) else {
+                let expected = "an attribute of the vertices, links or objects of this store";
+                let what = format!("fill of attribute {name}");
+                return Err(WriteError::input(what, "nothing", expected));
+            };
             value(one, text)?;
-            found = true;
+            self.object_fills.insert(name.to_owned(), text.to_owned());
+            Ok(())
+        })
+    }
+
+    /// Gives objects, by their rows, the fills of attributes of which they have no value.
+    pub(super) fn fill_objects(
+        &mut self,
+        rows: impl Iterator<Item = usize> + Clone,
+    ) -> Result<(), WriteError> {
+        for (name, text) in &self.object_fills {
+            let Some(table) = self.tables.get_mut(name) else {
+                continue;
+            };
+            let gaps = rows.clone().filter(|row| table.place(*row).is_none());
+            let gaps: Vec<usize> = gaps.collect();
+            if !gaps.is_empty() {
+                let fill = value(&table.spec, text)?;
+                let values = everywhere(&table.spec, &fill, gaps.len())?;
+                table.set(&gaps, &values)?;
+            }
         }
-        if !found {
-            let expected = "an attribute of the vertices or links of this store";
-            return Err(WriteError::input(
-                format!("fill of attribute {name}"),
-                "nothing",
-                expected,
-            ));
-        }
-        self.fills.insert(name.to_owned(), text.to_owned());
         Ok(())
     }
 

@@ -180,7 +180,9 @@ pub struct Edit {
     added: Vec<Added>,
     /// Whether the owner column is made again.
     new_owners: bool,
+    /// Fills of vertices and links.
     fills: fill::Fills,
+    object_fills: fill::Fills,
     /// Fills that are recorded by the commit.
     recorded: Vec<fill::RecordedFill>,
     broken: Option<String>,
@@ -218,7 +220,8 @@ impl Edit {
             let known = Self::know(&journal, address, &options).await;
             match known {
                 Ok((root, state, index, words)) => Ok(Self {
-                    fills: fill::declared(&root),
+                    fills: fill::declared(&root, &[Scope::Link, Scope::Vertex]),
+                    object_fills: fill::declared(&root, &[Scope::Object]),
                     recorded: Vec::new(),
                     journal,
                     target,

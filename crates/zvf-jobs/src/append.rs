@@ -95,7 +95,7 @@ impl AppendJob {
         edit: &mut Edit,
         given: &AppendSource,
     ) -> Result<(ObjectNumbering, Vec<AttributeSpec>)> {
-        set_fills(edit, &self.fill)?;
+        set_fills(edit, &self.fill).await?;
         let numbers = match given {
             // The reader already gave objects of different files different ids.
             AppendSource::Import(import) => {
@@ -143,6 +143,12 @@ async fn put(
         remarks.push(format!(
             "missing for the new objects, since the files have no such attribute: {names}"
         ));
+    }
+    if !numbers.ids().is_empty() {
+        remarks.extend(taken.object_filled.iter().map(|name| {
+            let fill = edit.object_fill(name).unwrap_or_default();
+            format!("{fill:?} for the new objects, since the files have no such attribute: {name}")
+        }));
     }
     if !left.is_empty() {
         let list = left.into_iter().collect::<Vec<_>>().join(", ");

@@ -175,7 +175,11 @@ async fn beside(
         }
     }
     let specs = store.root().zarr_vectors.attribute_specs.as_ref();
-    for attributes in specs.into_iter().flat_map(|specs| specs.values()) {
+    for (scope, attributes) in specs.into_iter().flatten() {
+        let flag = match scope.as_str() {
+            "vertex" => String::new(),
+            other => format!(" --{other}"),
+        };
         for (name, members) in attributes.as_object().into_iter().flatten() {
             let fill = members.get(FILL).map(|fill| match fill.as_str() {
                 Some(text) => text.to_owned(),
@@ -183,7 +187,7 @@ async fn beside(
             });
             notes.extend(fill.map(|fill| {
                 format!(
-                    "left out: {fill:?} as the value of attribute {name} for new rows without one (`zvf edit NEW set-attribute {name} --fill` records it)"
+                    "left out: {fill:?} as the value of attribute {name} for new rows without one (`zvf edit NEW set-attribute {name}{flag} --fill` records it)"
                 )
             }));
         }

@@ -4,6 +4,8 @@ mod links;
 mod objects;
 mod vertices;
 
+use std::collections::HashSet;
+
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
@@ -33,7 +35,7 @@ pub struct SetAttribute {
     /// Adds the attribute, with this specification.
     pub new: Option<AttributeSpec>,
     /// The value of rows without one in the table, if the attribute is new, and of gaps in the table. It is recorded with the attribute as
-    /// the default for vertices and links that are appended later without a value.
+    /// the default for vertices, links and objects that are appended later without a value.
     pub fill: Option<String>,
 }
 
@@ -333,7 +335,7 @@ impl Edit {
     /// are ignored. Vertices, objects and links without a row keep their value; in a new attribute they get [`SetAttribute::fill`], else
     /// none (NaN, no text).
     ///
-    /// Without a table: only the fill is recorded, or every vertex or link gets it in a new attribute.
+    /// Without a table: only the fill is recorded, or every vertex, link or object gets it in a new attribute.
     ///
     /// # Cost
     /// What is compared is read chunk by chunk: 13 bytes and the key for each row of the table are held, 16 for each row that is found. Setting
@@ -396,14 +398,6 @@ impl Edit {
             None => self.known(scope, name).await?,
         };
         let fill = change.fill.as_deref();
-        if scope == Scope::Object && fill.is_some() {
-            let expected = "none: an object may have no value";
-            return Err(WriteError::input(
-                format!("object attribute {name}"),
-                "a fill",
-                expected,
-            ));
-        }
         let fill = fill
             .map(|text| Ok::<_, WriteError>((super::fill::value(&one, text)?, text)))
             .transpose()?;
@@ -441,7 +435,8 @@ impl Edit {
     ) -> Result<Matched, WriteError> {
         let of = match change.scope {
             Scope::Link => wide(self.all_links().await?.len()),
-            _ => self.first_rows().await?.1,
+            Scope::Object => wide(self.object_ids().count()),
+            Scope::Vertex => self.first_rows().await?.1,
         };
         if change.new.is_some() {
             let none = super::fill::none(one);
@@ -450,7 +445,13 @@ impl Edit {
             let all = none.take(rows, fill)?;
             match change.scope {
                 Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
-                _ => self.add_vertex_attribute(one.clone(), &all).await?,
+                Scope::Object => {
+                    self.add_object_attribute(one.clone()).await?;
+                    let ids: Vec<i64> = self.object_ids().collect();
+                    let objects = ObjectTable::new(ids).with_attribute(&one.name, all);
+                    self.put_objects(&objects).await?;
+                }
+                Scope::Vertex => self.add_vertex_attribute(one.clone(), &all).await?,
             }
         }
         Ok(Matched {
@@ -485,7 +486,18 @@ impl Edit {
             let (ids, from, matched) = self
                 .match_objects(table, how, |a, b| given.same(a, b))
                 .await?;
-            let taken = given.take(from.into_iter().map(Some), None)?;
+            let others: Vec<i64> = match (&change.new, fill) {
+                (Some(_), Some(_)) => {
+                    let with_rows: HashSet<i64> = ids.iter().copied().collect();
+                    let all = self.object_ids();
+                    all.filter(|id| !with_rows.contains(id)).collect()
+                }
+                _ => Vec::new(),
+            };
+            let rows = from.into_iter().map(Some);
+            let rows = rows.chain(std::iter::repeat_n(None, others.len()));
+            let taken = given.take(rows.collect::<Vec<_>>().into_iter(), fill)?;
+            let ids: Vec<i64> = ids.into_iter().chain(others).collect();
             let objects = ObjectTable::new(ids).with_attribute(&one.name, taken);
             self.put_objects(&objects).await?;
             return Ok(matched);

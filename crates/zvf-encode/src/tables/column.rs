@@ -328,7 +328,7 @@ pub fn column(
             (zero, texts.any(|text| text.is_none()))
         }
         Absence::Impossible => {
-            let expected = "a value for every object: bool has no value that means missing";
+            let expected = "a value for every object: bool has no value that means missing (--fill gives them one)";
             return Err(WriteError::input(what, "objects without a value", expected));
         }
     };

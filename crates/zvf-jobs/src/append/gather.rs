@@ -67,9 +67,22 @@ pub(super) struct Taken {
     pub(super) filled: BTreeSet<String>,
     /// Attributes of objects that only the store has.
     pub(super) lacking: BTreeSet<String>,
+    /// Attributes of objects that only the store has, and that have a [fill](Edit::object_fill).
+    pub(super) object_filled: BTreeSet<String>,
 }
 
 impl Taken {
+    /// Notes attributes of objects that a file lacks.
+    fn lacks(&mut self, names: Vec<&AttributeSpec>, edit: &Edit) {
+        for one in names {
+            let list = match edit.object_fill(&one.name) {
+                Some(_) => &mut self.object_filled,
+                None => &mut self.lacking,
+            };
+            list.insert(one.name.clone());
+        }
+    }
+
     fn batch(&mut self, fitted: Fitted) {
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
@@ -143,7 +156,8 @@ impl BatchConverter {
                     !tables.is_empty() && tables.iter().all(has)
                 };
                 let lacking = self.known.iter().filter(|known| !given(known));
-                self.taken.lacking = lacking.map(|known| known.name.clone()).collect();
+                let lacking = lacking.collect();
+                self.taken.lacks(lacking, &self.edit);
             }
         }
         let cut = self.quads.filter(|quads| *quads > 0);
@@ -215,9 +229,8 @@ impl BatchConverter {
             objects.is_none_or(|objects| !objects.has(known))
         };
         let lacking = self.known.iter().filter(|known| lacks(known));
-        self.taken
-            .lacking
-            .extend(lacking.map(|known| known.name.clone()));
+        let lacking: Vec<&AttributeSpec> = lacking.collect();
+        self.taken.lacks(lacking, &self.edit);
         if let Some(objects) = &one.objects
             && self.edit.spec().has_objects()
             && let Some(ids) = objects.ids()?
@@ -226,7 +239,8 @@ impl BatchConverter {
                 .unknown
                 .extend(objects.unknown_of_objects(&self.known));
             notes.extend(objects.unstated_units(&self.known));
-            let records = objects.records(vec![ids], &self.known, |_| None)?;
+            let fill = |name: &str| self.edit.object_fill(name).map(str::to_owned);
+            let records = objects.records(vec![ids], &self.known, fill)?;
             self.objects(&ObjectTable::from_records(&records)?)?;
         }
         if let Some(groups) = &one.groups {

@@ -45,7 +45,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         points: PartOptions,
-        /// Value of the attribute NAME for new vertices without one in the files; repeatable
+        /// Value of the attribute NAME for new vertices or objects without one in the files; repeatable
         #[arg(long, value_name = "NAME=VALUE", value_parser = crate::parse_pair::<FillValue>, allow_hyphen_values = true)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, FillValue>")]

@@ -35,7 +35,7 @@ edit_options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: PlaceOptions,
-        /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
+        /// What new vertices or objects have that FILE gives no value of the attribute NAME; repeatable
         #[arg(long, value_name = "NAME=VALUE", value_parser = crate::parse_pair::<FillValue>, allow_hyphen_values = true)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, FillValue>")]
@@ -87,8 +87,8 @@ edit_options! {
         /// Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …
         #[arg(long, value_name = "TYPE")]
         r#type: Option<String>,
-        /// The value for rows without one in the table, recorded for vertices and links that are appended later without one
-        #[arg(long, value_name = "VALUE", conflicts_with = "object", allow_hyphen_values = true)]
+        /// The value for rows without one in the table, recorded for vertices, links and objects that are appended later without one
+        #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
         fill: Option<FillValue>,
         /// With --object: makes objects that the store does not have, without vertices
         #[arg(long = "new", requires = "object")]
@@ -182,7 +182,7 @@ impl EditAppendJob {
 
     /// Adds vertices with their links; returns notes for the user.
     async fn append(&self, edit: &mut Edit, tables: &EditTables) -> Result<Vec<String>> {
-        set_fills(edit, &self.fill)?;
+        set_fills(edit, &self.fill).await?;
         let vertices = tables.vertices.vertices(edit)?;
         let has_objects = edit.spec().has_objects() && edit.object_ids().next().is_some();
         if has_objects && vertices.column_by_name("object_id").is_none() {
@@ -254,7 +254,6 @@ impl EditSetAttributeJob {
         }
         let object = ("object", self.object);
         one_of(&[object, ("link", self.link)])?;
-        one_of(&[object, ("fill", self.fill.is_some())])?;
         needs(("new_objects", self.new_objects), &[object])?;
         self.matching.check()
     }

@@ -12,12 +12,15 @@ use crate::error::Result;
 /// # Errors
 ///
 /// Misuse: no such attribute, or another value.
-pub(crate) fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
+pub(crate) async fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     for (name, text) in fills {
-        let known = edit.vertex_attributes();
+        let mut known = edit.vertex_attributes();
+        if edit.spec().has_objects() && !known.iter().any(|one| one.name == *name) {
+            known.extend(edit.object_attributes().await?);
+        }
         let one = known.iter().find(|one| one.name == *name);
         let text = one.map_or_else(|| text.value().clone(), |one| fill_text(one, text.value()));
-        edit.set_fill(name, &text)?;
+        edit.set_fill(name, &text).await?;
     }
     Ok(())
 }
