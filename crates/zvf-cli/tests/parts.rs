@@ -371,6 +371,9 @@ impl Trial<'_> {
             }
             let there = self.home().join(STORE).join("zarr.json").exists();
             if there && !self.home().join(STORE).join("zvf-unfinished.json").exists() {
+                // Again, as of a job that was started a second time.
+                let again = self.step(&commit)?;
+                ensure!(again.0 == Some(0), "{again:?}");
                 return Ok(());
             }
             let status = status(self.home())?;
@@ -528,6 +531,18 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
         &["a.csv", STORE, "--commit"],
     ] {
         done(&[words, &same].concat())?;
+    }
+    // A step after the commit: one that changes nothing is success, others name what is there.
+    let again = done(&[&["b.csv", STORE, "--commit"][..], &same].concat())?;
+    ensure!(again.contains("committed before"), "{again}");
+    for words in [
+        &["b.csv", STORE, "--part", "b"][..],
+        &["b.csv", STORE, "--commit", "--attribute-type", "n=int64"],
+    ] {
+        let ran = step(&[words, &same].concat())?;
+        ensure!(ran.code == 2, "{words:?}: {}", ran.stderr);
+        ensure!(ran.stderr.contains("is there already"), "{}", ran.stderr);
+        ensure!(!ran.stderr.contains("--nulls"), "{}", ran.stderr);
     }
     let text = home.text(&["query", STORE, "--columns", "t,n,day", "--format", "ndjson"])?;
     let mut rows = BTreeSet::new();

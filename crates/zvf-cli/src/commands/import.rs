@@ -46,12 +46,6 @@ pub(super) fn failure(job: &ImportJob, error: JobError) -> CliError {
                 let hint = "`zvf append STORE FILE...` adds to a store that is there";
                 CliError::usage(format!("{error}; {hint}"))
             }
-            error @ WriteError::Exists { root: false, .. } if job.part.is_some() || job.commit => {
-                CliError::usage(format!(
-                    "{error}; all parts have the same options and types of columns: --attribute-type NAME=TYPE gives a column of text one type \
-                     in all, and --nulls NUMBER keeps whole numbers that are missing in some"
-                ))
-            }
             error => CliError::from(error).at(&place),
         },
         other => other.into(),
@@ -109,7 +103,11 @@ pub(super) fn text(report: &ImportReport) -> String {
             parts,
             ..
         } => {
-            let mut all = vec!["committed".to_owned()];
+            let word = match vertices {
+                Some(_) => "committed",
+                None => "committed before",
+            };
+            let mut all = vec![word.to_owned()];
             all.extend(maybe(vertices, "vertex"));
             all.extend(maybe(chunks, "chunk"));
             if !parts.is_empty() {

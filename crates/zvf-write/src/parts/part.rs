@@ -37,7 +37,9 @@ pub(crate) fn check_begun(
     let exists = |what: &str| Err(WriteError::exists(address, what));
     let begun = BegunStore::read(target)?;
     if target.exists(ROOT)? {
-        return exists("the store, or another one, is there already; `zvf append` adds to a store");
+        return exists(
+            "the store is there already: its parts were committed, or it was made in another way; `zvf append` adds to it",
+        );
     }
     match begun {
         Some(begun) => {

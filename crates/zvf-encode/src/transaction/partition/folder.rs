@@ -291,7 +291,8 @@ impl BegunStore {
                     "parts of another version of this library are written there".to_owned()
                 }
                 _ => format!(
-                    "parts of another specification are written there: {}",
+                    "parts of another specification are written there: {}; all parts have the same options and types of columns: \
+                     --attribute-type NAME=TYPE gives a column of text one type in all, and --nulls NUMBER keeps whole numbers that are missing in some",
                     difference(&self.spec, spec, &mut Vec::new())
                 ),
             };
