@@ -552,3 +552,43 @@ fn a_channel_that_an_attribute_lacks_is_no_color() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn nodes_of_coarse_levels_and_older_stores_that_are_lost_or_of_another_type_are_found() -> Result<()>
+{
+    let mut rows = "x,y,z,i\n".to_owned();
+    for row in 0..60 {
+        rows += &format!("{row},{},{},{}\n", row % 7, row % 3, 100 + row);
+    }
+    let home = Home::made(&[("../p.csv", rows.into_bytes())])?;
+    let typed = ["--attribute-type", "i=int32", "--chunk-shape", "20,20,20"];
+    home.text(&[&["import", "p.csv", "new.zv"][..], &typed].concat())?;
+    home.text(&["pyramid", "new.zv", "--factors", "2"])?;
+    let old = ["import", "p.csv", "old.zv", "--kind", "polyline"];
+    home.text(&[&old[..], &typed, &["--target", "0.8.1"]].concat())?;
+    let validate = |store: &str| home.zvf(&["validate", store, "--level", "5"]);
+    for store in ["new.zv", "old.zv"] {
+        ensure!(validate(store)?.code == 0, "{store}");
+    }
+    let coarse = home.file("new.zv/1/vertex_attributes/i/zarr.json");
+    let whole = std::fs::read_to_string(&coarse)?;
+    for (type_, found) in [("float32", "ZVF-L1-0005"), ("uint32", "ZVF-L1-0010")] {
+        let other = whole.replace("\"dtype\":\"int32\"", &format!("\"dtype\":\"{type_}\""));
+        let other = other.replace("\"dtype\": \"int32\"", &format!("\"dtype\": \"{type_}\""));
+        ensure!(other != whole, "{whole}");
+        std::fs::write(&coarse, other)?;
+        let ran = validate("new.zv")?;
+        let text = String::from_utf8_lossy(&ran.stdout);
+        ensure!(text.contains(found), "{type_}: {text}");
+        ensure!(text.contains("says int32"), "{type_}: {text}");
+    }
+    for lost in ["new.zv/1/vertex_attributes/i", "old.zv/0/object_index"] {
+        std::fs::remove_dir_all(home.file(lost))?;
+        let store = lost.split('/').next().unwrap_or_default();
+        let ran = validate(store)?;
+        let text = String::from_utf8_lossy(&ran.stdout);
+        let said = text.contains("is missing, but named by");
+        ensure!(ran.code == 1 && said, "{lost}: {text}");
+    }
+    Ok(())
+}

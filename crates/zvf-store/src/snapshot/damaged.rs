@@ -1,7 +1,7 @@
 //! Damage: an error, or left out if the caller wants the rest of a damaged store.
 
 use zvf_format::keys::parse_delta;
-use zvf_meta::version::{Gate, RULED};
+use zvf_meta::version::Gate;
 use zvf_meta::{RootDoc, is_known_family};
 
 use super::plan::NameFamily;
@@ -96,11 +96,11 @@ impl SnapshotTree {
 
 impl SnapshotTree {
     /// Leaves out nodes that the documents of a level and of the root name and that do not exist, as far as folders were listed:
-    /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
+    /// families of `arrays_present`, attributes of `attribute_specs`; those of objects and links at level 0 only.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
-        let Gate::Supported(version) = root.gate() else {
+        if !matches!(root.gate(), Gate::Supported(_)) {
             return;
-        };
+        }
         let number = level.number;
         let state = self.state();
         let listed = |path: &str| state.folders(path).flatten();
@@ -109,11 +109,9 @@ impl SnapshotTree {
         };
         let is_there = |name: &String| folders.contains(name);
         let mut lost = Vec::new();
-        if version >= RULED {
-            let named = level.doc.arrays_present.iter();
-            for name in named.filter(|name| is_known_family(name) && !is_there(name)) {
-                lost.push((format!("{number}/{name}"), "arrays_present of its level"));
-            }
+        let named = level.doc.arrays_present.iter();
+        for name in named.filter(|name| is_known_family(name) && !is_there(name)) {
+            lost.push((format!("{number}/{name}"), "arrays_present of its level"));
         }
         let objects = level.object_index.as_ref().map_or(0, |index| index.len());
         let families = [
@@ -127,7 +125,7 @@ impl SnapshotTree {
         let scopes = root.zarr_vectors.attribute_specs.as_ref();
         for (family, _) in families
             .into_iter()
-            .filter(|(_, rows)| number == 0 && *rows)
+            .filter(|(family, rows)| (number == 0 || matches!(family, NameFamily::Vertex)) && *rows)
         {
             let specs = family
                 .scope()

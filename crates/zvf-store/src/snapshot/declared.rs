@@ -1,7 +1,7 @@
 //! The type of the elements of attributes: the statement of their documents compared with the declaration of the root.
 
 use serde_json::Value;
-use zvf_format::dtype::DType;
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{ArrayDoc, KeyScheme};
 
 use super::SnapshotTree;
@@ -22,14 +22,14 @@ enum Declared {
 }
 
 impl SnapshotTree {
-    /// The root's declaration of an attribute. Coarse levels may hold means of integers, so number types are compared at level 0 only.
-    fn spec_of(&self, path: &str, family: NameFamily, name: &str) -> Option<Declared> {
+    /// The root's declaration of an attribute.
+    fn spec_of(&self, family: NameFamily, name: &str) -> Option<Declared> {
         let root = self.state().root.clone()?;
         let scopes = root.zarr_vectors.attribute_specs.as_ref()?;
         let spec = scopes.get(family.scope()?)?.get(name)?;
         let text = spec.get("dtype").and_then(Value::as_str)?;
         match DType::parse(text) {
-            Ok(dtype) => (level_of(path) == Some(0)).then_some(Declared::Number(dtype)),
+            Ok(dtype) => Some(Declared::Number(dtype)),
             Err(_) if matches!(text, "str" | "string") => Some(Declared::Text),
             Err(_) => None,
         }
@@ -49,7 +49,7 @@ impl SnapshotTree {
         key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<SharedArray>, StoreError> {
-        let declared = self.spec_of(path, family, name);
+        let declared = self.spec_of(family, name);
         let missing = match &declared {
             Some(Declared::Number(dtype)) => *dtype,
             Some(Declared::Text) | None => MISSING,
@@ -70,12 +70,8 @@ impl SnapshotTree {
         let attributes = array.attributes();
         let stated = attributes.dtype.as_deref();
         match (&declared, stated) {
-            (Some(Declared::Number(declared)), Some(stated))
-                if array.dtype() != *declared && attributes.categories.is_none() =>
-            {
-                return wrong(format!(
-                    "dtype is {stated:?}, but attribute_specs of the root says {declared}"
-                ));
+            (Some(Declared::Number(declared)), Some(_)) if attributes.categories.is_none() => {
+                self.check_type(path, &array.dtype(), declared)?;
             }
             (Some(Declared::Text), Some(_)) if attributes.categories.is_none() => {
                 return wrong(
@@ -101,10 +97,41 @@ impl SnapshotTree {
         Ok(Some(array))
     }
 
+    /// Decides about a number type that differs from the declared one. Coarse levels may hold means of whole numbers, with a warning.
+    fn check_type(&self, path: &str, found: &DType, declared: &DType) -> Result<(), StoreError> {
+        if found == declared {
+            return Ok(());
+        }
+        let key = format!("{path}/zarr.json");
+        let differ = format!("dtype is {found}, but attribute_specs of the root says {declared}");
+        if found.is_float() && !declared.is_float() && level_of(path) != Some(0) {
+            self.warnings.add(format!("{key}: {differ}"));
+            return Ok(());
+        }
+        Err(StoreError::malformed(key, differ))
+    }
+
     /// Warns if the attributes of a table contradict its array.
-    pub(super) fn compare_table(&self, level: u32, table: &TypedArray) {
-        let Some(doc) = table.doc() else { return };
+    ///
+    /// # Errors
+    /// A number type that contradicts `attribute_specs`.
+    pub(super) fn compare_table(
+        &self,
+        (level, family): (u32, NameFamily),
+        table: &TypedArray,
+    ) -> Result<(), StoreError> {
+        let Some(doc) = table.doc() else {
+            return Ok(());
+        };
         let attributes = table.attributes();
+        let number = !matches!(table.dtype().kind, DTypeKind::Utf32 { .. });
+        if let Some(Declared::Number(declared)) = self.spec_of(family, table.name())
+            && number
+            && attributes.categories.is_none()
+        {
+            let native = |dtype: DType| DType::little(dtype.kind);
+            self.check_type(table.path(), &native(table.dtype()), &native(declared))?;
+        }
         let stated = attributes.dtype.as_deref();
         let vertices = self.vertices_of(level);
         let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
@@ -136,6 +163,7 @@ impl SnapshotTree {
             ));
         }
         self.compare_keys(&level.to_string(), table.path(), doc);
+        Ok(())
     }
 
     /// The array of a level's vertices, when it is built.

@@ -80,11 +80,15 @@ impl SnapshotTree {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             let path = format!("{level}/{}/{name}", family.folder());
-            match self.table(family, path.clone(), name) {
-                Ok(Some(table)) => {
-                    self.compare_table(level, &table);
-                    tables.push(table);
+            let table = self.table(family, path.clone(), name.clone());
+            let table = table.and_then(|table| {
+                if let Some(table) = &table {
+                    self.compare_table((level, family), table)?;
                 }
+                Ok(table)
+            });
+            match table {
+                Ok(Some(table)) => tables.push(table),
                 Ok(None) => {}
                 Err(error) => self.skip(family, need, &path, error, refused)?,
             }
