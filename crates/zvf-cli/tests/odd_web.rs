@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -275,6 +275,52 @@ fn silence_is_given_up() -> Result<()> {
             assert_eq!(ran.code, 3, "{what:?}: {}", ran.stderr);
             assert!(ran.stderr.contains("no complete answer"), "{}", ran.stderr);
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() -> Result<()> {
+    let nodes = "id,x,y,z\n1,0,0,0\n2,1,0,0\n3,95,0,0\n4,96,0,0\n";
+    let edges = "source,target\n1,2\n2,3\n3,4\n";
+    let home = Home::made(&[("../n.csv", nodes.into()), ("../e.csv", edges.into())])?;
+    let graph = ["import", "n.csv", "g.zv", "--kind", "graph"];
+    let with = ["--edges", "e.csv", "--node-id", "id"];
+    let chunks = ["--chunk-shape", "10,10,10"];
+    home.text(&[&graph[..], &with, &chunks].concat())?;
+    home.text(&["rechunk", "g.zv", "own.zv", "--chunk-shape", "10,10,10"])?;
+    // One level, whose links all join neighbours, and a coarse level.
+    fs::write(home.file("near.csv"), "source,target\n1,2\n3,4\n")?;
+    let near = ["import", "n.csv", "near.zv", "--kind", "graph", "--edges"];
+    home.text(&[&near[..], &["near.csv", "--node-id", "id"], &chunks].concat())?;
+    home.text(&["pyramid", "near.zv", "--factors", "2"])?;
+    let url = serve(home.path().to_owned(), Way::Plain, &Answers::default())?;
+    let of = |store: &str| format!("{url}/{store}");
+    let (far, close) = (of("g.zv"), of("near.zv"));
+    for words in [
+        &["measure", &far][..],
+        &["links", &far],
+        &["split", &far, "parts", "--by", "count", "2"],
+        &["append", "own.zv", &far, "--new-ids"],
+        &["merge", "own.zv", &far, "both.zv", "--new-ids"],
+        &["export", &far, "g.ply"],
+    ] {
+        let ran = home.zvf(words)?;
+        let said = ran.stderr.contains("2 of 3 are found");
+        ensure!(
+            ran.code == 4 && said,
+            "{words:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    home.text(&["measure", &close])?;
+    // What cannot be checked is no damage.
+    for (store, says) in [(&far, "2 of 3 links are found"), (&close, "0 errors")] {
+        let ran = home.zvf(&["validate", store, "--level", "5"])?;
+        let text = String::from_utf8_lossy(&ran.stdout);
+        ensure!(ran.code == 0, "{store}: {text}");
+        ensure!(text.contains(says), "{store}: {text}");
     }
     Ok(())
 }

@@ -160,6 +160,8 @@ impl SplitJob {
         async move {
             let (format, ending) = self.ending()?;
             let store = context.open(&self.store, 0, Need::all()).await?;
+            let links = zvf_query::check_links_found(&store, 0).await;
+            links.map_err(JobError::query(&self.store))?;
             let found = self.parts(&store, context).await?;
             check_outside(&self.folder)?;
             std::fs::create_dir_all(&self.folder)

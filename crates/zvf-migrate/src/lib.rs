@@ -576,6 +576,11 @@ impl MigrationRun {
             placed.push(placer);
         }
         for refused in source.level.refused() {
+            if refused.delta.is_some() && !source.handle.block_on(self.store.side_groups())?.listed
+            {
+                let what = "links cannot be read, since the store cannot be listed: download it, or serve it from a bucket";
+                return Err(WriteError::source(refused.path.clone(), what));
+            }
             self.notes
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }

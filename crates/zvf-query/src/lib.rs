@@ -150,7 +150,7 @@ pub use error::{Place, QueryError};
 pub use explain::LevelPlan;
 pub use filter::Filter;
 pub use groups::group_numbers;
-pub use list::{largest_chunk, list_links, list_objects};
+pub use list::{check_links_found, largest_chunk, list_links, list_objects};
 pub use measures::Measures;
 pub use object_listing::{ListedObjects, ObjectListing, SortKey};
 pub use plan::bbox::BBox;

@@ -285,6 +285,31 @@ fn count(
     Ok([vertices, int::wide(slots.len()), fragments])
 }
 
+/// Checks that all links of a level are found, for jobs that read links in parts.
+///
+/// # Cost
+///
+/// Reads nothing but the documents of the level, unless the backend cannot list, and the names of the arrays of links are guessed: every link
+/// then, once.
+///
+/// # Errors
+///
+/// Links whose arrays cannot be found. As [`list_links`].
+pub fn check_links_found(store: &Store, level: u32) -> BoxFuture<'_, Result<(), QueryError>> {
+    Box::pin(async move {
+        let need = Need {
+            link_deltas: Deltas::List(vec![0]),
+            ..Need::nothing()
+        };
+        let opened = store.level(level, &need).await?;
+        if opened.links(0).is_some_and(LinkFamily::is_guessed) {
+            let mut all = list_links(store, level, 0, true).await?;
+            while all.next().await?.is_some() {}
+        }
+        Ok(())
+    })
+}
+
 /// Lists the stored links of a family in the order of their record numbers, as table [`Table::Links`] of an answer.
 ///
 /// # Shape
@@ -442,7 +467,7 @@ async fn links(
             summary.links += emit.send(Table::Links, &batch, 1 << 16).await;
         }
         summary.link_rows_read = list.family.rows_read();
-        summary.warnings.extend(list.family.warnings());
+        summary.warnings.extend(list.family.warnings()?);
     }
     Ok(summary)
 }

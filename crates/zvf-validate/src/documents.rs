@@ -209,7 +209,12 @@ impl StoreDocuments {
         }
         for problem in checked.problems {
             let check = Check::Document(problem.rule);
-            if check.depth() <= depth {
+            // Without a listing no level is known.
+            let of_levels = matches!(
+                problem.rule,
+                Rule::LevelsConsecutive | Rule::DatasetStale | Rule::OmeLevels
+            );
+            if check.depth() <= depth && (self.listed || !of_levels) {
                 add(findings, check, problem);
             }
         }

@@ -142,8 +142,12 @@ impl Family {
     }
 
     /// Warnings about missing links and values among those that were read.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.count_warning().into_iter().collect();
+    ///
+    /// # Errors
+    ///
+    /// Links whose arrays cannot be found, because the backend cannot list.
+    pub(crate) fn warnings(&self) -> Result<Vec<String>, QueryError> {
+        let mut all: Vec<String> = self.count_warning()?.into_iter().collect();
         let level = self.level;
         let missing = self.attributes.iter().zip(&self.missing);
         for (attribute, _) in missing.filter(|(_, missing)| missing.load(Ordering::Relaxed)) {
@@ -152,22 +156,38 @@ impl Family {
                 attribute.name
             ));
         }
-        all
+        Ok(all)
     }
 
     /// A warning if all cells of the family were read and their number of links differs from the document: links were lost, or the number is out
     /// of date (`zvf-0.9`, section 13.2).
-    fn count_warning(&self) -> Option<String> {
+    fn count_warning(&self) -> Result<Option<String>, QueryError> {
         let arrays = self.links.arrays();
         let cells = arrays
             .iter()
             .map(|one| int::wide(one.array.presence().len()));
-        let stated = self.links.stated_links()?;
         let found = self.links_read.load(Ordering::Relaxed);
         let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
-        let delta = format_delta(self.links.delta());
-        let place = format!("{}/links/{delta}", self.level);
-        count_warning(&place, ("num_links", stated), (found, "links")).filter(|_| all)
+        let Some(stated) = self.links.stated_links().filter(|_| all) else {
+            return Ok(None);
+        };
+        let folder = format!("links/{}", format_delta(self.links.delta()));
+        if self.links.is_guessed() && found < stated {
+            let what = format!(
+                "reading links from a server that cannot list ({found} of {stated} are found: arrays of links between distant chunks have names that \
+                 only a listing gives; download the store, or serve it from a bucket)"
+            );
+            return Err(QueryError::unsupported(
+                Place::array(self.level, &folder),
+                what,
+            ));
+        }
+        let place = format!("{}/{folder}", self.level);
+        Ok(count_warning(
+            &place,
+            ("num_links", stated),
+            (found, "links"),
+        ))
     }
 
     /// Endpoints of a record.

@@ -40,12 +40,18 @@ pub struct LinkFamily {
     pub(crate) rows_trusted: bool,
     pub(crate) arrays: Vec<LinkArray>,
     pub(crate) attributes: Vec<LinkAttribute>,
+    pub(crate) guessed: bool,
 }
 
 impl LinkFamily {
     /// How many levels the links span; 0 for links inside the level.
     pub fn delta(&self) -> i32 {
         self.delta
+    }
+
+    /// Whether the names of the arrays are guessed, because the backend cannot list: arrays of links between distant chunks are not among them.
+    pub fn is_guessed(&self) -> bool {
+        self.guessed
     }
 
     /// L, endpoints of a record; 0 for a family without policy, which reads as empty.

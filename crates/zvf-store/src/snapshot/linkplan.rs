@@ -76,6 +76,14 @@ impl SnapshotTree {
         Some(segments)
     }
 
+    /// Whether the segments of a family are [guessed](Self::neighbours).
+    pub(super) fn guesses(&self, state: &SnapshotState, folder: &str, delta: i32) -> bool {
+        let listed = state.folders(folder).flatten().is_some();
+        let names = self.names.as_ref();
+        let given = names.is_some_and(|names| names.links.iter().any(|(one, _)| *one == delta));
+        !listed && !given && !self.kv.can_list()
+    }
+
     /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
     fn neighbours(&self, state: &SnapshotState, prefix: &str, delta: i32) -> Vec<String> {
         const MOST: usize = 512;

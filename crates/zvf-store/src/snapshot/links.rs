@@ -150,13 +150,15 @@ impl SnapshotTree {
             if delta == 0 && self.skips_implied(&state, place.level, names.as_deref(), need) {
                 return Ok(family);
             }
+            family.guessed = family.width > 1 && self.guesses(&state, folder, delta);
             self.segments_of(&state, place.level, delta)
                 .unwrap_or_default()
         };
         Cap::names(self.kv.limits()).check(folder, wide(segments.len()))?;
         for segment in segments {
             let path = format!("{folder}/{segment}");
-            let Some(array) = self.grid(&path, MISSING_LINK, place.key_rank, more)? else {
+            let array = self.grid(&path, MISSING_LINK, place.key_rank, more);
+            let Some(array) = array.map_err(|error| self.link_type_error(&path, error))? else {
                 continue;
             };
             check_array(&array, delta, family.width)?;
@@ -172,6 +174,20 @@ impl SnapshotTree {
             family.arrays.push(array);
         }
         Ok(family)
+    }
+
+    /// The error for an array of links that is not supported: if its type is no type at all, that is damage, since rows are whole numbers.
+    #[cold]
+    fn link_type_error(&self, path: &str, error: StoreError) -> StoreError {
+        let doc = self.array_doc(path).ok().flatten();
+        let stated = doc.and_then(|doc| doc.attributes.dtype);
+        match stated.filter(|stated| error.is_unsupported() && DType::parse(stated).is_err()) {
+            Some(stated) => {
+                let what = format!("dtype is {stated:?}, expected a type of whole numbers");
+                StoreError::malformed(format!("{path}/zarr.json"), what)
+            }
+            None => error,
+        }
     }
 
     /// Refuses a family without policy that holds links: without policy a family reads as empty (13.2).
@@ -354,6 +370,7 @@ pub(super) fn empty(delta: i32, doc: LinkFamilyDoc) -> LinkFamily {
         rows_trusted: true,
         arrays: Vec::new(),
         attributes: Vec::new(),
+        guessed: false,
     }
 }
 
