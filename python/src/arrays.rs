@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeListArray, PrimitiveArray,
-    RecordBatch, RecordBatchOptions, new_empty_array,
+    RecordBatch, RecordBatchOptions, make_array, new_empty_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 use pyo3::buffer::{Element, PyBuffer};
@@ -161,24 +161,44 @@ fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<
     }
 }
 
-/// One column to be made: its name, its values (a buffer of C order, or texts), NumPy's word for their type or `text`, and elements
-/// of a row where they are a list.
-type Given<'py> = (String, Bound<'py, PyAny>, String, Option<usize>);
+/// One column to be made: its name, its values (a buffer of C order, or texts), NumPy's word for their type or `text`, elements
+/// of a row where they are a list, and a buffer of one byte a value where some are missing.
+type Given<'py> = (
+    String,
+    Bound<'py, PyAny>,
+    String,
+    Option<usize>,
+    Option<PyBuffer<u8>>,
+);
 
 /// A table of one batch from columns of NumPy. The values are copied.
 #[pyfunction]
 pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult<Table> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
-    for (name, given, dtype, width) in columns {
-        let values = values(&name, &given, &dtype)?;
+    for (name, given, dtype, width, missing) in columns {
+        let mut values = values(&name, &given, &dtype)?;
+        let missing = missing.map(|missing| missing.to_vec(given.py()));
+        let missing = missing.transpose()?;
+        if let Some(missing) = &missing {
+            let known: NullBuffer = missing.iter().map(|byte| *byte == 0).collect();
+            let data = values.to_data().into_builder().nulls(Some(known)).build();
+            values = make_array(data.map_err(|error| misuse(format!("{name}: {error}")))?);
+        }
         let array = match width {
             None => values,
             Some(width) => {
                 let wrong = || misuse(format!("{name}: found {width} values a row"));
                 let size = i32::try_from(width).map_err(|_| wrong())?;
-                let item = Arc::new(Field::new("item", values.data_type().clone(), false));
-                let list = FixedSizeListArray::try_new(item, size, values, None);
+                // A row without any element is missing as a whole.
+                let rows = missing.map(|missing| {
+                    let rows = missing.chunks(width.max(1));
+                    let known = rows.map(|row| row.contains(&0));
+                    known.collect::<NullBuffer>()
+                });
+                let kind = values.data_type().clone();
+                let item = Arc::new(Field::new("item", kind, values.is_nullable()));
+                let list = FixedSizeListArray::try_new(item, size, values, rows);
                 Arc::new(list.map_err(|error| misuse(format!("{name}: {error}")))?)
             }
         };

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
+use arrow_schema::SchemaRef;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use zvf_query::{ChunkBoxes, Column, Outputs, Query, Split, chunk_boxes};
-use zvf_store::{Names, Need};
+use zvf_store::{Level, Names, Need};
 
 use crate::border::Bytes;
 use crate::errors::{Failure, bug, misuse};
-use crate::flat::{self, FlatColumn, Flatten};
+use crate::flat::{self, FlatColumn, FlatNames, Flatten};
 use crate::run::{OnInterrupt, wait};
 use crate::store::{Answer, Store};
 use crate::table::Table;
@@ -39,42 +40,59 @@ pub(crate) fn split(
 ) -> PyResult<Answer> {
     let axes = axes(store.inner());
     let start = async {
-        let level = split.query()?.level;
-        let level = store.inner().level(level, &Need::nothing()).await?;
-        let key = level.doc().chunk_attribute_name.clone();
-        let chunks = flat::chunk_names(&axes, key.as_deref(), level.key_rank());
-        let mut asked: Vec<Column> = Vec::new();
-        for name in columns {
-            let from = match () {
-                () if axes.contains(name) => Column::Position,
-                () if chunks.contains(name) => Column::Chunk,
-                () => name.parse()?,
-            };
-            if !asked.contains(&from) {
-                asked.push(from);
-            }
-        }
-        if asked.is_empty() {
-            asked.push(Column::Row);
-        }
+        let query = split.query()?;
+        let level = store.inner().level(query.level, &attributes()).await?;
+        let names = names(&axes, &level, &query.columns);
+        let asked = names.asked(columns);
         // Batches of other tables are not flat.
         let split = split.with_columns(&asked).vertices_only();
         let answer = split.run(store.inner()).await;
         let answer = answer.map_err(|error| Failure::from(error).at(store.inner().url()))?;
-        Ok::<_, Failure>((answer, key))
+        Ok::<_, Failure>((answer, names, asked))
     };
-    let (answer, key) = wait(py, OnInterrupt::Drop, start)?;
+    let (answer, names, asked) = wait(py, OnInterrupt::Drop, start)?;
     let schema = answer.schema(zvf_query::Table::Vertices).cloned();
     let schema = schema.ok_or_else(|| bug("a split without vertices"))?;
-    let all = flat::columns(&schema, &axes, key.as_deref());
     let mut wanted = Vec::with_capacity(columns.len());
     for name in columns {
-        let found = all.iter().find(|column| column.name() == name);
+        let found = names.column(name, &asked, &schema);
         let found =
             found.ok_or_else(|| misuse(format!("found column {name:?}, which no split has")))?;
-        wanted.push(found.clone());
+        wanted.push(found);
     }
-    Ok(store.answer(answer).flat(Flatten::new(wanted, &schema)))
+    Ok(store
+        .answer(answer)
+        .flat(Flatten::new(wanted, &asked, &schema)?))
+}
+
+/// The attributes of a level, which tell what names of columns mean.
+fn attributes() -> Need {
+    Need {
+        vertex_attributes: Names::All,
+        ..Need::nothing()
+    }
+}
+
+/// What the names of the flat table mean, of a query for these columns.
+fn names(axes: &[String], level: &Level, columns: &[Column]) -> FlatNames {
+    let key = level.doc().chunk_attribute_name.as_deref();
+    let chunks = flat::chunk_names(axes, key, level.key_rank());
+    let attributes = level.vertex_attributes().iter();
+    let attributes = attributes.map(|one| one.name.clone());
+    let default = default_columns(true);
+    let columns = match columns {
+        [] => &default,
+        columns => columns,
+    };
+    FlatNames::new(axes, chunks, columns, attributes.collect())
+}
+
+/// The columns of a query that names none.
+fn default_columns(owners: bool) -> Vec<Column> {
+    let mut columns = vec![Column::Position, Column::Attributes];
+    columns.extend(owners.then_some(Column::ObjectId));
+    columns.push(Column::Chunk);
+    columns
 }
 
 /// The flat table of a query.
@@ -83,7 +101,7 @@ pub(crate) fn split(
 pub(crate) struct Flat {
     store: Store,
     query: Query,
-    all: Flatten,
+    schema: SchemaRef,
     columns: Vec<FlatColumn>,
 }
 
@@ -106,15 +124,11 @@ impl Flat {
         let learn = async {
             let need = Need {
                 objects: true,
-                ..Need::nothing()
+                ..attributes()
             };
             let level = store.inner().level(query.level, &need).await?;
             if query.columns.is_empty() {
-                query.columns = vec![Column::Position, Column::Attributes];
-                if level.object_index().is_some() {
-                    query.columns.push(Column::ObjectId);
-                }
-                query.columns.push(Column::Chunk);
+                query.columns = default_columns(level.object_index().is_some());
             }
             let one = Query {
                 limit: Some(1),
@@ -128,14 +142,14 @@ impl Flat {
             let schema = answer.schema(zvf_query::Table::Vertices).cloned();
             // To its end, so that nothing is on its way any more.
             while answer.next().await.map_err(at)?.is_some() {}
-            let key = level.doc().chunk_attribute_name.clone();
-            Ok::<_, Failure>((schema, key))
+            let names = names(&axes(store.inner()), &level, &query.columns);
+            Ok::<_, Failure>((schema, names))
         };
-        let (schema, key) = wait(py, OnInterrupt::Drop, learn)?;
+        let (schema, names) = wait(py, OnInterrupt::Drop, learn)?;
         let schema = schema.ok_or_else(|| bug("a query without vertices"))?;
-        let columns = flat::columns(&schema, &axes(store.inner()), key.as_deref());
+        let columns = flat::columns(&schema, &names);
         Ok(Self {
-            all: Flatten::new(columns.clone(), &schema),
+            schema: flat::schema(&columns, &schema),
             columns,
             store,
             query,
@@ -148,7 +162,7 @@ impl Flat {
     /// The columns, as a table without rows.
     fn schema(&self) -> Table {
         Table {
-            schema: Arc::clone(self.all.schema()),
+            schema: Arc::clone(&self.schema),
             batches: Vec::new(),
         }
     }
@@ -216,9 +230,8 @@ impl Flat {
         let mut query = self.query.clone();
         query.columns.clear();
         for column in &wanted {
-            let from = column.from().parse::<Column>().map_err(Failure::from)?;
-            if !query.columns.contains(&from) {
-                query.columns.push(from);
+            if !query.columns.contains(column.from()) {
+                query.columns.push(column.from().clone());
             }
         }
         if query.columns.is_empty() {
@@ -233,12 +246,12 @@ impl Flat {
         if let Some(chunks) = chunks {
             query.within = Some(Arc::new(self.listed(&chunks.to_vec(py)?)?));
         }
+        let flatten = Flatten::new(wanted, &query.columns, &self.schema)?;
         let start = async {
             let answer = zvf_query::query(self.store.inner(), query).await;
             answer.map_err(|error| Failure::from(error).at(self.store.inner().url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
-        let flatten = Flatten::new(wanted, self.all.schema());
         Ok(self.store.answer(answer).flat(flatten))
     }
 }

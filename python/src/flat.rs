@@ -1,6 +1,7 @@
 //! The flat table of SQL: one column an axis and one a component of the chunk, beside attributes and `object_id`.
 //!
-//! Floats that are not a number are null: engines compare NaN each in its own way, and null alike.
+//! Floats that are not a number are null: engines compare NaN each in its own way, and null alike. So are dates, moments and durations that are
+//! missing, which stores have as the smallest number.
 
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
+use zvf_meta::moments::{MISSING, Moments};
+use zvf_query::Column;
 use zvf_store::Class;
 
 use crate::errors::Failure;
@@ -45,70 +48,156 @@ enum Source {
 #[derive(Debug, Clone)]
 pub(crate) struct FlatColumn {
     field: Field,
-    /// Column of the vertex table that it is made from.
-    from: String,
+    /// What a query is asked for to make it.
+    from: Column,
     source: Source,
 }
 
 /// Turns batches of vertices into batches of the flat table.
 #[derive(Debug)]
 pub(crate) struct Flatten {
-    columns: Vec<FlatColumn>,
+    /// With the column of the batch that each is made from.
+    columns: Vec<(FlatColumn, usize)>,
     schema: SchemaRef,
+}
+
+/// What the names of the flat table mean.
+#[derive(Debug)]
+pub(crate) struct FlatNames {
+    axes: Vec<String>,
+    chunks: Vec<String>,
+    /// Columns of the query that are no attributes.
+    own: Vec<Column>,
+    attributes: Vec<String>,
+}
+
+impl FlatNames {
+    /// The names of the flat table of a query; `attributes` are those of the level.
+    pub(crate) fn new(
+        axes: &[String],
+        chunks: Vec<String>,
+        query: &[Column],
+        attributes: Vec<String>,
+    ) -> Self {
+        let own = query
+            .iter()
+            .filter(|column| !matches!(column, Column::Attribute(_) | Column::Attributes));
+        let own: Vec<Column> = own.cloned().collect();
+        let names = |column: Column, names: &[String]| match own.contains(&column) {
+            true => names.to_vec(),
+            false => Vec::new(),
+        };
+        Self {
+            axes: names(Column::Position, axes),
+            chunks: names(Column::Chunk, &chunks),
+            own,
+            attributes,
+        }
+    }
+
+    /// The column of a query that a column of the flat table is made from, and how.
+    fn source(&self, name: &str) -> (Column, Source) {
+        let at = |names: &[String]| names.iter().position(|one| one == name);
+        if let Some(axis) = at(&self.axes) {
+            return (Column::Position, Source::Axis(axis));
+        }
+        if let Some(component) = at(&self.chunks) {
+            return (Column::Chunk, Source::Chunk(component));
+        }
+        let is_own = |name: &str| self.own.iter().find(|own| own.to_string() == name);
+        if let Some(own) = is_own(name) {
+            return (own.clone(), Source::Column);
+        }
+        // The prefix is that of the flat table, unless the name of the attribute begins so.
+        let plain = name.strip_prefix("attribute:").filter(|plain| {
+            let taken = |names: &[String]| names.iter().any(|one| one == plain);
+            let clashes = taken(&self.axes) || taken(&self.chunks) || is_own(plain).is_some();
+            clashes && !taken_by(&self.attributes, name)
+        });
+        let name = plain.unwrap_or(name).to_owned();
+        (Column::Attribute(name), Source::Column)
+    }
+
+    /// The columns that a query is asked for to make columns of the flat table; at least one, so that rows are counted.
+    pub(crate) fn asked<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Vec<Column> {
+        let mut asked = Vec::new();
+        for name in names {
+            let (from, _) = self.source(name);
+            if !asked.contains(&from) {
+                asked.push(from);
+            }
+        }
+        if asked.is_empty() {
+            asked.push(Column::Row);
+        }
+        asked
+    }
+
+    /// A column of the flat table, of a vertex table with the columns that were [`asked`](Self::asked) for; `None`: it is not there.
+    pub(crate) fn column(
+        &self,
+        name: &str,
+        asked: &[Column],
+        vertices: &Schema,
+    ) -> Option<FlatColumn> {
+        let (from, source) = self.source(name);
+        let field = vertices
+            .fields()
+            .get(asked.iter().position(|one| *one == from)?)?;
+        let field = match source {
+            Source::Axis(_) => Field::new(name, DataType::Float64, true),
+            Source::Chunk(_) => Field::new(name, DataType::Int64, false),
+            Source::Column => Field::new(name, flat_type(field.data_type()), true)
+                .with_metadata(field.metadata().clone()),
+        };
+        Some(FlatColumn {
+            field,
+            from,
+            source,
+        })
+    }
+}
+
+fn taken_by(names: &[String], name: &str) -> bool {
+    names.iter().any(|one| one == name)
 }
 
 /// The flat columns of a vertex table with `position` and `chunk` in it. An attribute with the name of another column is
 /// `attribute:NAME`.
-pub(crate) fn columns(vertices: &Schema, axes: &[String], key: Option<&str>) -> Vec<FlatColumn> {
-    let mut found = Vec::new();
+pub(crate) fn columns(vertices: &Schema, names: &FlatNames) -> Vec<FlatColumn> {
+    let mut found: Vec<Field> = Vec::new();
     let mut chunks = Vec::new();
     for field in vertices.fields() {
-        let width = match field.data_type() {
-            DataType::FixedSizeList(_, width) => usize::try_from(*width).unwrap_or(0),
-            _ => 1,
-        };
-        let one = |field: Field, source: Source, from: &str| FlatColumn {
-            field,
-            from: from.to_owned(),
-            source,
-        };
         match field.name().as_str() {
-            "position" => {
-                for (axis, name) in axes.iter().enumerate().take(width) {
-                    let field = Field::new(name, DataType::Float64, true);
-                    found.push(one(field, Source::Axis(axis), "position"));
-                }
+            "position" if !names.axes.is_empty() => {
+                let axes = names.axes.iter();
+                found.extend(axes.map(|name| Field::new(name, DataType::Float64, true)));
             }
-            "chunk" => {
-                for (component, name) in chunk_names(axes, key, width).into_iter().enumerate() {
-                    let field = Field::new(name, DataType::Int64, false);
-                    chunks.push(one(field, Source::Chunk(component), "chunk"));
-                }
+            "chunk" if !names.chunks.is_empty() => {
+                let all = names.chunks.iter();
+                chunks.extend(all.map(|name| Field::new(name, DataType::Int64, false)));
             }
             name => {
-                let kind = flat_type(field.data_type());
-                let flat = Field::new(name, kind, true);
-                found.push(one(
-                    flat.with_metadata(field.metadata().clone()),
-                    Source::Column,
-                    name,
-                ));
+                let taken = [&names.axes, &names.chunks];
+                let name = match taken.into_iter().any(|taken| taken_by(taken, name)) {
+                    true => format!("attribute:{name}"),
+                    false => name.to_owned(),
+                };
+                let flat = Field::new(name, flat_type(field.data_type()), true);
+                found.push(flat.with_metadata(field.metadata().clone()));
             }
         }
     }
-    found.append(&mut chunks);
-    let taken: Vec<String> = found
-        .iter()
-        .filter(|column| column.source != Source::Column)
-        .map(|column| column.field.name().clone())
-        .collect();
-    for column in &mut found {
-        if column.source == Source::Column && taken.contains(column.field.name()) {
-            let name = format!("attribute:{}", column.field.name());
-            column.field.set_name(name);
+    let all = found.into_iter().chain(chunks);
+    all.map(|field| {
+        let (from, source) = names.source(field.name());
+        FlatColumn {
+            field,
+            from,
+            source,
         }
-    }
-    found
+    })
+    .collect()
 }
 
 /// Names of the columns of a chunk's components, of which the one before the axes stands for an attribute.
@@ -149,20 +238,41 @@ impl FlatColumn {
         }
     }
 
-    /// The column of the vertex table that it is made from.
-    pub(crate) fn from(&self) -> &str {
+    /// What a query is asked for to make it.
+    pub(crate) fn from(&self) -> &Column {
         &self.from
     }
 }
 
+/// The schema of flat columns, with the metadata of the vertex table.
+pub(crate) fn schema(columns: &[FlatColumn], metadata: &Schema) -> SchemaRef {
+    let fields: Vec<Field> = columns.iter().map(|column| column.field.clone()).collect();
+    Arc::new(Schema::new_with_metadata(
+        fields,
+        metadata.metadata().clone(),
+    ))
+}
+
 impl Flatten {
-    pub(crate) fn new(columns: Vec<FlatColumn>, metadata: &Schema) -> Self {
-        let fields: Vec<Field> = columns.iter().map(|column| column.field.clone()).collect();
-        let schema = Schema::new_with_metadata(fields, metadata.metadata().clone());
-        Self {
-            columns,
-            schema: Arc::new(schema),
-        }
+    /// Flat columns of the answer of a query that is asked for what they are made from.
+    ///
+    /// # Errors
+    /// Bug: it is not.
+    pub(crate) fn new(
+        columns: Vec<FlatColumn>,
+        asked: &[Column],
+        metadata: &Schema,
+    ) -> Result<Self, Failure> {
+        let schema = schema(&columns, metadata);
+        let placed = columns.into_iter().map(|column| {
+            let at = asked.iter().position(|one| *one == column.from);
+            let at = at.ok_or_else(|| bug(format!("a query without {}", column.from)))?;
+            Ok((column, at))
+        });
+        Ok(Self {
+            columns: placed.collect::<Result<_, Failure>>()?,
+            schema,
+        })
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -174,8 +284,8 @@ impl Flatten {
     /// # Errors
     /// Bug: a column that the batch does not have. Malformed: an attribute of another width than before.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, Failure> {
-        let made = self.columns.iter().map(|column| {
-            let from = batch.column_by_name(&column.from);
+        let made = self.columns.iter().map(|(column, at)| {
+            let from = batch.columns().get(*at);
             let from = from.ok_or_else(|| bug(format!("a batch without {}", column.from)))?;
             column.make(from)
         });
@@ -187,6 +297,12 @@ impl Flatten {
 }
 
 impl FlatColumn {
+    /// Whether the numbers are dates, moments or durations.
+    fn is_of_time(&self) -> bool {
+        let unit = self.field.metadata().get("zvf.unit");
+        unit.and_then(|unit| Moments::of_unit(unit)).is_some()
+    }
+
     fn make(&self, from: &ArrayRef) -> Result<ArrayRef, Failure> {
         let list = || {
             let list = from.as_any().downcast_ref::<FixedSizeListArray>();
@@ -222,6 +338,9 @@ impl FlatColumn {
             return Ok(match kind {
                 DataType::Float32 => known::<Float32Type>(&made, |one| one.is_nan()),
                 DataType::Float64 => known::<Float64Type>(&made, |one| one.is_nan()),
+                DataType::Int64 if self.is_of_time() => {
+                    known::<Int64Type>(&made, |one| one == MISSING)
+                }
                 _ => made,
             });
         }
@@ -233,7 +352,7 @@ impl FlatColumn {
             Class::Malformed,
             format!(
                 "attribute {}: found {}, expected {kind} as in the first chunk",
-                self.from,
+                self.name(),
                 made.data_type()
             ),
         ))
@@ -293,15 +412,15 @@ fn floats(values: &ArrayRef) -> Option<ArrayRef> {
     Some(known::<Float64Type>(&all, |one| one.is_nan()))
 }
 
-/// Floats with null in the place of what is not a number: engines disagree on how to compare it, but not on null.
-fn known<T: ArrowPrimitiveType>(values: &ArrayRef, is_nan: fn(T::Native) -> bool) -> ArrayRef {
+/// Numbers with null in the place of those that mean missing: engines disagree on how to compare NaN, but not on null.
+fn known<T: ArrowPrimitiveType>(values: &ArrayRef, is_missing: fn(T::Native) -> bool) -> ArrayRef {
     let all = values.as_primitive::<T>();
-    if !all.values().iter().any(|one| is_nan(*one)) {
+    if !all.values().iter().any(|one| is_missing(*one)) {
         return Arc::clone(values);
     }
     let some: PrimitiveArray<T> = all
         .iter()
-        .map(|one| one.filter(|one| !is_nan(*one)))
+        .map(|one| one.filter(|one| !is_missing(*one)))
         .collect();
     Arc::new(some)
 }

@@ -202,10 +202,7 @@ impl From<Group> for GroupRef {
         match group {
             Group::Number(number) => Self::Number(number),
             // A text is a name, never a number.
-            Group::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Self::Word(format!("name:{name}"))
-            }
-            Group::Name(name) => Self::Word(name),
+            Group::Name(name) => Self::Word(format!("name:{name}")),
         }
     }
 }

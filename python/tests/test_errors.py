@@ -56,11 +56,11 @@ def test_calls_that_cannot_be(bundled: Bundled, error: type[zvf.Error], message:
     assert len(store.get([1])) == 1
 
 
-def test_unknown_options_are_type_errors(bundled: Bundled) -> None:
+def test_options_that_cannot_be(bundled: Bundled) -> None:
     with pytest.raises(TypeError, match="retrys"):
         zvf.open(bundled("graph"), retrys=3)  # type: ignore[call-arg]
-    for wrong in ({"level": -1}, {"level": "a"}, {"limit": 1.5}, {"where": 3}):
-        with pytest.raises((TypeError, OverflowError)):
+    for wrong in ({"level": -1}, {"level": "a"}, {"limit": 1.5}, {"where": 3}, {"groups": -1}, {"batch_rows": -1}):
+        with pytest.raises(zvf.MisuseError, match=next(iter(wrong))):
             zvf.open(bundled("graph")).query(**wrong).read()  # type: ignore[arg-type]
 
 

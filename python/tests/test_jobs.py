@@ -196,6 +196,12 @@ def test_wrong_jobs_have_the_errors_of_the_program() -> None:
         assert str(raised.value) == expected, job
 
 
+def test_jobs_take_infinite_corners(tracts: Path, tmp_path: Path) -> None:
+    job = {"job": "query", "store": tracts, "output": tmp_path / "all.csv", "bbox": [[float("-inf")] * 3, np.full(3, np.inf)]}
+    zvf.run(job)
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + zvf.open(tracts).query().read().vertices.num_rows
+
+
 def test_jobs_run_from_a_file(tracts: Path, tmp_path: Path) -> None:
     coarse = tmp_path / "coarse.zarrvectors"
     jobs = [

@@ -61,22 +61,25 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
     """A table of arrays: one dimension is a column of numbers or texts, two are a column of lists of fixed size."""
     import numpy as np
 
-    given: list[tuple[str, object, str, int | None]] = []
+    given: list[tuple[str, object, str, int | None, object | None]] = []
     for name, values in columns.items():
-        array = np.asarray(values)
+        array = array_of(name, values)
         if array.ndim not in (1, 2):
             raise _zvf.MisuseError(f"{name}: found {array.ndim} dimensions, expected 1 or 2")
         if rows is None:
             rows = array.shape[0]
-        if array.dtype.kind in "OUST":
+        if array.dtype.kind == "O":
             if array.ndim != 1:
                 raise _zvf.MisuseError(f"{name}: found texts in {array.ndim} dimensions, expected 1")
-            texts = [None if text is None else str(text) for text in array.tolist()]
-            given.append((name, texts, "text", None))
+            given.append((name, array.tolist(), "text", None, None))
             continue
         dtype = array.dtype.name
         if dtype not in NUMBERS:
             raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values or texts")
+        missing = None
+        if isinstance(array, np.ma.MaskedArray):
+            missing = np.ma.getmaskarray(array).reshape(-1).view(np.uint8)
+            array = array.data
         # The extension reads numbers of this machine, one after another.
         # Arrays that were unpickled may lie at any address.
         flat = np.require(array, dtype=array.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(-1)
@@ -84,8 +87,139 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
             flat = flat.view(np.uint8)
         elif dtype == "float16":
             flat = flat.view(np.uint16)
-        given.append((name, flat, dtype, array.shape[1] if array.ndim == 2 else None))
+        given.append((name, flat, dtype, array.shape[1] if array.ndim == 2 else None, missing))
     return _zvf.table_of_columns(given, rows or 0)
+
+
+def array_of(name: str, values: Any) -> Array:
+    """Numbers or truth values as an array, which is masked where some are missing; texts as an array of objects, with None for those that are."""
+    import numpy as np
+
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        return _without(array_of(name, values.data), mask) if mask.any() else array_of(name, values.data)
+    if hasattr(values, "isna") and hasattr(values, "dtype"):
+        return _of_pandas(name, values)
+    if hasattr(values, "null_count") and (hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")):
+        return _of_arrow(name, values)
+    array = np.asarray(values)
+    if not hasattr(values, "dtype") and array.dtype.kind in "Uf":
+        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers.
+        objects = np.empty(array.shape, dtype=object)
+        objects[...] = np.asarray(values, dtype=object)
+        if array.dtype.kind == "U" or any(isinstance(one, int) and abs(one) > EXACT for one in objects.flat):
+            array = objects
+    if array.dtype.kind == "O":
+        return _of_objects(name, array)
+    if array.dtype.kind == "S":
+        try:
+            return _of_objects(name, np.array([text.decode() for text in array.tolist()], dtype=object))
+        except UnicodeDecodeError as error:
+            raise _zvf.MisuseError(f"{name}: found bytes that are no UTF-8, expected texts") from error
+    if array.dtype.kind in "UT":
+        return _of_objects(name, array.astype(object))
+    return array
+
+
+EXACT = 1 << 53
+"""Whole numbers up to this one are floats."""
+
+
+def _without(array: Array, mask: Array) -> Array:
+    """The array with missing values where a mask says so."""
+    import numpy as np
+
+    if array.dtype.kind in "fO":
+        array = array.copy()
+        array[mask] = None if array.dtype.kind == "O" else np.nan
+        return array
+    return np.ma.MaskedArray(array, mask=mask | np.ma.getmaskarray(array))
+
+
+def _of_pandas(name: str, values: Any) -> Array:
+    """A column of pandas, whose types have values of their own for what is missing."""
+    import numpy as np
+
+    missing = np.asarray(values.isna())
+    dtype = values.dtype
+    if hasattr(dtype, "categories"):
+        codes = np.asarray(getattr(values, "cat", values).codes)
+        words = array_of(name, dtype.categories)
+        if len(words) == 0:
+            return np.full(len(codes), None, dtype=object)
+        return _without(words[np.where(missing, 0, codes)], missing) if missing.any() else words[codes]
+    kind = getattr(dtype, "numpy_dtype", dtype)
+    if getattr(kind, "kind", "O") not in "biuf":
+        return array_of(name, values.to_numpy() if isinstance(dtype, np.dtype) else values.to_numpy(dtype=object))
+    if not missing.any():
+        return np.asarray(values.to_numpy(dtype=kind))
+    if isinstance(dtype, np.dtype):
+        return np.asarray(values.to_numpy())
+    return _without(np.asarray(values.to_numpy(dtype=kind, na_value=0)), missing)
+
+
+def _of_arrow(name: str, values: Any) -> Array:
+    """A column of pyarrow or Polars."""
+    if hasattr(values, "to_frame"):
+        found = to_numpy(_zvf.Table.of_stream(values.to_frame()))
+    else:
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        found = to_numpy(_zvf.Table.of_stream(pa.table([values], names=[name])))
+    return array_of(name, *found.values())
+
+
+def _of_objects(name: str, array: Array) -> Array:
+    """An array of Python's objects: of texts, truth values or numbers, of which some may be missing."""
+    import numpy as np
+
+    missing = np.fromiter((_is_missing(one) for one in array.flat), dtype=bool, count=array.size)
+    known = [one for one, gone in zip(array.flat, missing, strict=True) if not gone]
+    if all(isinstance(one, str) for one in known):
+        texts = np.full(array.size, None, dtype=object)
+        texts[~missing] = [str(one) for one in known]
+        return texts.reshape(array.shape)
+    made: Array
+    if all(isinstance(one, (bool, np.bool_)) for one in known):
+        made = np.zeros(array.size, dtype=bool)
+    elif all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in known):
+        low, high = min(known), max(known)
+        if low < -(1 << 63) or high >= (1 << (64 if low >= 0 else 63)):
+            raise _zvf.MisuseError(f"{name}: found whole numbers from {low} to {high}, expected those of one type of 64 bits")
+        made = np.zeros(array.size, dtype=np.int64 if high < 1 << 63 else np.uint64)
+    elif all(isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool) for one in known):
+        wide = [one for one in known if isinstance(one, (int, np.integer)) and abs(int(one)) > EXACT]
+        if wide:
+            raise _zvf.MisuseError(f"{name}: found {wide[0]} beside floats, expected whole numbers alone, or of at most 2**53")
+        made = np.zeros(array.size, dtype=np.float64)
+    else:
+        kinds = sorted({type(one).__name__ for one in known})
+        raise _zvf.MisuseError(f"{name}: found values of {', '.join(kinds)}, expected numbers, truth values or texts")
+    made[~missing] = known
+    made = made.reshape(array.shape)
+    return _without(made, missing.reshape(array.shape)) if missing.any() else made
+
+
+def _is_missing(one: object) -> bool:
+    """None, NaN, and what pandas has for a missing value."""
+    if one is None or type(one).__name__ in ("NAType", "NaTType"):
+        return True
+    is_float = isinstance(one, float) or getattr(getattr(one, "dtype", None), "kind", "") == "f"
+    return is_float and getattr(one, "shape", ()) == () and bool(one != one)
+
+
+def whole_numbers(name: str, values: Any) -> Array:
+    """Whole numbers in one dimension, or of another shape where there are none."""
+    import numpy as np
+
+    array = array_of(name, values)
+    if array.ndim > 1 or (array.size > 0 and array.dtype.kind not in "iu"):
+        raise _zvf.MisuseError(f"{name}: found {array.dtype.name} of shape {array.shape}, expected whole numbers in one dimension")
+    if isinstance(array, np.ma.MaskedArray):
+        raise _zvf.MisuseError(f"{name}: found rows without a value, expected a whole number in each")
+    if array.dtype == np.uint64 and array.size > 0 and array.max() > np.iinfo(np.int64).max:
+        raise _zvf.MisuseError(f"{name}: found {array.max()}, expected at most {np.iinfo(np.int64).max}")
+    return array
 
 
 def selected_ids(ids: ArrayLike | range | str) -> list[int] | str:
@@ -101,10 +235,6 @@ def ids_of(ids: ArrayLike) -> list[int]:
     """Object ids as the extension takes them."""
     import numpy as np
 
-    array = np.asarray(ids)
-    if array.size == 0:
-        return []
-    if array.ndim > 1 or array.dtype.kind not in "iu":
-        raise _zvf.MisuseError(f"ids: found {array.dtype.name} of shape {array.shape}, expected whole numbers in one dimension")
-    found: list[int] = np.atleast_1d(array).tolist()
+    array = whole_numbers("ids", ids)
+    found: list[int] = np.atleast_1d(array).tolist() if array.size > 0 else []
     return found

@@ -198,7 +198,7 @@ class Report:
     def table(self) -> Table:
         """The findings as a table of texts: `code`, `severity`, `title`, `place`, `found`, `expected`, `hint`."""
         names = Finding._fields
-        columns = [(name, [getattr(one, name) for one in self.findings], "text", None) for name in names]
+        columns = [(name, [getattr(one, name) for one in self.findings], "text", None, None) for name in names]
         return Table(_zvf.table_of_columns(columns, len(self.findings)))
 
 
@@ -219,7 +219,7 @@ def run(
         with open(job, encoding="utf-8") as file:
             text = file.read()
     else:
-        text = json.dumps(job, default=_plain)
+        text = _json(job)
     found: dict[str, Any] | list[dict[str, Any]] = json.loads(_zvf.run_jobs(text, writing(options), progress))
     return found
 
@@ -227,6 +227,15 @@ def run(
 def schema(job: str | None = None) -> dict[str, Any]:
     """The JSON Schema of a job such as `"pyramid"`: its options with their documentation and defaults. Without a name, of any job or list of them."""
     return document(_zvf.schema(job))
+
+
+def _json(job: object) -> str:
+    """A job as JSON, which has no infinite numbers: they are the texts that jobs take."""
+    try:
+        return json.dumps(job, default=_plain, allow_nan=False)
+    except ValueError:
+        words = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}
+        return json.dumps(json.loads(json.dumps(job, default=_plain), parse_constant=words.__getitem__))
 
 
 def _plain(value: Any) -> Any:
@@ -242,7 +251,7 @@ def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dic
     """Runs one job; members that are None are as by default, and those of `Options` are no part of it."""
     common = {name: value for name, value in members.items() if name in Options.__annotations__ or name == "durable"}
     options = {name: value for name, value in members.items() if name not in common and value is not None}
-    text = json.dumps({"job": job, **options}, default=_plain)
+    text = _json({"job": job, **options})
     return document(_zvf.run_jobs(text, writing(common), progress))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _region, _zvf
@@ -136,8 +137,11 @@ class Store:
         `sphere`, `near`, `polygon` (with `plane`) and `region` are other parts of space, and `touching`, `inside`, `starting` and `ending` select whole
         objects by how they lie to them: see `Place`.
         """
-        if isinstance(groups, (int, str)):
-            groups = [groups]
+        named: Any = groups
+        if isinstance(groups, str) or not hasattr(groups, "__iter__"):
+            named = [groups]
+        if where is not None and not isinstance(where, str):
+            raise _zvf.MisuseError(f"where: found {where!r}, expected a text")
         return Query(
             self,
             {
@@ -145,14 +149,14 @@ class Store:
                 "place": _region.members(place),
                 "where": where,
                 "objects": None if objects is None else _arrays.selected_ids(objects),
-                "groups": None if groups is None else list(groups),
-                "level": level,
+                "groups": None if groups is None else [one if isinstance(one, str) else _count("groups", one) for one in named],
+                "level": _count("level", level),
                 "select": select,
                 "columns": None if columns is None else _names(columns),
-                "limit": limit,
+                "limit": None if limit is None else _count("limit", limit),
                 "own_level_only": own_level_only,
                 "ignore_missing": ignore_missing,
-                "batch_rows": batch_rows,
+                "batch_rows": _count("batch_rows", batch_rows),
             },
         )
 
@@ -179,9 +183,10 @@ class Store:
     ) -> ObjectArrays:
         """Whole objects by their ids, in that order, as flat arrays and offsets. `columns` are names of vertex attributes; without `links`
         those are not read."""
-        wanted = None if columns is None else ("position", *(name for name in _names(columns) if name != "position"))
+        named = None if columns is None else (f"attribute:{name}" for name in _names(columns) if name != "position")
+        wanted = None if named is None else ("position", *named)
         query = self.query(objects=ids, level=level, columns=wanted, ignore_missing=ignore_missing)
-        return ObjectArrays(query.read(links=links), self)
+        return ObjectArrays(query.read(links=links), self, named=columns is not None)
 
     def objects(
         self,
@@ -346,12 +351,12 @@ class Query:
 
     def tail(self, rows: int = 10) -> Table:
         """The last rows of the vertex table. They fit the memory budget of the store; only the last pieces of the query are read."""
-        return Table(self.store._store.tail(self._asked, rows))
+        return Table(self.store._store.tail(self._asked, _count("rows", rows)))
 
     def sample_rows(self, rows: int, seed: int = 0) -> Table:
         """Rows of the vertex table drawn at random, each with the same probability, in the order of the query; the same seed draws the same rows from the same
         store. The query is read once; the rows fit the memory budget of the store."""
-        return Table(self.store._store.sample_rows(self._asked, rows, seed))
+        return Table(self.store._store.sample_rows(self._asked, _count("rows", rows), _count("seed", seed)))
 
     def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
         """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
@@ -418,6 +423,17 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str):
         raise _zvf.MisuseError(f"columns: found the text {columns!r}, expected a list of names")
     return tuple(columns)
+
+
+def _count(name: str, given: Any) -> int:
+    """A whole number that is not negative."""
+    try:
+        count = index(given)
+    except TypeError:
+        raise _zvf.MisuseError(f"{name}: found {given!r}, expected a whole number that is not negative") from None
+    if not 0 <= count < 1 << 64:
+        raise _zvf.MisuseError(f"{name}: found {count}, expected a whole number that is not negative")
+    return count
 
 
 def _box(bbox: Any) -> tuple[tuple[float, ...], tuple[float, ...]] | str:

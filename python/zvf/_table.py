@@ -251,7 +251,7 @@ class ObjectArrays:
 
     __slots__ = ("_store", "attributes", "ids", "links", "object_attributes", "offsets", "positions")
 
-    def __init__(self, answer: Answer, store: Store) -> None:
+    def __init__(self, answer: Answer, store: Store, *, named: bool = False) -> None:
         import numpy as np
 
         self._store = store
@@ -260,7 +260,8 @@ class ObjectArrays:
         objects = answer.objects.to_numpy()
         self.positions: Array = vertices.pop("position")
         """`(vertices, axes)`, world coordinates in the stored number type."""
-        vertices.pop("object_id", None)
+        if not named:
+            vertices.pop("object_id", None)
         self.attributes: dict[str, Array] = vertices
         """Attributes of the vertices, by name."""
         self.ids: Array = objects.pop("object_id")

@@ -207,21 +207,21 @@ def _checked(
     """The arrays of vertices, and a function that gives the ids of a range of rows."""
     import numpy as np
 
-    places = np.asarray(positions)
+    places = _arrays.array_of("positions", positions)
     if places.ndim != 2:
         raise _zvf.MisuseError(f"positions: found shape {places.shape}, expected (vertices, axes)")
     arrays = {"position": places}
     for name, values in (attributes or {}).items():
         if name in ("position", "object_id"):
             raise _zvf.MisuseError(f"attributes: found {name!r}, expected another name: that column has a meaning of its own")
-        array = np.asarray(values)
+        array = _arrays.array_of(name, values)
         if array.shape[:1] != places.shape[:1]:
             raise _zvf.MisuseError(f"{name}: found {array.shape[:1]} rows, expected {len(places)}, as positions have")
         arrays[name] = array
     if offsets is None:
         if object_ids is None:
             return arrays, None
-        ids = np.asarray(_whole("object_ids", object_ids))
+        ids = _whole("object_ids", object_ids)
         if ids.shape != (len(places),):
             raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id a vertex")
         return arrays, lambda start, end: ids[start:end]
@@ -243,11 +243,9 @@ def _checked(
 def _whole(name: str, values: Any) -> Any:
     import numpy as np
 
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
+    array = _arrays.whole_numbers(name, values)
+    if array.ndim != 1:
         raise _zvf.MisuseError(f"{name}: found {array.dtype.name} of shape {array.shape}, expected whole numbers in one dimension")
-    if array.dtype == np.uint64 and array.size > 0 and array.max() > np.iinfo(np.int64).max:
-        raise _zvf.MisuseError(f"{name}: found {array.max()}, expected at most {np.iinfo(np.int64).max}")
     return array.astype(np.int64)
 
 
@@ -274,7 +272,7 @@ def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, An
     while cuts[-1] < count or len(cuts) == 1:
         full = int(np.searchsorted(ends, cuts[-1] + BATCH))
         cuts.append(int(ends[min(full, len(ends) - 1)]))
-    columns = {name: np.asarray(values) for name, values in (links or {}).items()}
+    columns = {name: _arrays.array_of(name, values) for name, values in (links or {}).items()}
     order, places = np.zeros(0, dtype=np.int64), [0] * len(cuts)
     if columns:
         first = columns["vertices"][:, 0]
@@ -330,6 +328,10 @@ def _source(given: object) -> Any:
         return given.read()._table if isinstance(given, Table) else given
     if _is_mapping(given):
         return _arrays.from_numpy(given)
+    if hasattr(given, "reset_index") and hasattr(given, "index"):
+        # A frame of pandas would have row numbers as a column; an index with a name is one, too.
+        unnamed = [number for number, name in enumerate(given.index.names) if name is None]
+        return given.reset_index(level=unnamed, drop=True) if unnamed else given
     return given
 
 
@@ -344,7 +346,9 @@ def _links(given: object) -> _zvf.Table:
     if _is_mapping(given):
         import numpy as np
 
-        ends = np.asarray(given["vertices"])
+        ends = _arrays.array_of("links", given["vertices"])
+        if isinstance(ends, np.ma.MaskedArray):
+            raise _zvf.MisuseError("links: found ends without a value, expected row numbers")
         if ends.ndim != 2 or (ends.size > 0 and (ends.dtype.kind not in "iu" or ends.min() < 0)):
             raise _zvf.MisuseError(
                 f"links: found {ends.dtype.name} of shape {ends.shape}, expected row numbers of shape (links, ends), none below 0"
@@ -355,9 +359,7 @@ def _links(given: object) -> _zvf.Table:
 
 def _group(group: str | int) -> str:
     """A text is a name, never a number."""
-    if isinstance(group, str):
-        return f"name:{group}" if group.isdecimal() else group
-    return f"number:{int(group)}"
+    return f"name:{group}" if isinstance(group, str) else f"number:{int(group)}"
 
 
 class Edit:
@@ -442,7 +444,7 @@ class Edit:
         self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:
-        """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`."""
+        """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`, as the store had them when the change began."""
         found = rows.to_numpy(["chunk", "row"])
         self._edit.delete_points(list(zip(found["chunk"].tolist(), found["row"].tolist(), strict=True)))
 

@@ -100,7 +100,7 @@ def write(
     """Writes one store by the workers of Dask, and returns counts of what it holds. It is there as a whole or not at all.
 
     From a dataframe of points: `position` names its columns of coordinates, `columns` those that become attributes (all others; `object_id` says
-    which object a point belongs to; columns of chunks are left out). Rows are moved first, so that all of a chunk are in one part. Or from a list of
+    which object a point belongs to; those that `read` names `chunk_` and an axis are left out). Rows are moved first, so that all of a chunk are in one part. Or from a list of
     parts, delayed or not, each a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links: no two of them may have
     vertices in the same chunk, nor share an object whose vertices have an order.
 
@@ -171,11 +171,12 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
     # One type for all axes; float64 columns are what `read` makes of any, and stores have float32 unless they say so.
     kind = kinds.pop() if len(kinds) == 1 else np.dtype("f8")
     made: dict[str, Any] = {"position": np.ascontiguousarray(frame[list(position)].to_numpy(dtype=kind))}
-    chosen = [name for name in frame.columns if not str(name).startswith("chunk_")] if columns is None else list(columns)
+    chunks = {f"chunk_{name}" for name in position}
+    chosen = [name for name in frame.columns if str(name) not in chunks] if columns is None else list(columns)
     for name in chosen:
         if name not in position and name != "__part":
             values = frame[name]
             if values.isna().any() and values.dtype.kind in "iub":
                 raise _zvf.MisuseError(f"{name}: found rows without a value, expected one in each")
-            made[name] = values.to_numpy(dtype=getattr(values.dtype, "numpy_dtype", None))
+            made[str(name)] = values
     return made

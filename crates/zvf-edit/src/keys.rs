@@ -4,9 +4,9 @@
 use serde_json::Value;
 use zvf_meta::space::Grid;
 
+use super::Edit;
 use super::ops::{self, Spot};
 use super::state::EditState;
-use super::{At, Edit};
 use zvf_encode::batches::{Corners, Unkeyed};
 use zvf_encode::error::OrBug;
 use zvf_encode::{Batch, Values, WriteError, documents};
@@ -103,8 +103,11 @@ impl Edit {
     }
 
     /// Sets values of the attribute: its vertices go to the chunks of these.
-    pub(super) async fn set_key(&mut self, at: &At<'_>, values: &Values) -> Result<(), WriteError> {
-        let spots = self.find(at).await?;
+    pub(super) async fn set_key(
+        &mut self,
+        spots: Vec<Spot>,
+        values: &Values,
+    ) -> Result<(), WriteError> {
         if values.len() != spots.len() {
             let key = self.state.key().or_bug("keys of no attribute")?;
             let what = format!("vertex attribute {key}");

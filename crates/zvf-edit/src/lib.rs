@@ -48,6 +48,7 @@ mod links;
 mod matching;
 mod moves;
 mod object_columns;
+mod opened;
 mod ops;
 mod owner_column;
 mod records;
@@ -94,11 +95,13 @@ pub use vacuum::{VacuumSummary, find_leftovers, vacuum};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum At<'a> {
-    /// All of them, in the order of a query without selections: chunks by coordinate, rows as they are stored.
+    /// All of them, in the order of a query without selections: chunks by coordinate, rows as they are stored. Vertices that the edit has added
+    /// are among them, those that it has deleted are not.
     All,
-    /// By their number in that order, counted from 0.
+    /// By their number in that order, counted from 0, as the store had them when the edit began: whatever the edit has added, deleted or moved.
     Rows(&'a [u64]),
-    /// By object and place in the object, as a read by id gives them.
+    /// By object and place in the object, as a read by id gives them. Vertices of polylines and streamlines keep their order; in other objects,
+    /// those that the edit has added, deleted or moved shift the others.
     Objects(&'a [(i64, u64)]),
 }
 
@@ -405,14 +408,15 @@ impl Edit {
         })
     }
 
-    /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`.
+    /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`: those that
+    /// the store had when the edit began, whatever the edit has deleted or moved.
     ///
     /// # Cost
     /// The chunks that hold them are read and written.
     ///
     /// # Errors
     /// Misuse: a store with objects, whose vertices are deleted with their object ([`delete`](Self::delete)); a row that does not
-    /// exist. I/O.
+    /// exist, or that this edit has deleted. I/O.
     pub fn delete_points<'a>(
         &'a mut self,
         rows: &'a [(Vec<i64>, u64)],
@@ -440,7 +444,11 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.check_structure().await?;
-            let done = Box::pin(self.shift(&at, positions)).await;
+            let done = Box::pin(async {
+                let spots = self.find(&at).await?;
+                self.shift(spots, positions).await
+            });
+            let done = done.await;
             self.note(done)
         })
     }
@@ -461,7 +469,11 @@ impl Edit {
             if self.is_key(name) {
                 self.check_structure().await?;
             }
-            let done = Box::pin(self.set_column(name, &at, values)).await;
+            let done = Box::pin(async {
+                let spots = self.find(&at).await?;
+                self.set_column(name, spots, values).await
+            });
+            let done = done.await;
             self.note(done)
         })
     }

@@ -18,7 +18,7 @@ pub(super) type FoundLink = (LinkAt, NewLink);
 /// Ends of links, as a table has them.
 #[derive(Debug)]
 pub(super) struct LinkEndColumns {
-    /// By link: the object in which places are counted; `None`: ends are numbers of vertices.
+    /// By link: the object in which places are counted; `None`: ends are present numbers of vertices.
     pub(super) ids: Option<Vec<Option<i64>>>,
     /// One link after another; `None` is no number.
     pub(super) ends: Vec<Option<u64>>,
@@ -177,13 +177,10 @@ impl Edit {
                 spots
             }
             None => {
-                let (_, total) = self.first_rows().await?;
-                let there = |end: &Option<u64>| end.filter(|end| *end < total);
-                let rows: Vec<u64> = given.ends.iter().filter_map(there).collect();
-                let mut spots = self.find(&At::Rows(&rows)).await?.into_iter();
+                let rows: Vec<u64> = given.ends.iter().flatten().copied().collect();
+                let mut spots = self.spots(&rows).await?.into_iter();
                 let ends = given.ends.iter();
-                ends.map(|end| there(end).and_then(|_| spots.next()))
-                    .collect()
+                ends.map(|end| end.and_then(|_| spots.next())).collect()
             }
         };
         let mut names = Vec::with_capacity(spots.len() / width);

@@ -64,6 +64,9 @@ impl Scope {
 ///    the store;
 /// 4. [`by_order`](Self::by_order) or, of vertices, [`by_object_order`](Self::by_object_order).
 ///
+/// `chunk` and `row`, `vertex` alone, ends that are numbers, and the order are those of the store when the edit began, whatever it has added,
+/// deleted or moved. `vertex` with `object_id`, except in polylines and streamlines, and the order of objects are refused once it has.
+///
 /// A table without any of these is refused. Columns of a later way that contradict the one that is taken are refused, too, unless it is a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

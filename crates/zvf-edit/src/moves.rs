@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use zvf_meta::Kind;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 
+use super::Edit;
 use super::append::{add_fragment, insert};
 use super::links::records_near;
 use super::ops::Spot;
 use super::rows::VertexRows;
 use super::state::{EditState, FragmentAt};
 use super::vertex::{FRESH, NewLink, Vertex, parts};
-use super::{At, Edit};
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::{Values, WriteError};
 use zvf_format::int::wide;
@@ -20,10 +20,9 @@ impl Edit {
     /// Moves vertices.
     pub(super) async fn shift(
         &mut self,
-        at: &At<'_>,
+        spots: Vec<Spot>,
         positions: &Values,
     ) -> Result<(), WriteError> {
-        let spots = self.find(at).await?;
         let (dims, number) = (self.state.spec.dims(), self.state.spec.positions);
         let bytes = positions
             .bytes_as(number)
@@ -379,8 +378,10 @@ fn runs(
 /// The same rows under new names: no link is theirs any more.
 fn renamed(state: &mut EditState, rows: &VertexRows) -> Result<VertexRows, WriteError> {
     let mut new = VertexRows::with_capacity(rows.len(), rows.width());
-    for (_, bytes) in rows.iter() {
-        new.push(state.fresh()?, [bytes])?;
+    for (old, bytes) in rows.iter() {
+        let name = state.fresh()?;
+        state.renamed.insert(old, name);
+        new.push(name, [bytes])?;
     }
     Ok(new)
 }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::state::{EditState, EditedChunk, FragmentAt};
+use super::state::{EditState, FragmentAt};
+use super::vertex::{Vertex, stored};
 use super::{At, Edit};
-use zvf_encode::error::OrBug;
+use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 use zvf_format::int::{index, wide};
 
@@ -91,30 +92,39 @@ impl Edit {
         for (chunk, row) in rows {
             by_chunk.entry(chunk).or_default().insert(*row);
         }
-        let mut gone: Vec<(u32, BTreeSet<u64>)> = Vec::new();
+        let mut given: Vec<(u32, BTreeSet<u64>)> = Vec::new();
         for (chunk, rows) in by_chunk {
-            gone.push((self.state.slot(chunk)?, rows));
+            given.push((self.state.slot(chunk)?, rows));
         }
-        self.state.load(gone.iter().map(|(slot, _)| *slot)).await?;
-        for (slot, rows) in gone {
-            let before = self.state.chunk(slot).map_or(0, EditedChunk::count);
-            if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
-                let place = format!("row {row} of chunk {:?}", self.state.coord(slot)?);
-                return Err(WriteError::input(
-                    place,
-                    "nothing",
-                    format!("below {before}"),
-                ));
+        self.state.load(given.iter().map(|(slot, _)| *slot)).await?;
+        let places = self.state.places()?;
+        // By the chunk where each point is now.
+        let mut gone: BTreeMap<u32, BTreeSet<Vertex>> = BTreeMap::new();
+        for (slot, rows) in given {
+            let before = self.state.opened_len(slot);
+            for row in rows {
+                let missing = |expected: String| {
+                    let place = format!("row {row} of chunk {:?}", self.state.coord(slot)?);
+                    Err(WriteError::input(place, "nothing", expected))
+                };
+                if row >= before {
+                    return missing(format!("below {before}"));
+                }
+                let name = stored(
+                    slot,
+                    narrow("rows of one chunk", to_index("rows of one chunk", row)?)?,
+                );
+                let Some((now, _)) = self.state.place(&places, name) else {
+                    return missing("a point that this edit has not deleted".to_owned());
+                };
+                gone.entry(now).or_default().insert(name);
             }
+        }
+        for (slot, names) in gone {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.moved = true;
-            let mut row = 0_u64;
             for fragment in &mut chunk.fragments {
-                let _gone = fragment.take_out(|_| {
-                    let stays = !rows.contains(&row);
-                    row += 1;
-                    stays
-                })?;
+                let _gone = fragment.take_out(|name| !names.contains(&name))?;
             }
         }
         Ok(())
@@ -122,31 +132,51 @@ impl Edit {
 
     /// Finds rows by their address, reading only the chunks that contain them.
     pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
-        let spots = match at {
-            At::All => return self.all().await,
+        match at {
+            At::All => self.all().await,
             At::Rows(rows) => {
-                let slots = self.state.all_slots()?;
-                self.state.measure(slots.iter().copied()).await?;
-                let mut all = FragmentSequence::default();
-                for slot in slots {
-                    for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
-                        all.push((slot, fragment), count);
-                    }
-                }
-                let spot = |row: &u64| {
+                let found = self.numbered(rows.iter().copied().map(Some)).await?;
+                let (_, total) = self.opened_rows().await?;
+                let present = found.into_iter().zip(rows.iter()).map(|(found, row)| {
                     let missing = || {
-                        let what = format!("vertex {row}");
-                        WriteError::input(what, "nothing", format!("below {}", all.len))
+                        let expected = match *row < total {
+                            true => "one that this edit has not deleted".to_owned(),
+                            false => format!("below {total}"),
+                        };
+                        WriteError::input(format!("vertex {row}"), "nothing", expected)
                     };
-                    all.spot(*row).ok_or_else(missing)
-                };
-                rows.iter().map(spot).collect::<Result<Vec<_>, _>>()?
+                    found.ok_or_else(missing)
+                });
+                let present = present.collect::<Result<Vec<u64>, _>>()?;
+                self.spots(&present).await
             }
-            At::Objects(places) => Box::pin(self.find_in_objects(places)).await?,
-        };
-        let slots: BTreeSet<u32> = spots.iter().map(|spot| spot.0).collect();
-        self.state.load(slots).await?;
+            At::Objects(places) => {
+                let spots = Box::pin(self.find_in_objects(places)).await?;
+                self.load_spots(&spots).await?;
+                Ok(spots)
+            }
+        }
+    }
+
+    /// Finds rows by their present numbers, reading only the chunks that contain them.
+    pub(super) async fn spots(&mut self, rows: &[u64]) -> Result<Vec<Spot>, WriteError> {
+        let slots = self.state.all_slots()?;
+        self.state.measure(slots.iter().copied()).await?;
+        let mut all = FragmentSequence::default();
+        for slot in slots {
+            for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
+                all.push((slot, fragment), count);
+            }
+        }
+        let spot = |row: &u64| all.spot(*row).or_bug(format_args!("no vertex {row}"));
+        let spots = rows.iter().map(spot).collect::<Result<Vec<_>, _>>()?;
+        self.load_spots(&spots).await?;
         Ok(spots)
+    }
+
+    async fn load_spots(&mut self, spots: &[Spot]) -> Result<(), WriteError> {
+        let slots: BTreeSet<u32> = spots.iter().map(|spot| spot.0).collect();
+        self.state.load(slots).await
     }
 
     async fn find_in_objects(&mut self, places: &[(i64, u64)]) -> Result<Vec<Spot>, WriteError> {
@@ -246,18 +276,17 @@ impl Edit {
     pub(super) async fn set_column(
         &mut self,
         name: &str,
-        at: &At<'_>,
+        spots: Vec<Spot>,
         values: &Values,
     ) -> Result<(), WriteError> {
         if self.is_key(name) {
-            return self.set_key(at, values).await;
+            return self.set_key(spots, values).await;
         }
         let Some(number) = self.state.attribute(name) else {
             let what = format!("vertex attribute {name}");
             let expected = "an attribute of this store";
             return Err(WriteError::input(what, "nothing", expected));
         };
-        let spots = self.find(at).await?;
         let coded = self.codes(name, values)?;
         let values = coded.as_ref().unwrap_or(values);
         let spec = self.state.spec.vertex_attributes.get(number).cloned();

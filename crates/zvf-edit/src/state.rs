@@ -105,6 +105,8 @@ pub(crate) struct EditState {
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
+    /// The new names of vertices whose links are dropped while they move.
+    pub(crate) renamed: HashMap<Vertex, Vertex>,
     pub(crate) links: Vec<NewLink>,
     /// All attributes of links that are stored, where some were set.
     pub(crate) link_values: LinkValues,
@@ -139,6 +141,7 @@ impl EditState {
             sizes: HashMap::new(),
             slots: HashMap::new(),
             fresh: 0,
+            renamed: HashMap::new(),
             links: Vec::new(),
             link_values: LinkValues::new(),
             relinked: BTreeSet::new(),

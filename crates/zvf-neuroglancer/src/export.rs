@@ -251,6 +251,11 @@ impl PrecomputedWriter<'_> {
                     "{name}: {more} objects have no properties: the document has the first 100000"
                 )
             }));
+            let infinite = document["zvf"]["infinite"].as_array().into_iter().flatten();
+            let infinite = infinite.filter_map(Value::as_str);
+            self.done.notes.extend(infinite.map(|attribute| {
+                format!("{name}: infinite values of attribute {attribute} are 0 in the properties, which are JSON")
+            }));
         }
         Ok(())
     }

@@ -6,6 +6,9 @@ use anyhow::{Context, Result};
 use zvf_neuroglancer::{ExportedFolder, Shards, export_precomputed};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
+use zvf_write::{
+    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteOptions,
+};
 
 fn exported(case: &str, folder: &Path) -> Result<ExportedFolder> {
     with_shards(case, folder, Shards::Auto)
@@ -192,5 +195,40 @@ fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
     // One fragment, so that nothing is cut.
     assert_eq!(import.vertices(), truth.positions.rows() as u64);
     assert!(faces > 0);
+    Ok(())
+}
+
+/// JSON has no infinite numbers; the note says whose are lost.
+#[test]
+fn infinite_properties_are_noted() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let address = home.path().join("s.zv").display().to_string();
+    let done = Runtime::new()?.wait(async {
+        let spec = StoreSpec::new(Kind::Polyline, [10.0; 3])
+            .with_objects()
+            .with_object_attribute(AttributeSpec::number("f", NumberType::F64))
+            .with_object_attribute(AttributeSpec::number("g", NumberType::F64));
+        let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+        let places = (0..9_u8).map(f64::from).collect::<Vec<_>>();
+        let batch = Batch::new(places).with_object_ids(&[1, 2, 3][..]);
+        writer.push(&batch)?;
+        let objects = ObjectTable::new(&[1, 2, 3][..])
+            .with_attribute("f", vec![f64::INFINITY, f64::NEG_INFINITY, 1.5])
+            .with_attribute("g", vec![f64::NAN, 1.0, 2.0]);
+        writer.push_objects(&objects)?;
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        let out = home.path().join("out");
+        anyhow::Ok(export_precomputed(store, &out, 16 << 20, Shards::Auto).await?)
+    })?;
+    let wanted =
+        "skeletons: infinite values of attribute f are 0 in the properties, which are JSON";
+    assert_eq!(
+        done.notes.iter().filter(|note| *note == wanted).count(),
+        1,
+        "{:?}",
+        done.notes
+    );
+    assert!(!done.notes.iter().any(|note| note.contains("attribute g")));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `/query`: answers of queries as Arrow or JSON.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use axum::body::Body;
-use axum::extract::{Query as Parameters, State};
+use axum::extract::{Query as Parameters, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
-use zvf_query::{Outputs, QuerySpec, Table};
+use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
 
 use crate::http_error::{HandlerResult, HttpError};
 use crate::opened::OpenedStore;
@@ -32,6 +32,9 @@ const HELD: usize = 1 << 20;
 
 /// Members of a description that a client does not set.
 const OURS: [&str; 4] = ["tables", "owners", "batch_rows", "memory_budget"];
+
+/// Members that may be given several times, as on the command line: all of them hold.
+const REPEATABLE: [&str; 1] = ["passing"];
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +60,18 @@ struct Asked {
 pub(crate) async fn answer(
     State(sources): State<Arc<Sources>>,
     headers: HeaderMap,
-    given: Result<Parameters<BTreeMap<String, String>>, axum::extract::rejection::QueryRejection>,
+    given: Result<Parameters<Vec<(String, String)>>, axum::extract::rejection::QueryRejection>,
 ) -> HandlerResult {
     let Parameters(given) =
         given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
     let mut own = OwnWords::default();
     let mut spec = QuerySpec::new();
+    let mut seen = BTreeSet::new();
     for (member, text) in &given {
+        if !seen.insert(member) && !REPEATABLE.contains(&member.as_str()) {
+            let found = format!("{member}: found it twice, expected it once");
+            return Err(HttpError::bad_request(found));
+        }
         if !own.take(member, Some(text))? {
             spec.set(member, text)?;
         }
@@ -75,11 +83,20 @@ pub(crate) async fn answer(
 /// Answers POST: the body is the JSON of [`QuerySpec`], with `store`, `table` and `format` beside its members.
 pub(crate) async fn answer_body(
     State(sources): State<Arc<Sources>>,
+    RawQuery(parameters): RawQuery,
     headers: HeaderMap,
     body: Bytes,
 ) -> HandlerResult {
-    let mut given: serde_json::Value = serde_json::from_slice(&body)
-        .map_err(|error| HttpError::bad_request(format!("query: found no JSON: {error}")))?;
+    if parameters.is_some_and(|parameters| !parameters.is_empty()) {
+        let found = "query: found parameters beside a body, expected them as members of the body";
+        return Err(HttpError::bad_request(found));
+    }
+    let UniqueJson(mut given) = serde_json::from_slice(&body).map_err(|error| {
+        HttpError::bad_request(match error.is_data() {
+            true => format!("query: found {error}"),
+            false => format!("query: found no JSON: {error}"),
+        })
+    })?;
     let mut own = OwnWords::default();
     if let Some(members) = given.as_object_mut() {
         let mut rest = serde_json::Map::new();

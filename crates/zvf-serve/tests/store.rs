@@ -273,6 +273,8 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
         "table=x",
         "format=x",
         "objects=1e9",
+        "limit=1&limit=2",
+        "format=json&format=arrow",
     ] {
         let status = served.get(&format!("/query?{wrong}"))?.status;
         assert!((400..500).contains(&status), "{wrong}: {status}");
@@ -290,6 +292,22 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
         let found: BTreeSet<i64> = rows.filter_map(|row| row["object_id"].as_i64()).collect();
         assert_eq!(found, members.into_iter().collect(), "group {group}");
     }
+    Ok(())
+}
+
+/// As the command line has it: every condition on objects holds.
+#[test]
+fn conditions_on_objects_may_be_repeated() -> Result<()> {
+    let (_store, served) = served("streamlines")?;
+    let objects = |parameters: &str| -> Result<usize> {
+        let rows = served.json(&format!("/query?table=objects&format=json{parameters}"))?;
+        Ok(rows.as_array().map_or(0, Vec::len))
+    };
+    let (one, other) = ("touching(box(x=:30))", "touching(box(x=30:))");
+    let both = objects(&format!("&passing={one}&passing={other}"))?;
+    assert_eq!(both, objects(&format!("&passing={one}%20and%20{other}"))?);
+    assert!(both < objects(&format!("&passing={one}"))?, "{both}");
+    assert!(both < objects(&format!("&passing={other}"))?, "{both}");
     Ok(())
 }
 
@@ -311,6 +329,10 @@ fn a_query_as_json_is_the_same_query() -> Result<()> {
             b"{\"limt\": 1}",
             "limt: found a member that is not known (did you mean \"limit\"?)",
         ),
+        (
+            b"{\"limit\": 1, \"limit\": 2}",
+            "query: found the member \"limit\" twice",
+        ),
         (b"{\"objects\": [1, {}]}", "objects[1]: found {}, expected"),
         (
             b"{\"memory_budget\": 1}",
@@ -329,6 +351,12 @@ fn a_query_as_json_is_the_same_query() -> Result<()> {
             reply.status
         );
     }
+    let beside = served.post("/query?limit=1", b"{}")?;
+    let text = String::from_utf8_lossy(&beside.body);
+    assert!(
+        beside.status == 400 && text.starts_with("query: found parameters beside a body"),
+        "{text}"
+    );
     // The same text from the query string.
     let reply = served.get("/query?objects=1,x")?;
     let text = String::from_utf8_lossy(&reply.body);

@@ -54,6 +54,8 @@ pub(crate) struct Order {
     pub(crate) spots: Vec<(Vec<i64>, u64)>,
     pub(crate) objects: BTreeMap<i64, Vec<i64>>,
     pub(crate) links: Vec<Vec<i64>>,
+    /// Whether the edit has done nothing yet.
+    pub(crate) is_present: bool,
 }
 
 const WORDS: [&str; 5] = ["axon", "", "über", "dendrite", "x"];
@@ -300,11 +302,12 @@ impl Model {
             spots: chunks.zip(rows.map(|row| row.parse().unwrap())).collect(),
             objects,
             links: self.listed(&store).await,
+            is_present: true,
         }
     }
 
-    /// One random operation on model and edit. `order` is that of the store before the edit; addresses are only used
-    /// while it holds.
+    /// One random operation on model and edit. `order` is that of the store before the edit; addresses that are counted as the edit has
+    /// it are only used while it is the same.
     pub(crate) async fn step(
         &mut self,
         edit: &mut Edit,
@@ -401,7 +404,12 @@ impl Model {
                     .await
             }
             7 if self.extra.is_none() => {
-                let Some(Order { all, .. }) = order else {
+                let Some(Order {
+                    all,
+                    is_present: true,
+                    ..
+                }) = order
+                else {
                     return Ok(());
                 };
                 let values: Vec<u16> = all.iter().map(|n| (n * 7) as u16).collect();
@@ -413,8 +421,8 @@ impl Model {
                 .await
             }
             8 => match order {
-                Some(order) => self.step_links(edit, draw, order).await,
-                None => Ok(()),
+                Some(order) if order.is_present => self.step_links(edit, draw, order).await,
+                _ => Ok(()),
             },
             // Another value of what chunks are cut by: vertices go to other chunks.
             10 => match order {
@@ -437,7 +445,8 @@ impl Model {
     }
 
     /// Some vertices with their addresses.
-    fn some(&self, draw: &mut Draw, Order { all, objects, .. }: &Order) -> Some_ {
+    fn some(&self, draw: &mut Draw, order: &Order) -> Some_ {
+        let Order { all, objects, .. } = order;
         let by_object: BTreeMap<i64, (i64, u64)> = objects
             .iter()
             .flat_map(|(id, numbers)| (0..).zip(numbers).map(move |(at, n)| (*n, (*id, at))))
@@ -445,9 +454,11 @@ impl Model {
         let picked: BTreeSet<usize> = (0..1 + draw.below(4))
             .map(|_| draw.below(all.len()))
             .collect();
-        let picked: Vec<usize> = picked.into_iter().filter(|at| *at < all.len()).collect();
+        let alive = |at: &usize| all.get(*at).is_some_and(|n| self.vertices.contains_key(n));
+        let picked: Vec<usize> = picked.into_iter().filter(alive).collect();
         let numbers: Vec<i64> = picked.iter().map(|at| all[*at]).collect();
-        let places = (self.spec.has_objects() && draw.below(2) == 0)
+        let by_place = order.is_present || self.is_chain();
+        let places = (self.spec.has_objects() && by_place && draw.below(2) == 0)
             .then(|| numbers.iter().map(|n| by_object[n]).collect());
         Some_ {
             rows: picked.into_iter().map(|at| at as u64).collect(),

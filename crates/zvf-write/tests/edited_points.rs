@@ -19,9 +19,10 @@ impl Model {
         if self.spec.has_objects() || order.spots.is_empty() {
             return Ok(());
         }
-        let some: BTreeSet<usize> = (0..draw.below(9))
+        let mut some: BTreeSet<usize> = (0..draw.below(9))
             .map(|_| draw.below(order.spots.len()))
             .collect();
+        some.retain(|at| self.vertices.contains_key(&order.all[*at]));
         let spots: Vec<_> = some.iter().map(|at| order.spots[*at].clone()).collect();
         for at in &some {
             let n = order.all[*at];

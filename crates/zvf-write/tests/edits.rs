@@ -29,16 +29,15 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
     let mut model = Model::new(spec(which, &mut draw));
     model.write(&memory, &mut draw).await;
     for operations in edits {
-        let order = model.order(&memory).await;
+        let mut order = model.order(&memory).await;
         let attributes = model.spec.links.attributes.len();
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
-        for (at, what) in operations.iter().enumerate() {
-            // What an operation changed, the order that was read does not know.
-            let order = (at == 0).then_some(&order);
+        for what in operations {
             model
-                .step(&mut edit, *what, &mut draw, order)
+                .step(&mut edit, *what, &mut draw, Some(&order))
                 .await
                 .unwrap();
+            order.is_present = false;
         }
         if model.links.is_empty() && model.spec.links.attributes.len() > attributes {
             // There is nothing left that could have the attribute: the store stays as it was.

@@ -23,6 +23,7 @@ mod edits_broken;
 mod edits_deleted;
 mod edits_fixtures;
 mod edits_keyed;
+mod edits_opened;
 mod journal;
 mod killed;
 mod link_groups;

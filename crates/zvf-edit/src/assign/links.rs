@@ -199,7 +199,14 @@ impl Edit {
                 ));
             }
             let ends = row_major(by, &columns, count)?.into_iter();
-            let ends = ends.map(|end| u64::try_from(end?).ok()).collect();
+            let ends: Vec<Option<u64>> = ends.map(|end| u64::try_from(end?).ok()).collect();
+            let ends = match by {
+                "vertices" => self.numbered(ends).await?,
+                _ => {
+                    self.check_places_in_objects()?;
+                    ends
+                }
+            };
             let ids = match (by, ids) {
                 ("vertex", Some(ids)) => {
                     let ids = tabular::wholes("object_id", &ids)?.into_iter();

@@ -24,11 +24,15 @@ impl Edit {
         pairs: &PairedRows,
         values: &Values,
     ) -> Result<(), WriteError> {
-        let at = match pairs.is_whole() {
-            true => At::All,
-            false => At::Rows(&pairs.rows),
+        if self.is_key(name) {
+            self.check_structure().await?;
+        }
+        let spots = match pairs.is_whole() {
+            true => self.find(&At::All).await?,
+            false => self.spots(&pairs.rows).await?,
         };
-        self.set_vertex_attribute(name, at, values).await
+        let done = Box::pin(self.set_column(name, spots, values)).await;
+        self.note(done)
     }
 
     /// Sets values of several attributes of vertices; the columns of the key are none.
@@ -59,7 +63,10 @@ impl Edit {
         let same = |a: usize, b: usize| given.same(a, b);
         let pairs = self.match_vertices(table, how, false, &same).await?;
         let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
-        self.move_vertices(At::Rows(&pairs.rows), &taken).await?;
+        self.check_structure().await?;
+        let spots = self.spots(&pairs.rows).await?;
+        let done = Box::pin(self.shift(spots, &taken)).await;
+        self.note(done)?;
         Ok(pairs.matched)
     }
 
@@ -151,7 +158,7 @@ impl Edit {
         let (_, total) = self.first_rows().await?;
         let mut pairs = match primary {
             None if how.by_object_order => self.along_objects(rows, total, same).await?,
-            None => in_order(Scope::Vertex, rows, total)?,
+            None => self.in_opened_order(rows, how, same).await?,
             Some((by, found)) => {
                 let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
@@ -312,12 +319,10 @@ impl Edit {
                     ("object_id, vertex".to_owned(), found)
                 }
                 None => {
-                    let (_, total) = self.first_rows().await?;
-                    let found = places.into_iter().map(|place| {
-                        let place = u64::try_from(place?).ok();
-                        place.filter(|place| *place < total)
-                    });
-                    ("vertex".to_owned(), found.collect())
+                    let numbers = places.into_iter();
+                    let numbers = numbers.map(|place| u64::try_from(place?).ok());
+                    let numbers: Vec<Option<u64>> = numbers.collect();
+                    ("vertex".to_owned(), self.numbered(numbers).await?)
                 }
             });
         }
@@ -334,17 +339,17 @@ impl Edit {
         self.at_chunks(&components, &rows).await
     }
 
-    /// The vertices of rows of chunks; the chunks by the components of their coordinates, one after another.
+    /// The vertices that the store had in rows of chunks when the edit began; the chunks by the components of their coordinates, one after another.
     pub(super) async fn at_chunks(
         &mut self,
         components: &[Option<i128>],
         rows: &[Option<i128>],
     ) -> Result<Vec<Option<u64>>, WriteError> {
-        let (firsts, _) = self.first_rows().await?;
-        let mut known: HashMap<&[i64], (u64, u64)> = HashMap::new();
-        for (first, slot) in &firsts {
-            let count = wide(self.state.sizes(*slot).iter().sum());
-            known.insert(self.state.coord(*slot)?, (*first, count));
+        let (firsts, _) = self.opened_rows().await?;
+        let mut known: HashMap<&[i64], (u32, u64)> = HashMap::new();
+        for (_, slot) in &firsts {
+            let count = self.state.opened_len(*slot);
+            known.insert(self.state.coord(*slot)?, (*slot, count));
         }
         let rank = components.len().checked_div(rows.len()).unwrap_or(1).max(1);
         let mut found = Vec::with_capacity(rows.len());
@@ -353,13 +358,13 @@ impl Edit {
             coord.clear();
             let all = components.iter();
             coord.extend(all.filter_map(|one| i64::try_from((*one)?).ok()));
-            let place = known.get(coord.as_slice()).and_then(|(first, count)| {
-                let row = u64::try_from((*row)?).ok()?;
-                (row < *count).then_some(first + row)
+            let place = known.get(coord.as_slice()).and_then(|(slot, count)| {
+                let row = u32::try_from((*row)?).ok()?;
+                (u64::from(row) < *count).then_some((*slot, row))
             });
             found.push(place);
         }
-        Ok(found)
+        self.present(&found).await
     }
 
     async fn by_object(
@@ -367,6 +372,7 @@ impl Edit {
         ids: &[Option<i128>],
         places: &[Option<i128>],
     ) -> Result<Vec<Option<u64>>, WriteError> {
+        self.check_places_in_objects()?;
         let named = |(id, place): (&Option<i128>, &Option<i128>)| {
             let id = i64::try_from((*id)?).ok()?;
             Some((id, u64::try_from((*place)?).ok()?))
@@ -376,6 +382,30 @@ impl Edit {
         self.rows_at(spots).await
     }
 
+    /// The rows of a table that has one for each vertex of the store as it was when the edit began.
+    async fn in_opened_order(
+        &mut self,
+        rows: usize,
+        how: &Matching,
+        same: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<PairedRows, WriteError> {
+        let (_, before) = self.opened_rows().await?;
+        let pairs = in_order(Scope::Vertex, rows, before)?;
+        if !self.state.has_moved_rows() {
+            return Ok(pairs);
+        }
+        let found = self.numbered((0..before).map(Some)).await?;
+        let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
+        let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
+        let ignored = unmatched("rows by order", &lost, |row| format!("row {row}"), how)?;
+        let all = found.into_iter().enumerate();
+        let all = all.filter_map(|(row, at)| Some((at?, row))).collect();
+        let (_, total) = self.first_rows().await?;
+        let mut pairs = PairedRows::new(all, Scope::Vertex, (pairs.matched.by, total), same)?;
+        pairs.matched.ignored = ignored;
+        Ok(pairs)
+    }
+
     /// The rows of a table that has one for each vertex of each object.
     async fn along_objects(
         &mut self,
@@ -383,6 +413,7 @@ impl Edit {
         total: u64,
         same: impl Fn(usize, usize) -> bool,
     ) -> Result<PairedRows, WriteError> {
+        self.check_unmoved("rows by object order")?;
         let spots = self.spots_along_objects().await?;
         if spots.len() != rows {
             let expected = format!("{}: one for each vertex of each object", spots.len());

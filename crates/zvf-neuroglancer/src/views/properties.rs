@@ -43,10 +43,11 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         found.ids = vec![WHOLE];
     }
     let mut attributes = ShownAttributes::default();
+    let mut infinite = Vec::new();
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
         texts(&objects.batches, first, &mut found);
-        numbers(&objects.batches, first, &attributes, &mut found)?;
+        infinite = numbers(&objects.batches, first, &attributes, &mut found)?;
     }
     // Texts are shown as properties of their own.
     let is_number = |name: &String| {
@@ -63,6 +64,9 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         "left_out": attributes.left_out,
         "rounded": attributes.rounded,
     });
+    if !infinite.is_empty() {
+        document["zvf"]["infinite"] = json!(infinite);
+    }
     Ok(ViewContent::Document(document))
 }
 
@@ -117,12 +121,14 @@ fn text(column: &dyn Array, row: usize) -> String {
     text.unwrap_or_default()
 }
 
+/// Adds attributes of numbers; returns the names of those with infinite values, which the document has as 0.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
     attributes: &ShownAttributes,
     found: &mut SegmentProperties,
-) -> Result<()> {
+) -> Result<Vec<String>> {
+    let mut infinite = Vec::new();
     let mut taken: Vec<String> = vec!["label".to_owned(), "tags".to_owned()];
     taken.extend(found.strings.iter().map(|(id, _)| id.clone()));
     for attribute in &attributes.shown {
@@ -138,6 +144,10 @@ fn numbers(
             values.extend(attribute.numbers(batch)?);
         }
         let width = attribute.width();
+        let written = values.iter().take(MOST.saturating_mul(width));
+        if written.copied().any(f64::is_infinite) {
+            infinite.push(attribute.column().to_owned());
+        }
         for part in 0..width {
             let column = values.chunks(width.max(1)).take(MOST);
             let column = column.filter_map(|row| row.get(part).copied());
@@ -156,7 +166,7 @@ fn numbers(
             });
         }
     }
-    Ok(())
+    Ok(infinite)
 }
 
 /// Groups as tags.

@@ -3,6 +3,7 @@
 mod ids;
 mod member;
 mod place;
+mod unique;
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +23,7 @@ use crate::{
 };
 
 pub use ids::IdRanges;
+pub use unique::UniqueJson;
 
 /// A query before it is resolved against a store; the program, Python, the server and splits make a [`Query`] from it.
 ///

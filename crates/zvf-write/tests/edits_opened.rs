@@ -1,0 +1,187 @@
+//! Tables state rows of the store as it was when the edit began, whatever the edit has done since.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use zvf_edit::{At, Edit, Matching, Scope, SetAttribute};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, Values};
+
+use crate::support::{ADDRESS, Memory, ask, block_on, column};
+
+/// Ten points in one chunk, or as many vertices of two objects, with their number as `v`.
+async fn ten(kind: Kind) -> Memory {
+    let mut spec = StoreSpec::new(kind, [100.0; 2])
+        .with_vertex_attribute(AttributeSpec::number("v", NumberType::I64));
+    let places: Vec<f64> = (0..10).flat_map(|n| [f64::from(n), 1.0]).collect();
+    let mut batch = Batch::new(places).with_attribute("v", (0..10).collect::<Vec<i64>>());
+    if kind != Kind::PointCloud {
+        spec = spec.with_objects();
+        batch = batch.with_object_runs(&[(7, 5), (9, 5)][..]);
+    }
+    let memory = Memory::default();
+    let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+    let mut writer = writer.unwrap();
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    memory
+}
+
+async fn begin(memory: &Memory) -> Edit {
+    Edit::open(ADDRESS, memory.options()).await.unwrap()
+}
+
+async fn values(memory: &Memory) -> Vec<String> {
+    memory.check_clean().await;
+    column(
+        &ask(&memory.open().await, zvf_query::Query::default())
+            .await
+            .vertices,
+        "v",
+    )
+}
+
+fn table(columns: &[(&str, &[i64])]) -> RecordBatch {
+    let one = |(name, list): &(&str, &[i64])| {
+        let array: ArrayRef = Arc::new(Int64Array::from(list.to_vec()));
+        (name.to_string(), array)
+    };
+    RecordBatch::try_from_iter(columns.iter().map(one)).unwrap()
+}
+
+/// Rows of chunk 0, 0 with values.
+fn placed(rows: &[i64], values: &[i64]) -> RecordBatch {
+    let zero = vec![0; rows.len()];
+    table(&[
+        ("chunk_0", &zero),
+        ("chunk_1", &zero),
+        ("row", rows),
+        ("v", values),
+    ])
+}
+
+fn at(row: u64) -> (Vec<i64>, u64) {
+    (vec![0, 0], row)
+}
+
+#[test]
+fn rows_are_those_of_the_store_when_the_edit_began() {
+    block_on(async {
+        let memory = ten(Kind::PointCloud).await;
+        let mut edit = begin(&memory).await;
+        edit.delete_points(&[at(1)]).await.unwrap();
+        edit.delete_points(&[at(4), at(9)]).await.unwrap();
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        let rows = placed(&[6, 0], &[66, 100]);
+        edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        let numbers = table(&[("vertex", &[8]), ("v", &[88])]);
+        edit.set_attribute(&set, Some(&numbers)).await.unwrap();
+        let far = Values::from(vec![250.0, 1.0]);
+        edit.move_vertices(At::Rows(&[2]), &far).await.unwrap();
+        let rows = placed(&[2], &[22]);
+        edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        edit.commit().await.unwrap();
+        let found = values(&memory).await;
+        assert_eq!(found, ["100", "3", "5", "66", "7", "88", "22"]);
+    });
+}
+
+#[test]
+fn order_is_that_of_the_store_when_the_edit_began() {
+    block_on(async {
+        let memory = ten(Kind::PointCloud).await;
+        let mut edit = begin(&memory).await;
+        edit.delete_points(&[at(1)]).await.unwrap();
+        let new = Batch::new(vec![50.0, 1.0]).with_attribute("v", vec![50_i64]);
+        edit.append(&new).await.unwrap();
+        let doubled: Vec<i64> = (0..10).map(|n| n * 2).collect();
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        let set = set.with_matching(Matching::by_order().with_ignore_missing(true));
+        let rows = table(&[("v", &doubled)]);
+        let matched = edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        assert_eq!((matched.of, matched.found, matched.ignored), (10, 9, 1));
+        edit.commit().await.unwrap();
+        let found = values(&memory).await;
+        let wanted = ["0", "4", "6", "8", "10", "12", "14", "16", "18", "50"];
+        assert_eq!(found, wanted);
+    });
+}
+
+#[test]
+fn rows_that_the_edit_has_deleted_are_refused() {
+    block_on(async {
+        let memory = ten(Kind::PointCloud).await;
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        let ordered = set.clone().with_matching(Matching::by_order());
+        let all: Vec<i64> = (0..10).collect();
+        for (set, rows, says) in [
+            (&set, placed(&[1], &[5]), "row 1"),
+            (&ordered, table(&[("v", &all)]), "row 1"),
+            (&ordered, table(&[("v", &all[1..])]), "expected 10"),
+        ] {
+            let mut edit = begin(&memory).await;
+            edit.delete_points(&[at(1)]).await.unwrap();
+            let error = edit.set_attribute(set, Some(&rows)).await.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            edit.abandon().await.unwrap();
+        }
+        for (again, says) in [(1, "has not deleted"), (10, "below 10")] {
+            let mut edit = begin(&memory).await;
+            edit.delete_points(&[at(1)]).await.unwrap();
+            let error = edit.delete_points(&[at(again)]).await.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            edit.abandon().await.unwrap();
+        }
+        assert_eq!(values(&memory).await.len(), 10);
+    });
+}
+
+/// Streamlines keep the order of their vertices; where a vertex goes to another chunk, it is found there.
+#[test]
+fn places_in_chains_are_found_after_a_move() {
+    block_on(async {
+        let memory = ten(Kind::Streamline).await;
+        let mut edit = begin(&memory).await;
+        let far = Values::from(vec![250.0, 1.0, 260.0, 1.0]);
+        edit.move_vertices(At::Rows(&[1, 2]), &far).await.unwrap();
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        let rows = placed(&[1, 3], &[11, 33]);
+        edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        let places = table(&[
+            ("object_id", &[7, 9]),
+            ("vertex", &[2, 0]),
+            ("v", &[22, 55]),
+        ]);
+        edit.set_attribute(&set, Some(&places)).await.unwrap();
+        let along = set.with_matching(Matching::by_object_order());
+        let all = table(&[("v", &[0; 10])]);
+        let error = edit.set_attribute(&along, Some(&all)).await.unwrap_err();
+        assert!(error.to_string().contains("committed first"), "{error}");
+        edit.abandon().await.unwrap();
+
+        let mut edit = begin(&memory).await;
+        edit.move_vertices(At::Rows(&[1, 2]), &far).await.unwrap();
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        edit.set_attribute(&set, Some(&places)).await.unwrap();
+        edit.commit().await.unwrap();
+        let mut found = values(&memory).await;
+        found.sort_by_key(|text| text.parse::<i64>().unwrap());
+        let wanted = ["0", "4", "6", "7", "8", "9", "11", "22", "33", "55"];
+        assert_eq!(found, wanted);
+    });
+}
+
+#[test]
+fn places_in_other_objects_are_refused_after_a_move() {
+    block_on(async {
+        let memory = ten(Kind::Graph).await;
+        let mut edit = begin(&memory).await;
+        let far = Values::from(vec![250.0, 1.0]);
+        edit.move_vertices(At::Rows(&[1]), &far).await.unwrap();
+        let places = table(&[("object_id", &[7]), ("vertex", &[2]), ("v", &[0])]);
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        let error = edit.set_attribute(&set, Some(&places)).await.unwrap_err();
+        assert!(error.to_string().contains("committed first"), "{error}");
+        edit.abandon().await.unwrap();
+    });
+}

@@ -1,0 +1,195 @@
+"""Arrays that are written: what they mask or lack stays missing, and what no store holds is refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import zvf
+
+PLACES = np.arange(9.0).reshape(3, 3)
+
+
+def stored(folder: Path, values: Any) -> list[Any]:
+    url = folder / "s.zv"
+    zvf.write(url, kind="point_cloud", positions=PLACES, attributes={"v": values}, chunk_shape=[100] * 3)
+    found = zvf.open(url).query().to_numpy()["v"]
+    return [None if one != one else one for one in found.tolist()]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", None, "b"],
+        ["a", float("nan"), "b"],
+        np.array(["a", None, "b"], dtype=object),
+        np.ma.MaskedArray(["a", "x", "b"], mask=[0, 1, 0]),
+        pd.Series(["a", None, "b"]),
+        pd.Series(["a", None, "b"], dtype="string"),
+        pd.Series(["a", np.nan, "b"], dtype=object),
+        pd.Series(["a", None, "b"], dtype="category"),
+        pd.Categorical(["a", None, "b"]),
+        pl.Series(["a", None, "b"]),
+        pa.array(["a", None, "b"]),
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        pa.chunked_array([["a", None], ["b"]]),
+    ],
+    ids=repr,
+)
+def test_texts_that_are_missing(tmp_path: Path, values: Any) -> None:
+    assert stored(tmp_path, values) == ["a", None, "b"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.5, None, 2],
+        np.ma.MaskedArray([1.5, 7, 2], mask=[0, 1, 0]),
+        pd.Series([1.5, None, 2]),
+        pd.Series([1.5, None, 2], dtype="Float64"),
+        pd.Series([1.5, None, 2], dtype=object),
+        pd.Series([1.5, None, 2], dtype=pd.ArrowDtype(pa.float64())),
+        pl.Series([1.5, None, 2]),
+        pa.array([1.5, None, 2]),
+    ],
+    ids=repr,
+)
+def test_floats_that_are_missing(tmp_path: Path, values: Any) -> None:
+    assert stored(tmp_path, values) == [1.5, None, 2]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, None, 3],
+        [True, None, False],
+        np.ma.MaskedArray([1, 2, 3], mask=[0, 1, 0]),
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.Series([True, None, False], dtype="boolean"),
+        pd.Series([1, None, 3], dtype="category"),
+        pl.Series([1, None, 3]),
+        pl.Series([True, None, False]),
+        pa.array([2**60 + 1, None, 3]),
+    ],
+    ids=repr,
+)
+def test_whole_numbers_that_are_missing_are_refused(tmp_path: Path, values: Any) -> None:
+    with pytest.raises(zvf.Error, match="without a value"):
+        stored(tmp_path, values)
+    with pytest.raises(zvf.Error, match="without a value"):
+        zvf.write(tmp_path / "t.zv", kind="point_cloud", vertices=table(values), chunk_shape=[100] * 3)
+
+
+def table(values: Any) -> pa.Table:
+    """The same as an Arrow table, which is the rule."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.tolist()
+    if isinstance(values, pl.Series):
+        values = values.to_arrow()
+    if isinstance(values, pd.Series) and values.dtype == "category":
+        values = values.astype("Int64")
+    positions = pa.FixedSizeListArray.from_arrays(pa.array(PLACES.reshape(-1)), 3)
+    return pa.table({"position": positions, "v": pa.array(values, from_pandas=True)})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**63 + 1, -1, 0], "64 bits"),
+        ([2**53 + 1, 0.5, 0], "beside floats"),
+        ([Decimal(1), Decimal(2), None], "Decimal"),
+        ([1, "a", None], "int, str"),
+        (np.array([[1, 2], [3], [4]], dtype=object), "list"),
+        ([b"\xff", b"a", b"b"], "UTF-8"),
+    ],
+    ids=repr,
+)
+def test_values_that_no_store_holds(tmp_path: Path, values: Any, message: str) -> None:
+    with pytest.raises(zvf.MisuseError, match=message):
+        stored(tmp_path, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([b"ab", b"c", b"d"], ["ab", "c", "d"]),
+        (["a\0", "b", ""], ["a\0", "b", ""]),
+        (pd.Series([3, 4, 3], dtype="category"), [3, 4, 3]),
+        (pd.Series([1, 2, 3], dtype="Int64"), [1, 2, 3]),
+        ([True, False, True], [True, False, True]),
+        (np.array([1, 2, 3], dtype=object), [1, 2, 3]),
+    ],
+    ids=repr,
+)
+def test_values_that_are_kept(tmp_path: Path, values: Any, wanted: list[Any]) -> None:
+    assert stored(tmp_path, values) == wanted
+
+
+def test_objects_stay_missing_on_their_way_back(tmp_path: Path) -> None:
+    lines: dict[str, Any] = {"kind": "polyline", "positions": np.arange(12.0).reshape(4, 3), "offsets": [0, 2, 4], "chunk_shape": [50] * 3}
+    zvf.write(tmp_path / "a.zv", **lines, objects={"object_id": [0], "w": [5], "f": [5.5], "t": ["a"]})
+    given = zvf.open(tmp_path / "a.zv").query().objects.to_numpy()
+    assert (given["w"].tolist(), given["t"].tolist()) == ([5, None], ["a", None])
+    for url in (tmp_path / "b.zv", tmp_path / "a.zv"):
+        with pytest.raises(zvf.Error, match="w: found rows without a value"):
+            if url.exists():
+                with zvf.edit(url) as change:
+                    change.put_objects({"object_id": [0, 1], "w": given["w"]})
+            else:
+                zvf.write(url, **lines, objects={"object_id": given["object_id"], "w": given["w"]})
+    zvf.write(tmp_path / "b.zv", **lines, objects={name: given[name] for name in ("object_id", "f", "t")})
+    with zvf.edit(tmp_path / "b.zv") as change:
+        change.put_objects({"object_id": [0, 1], "f": np.ma.MaskedArray([7, 8.5], mask=[1, 0])})
+    found = zvf.open(tmp_path / "b.zv").query().objects.to_numpy()
+    assert found["t"].tolist() == ["a", None] and np.isnan(found["f"][0]) and found["f"][1] == 8.5
+
+
+def test_ids_that_are_missing_are_refused(tmp_path: Path) -> None:
+    masked = np.ma.MaskedArray([0, 1], mask=[0, 1])
+    lines: dict[str, Any] = {"kind": "polyline", "positions": np.arange(12.0).reshape(4, 3), "offsets": [0, 2, 4], "chunk_shape": [50] * 3}
+    with pytest.raises(zvf.MisuseError, match="without a value"):
+        zvf.write(tmp_path / "a.zv", **lines, object_ids=masked)
+    zvf.write(tmp_path / "a.zv", **lines)
+    store = zvf.open(tmp_path / "a.zv")
+    for ids in (masked, [2**63], pa.array([0, None])):
+        with pytest.raises(zvf.MisuseError, match="ids"):
+            store.get(ids)
+
+
+def test_rows_of_a_frame_without_their_numbers(tmp_path: Path) -> None:
+    lines: dict[str, Any] = {"kind": "polyline", "positions": np.arange(12.0).reshape(4, 3), "offsets": [0, 2, 4], "chunk_shape": [50] * 3}
+    frame = pd.DataFrame({"object_id": [0, 1], "w": [5, 6]}, index=[5, 3])
+    zvf.write(tmp_path / "a.zv", **lines, objects=frame)
+    assert zvf.open(tmp_path / "a.zv").query().objects.to_numpy()["w"].tolist() == [5, 6]
+
+
+def test_texts_name_groups(tmp_path: Path) -> None:
+    lines: dict[str, Any] = {"kind": "polyline", "positions": np.arange(12.0).reshape(4, 3), "offsets": [0, 2, 4], "chunk_shape": [50] * 3}
+    zvf.write(tmp_path / "a.zv", **lines, groups={"AF": [0]})
+    with zvf.edit(tmp_path / "a.zv") as change:
+        change.add_to_group("number:0", [1])
+        change.add_to_group("name:x", [0])
+    store = zvf.open(tmp_path / "a.zv")
+    assert store.info["levels"][0]["groups"] == ["AF", "number:0", "name:x"]
+    ids = {name: store.query(groups=name, select="objects").objects.to_numpy()["object_id"].tolist() for name in ("AF", "number:0", "name:x")}
+    assert ids == {"AF": [0], "number:0": [1], "name:x": [0]}
+    assert store.query(groups=np.int64(2), select="objects").objects.to_numpy()["object_id"].tolist() == [0]
+
+
+def test_rows_of_a_block_are_those_of_the_store_before_it(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="point_cloud", positions=np.arange(30.0).reshape(10, 3), attributes={"v": np.arange(10)}, chunk_shape=[100] * 3)
+    store = zvf.open(url)
+    rows = {v: store.query(where=f"v = {v}", columns=["chunk", "row"]).vertices.read() for v in (1, 4, 6)}
+    with zvf.edit(url) as change:
+        change.delete_points(rows[1])
+        change.delete_points(rows[4])
+        change.set_attribute("v", pa.table(rows[6]).append_column("v", pa.array([66])))
+    assert zvf.open(url).query().to_numpy()["v"].tolist() == [0, 2, 3, 5, 66, 7, 8, 9]
