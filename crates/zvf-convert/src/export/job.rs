@@ -296,19 +296,19 @@ impl<'a> ExportState<'a> {
         query
     }
 
-    /// The query for whole objects one after another; `None` if the level has no objects.
-    pub(crate) async fn by_object(
-        &mut self,
-        object_id: bool,
-    ) -> Result<Option<Query>, ConvertError> {
+    /// The query for all rows: of lines, polylines and streamlines whole objects one after another, else in chunk order.
+    pub(crate) async fn rows(&mut self, object_id: bool) -> Result<Query, ConvertError> {
+        if !chained(self.kind) {
+            return Ok(self.flat(object_id));
+        }
         let mut query = self.whole_objects(object_id)?;
         if !self.selects() {
             let Some(ids) = self.ids().await? else {
-                return Ok(None);
+                return Ok(self.flat(object_id));
             };
             query.objects = Some(ids);
         }
-        Ok(Some(query))
+        Ok(query)
     }
 
     /// The query for the whole objects that the selection names or intersects.

@@ -22,7 +22,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let ids = job.ids().await?.unwrap_or_default();
     let several = ids.len() > 1;
     let told = several && ids.iter().all(|id| i32::try_from(*id).is_ok());
-    let mut query = job.flat(told);
+    let mut query = job.rows(told).await?;
     query.outputs = ALL;
     let mut sink = PlyWriter {
         file: job.create()?,
