@@ -111,6 +111,9 @@ fn look_at_columns(
             check_exclude(file, &names_of(&schema), options)?;
         }
         let own = ColumnRoles::of(file, &schema, options)?;
+        if let Some((looked, _)) = &known {
+            looked.layout.same(&looked.schema, &own, (file, &schema))?;
+        }
         let (looked, tally) = match &mut known {
             Some(known) => known,
             None => {
@@ -138,7 +141,6 @@ fn look_at_columns(
                 known.insert((looked, tally))
             }
         };
-        looked.layout.same(file, &schema, options)?;
         looked.same_system(file, source.as_ref(), options)?;
         let kind = kind_of(options, looked.linked);
         if kind.is_chain() && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
