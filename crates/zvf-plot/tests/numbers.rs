@@ -36,7 +36,9 @@ fn drawn(made: &Made, layer: &Layer) -> Result<(Vec<String>, Vec<String>)> {
         decorated: true,
         ..plain(300, 300)
     };
-    let svg = made.wait(plot_svg(&[layer.clone()], &options))?.picture;
+    let svg = made
+        .wait(plot_svg(std::slice::from_ref(layer), &options))?
+        .picture;
     let mut points: Vec<(f32, String)> = Vec::new();
     for circle in parts(&svg, "<circle cx=\"", "/>") {
         let (x, rest) = circle.split_once('"').unwrap_or_default();
