@@ -131,7 +131,7 @@ impl TextLines {
     pub(crate) fn finite(&self, field: &str, what: &str) -> Result<f64, ConvertError> {
         match finite(field) {
             Some(value) => Ok(value),
-            None => Err(self.bad(shown(field), format!("{what}, a finite number"))),
+            None => Err(self.bad(shown(field), format!("{what}, {}", no_finite(field)))),
         }
     }
 }
@@ -142,6 +142,16 @@ pub(crate) fn finite(text: &str) -> Option<f64> {
     let value = text.parse::<f64>().ok()?;
     let other = out_of_range(text, value) || rounds(text, value);
     (value.is_finite() && !other).then_some(value)
+}
+
+/// The expected text for one that is no finite number of float64.
+pub(crate) fn no_finite(text: &str) -> &'static str {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() || text.bytes().any(|byte| byte.is_ascii_digit()) => {
+            "a number that float64 holds"
+        }
+        _ => "a finite number",
+    }
 }
 
 /// Whether float32 preserves a number with all decimals of its text.

@@ -266,6 +266,123 @@ fn what_a_format_cannot_hold_is_refused_or_named() {
     assert_eq!(text(&out), "v 0.0 0.0 0.0\nv 1.0 0.0 0.0\nl 2 1\n");
 }
 
+#[test]
+fn names_of_ply_properties_are_words_and_changed_ones_are_named() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "a.csv",
+        "x,y,z,x y,x_y,a b c\n0,0,0,1,100,7\n1,1,1,2,200,8\n",
+    );
+    folder.store(&open(&[file], &small()), |_| {});
+    let (out, done) = folder.export("o.ply", &ExportOptions::default());
+    let (vertices, _) = parse::ply(&std::fs::read(out).unwrap());
+    let row: Vec<(&str, &str)> = vertices[1]
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
+    assert!(row.contains(&("x_y", "200")), "{row:?}");
+    assert!(row.contains(&("attribute_x_y", "2")), "{row:?}");
+    assert!(row.contains(&("a_b_c", "8")), "{row:?}");
+    let words = "names of properties are different words";
+    for note in [
+        "x y is written as attribute_x_y",
+        "a b c is written as a_b_c",
+    ] {
+        assert!(
+            done.notes.contains(&format!("{note}: {words}")),
+            "{:?}",
+            done.notes
+        );
+    }
+    assert_eq!(done.notes.len(), 2, "{:?}", done.notes);
+}
+
+#[test]
+fn ids_that_a_file_does_not_have_are_named() {
+    const LOST: &str = "ids of objects are not kept: the file has their order only";
+    let chains = "object_id,x,y,z\n7,0,0,0\n7,1,1,1\n3,5,5,5\n3,6,6,6\n";
+    let one = "object_id,x,y,z\n7,0,0,0\n7,1,1,1\n";
+    for (rows, kind, names, lost) in [
+        (
+            chains.to_owned(),
+            Kind::Streamline,
+            &["o.trk", "o.tck", "o.trx"][..],
+            true,
+        ),
+        (
+            chains.replace('7', "0").replace("3,", "1,"),
+            Kind::Streamline,
+            &["o.trk", "o.tck", "o.trx"],
+            false,
+        ),
+        (one.to_owned(), Kind::PointCloud, &["o.ply", "o.las"], true),
+        (
+            one.replace("7,", "0,"),
+            Kind::PointCloud,
+            &["o.ply", "o.las"],
+            false,
+        ),
+        (
+            chains.to_owned(),
+            Kind::PointCloud,
+            &["o.ply", "o.las"],
+            false,
+        ),
+    ] {
+        let folder = Folder::new();
+        let mut options = small();
+        options.kind = Some(kind);
+        folder.store(&open(&[folder.file("a.csv", rows)], &options), |_| {});
+        for name in names {
+            let (_, done) = folder.export(name, &ExportOptions::default());
+            assert_eq!(
+                done.notes.contains(&LOST.to_owned()),
+                lost,
+                "{name}: {:?}",
+                done.notes
+            );
+        }
+    }
+}
+
+#[test]
+fn units_and_systems_that_a_file_does_not_state_are_named() {
+    const UNITS: &str =
+        "units of axes are not kept: x (micrometer), y (micrometer), z (micrometer)";
+    const CRS: &str = "the CRS EPSG:25832 is not kept";
+    let folder = Folder::new();
+    let mut options = small();
+    options.unit = Some("um".to_owned());
+    options.crs = Some("EPSG:25832".to_owned());
+    let file = folder.file("a.csv", "x,y,z\n0,0,0\n1,1,1\n");
+    folder.store(&open(std::slice::from_ref(&file), &options), |_| {});
+    for (name, units, crs) in [
+        ("o.csv", true, true),
+        ("o.npy", true, true),
+        ("o.ply", true, true),
+        ("o.npz", false, true),
+        ("o.arrow", false, false),
+        ("o.las", true, false),
+    ] {
+        let (_, done) = folder.export(name, &ExportOptions::default());
+        let has = |note: &str| done.notes.iter().any(|one| one == note);
+        assert_eq!(
+            (has(UNITS), has(CRS)),
+            (units, crs),
+            "{name}: {:?}",
+            done.notes
+        );
+    }
+    options.unit = Some("m".to_owned());
+    folder.store(&open(&[file], &options), |_| {});
+    let (_, done) = folder.export("o.las", &ExportOptions::default());
+    assert!(
+        !done.notes.iter().any(|note| note.contains("units")),
+        "{:?}",
+        done.notes
+    );
+}
+
 /// Without `node_id`, or where it is not asked for, nodes are numbered from 1, parents first.
 #[test]
 fn nodes_without_ids_are_numbered() {

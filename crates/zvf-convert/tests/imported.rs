@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use zvf_convert::export::ExportOptions;
 use zvf_convert::{ConvertError, Imported, Options};
 
-use crate::support::{Folder, column, open, small};
+use crate::support::{Folder, column, open, refused, small};
 
 /// The tables of a file, each as the rows of all its record batches, and the sorts in the order in which they came.
 fn tables(file: &Path, options: &Options) -> (Vec<RecordBatch>, Vec<RecordBatch>, String) {
@@ -101,4 +102,30 @@ fn an_error_of_the_caller_ends_the_reading() {
         panic!("{error:?}")
     };
     assert!(error.to_string().contains("one"), "{error}");
+}
+
+#[test]
+fn tables_of_other_columns_name_them() {
+    let folder = Folder::new();
+    let table = |name: &str, text: &str| {
+        folder.store(&open(&[folder.file("a.csv", text)], &small()), |_| {});
+        folder.export(name, &ExportOptions::default()).0
+    };
+    let first = table("a.arrow", "x,y,v,w\n1,2,3,a\n");
+    for (text, found) in [
+        (
+            "x,y,v,u\n1,2,3,4\n",
+            "found no columns w; new columns u, expected",
+        ),
+        (
+            "x,y,v,w\n1,2,0.5,a\n",
+            "found column v of Float32, not Int32, expected",
+        ),
+    ] {
+        let (_, text) = refused(&[first.clone(), table("b.arrow", text)], &small());
+        assert!(
+            text.contains(found) && text.contains("--attributes"),
+            "{text}"
+        );
+    }
 }

@@ -138,6 +138,21 @@ fn files_of_other_systems_are_refused_unless_one_is_named() {
 }
 
 #[test]
+fn files_of_other_point_formats_name_the_columns_that_differ() {
+    let files = [file("gps-1.2.las"), file("format-0.las")];
+    let (error, text) = refused(&files, &small());
+    assert_eq!(error.class(), Class::Malformed);
+    assert!(text.contains("found no columns gps_time,"), "{text}");
+    assert!(text.contains("--attributes"), "{text}");
+    let (_, text) = refused(&[files[1].clone(), files[0].clone()], &small());
+    assert!(text.contains("found new columns gps_time,"), "{text}");
+    let mut options = small();
+    options.attributes = Some(vec!["intensity".to_owned()]);
+    options.crs = Some("EPSG:25832".to_owned());
+    assert_eq!(open(&files, &options).vertices(), 40);
+}
+
+#[test]
 fn damage_is_an_error_with_a_place() {
     let folder = Folder::new();
     let good = std::fs::read(file("gps-1.2.las")).unwrap();

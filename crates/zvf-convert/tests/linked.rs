@@ -8,6 +8,7 @@ use zvf_convert::{Format, Options};
 use zvf_store::Class;
 use zvf_write::Kind;
 
+use crate::parse;
 use crate::support::{Folder, Got, column, ends, open, refused, small, sorted, texts};
 
 const NODES: &str = "x,y,name\n0,0,a\n4,0,b\n4,4,c\n0,4,d\n9,9,e\n";
@@ -59,6 +60,116 @@ fn endings() -> Vec<&'static str> {
         endings.push("parquet");
     }
     endings
+}
+
+/// The positions of objects, in their order.
+fn chains(folder: &Folder, ids: &[i64]) -> Vec<Vec<String>> {
+    let rows = ids
+        .iter()
+        .map(|id| column(&folder.objects(&[*id]), "position"));
+    rows.collect()
+}
+
+#[test]
+fn ply_and_obj_have_whole_chains_whose_rows_span_chunks() {
+    let rows =
+        "object_id,x,y,z\n7,5,5,5\n7,25,5,5\n7,6,6,6\n7,26,6,6\n3,4,4,4\n3,27,4,4\n3,8,8,8\n";
+    for kind in [Kind::Polyline, Kind::Streamline] {
+        let folder = Folder::new();
+        let mut options = small();
+        options.kind = Some(kind);
+        folder.store(&open(&[folder.file("a.csv", rows)], &options), |spec| {
+            spec.chunk_shape = vec![10.0; 3];
+        });
+        let want = chains(&folder, &[3, 7]);
+        let (out, done) = folder.export("o.ply", &ExportOptions::default());
+        assert_eq!((done.vertices, done.links, done.objects), (7, 5, 2));
+        let (_, edges) = parse::ply(&std::fs::read(&out).unwrap());
+        assert_eq!(edges.len(), 5);
+        let again = Folder::new();
+        let import = open(&[out], &options);
+        assert!(import.notes().is_empty(), "{:?}", import.notes());
+        again.store(&import, |spec| spec.chunk_shape = vec![10.0; 3]);
+        assert_eq!(chains(&again, &[3, 7]), want);
+        let (out, _) = folder.export("o.obj", &ExportOptions::default());
+        let text = std::fs::read_to_string(out).unwrap();
+        let links: Vec<&str> = text.lines().filter(|line| line.starts_with('l')).collect();
+        assert_eq!(links, ["l 1 2", "l 2 3", "l 4 5", "l 5 6", "l 6 7"]);
+        // A box selects whole chains.
+        let mut selected = ExportOptions::default();
+        selected.query.bbox = Some(zvf_query::BBox::parse("26.5,0,0:30,9,9").unwrap());
+        let (_, done) = folder.export("o.ply", &selected);
+        assert_eq!((done.vertices, done.links), (3, 2));
+    }
+}
+
+#[test]
+fn ply_edges_that_are_no_chain_of_rows_are_no_polyline() {
+    let head = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\nproperty int object_id\n";
+    let ply = |ids: [u8; 4], edges: &[[u8; 2]]| {
+        let rows = ids.iter().enumerate();
+        let rows: String = rows.map(|(row, id)| format!("{row} 0 0 {id}\n")).collect();
+        let ends: String = edges.iter().map(|[a, b]| format!("{a} {b}\n")).collect();
+        let count = edges.len();
+        let edge = format!("element edge {count}\nproperty int vertex1\nproperty int vertex2\n");
+        format!("{head}{edge}end_header\n{rows}{ends}")
+    };
+    let folder = Folder::new();
+    let mut options = small();
+    options.kind = Some(Kind::Streamline);
+    for sound in [
+        ply([1, 1, 1, 1], &[[0, 1], [2, 1], [3, 2]]),
+        ply([1, 1, 2, 2], &[[2, 3], [0, 1], [0, 1]]),
+    ] {
+        assert_eq!(open(&[folder.file("a.ply", sound)], &options).links(), 0);
+    }
+    for (wrong, found) in [
+        (
+            ply([1, 1, 1, 1], &[[0, 2], [2, 1], [1, 3]]),
+            "an edge of vertices 0 and 2",
+        ),
+        (
+            ply([1, 1, 1, 1], &[[0, 1], [2, 3]]),
+            "no edge of vertices 1 and 2",
+        ),
+        (
+            ply([1, 1, 2, 2], &[[0, 1], [1, 2], [2, 3]]),
+            "an edge of vertices 1 and 2",
+        ),
+    ] {
+        let file = folder.file("a.ply", wrong);
+        let (error, text) = refused(std::slice::from_ref(&file), &options);
+        assert_eq!(error.class(), Class::Malformed, "{text}");
+        assert!(
+            text.contains(found) && text.contains("--kind graph"),
+            "{text}"
+        );
+        let mut graph = small();
+        graph.kind = Some(Kind::Graph);
+        assert!(open(&[file], &graph).links() > 1);
+    }
+}
+
+#[test]
+fn the_edges_of_a_ply_with_faces_are_read_for_kinds_of_edges() {
+    let text = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement face 1\n\
+        property list uchar int vertex_indices\nelement edge 2\nproperty int vertex1\nproperty int vertex2\nend_header\n\
+        0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n0 1\n1 2\n";
+    let folder = Folder::new();
+    let file = folder.file("a.ply", text);
+    let mut options = small();
+    for (kind, links, lost) in [
+        (None, 1, "\"edge\""),
+        (Some(Kind::Mesh), 1, "\"edge\""),
+        (Some(Kind::Graph), 2, "\"face\""),
+        (Some(Kind::Polyline), 0, "\"face\""),
+    ] {
+        options.kind = kind;
+        let import = open(std::slice::from_ref(&file), &options);
+        assert_eq!(import.links(), links, "{kind:?}");
+        let note = format!("elements {lost} are not kept");
+        assert!(import.notes().contains(&note), "{:?}", import.notes());
+    }
 }
 
 #[test]

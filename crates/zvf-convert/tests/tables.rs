@@ -214,7 +214,7 @@ fn objects_may_lack_columns_that_later_ones_have() {
     let other = folder.file("c.ndjson", "{\"y\":1,\"x\":2,\"n\":1}\n{\"x\":\"no\"}\n");
     let (_, text) = refused(&[file, other], &small());
     assert!(
-        text.ends_with("found y, x, n, expected the columns of the first file: y, x, n, late"),
+        text.contains("found y, x, n, expected the columns of the first file: y, x, n, late;"),
         "{text}"
     );
 }
@@ -421,6 +421,25 @@ fn whole_numbers_are_kept_or_refused() {
     assert_eq!(
         text,
         "a.csv, line 3: found \"256\" in column \"v\", expected a value of UInt8, the type that is asked for"
+    );
+    options.attribute_types = ask(AttributeType::Number(NumberType::I64));
+    let text = table(&["9007199254740993.0", "-3.00"]);
+    assert_eq!(
+        read_back(&folder, "a.csv", &text, &options, &["v"]),
+        [["-3"], ["9007199254740993"]]
+    );
+    let wrong = table(&["3.5"]);
+    refused(&[folder.file("a.csv", wrong)], &options);
+    // A coordinate is a float64.
+    let (_, text) = refused(
+        &[folder.file("a.csv", "x,y\n1,9007199254740993\n")],
+        &small(),
+    );
+    assert!(
+        text.ends_with(
+            "found \"9007199254740993\", expected a number that float64 holds in column \"y\""
+        ),
+        "{text}"
     );
 }
 

@@ -108,8 +108,9 @@ pub enum ColorBy {
     Auto,
     /// One colour.
     Solid(Rgb),
-    /// Values of a vertex attribute, or of an object attribute if vertices have none of that name; with the number of a channel.
-    Attribute(String, usize),
+    /// Values of a vertex attribute, or of an object attribute if vertices have none of that name; with the number of a channel. `None`: the
+    /// first, with a warning if there are several.
+    Attribute(String, Option<usize>),
     /// A colour for each object.
     Object,
     /// A colour for each group of objects.
@@ -144,8 +145,8 @@ impl FromStr for ColorBy {
         let channel = name
             .strip_suffix(']')
             .and_then(|rest| rest.rsplit_once('['))
-            .and_then(|(name, number)| Some((name, number.parse().ok()?)));
-        let (name, channel) = channel.unwrap_or((name, 0));
+            .and_then(|(name, number)| Some((name, Some(number.parse().ok()?))));
+        let (name, channel) = channel.unwrap_or((name, None));
         if name.is_empty() {
             return Err(PlotError::usage("color: expected the name of an attribute"));
         }
@@ -309,11 +310,14 @@ mod tests {
             ColorBy::Solid(Rgb::WHITE)
         );
         let attribute = |name: &str, channel| ColorBy::Attribute(name.into(), channel);
-        assert_eq!("fa".parse::<ColorBy>().unwrap(), attribute("fa", 0));
-        assert_eq!("rgb[2]".parse::<ColorBy>().unwrap(), attribute("rgb", 2));
+        assert_eq!("fa".parse::<ColorBy>().unwrap(), attribute("fa", None));
+        assert_eq!(
+            "rgb[2]".parse::<ColorBy>().unwrap(),
+            attribute("rgb", Some(2))
+        );
         assert_eq!(
             "attribute:red".parse::<ColorBy>().unwrap(),
-            attribute("red", 0)
+            attribute("red", None)
         );
         for wrong in ["#ff", "#gggggg", "", "attribute:"] {
             assert!(wrong.parse::<ColorBy>().is_err(), "{wrong}");

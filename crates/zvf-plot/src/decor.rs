@@ -34,6 +34,8 @@ pub(crate) enum Anchor {
 pub(crate) struct ColorBar {
     pub(crate) title: String,
     pub(crate) map: Colormap,
+    /// Both ends are less this number.
+    pub(crate) origin: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
     /// Logarithmic, from 1.
@@ -202,7 +204,9 @@ impl DecorLayout {
         let column = self.bar_width() * unit;
         let left = self.width - column * from_right as f32 + 8.0 * unit;
         let top = 44.0 * unit;
-        let height = (self.height - top - 50.0 * unit).max(unit);
+        let ticks = BarTicks::of(bar);
+        let below = if ticks.base.is_some() { 70.0 } else { 50.0 };
+        let height = (self.height - top - below * unit).max(unit);
         let wide = 14.0 * unit;
         items.push(DecorItem::Gradient([left, top, wide, height], bar.map));
         // As many letters as fit.
@@ -213,23 +217,26 @@ impl DecorLayout {
             text: shortened(&bar.title, letters.saturating_sub(1)),
             color: ink,
         });
-        let ticks = match bar.log {
-            true => scale::powers(bar.high),
-            false => scale::ticks(bar.low, bar.high, 5),
-        };
-        for tick in ticks {
-            let share = match (bar.log, bar.high > bar.low) {
-                (_, false) => 0.5,
-                (true, _) => tick.ln() / bar.high.ln(),
-                (false, _) => (tick - bar.low) / (bar.high - bar.low),
-            } as f32;
+        if let Some(base) = ticks.base {
+            let long = base.chars().count() as f32 * 8.0 * unit;
+            items.push(DecorItem::Text {
+                at: [
+                    left.min(self.width - long - 4.0 * unit),
+                    top + height + 16.0 * unit,
+                ],
+                anchor: Anchor::Start,
+                text: base,
+                color: ink,
+            });
+        }
+        for (share, text) in ticks.ticks {
             let y = top + height * (1.0 - share);
             let end = left + wide;
             items.push(DecorItem::Line([end, y], [end + 4.0 * unit, y], unit, ink));
             items.push(DecorItem::Text {
                 at: [end + 7.0 * unit, y],
                 anchor: Anchor::Start,
-                text: scale::number(tick),
+                text,
                 color: ink,
             });
         }
@@ -264,6 +271,56 @@ impl DecorLayout {
                 text: format!("and {rest} more"),
                 color: ink,
             });
+        }
+    }
+}
+
+/// The ticks of a colour bar.
+struct BarTicks {
+    /// The place from 0 to 1, and the text.
+    ticks: Vec<(f32, String)>,
+    /// The number that is added to the texts, if their own numbers are too long.
+    base: Option<String>,
+}
+
+impl BarTicks {
+    fn of(bar: &ColorBar) -> Self {
+        let (low, high) = (bar.origin + bar.low, bar.origin + bar.high);
+        let shares = |ticks: &[f64], share: &dyn Fn(f64) -> f64| -> Vec<f32> {
+            let share = |tick: &f64| {
+                if bar.high > bar.low {
+                    share(*tick)
+                } else {
+                    0.5
+                }
+            };
+            ticks.iter().map(|tick| share(tick) as f32).collect()
+        };
+        let texts = |ticks: &[f64]| -> Vec<String> {
+            ticks.iter().map(|tick| scale::number(*tick)).collect()
+        };
+        if bar.log {
+            let ticks = scale::powers(high);
+            let places = shares(&ticks, &|tick| tick.ln() / high.ln());
+            let ticks = places.into_iter().zip(texts(&ticks)).collect();
+            return Self { ticks, base: None };
+        }
+        let span = bar.high - bar.low;
+        let ticks = scale::ticks(low, high, 5);
+        let mut own = texts(&ticks);
+        let places = shares(&ticks, &|tick| (tick - low) / span);
+        let all = own.len();
+        own.dedup();
+        if own.len() == all && (all > 1 || span <= 0.0) {
+            let ticks = places.into_iter().zip(own).collect();
+            return Self { ticks, base: None };
+        }
+        let ticks = scale::ticks(0.0, span, 5);
+        let places = shares(&ticks, &|tick| tick / span);
+        let texts = texts(&ticks).into_iter().map(|text| format!("+{text}"));
+        Self {
+            ticks: places.into_iter().zip(texts).collect(),
+            base: Some(scale::sum(bar.origin, bar.low)),
         }
     }
 }

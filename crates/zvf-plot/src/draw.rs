@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::camera::{Camera, Point3};
 use crate::color::of_direction;
 use crate::pen::{Pen, PenPoint};
-use crate::rows::{DrawnRows, range_of};
+use crate::pool::{DrawnRange, union};
+use crate::rows::DrawnRows;
 
 /// How a layer is drawn.
 #[derive(Debug, Clone)]
@@ -155,6 +156,7 @@ pub(crate) struct HeldVertices {
     positions: Vec<Vec3>,
     /// One for all vertices, or one for each.
     values: Vec<u32>,
+    range: DrawnRange,
     radii: Vec<f32>,
     /// Sums of the normals of the faces at each vertex; empty: faces are flat.
     normals: Vec<Vec3>,
@@ -187,6 +189,7 @@ impl HeldVertices {
             }
             _ => self.values.extend(&rows.values),
         }
+        self.range = union(self.range, rows.range);
         self.radii.extend(&rows.radii);
     }
 
@@ -221,10 +224,9 @@ impl HeldVertices {
         ))
     }
 
-    /// The smallest and the largest number of any vertex, if values are numbers.
-    pub(crate) fn range(&self, numeric: bool) -> Option<(f32, f32)> {
-        let numbers = self.values.iter().map(|bits| f32::from_bits(*bits));
-        numeric.then(|| range_of(numbers)).flatten()
+    /// The smallest and the largest number of any vertex, less the origin.
+    pub(crate) fn range(&self) -> DrawnRange {
+        self.range
     }
 
     /// Gives all vertices one colour.

@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use rustc_hash::{FxHashMap, FxHashSet};
 use zvf_meta::{Kind, LinksConvention};
+use zvf_query::numbers::shape;
 use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Need, Store};
 
@@ -235,15 +236,32 @@ impl OpenLayer {
             (None, None) if kind == Kind::Skeleton => known(&level, "radius").ok(),
             _ => None,
         };
-        let columns = DrawnColumns {
+        let mut columns = DrawnColumns {
             axes: PlotSpace::columns(store),
             scale,
-            paint: colors.paint,
+            paint: colors.paint.clone(),
+            origin: colors.origin,
             radius,
         };
         let asked = asked(layer, &columns, shapes, number);
+        let answer = query(store, asked).await?;
+        if let (Paint::Column { name, .. }, Some(schema)) =
+            (&columns.paint, answer.schema(Table::Vertices))
+        {
+            let (_, field) = rows::field(schema, name)?;
+            match shape(field.data_type()) {
+                Some((channels, _)) => colors.channel(&color, channels),
+                None => columns.paint = colors.texts(&color)?,
+            }
+        }
+        warnings.extend(
+            colors
+                .warning
+                .take()
+                .map(|text| format!("{}: {text}", layer.name)),
+        );
         let mut opened = Self {
-            answer: query(store, asked).await?,
+            answer,
             kind,
             shapes,
             columns,
@@ -273,6 +291,7 @@ impl OpenLayer {
         while linked || rows < EARLY {
             match self.answer.next().await? {
                 Some((Table::Vertices, batch)) if linked => {
+                    self.columns.settle(&batch)?;
                     self.held.push(&self.columns.rows(&batch)?);
                     if self.held.len() as u64 > budget {
                         return Err(PlotError::limit(format!(
@@ -284,6 +303,7 @@ impl OpenLayer {
                 }
                 Some((Table::Vertices, batch)) => {
                     rows += batch.num_rows();
+                    self.columns.settle(&batch)?;
                     self.early.push(batch);
                 }
                 Some((Table::Links, batch)) => {
@@ -454,8 +474,13 @@ fn listed(names: &[&str]) -> String {
 /// The colour rule of a layer, resolved for its level.
 struct Colors {
     paint: Paint,
+    /// The origin of numbers, if it is known.
+    origin: Option<f64>,
     title: String,
+    /// Channels of an attribute of objects.
+    channels: usize,
     groups: Vec<(Rgb, String)>,
+    warning: Option<String>,
 }
 
 impl Colors {
@@ -467,8 +492,14 @@ impl Colors {
     ) -> Result<Self, PlotError> {
         let mut colors = Self {
             paint: Paint::Solid(Rgb::WHITE),
+            origin: layer
+                .range
+                .map(|(low, _)| low)
+                .filter(|low| low.is_finite()),
             title: String::new(),
+            channels: 1,
             groups: Vec::new(),
+            warning: None,
         };
         let indexed = || match level.object_index() {
             Some(_) => Ok(()),
@@ -496,10 +527,43 @@ impl Colors {
                 colors.group(layer, level).await?;
             }
             ColorBy::Attribute(name, channel) => {
-                colors.attribute(layer, level, (name, *channel)).await?;
+                let channel = channel.unwrap_or_default();
+                colors.attribute(layer, level, (name, channel)).await?;
+                if matches!(colors.paint, Paint::Numbers(_)) {
+                    colors.channel(color, colors.channels);
+                }
             }
         }
         Ok(colors)
+    }
+
+    /// Names the channel of an attribute of several.
+    fn channel(&mut self, color: &ColorBy, channels: usize) {
+        let ColorBy::Attribute(name, channel) = color else {
+            return;
+        };
+        if channels < 2 {
+            return;
+        }
+        let drawn = format!("{name}[{}]", channel.unwrap_or_default());
+        self.title = self.title.replacen(name.as_str(), &drawn, 1);
+        if channel.is_none() {
+            self.warning = Some(format!(
+                "attribute {name} has {channels} channels, and the first is drawn: --color {drawn} to {name}[{}] names one",
+                channels.saturating_sub(1)
+            ));
+        }
+    }
+
+    /// The rule of an attribute of texts.
+    fn texts(&self, color: &ColorBy) -> Result<Paint, PlotError> {
+        match color {
+            ColorBy::Attribute(name, Some(channel)) if *channel > 0 => {
+                Err(rows::no_channel(name, *channel, 1))
+            }
+            ColorBy::Attribute(name, _) => Ok(Paint::Texts(name.clone())),
+            _ => Err(PlotError::bug("texts without an attribute")),
+        }
     }
 
     async fn group(&mut self, layer: &Layer, level: &Level) -> Result<(), PlotError> {
@@ -533,10 +597,7 @@ impl Colors {
             }
             self.groups.push((color, groups.name(number)));
         }
-        self.paint = Paint::Table {
-            of: Arc::new(of),
-            numeric: false,
-        };
+        self.paint = Paint::Colors(Arc::new(of));
         Ok(())
     }
 
@@ -588,8 +649,13 @@ impl Colors {
         let mut answer = list_objects(&layer.store, level.number(), false).await?;
         let mut of = FxHashMap::default();
         while let Some((_, batch)) = answer.next().await? {
-            let ids = rows::column(&batch, "object_id")?;
-            let (numbers, width) = rows::numbers(&rows::column(&batch, name)?)?;
+            let (_, ids) = rows::column(&batch, "object_id")?;
+            if self.origin.is_none() {
+                self.origin = rows::first_number(&batch, name, channel)?;
+            }
+            let origin = self.origin.unwrap_or_default();
+            let (numbers, width) = rows::numbers(&batch, name, origin)?;
+            self.channels = width;
             if channel >= width {
                 return Err(rows::no_channel(name, channel, width));
             }
@@ -598,14 +664,10 @@ impl Colors {
                 .map(|ids| ids.values().to_vec());
             let ids = ids.ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
             for (id, row) in ids.into_iter().zip(numbers.chunks(width)) {
-                let value = row.get(channel).copied().unwrap_or(f64::NAN) as f32;
-                of.insert(id, value.to_bits());
+                of.insert(id, row.get(channel).copied().unwrap_or(f64::NAN));
             }
         }
-        self.paint = Paint::Table {
-            of: Arc::new(of),
-            numeric: true,
-        };
+        self.paint = Paint::Numbers(Arc::new(of));
         Ok(())
     }
 }

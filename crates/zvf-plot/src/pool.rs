@@ -16,8 +16,8 @@ pub(crate) struct Pool<P> {
     range: DrawnRange,
 }
 
-/// The smallest and the largest drawn number.
-pub(crate) type DrawnRange = Option<(f32, f32)>;
+/// The smallest and the largest drawn number, less the origin of the layer.
+pub(crate) type DrawnRange = Option<(f64, f64)>;
 
 impl<P: Pen> Pool<P> {
     /// A pool of at most `most` pens.

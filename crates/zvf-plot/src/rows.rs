@@ -4,17 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Float32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use rustc_hash::FxHashMap;
+use zvf_query::numbers::{elements, floats, measured, shape};
 
 use crate::PlotError;
 use crate::camera::Point3;
 use crate::color::{Rgb, of_few, of_id};
+use crate::pool::{DrawnRange, union};
 
 /// The colour of missing values.
 pub(crate) const MISSING: Rgb = Rgb(128, 128, 128);
@@ -24,15 +23,16 @@ pub(crate) const MISSING: Rgb = Rgb(128, 128, 128);
 pub(crate) enum Paint {
     /// One colour.
     Solid(Rgb),
-    /// A channel of a column of numbers, drawn with a colour map; for texts, a few colours.
+    /// A channel of a column of numbers, drawn with a colour map.
     Column { name: String, channel: usize },
+    /// A column of texts, drawn with a few colours.
+    Texts(String),
     /// The object.
     Object,
-    /// The object, with a table of colours or of the bits of numbers.
-    Table {
-        of: Arc<FxHashMap<i64, u32>>,
-        numeric: bool,
-    },
+    /// The object, with a table of colours.
+    Colors(Arc<FxHashMap<i64, u32>>),
+    /// The object, with a table of numbers less the origin, drawn with a colour map.
+    Numbers(Arc<FxHashMap<i64, f64>>),
     /// The direction of the line or surface; vertices have no colour of their own.
     Direction,
 }
@@ -40,7 +40,12 @@ pub(crate) enum Paint {
 impl Paint {
     /// Whether the object of every vertex is needed.
     pub(crate) fn by_object(&self) -> bool {
-        matches!(self, Self::Object | Self::Table { .. })
+        matches!(self, Self::Object | Self::Colors(_) | Self::Numbers(_))
+    }
+
+    /// Whether values are numbers.
+    pub(crate) fn numeric(&self) -> bool {
+        matches!(self, Self::Column { .. } | Self::Numbers(_))
     }
 }
 
@@ -52,6 +57,8 @@ pub(crate) struct DrawnColumns {
     /// Factor of positions: units of the picture in one unit of the store.
     pub(crate) scale: f64,
     pub(crate) paint: Paint,
+    /// The number that is subtracted from numbers before they are rounded to float32; `None` until one is known.
+    pub(crate) origin: Option<f64>,
     /// The column with the radius of lines.
     pub(crate) radius: Option<String>,
 }
@@ -60,9 +67,10 @@ pub(crate) struct DrawnColumns {
 #[derive(Debug, Default)]
 pub(crate) struct DrawnRows {
     pub(crate) positions: Vec<Point3>,
-    /// Colours, or bits of numbers; one for all rows, or one for each.
+    /// Colours, or bits of numbers less the origin; one for all rows, or one for each.
     pub(crate) values: Vec<u32>,
-    pub(crate) numeric: bool,
+    /// The smallest and the largest number, less the origin.
+    pub(crate) range: DrawnRange,
     /// One for each row, or none.
     pub(crate) radii: Vec<f32>,
     /// One for each row, or none.
@@ -76,26 +84,22 @@ impl DrawnRows {
         one.copied().unwrap_or(MISSING.bits())
     }
 
-    /// The smallest and the largest number.
-    pub(crate) fn range(&self) -> Option<(f32, f32)> {
-        if !self.numeric {
-            return None;
-        }
-        let numbers = self.values.iter().map(|bits| f32::from_bits(*bits));
-        range_of(numbers)
+    fn take_numbers(&mut self, numbers: impl Iterator<Item = f64> + Clone) {
+        let finite = numbers.clone().filter(|one| one.is_finite());
+        self.range = finite.fold(None, |range, one| union(range, Some((one, one))));
+        self.values = numbers.map(|one| (one as f32).to_bits()).collect();
     }
 }
 
-/// The smallest and the largest of numbers that are finite.
-pub(crate) fn range_of(numbers: impl Iterator<Item = f32>) -> Option<(f32, f32)> {
-    let finite = numbers.filter(|one| one.is_finite());
-    finite.fold(None, |range, one| match range {
-        None => Some((one, one)),
-        Some((low, high)) => Some((one.min(low), one.max(high))),
-    })
-}
-
 impl DrawnColumns {
+    /// Takes the first number of a batch as the origin, unless there is one.
+    pub(crate) fn settle(&mut self, batch: &RecordBatch) -> Result<(), PlotError> {
+        if let (Paint::Column { name, channel }, None) = (&self.paint, self.origin) {
+            self.origin = first_number(batch, name, *channel)?;
+        }
+        Ok(())
+    }
+
     /// Reads the rows of a batch.
     ///
     /// # Errors
@@ -115,7 +119,7 @@ impl DrawnColumns {
         }
         self.paint_rows(batch, &mut rows)?;
         if let Some(name) = &self.radius {
-            let (numbers, width) = numbers(&column(batch, name)?)?;
+            let (numbers, width) = numbers(batch, name, 0.0)?;
             rows.radii = numbers
                 .chunks(width)
                 .map(|row| row.first().copied().unwrap_or(0.0) as f32)
@@ -135,34 +139,23 @@ impl DrawnColumns {
                 };
                 rows.values = rows.ids.iter().map(|id| color(id).bits()).collect();
             }
-            Paint::Table { of, numeric } => {
-                let missing = if *numeric {
-                    f32::NAN.to_bits()
-                } else {
-                    MISSING.bits()
-                };
-                let value = |id: &i64| of.get(id).copied().unwrap_or(missing);
-                rows.values = rows.ids.iter().map(value).collect();
-                rows.numeric = *numeric;
+            Paint::Colors(of) => {
+                let color = |id: &i64| of.get(id).copied().unwrap_or(MISSING.bits());
+                rows.values = rows.ids.iter().map(color).collect();
             }
+            Paint::Numbers(of) => {
+                let ids = std::mem::take(&mut rows.ids);
+                rows.take_numbers(ids.iter().map(|id| of.get(id).copied().unwrap_or(f64::NAN)));
+                rows.ids = ids;
+            }
+            Paint::Texts(name) => rows.values = texts(&column(batch, name)?.1)?,
             Paint::Column { name, channel } => {
-                let found = column(batch, name)?;
-                if is_text(found.data_type()) {
-                    if *channel > 0 {
-                        return Err(no_channel(name, *channel, 1));
-                    }
-                    rows.values = texts(&found)?;
-                    return Ok(());
-                }
-                let (numbers, width) = numbers(&found)?;
+                let origin = self.origin.unwrap_or_default();
+                let (numbers, width) = numbers(batch, name, origin)?;
                 if *channel >= width {
                     return Err(no_channel(name, *channel, width));
                 }
-                rows.values = numbers
-                    .chunks(width)
-                    .map(|row| (row.get(*channel).copied().unwrap_or(f64::NAN) as f32).to_bits())
-                    .collect();
-                rows.numeric = true;
+                rows.take_numbers(numbers.iter().copied().skip(*channel).step_by(width));
             }
         }
         Ok(())
@@ -174,7 +167,7 @@ impl DrawnColumns {
     ///
     /// A bug of the query: no positions.
     pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<Point3>, PlotError> {
-        let (flat, width) = values_of(&column(batch, "position")?);
+        let (flat, width) = elements(&column(batch, "position")?.1);
         let scale = self.scale;
         let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<Point3> {
             (0..batch.num_rows())
@@ -194,7 +187,7 @@ impl DrawnColumns {
                 f64::from(found.get(cells.start + axis).copied().unwrap_or(f32::NAN))
             }));
         }
-        let found = as_f64(&flat)?;
+        let found = floats(&flat).values;
         Ok(gather(&|cells, axis| {
             found.get(cells.start + axis).copied().unwrap_or(f64::NAN)
         }))
@@ -202,24 +195,23 @@ impl DrawnColumns {
 }
 
 /// A column that must exist.
-pub(crate) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, PlotError> {
-    // An attribute with the name of another column has a prefix.
-    let found = batch.column_by_name(&format!("attribute:{name}"));
-    found
-        .or_else(|| batch.column_by_name(name))
-        .cloned()
-        .ok_or_else(|| PlotError::bug(format!("the answer has no column {name}")))
+pub(crate) fn column<'b>(
+    batch: &'b RecordBatch,
+    name: &str,
+) -> Result<(&'b Field, ArrayRef), PlotError> {
+    let (at, field) = field(batch.schema_ref(), name)?;
+    let column = batch.columns().get(at).cloned();
+    let column = column.ok_or_else(|| PlotError::bug("a field without a column"))?;
+    Ok((field, column))
 }
 
-/// The values of a fixed-size list, and its size; for other columns the column and 1.
-fn values_of(column: &ArrayRef) -> (ArrayRef, usize) {
-    match column.as_fixed_size_list_opt() {
-        Some(list) => {
-            let width = usize::try_from(list.value_length()).unwrap_or(0).max(1);
-            (Arc::clone(list.values()), width)
-        }
-        None => (Arc::clone(column), 1),
-    }
+/// The field of a column that must exist, and its number.
+pub(crate) fn field<'s>(schema: &'s Schema, name: &str) -> Result<(usize, &'s Field), PlotError> {
+    // An attribute with the name of another column has a prefix.
+    let found = schema.column_with_name(&format!("attribute:{name}"));
+    found
+        .or_else(|| schema.column_with_name(name))
+        .ok_or_else(|| PlotError::bug(format!("the answer has no column {name}")))
 }
 
 /// A channel that an attribute does not have.
@@ -230,14 +222,6 @@ pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError 
         "color: attribute {name} has {width} {}, found channel {channel}, expected at most {most}",
         if width == 1 { "channel" } else { "channels" }
     ))
-}
-
-fn is_text(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => is_text(values),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        _ => false,
-    }
 }
 
 /// A colour for each text: the same text has the same colour in all batches and pictures.
@@ -268,66 +252,51 @@ fn texts(column: &ArrayRef) -> Result<Vec<u32>, PlotError> {
         return Ok(found.iter().map(color).collect());
     }
     let found = column.as_string_view_opt();
-    let found = found.ok_or_else(|| PlotError::bug("texts of no known type"))?;
+    let Some(found) = found else {
+        return Err(PlotError::usage(format!(
+            "found values of type {}, expected numbers or texts",
+            column.data_type()
+        )));
+    };
     Ok(found.iter().map(color).collect())
 }
 
-/// Numbers row by row, and the number of values in a row; absent values are NaN.
-pub(crate) fn numbers(column: &ArrayRef) -> Result<(Vec<f64>, usize), PlotError> {
-    let (flat, width) = values_of(column);
-    let mut found = as_f64(&flat)?;
-    if let Some(absent) = column.nulls().filter(|_| width > 1) {
-        for (row, cells) in found.chunks_mut(width).enumerate() {
-            if absent.is_null(row) {
-                cells.fill(f64::NAN);
-            }
-        }
-    }
-    Ok((found, width))
+/// Numbers row by row, less an origin, and the number of values in a row; missing ones are NaN.
+pub(crate) fn numbers(
+    batch: &RecordBatch,
+    name: &str,
+    origin: f64,
+) -> Result<(Vec<f64>, usize), PlotError> {
+    let (field, column) = column(batch, name)?;
+    let Some((width, _)) = shape(column.data_type()) else {
+        return Err(PlotError::usage(format!(
+            "found values of type {}, expected numbers or texts",
+            column.data_type()
+        )));
+    };
+    Ok((measured(field, &column, origin).values, width.max(1)))
 }
 
-/// Numbers of any type; absent ones are NaN.
-fn as_f64(flat: &ArrayRef) -> Result<Vec<f64>, PlotError> {
-    fn of<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -> f64) -> Vec<f64> {
-        let Some(array) = array.as_primitive_opt::<T>() else {
-            return Vec::new();
-        };
-        match array.null_count() {
-            0 => array.values().iter().map(|one| number(*one)).collect(),
-            _ => array
-                .iter()
-                .map(|one| one.map_or(f64::NAN, &number))
-                .collect(),
-        }
+/// The first finite number of a channel; 0 for a type that float32 holds.
+pub(crate) fn first_number(
+    batch: &RecordBatch,
+    name: &str,
+    channel: usize,
+) -> Result<Option<f64>, PlotError> {
+    let (numbers, width) = numbers(batch, name, 0.0)?;
+    let (_, column) = column(batch, name)?;
+    let single =
+        |(_, element): (usize, &DataType)| matches!(element, DataType::Float16 | DataType::Float32);
+    if shape(column.data_type()).is_some_and(single) {
+        return Ok(Some(0.0));
     }
-    Ok(match flat.data_type() {
-        DataType::Float64 => of::<Float64Type>(flat, |one| one),
-        DataType::Float32 => of::<Float32Type>(flat, f64::from),
-        DataType::Float16 => of::<Float16Type>(flat, f64::from),
-        DataType::Int8 => of::<Int8Type>(flat, f64::from),
-        DataType::Int16 => of::<Int16Type>(flat, f64::from),
-        DataType::Int32 => of::<Int32Type>(flat, f64::from),
-        DataType::Int64 => of::<Int64Type>(flat, |one| one as f64),
-        DataType::UInt8 => of::<UInt8Type>(flat, f64::from),
-        DataType::UInt16 => of::<UInt16Type>(flat, f64::from),
-        DataType::UInt32 => of::<UInt32Type>(flat, f64::from),
-        DataType::UInt64 => of::<UInt64Type>(flat, |one| one as f64),
-        DataType::Boolean => flat
-            .as_boolean()
-            .iter()
-            .map(|one| one.map_or(f64::NAN, |one| f64::from(u8::from(one))))
-            .collect(),
-        other => {
-            return Err(PlotError::usage(format!(
-                "found values of type {other}, expected numbers or texts"
-            )));
-        }
-    })
+    let mut numbers = numbers.into_iter().skip(channel).step_by(width);
+    Ok(numbers.find(|one| one.is_finite()))
 }
 
 /// Links as rows of the vertex table, and the number of vertices of a link.
 pub(crate) fn links(batch: &RecordBatch) -> Result<(Vec<u64>, usize), PlotError> {
-    let (flat, width) = values_of(&column(batch, "vertices")?);
+    let (flat, width) = elements(&column(batch, "vertices")?.1);
     let flat = flat
         .as_primitive_opt::<UInt64Type>()
         .ok_or_else(|| PlotError::bug("links are no UInt64"))?;

@@ -63,6 +63,15 @@ pub(crate) fn number(value: f64) -> String {
     trimmed(&text).to_owned()
 }
 
+/// The text of a sum with all digits, of whole numbers also beyond 2^53.
+pub(crate) fn sum(a: f64, b: f64) -> String {
+    let whole = |one: f64| one.fract() == 0.0 && one.abs() < 2e19;
+    match whole(a) && whole(b) {
+        true => (a as i128 + b as i128).to_string(),
+        false => (a + b).to_string(),
+    }
+}
+
 fn trimmed(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

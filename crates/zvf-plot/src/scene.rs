@@ -137,6 +137,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Pic
             scene.legend.bars.push(ColorBar {
                 title: info.counted().to_owned(),
                 map,
+                origin: 0.0,
                 low: 1.0,
                 high,
                 log: true,
@@ -163,7 +164,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Pic
             None => all = Some(canvas),
             Some(all) => all.merge(&canvas),
         }
-        drawn.push(info.drawn(vertices, colors.range));
+        drawn.push(info.drawn(vertices, colors.ends(layer, &info)));
         scene.explain(layer, &info, colors);
     }
     if let Some(canvas) = &all {
@@ -224,7 +225,7 @@ pub async fn plot_svg(
                 layer.name
             )));
         }
-        drawn.push(info.drawn(vertices, colors.range));
+        drawn.push(info.drawn(vertices, colors.ends(layer, &info)));
         scene.explain(layer, &info, colors);
     }
     let layout = DecorLayout::new(options.size, options.decorated);
@@ -261,6 +262,7 @@ struct Info {
     title: String,
     groups: Vec<(Rgb, String)>,
     numeric: bool,
+    origin: f64,
     solid: Option<Rgb>,
 }
 
@@ -272,10 +274,8 @@ impl Info {
             level: opened.level,
             title: opened.title.clone(),
             groups: opened.groups.clone(),
-            numeric: matches!(
-                paint,
-                Paint::Column { .. } | Paint::Table { numeric: true, .. }
-            ),
+            numeric: paint.numeric(),
+            origin: opened.columns.origin.unwrap_or_default(),
             solid: match paint {
                 Paint::Solid(color) => Some(*color),
                 _ => None,
@@ -414,6 +414,7 @@ impl Scene {
             self.legend.bars.push(ColorBar {
                 title: info.title.clone(),
                 map: colors.map,
+                origin: info.origin,
                 low,
                 high,
                 log: false,
@@ -438,25 +439,38 @@ impl Scene {
     }
 }
 
-/// The map from numbers to colours.
+/// The map from numbers, less the origin of the layer, to colours.
 #[derive(Debug, Clone, Copy)]
 struct NumberColors {
     map: Colormap,
-    /// `None`: values are colours.
-    range: Option<(f64, f64)>,
+    /// Whether values are numbers, not colours.
+    numeric: bool,
+    /// The numbers at the ends; `None` if there is no number.
+    range: DrawnRange,
 }
 
 impl NumberColors {
     fn of(layer: &Layer, info: &Info, found: DrawnRange) -> Self {
-        let found = found.map(|(low, high)| (f64::from(low), f64::from(high)));
+        let given = layer
+            .range
+            .map(|(low, high)| (low - info.origin, high - info.origin));
         Self {
             map: layer.colormap.unwrap_or_default(),
-            range: layer.range.or(found).filter(|_| info.numeric),
+            numeric: info.numeric,
+            range: given.or(found).filter(|_| info.numeric),
         }
+    }
+
+    /// The numbers at the ends.
+    fn ends(&self, layer: &Layer, info: &Info) -> Option<(f64, f64)> {
+        let (low, high) = self.range?;
+        let found = (info.origin + low, info.origin + high);
+        Some(layer.range.unwrap_or(found))
     }
 
     fn color(&self, value: u32, bright: u8) -> u32 {
         let color = match self.range {
+            None if self.numeric => MISSING,
             None => Rgb::of_bits(value),
             Some((low, high)) => {
                 let number = f64::from(f32::from_bits(value));
@@ -529,7 +543,7 @@ async fn unlinked<P: Pen>(
         let (columns, lens) = (opened.columns.clone(), lens.clone());
         pool.run(move |pen| {
             let rows = columns.rows(&batch)?;
-            let range = rows.range();
+            let range = rows.range;
             match chains {
                 true => {
                     let before = before.map(|before| columns.rows(&before)).transpose()?;
@@ -549,7 +563,7 @@ async fn edges<P: Pen>(
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
     let held = Arc::new(std::mem::take(&mut opened.held));
-    let range = held.range(lens.numeric);
+    let range = held.range();
     let mut next = opened.links.take();
     let any = next.is_some();
     while let Some(batch) = next {
@@ -574,7 +588,7 @@ async fn nodes<P: Pen>(
     lens: &Lens,
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
-    let range = held.range(lens.numeric);
+    let range = held.range();
     let all = u32::try_from(held.len()).unwrap_or(u32::MAX);
     for start in (0..all).step_by(JOB) {
         let (held, lens) = (Arc::clone(held), lens.clone());
@@ -594,7 +608,7 @@ async fn faces<P: Pen>(
     pool: &mut Pool<P>,
 ) -> Result<(), PlotError> {
     let mut held = std::mem::take(&mut opened.held);
-    let range = held.range(lens.numeric);
+    let range = held.range();
     let mut next = opened.links.take();
     let any = next.is_some();
     while let Some(batch) = next.take_if(|_| held.faces() < SMOOTH) {

@@ -3,6 +3,7 @@
 mod bundled;
 mod golden;
 mod made;
+mod numbers;
 mod seen;
 mod shapes;
 mod vectors;

@@ -259,7 +259,7 @@ fn what_cannot_be_drawn_is_an_error_of_its_class() -> Result<()> {
     );
     let (class, what) = fails(
         &points,
-        |layer| layer.color = ColorBy::Attribute("fa".into(), 0),
+        |layer| layer.color = ColorBy::Attribute("fa".into(), None),
         &options,
     )?;
     assert!(

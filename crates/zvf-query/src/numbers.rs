@@ -7,7 +7,10 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
+use zvf_store::meta::moments::MISSING;
+
+use crate::columns::scalar::moments;
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]
@@ -32,6 +35,28 @@ pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
 /// The numbers of a column; missing rows and elements are NaN. Empty for a column of texts.
 #[must_use]
 pub fn floats(column: &ArrayRef) -> Floats {
+    differences(column, 0.0)
+}
+
+/// The numbers of a column of an answer, less `origin`. Missing rows and elements are NaN, missing dates and times among them. Empty for a column
+/// of texts.
+///
+/// Whole numbers of 64 bits are subtracted before they are rounded.
+#[must_use]
+pub fn measured(field: &Field, column: &ArrayRef, origin: f64) -> Floats {
+    let mut found = differences(column, origin);
+    let (items, _) = elements(column);
+    if let Some(stored) = items.as_primitive_opt::<Int64Type>()
+        && moments(field.data_type(), field.metadata().get("zvf.unit")).is_some()
+    {
+        let missing = found.values.iter_mut().zip(stored.values());
+        let missing = missing.filter(|(_, stored)| **stored == MISSING);
+        missing.for_each(|(value, _)| *value = f64::NAN);
+    }
+    found
+}
+
+fn differences(column: &ArrayRef, origin: f64) -> Floats {
     let (items, width) = elements(column);
     let mut values = Vec::with_capacity(items.len());
     let mut exact = true;
@@ -55,11 +80,11 @@ pub fn floats(column: &ArrayRef) -> Floats {
         DataType::UInt32 => convert!(UInt32Type, f64::from),
         DataType::Int64 => convert!(Int64Type, |value: i64| {
             exact &= value.unsigned_abs() <= 1 << 53;
-            from_i64(value)
+            from_whole(value.into(), origin)
         }),
         DataType::UInt64 => convert!(UInt64Type, |value: u64| {
             exact &= value <= 1 << 53;
-            from_u64(value)
+            from_whole(value.into(), origin)
         }),
         DataType::Float16 => convert!(Float16Type, |value: half::f16| value.to_f64()),
         DataType::Float32 => convert!(Float32Type, f64::from),
@@ -70,6 +95,10 @@ pub fn floats(column: &ArrayRef) -> Floats {
                 exact &= whole;
             }
         }
+    }
+    let whole = matches!(items.data_type(), DataType::Int64 | DataType::UInt64);
+    if origin != 0.0 && !whole {
+        values.iter_mut().for_each(|value| *value -= origin);
     }
     if column.null_count() > 0 || items.null_count() > 0 {
         let absent = |at| items.is_null(at) || column.is_null(at / width.max(1));
@@ -83,18 +112,11 @@ pub fn floats(column: &ArrayRef) -> Floats {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "the caller says where it is lost"
+    clippy::cast_possible_truncation,
+    reason = "the caller says where it is lost; an origin is near the numbers of a column"
 )]
-fn from_i64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the caller says where it is lost"
-)]
-fn from_u64(value: u64) -> f64 {
-    value as f64
+fn from_whole(value: i128, origin: f64) -> f64 {
+    (value - origin.trunc() as i128) as f64 - origin.fract()
 }
 
 /// The elements of a column and their number in a row: the items of a list of fixed size, or the rows themselves.

@@ -157,6 +157,7 @@ impl SelectedObjects {
         let objects = table.0;
         let list = objects.others.iter().map(String::as_str);
         job.not_kept("attributes of objects that are no numbers", list);
+        job.ids_lost(&objects.ids);
         job.done.objects = objects.lengths.len() as u64;
         Ok((objects, query))
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use serde_json::Value;
 use zvf_encode::error::OrBug;
 use zvf_meta::{Affine, Axis, map_of_axes};
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
@@ -36,6 +37,8 @@ pub(crate) struct ExportState<'a> {
     pub(crate) framed: bool,
     /// Whether the file stores the groups.
     pub(crate) grouped: bool,
+    /// Whether the file stores the CRS, which implies the unit of its positions.
+    pub(crate) referenced: bool,
     /// Whether the limit left something out.
     pub(crate) truncated: bool,
     /// The attributes that were read and have a unit, each with it.
@@ -110,6 +113,7 @@ impl<'a> ExportState<'a> {
             map: None,
             framed: false,
             grouped: false,
+            referenced: false,
             truncated: false,
             units: BTreeSet::new(),
             done: Exported::default(),
@@ -246,13 +250,46 @@ impl<'a> ExportState<'a> {
         self.not_kept("attributes of objects", schemas.object_attributes());
     }
 
-    /// Adds a note on the units of attributes, dates among them, if the format has attributes as numbers and does not state their units.
+    /// Adds notes on units and the CRS that the file does not state: of attributes, dates among them, if the format has them as numbers, and of axes.
     pub(crate) fn units_lost(&mut self) {
-        use Format::{Arrow, Csv, Obj, Parquet, Stl};
+        use Format::{Arrow, Csv, Las, Laz, Npz, Obj, Parquet, Stl};
+        let root = self.store.root();
+        let is_lost = |unit: &&str| match self.format {
+            Arrow | Parquet | Npz => false,
+            format if format.is_tractogram() => self.options.keep_frame && *unit != MILLIMETER,
+            // A CRS implies one of these units.
+            Las | Laz => !self.referenced || !["meter", "foot", "degree", "radian"].contains(unit),
+            _ => true,
+        };
+        let unit = |axis: &Axis| {
+            let unit = axis.unit.as_deref().filter(is_lost)?;
+            Some(format!("{} ({unit})", axis.name))
+        };
+        let axes: Vec<String> = root.axes().iter().filter_map(unit).collect();
+        self.not_kept("units of axes", axes.iter().map(String::as_str));
+        if let Some(Value::String(crs)) = &root.zarr_vectors.crs
+            && !matches!(self.format, Arrow | Parquet | Las | Laz)
+        {
+            self.crs_lost(crs, None);
+        }
         // Text has dates as dates. Meshes of OBJ and STL have no attributes.
         if !matches!(self.format, Csv | Arrow | Parquet | Obj | Stl) {
             let units = std::mem::take(&mut self.units);
             self.not_kept("units of attributes", units.iter().map(String::as_str));
+        }
+    }
+
+    /// Adds a note that the CRS is not in the file.
+    pub(crate) fn crs_lost(&mut self, crs: &str, why: Option<&str>) {
+        let crs: String = crs.chars().take(80).collect();
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        self.note(format!("the CRS {crs} is not kept{why}"));
+    }
+
+    /// Adds a note that the file numbers its objects from 0, if these are not their ids.
+    pub(crate) fn ids_lost(&mut self, ids: &[i64]) {
+        if ids.iter().zip(0..).any(|(id, number)| *id != number) {
+            self.note("ids of objects are not kept: the file has their order only");
         }
     }
 
@@ -296,19 +333,19 @@ impl<'a> ExportState<'a> {
         query
     }
 
-    /// The query for whole objects one after another; `None` if the level has no objects.
-    pub(crate) async fn by_object(
-        &mut self,
-        object_id: bool,
-    ) -> Result<Option<Query>, ConvertError> {
+    /// The query for all rows: of lines, polylines and streamlines whole objects one after another, else in chunk order.
+    pub(crate) async fn rows(&mut self, object_id: bool) -> Result<Query, ConvertError> {
+        if !chained(self.kind) {
+            return Ok(self.flat(object_id));
+        }
         let mut query = self.whole_objects(object_id)?;
         if !self.selects() {
             let Some(ids) = self.ids().await? else {
-                return Ok(None);
+                return Ok(self.flat(object_id));
             };
             query.objects = Some(ids);
         }
-        Ok(Some(query))
+        Ok(query)
     }
 
     /// The query for the whole objects that the selection names or intersects.

@@ -36,8 +36,8 @@
 //! | NPY | all | the same | none | a batch |
 //! | NPZ | all | the same | numbers, `object_id`; `edges` or `faces` | a batch, and temporary files |
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | 40 bytes a node, and temporary files |
-//! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
-//! | PLY | all | by chunk; faces, or edges | numbers, `object_id` where there are several | a batch |
+//! | OBJ | mesh; edges and chains as `l` | as CSV | `color` of three channels | a batch |
+//! | PLY | all | as CSV; faces, or edges | numbers, `object_id` where there are several | a batch |
 //! | LAS, LAZ | points | by chunk | numbers, `object_id` where there are several; read twice | a batch, a chunk for each core |
 //! | STL | mesh | faces as stored | none | all positions |
 //! | TRK | line, polyline, streamline | by object | numbers, as float32 | an object table |

@@ -49,7 +49,11 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
             expected,
         ));
     }
-    let several = job.ids().await?.is_some_and(|ids| ids.len() > 1);
+    let ids = job.ids().await?.unwrap_or_default();
+    let several = ids.len() > 1;
+    if !several {
+        job.ids_lost(&ids);
+    }
     let mut all = job.flat(several);
     all.outputs = ALL;
     let schemas = ExportSchemas::of(&query(job.store, all.clone()).await?);
@@ -102,10 +106,12 @@ fn system(job: &mut ExportState<'_>, kept: &OldHeader) -> Option<(u16, Vec<u8>)>
         false => Err("it is longer than 65535 bytes"),
     });
     match found {
-        Ok(record) => Some(record),
+        Ok(record) => {
+            job.referenced = true;
+            Some(record)
+        }
         Err(why) => {
-            let crs: String = crs.chars().take(80).collect();
-            job.note(format!("the CRS {crs} is not kept: {why}"));
+            job.crs_lost(crs, Some(why));
             None
         }
     }

@@ -23,12 +23,7 @@ use crate::output::raw::{descr, write_raw};
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let objects = job.ids().await?;
     let ids = objects.is_some();
-    let grouped = if chained(job.kind) {
-        job.by_object(ids).await?
-    } else {
-        None
-    };
-    let mut query = grouped.unwrap_or_else(|| job.flat(ids));
+    let mut query = job.rows(ids).await?;
     query.outputs = ALL;
     query.outputs.links = !chained(job.kind);
     let mut sink = NpzWriter {

@@ -16,7 +16,7 @@ use crate::export::schemas::ExportSchemas;
 use crate::numbers::{floats, positions, put_all, shape, single};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
-    let mut query = job.flat(false);
+    let mut query = job.rows(false).await?;
     query.outputs = ALL;
     let mut sink = ObjWriter {
         file: job.create()?,

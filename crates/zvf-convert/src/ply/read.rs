@@ -123,6 +123,8 @@ pub(crate) struct Ply {
     header: PlyHeader,
     schema: SchemaRef,
     limits: FileLimits,
+    /// Whether edges are read where there are faces, too.
+    edges: bool,
 }
 
 /// The numbers of a file, in order. A line of text is one row of an element.
@@ -262,6 +264,7 @@ impl Ply {
             header,
             schema,
             limits: options.limits,
+            edges: !matches!(options.kind, None | Some(Kind::Mesh | Kind::PointCloud)),
         })
     }
 
@@ -273,9 +276,8 @@ impl Ply {
                 .clone()
                 .find(|element| element.name == name && element.count > 0)
         };
-        if let Some(faces) = of("face").filter(|faces| faces.properties.iter().any(corners)) {
-            return Some((faces, Kind::Mesh));
-        }
+        let faces = of("face").filter(|faces| faces.properties.iter().any(corners));
+        let faces = faces.map(|faces| (faces, Kind::Mesh));
         let ends = |edges: &&PlyElement| {
             ["vertex1", "vertex2"].iter().all(|name| {
                 edges
@@ -284,7 +286,12 @@ impl Ply {
                     .any(|property| property.name == *name && property.count.is_none())
             })
         };
-        of("edge").filter(ends).map(|edges| (edges, Kind::Graph))
+        let edges = of("edge").filter(ends).map(|edges| (edges, Kind::Graph));
+        if self.edges {
+            edges.or(faces)
+        } else {
+            faces.or(edges)
+        }
     }
 
     /// Reads the file up to an element and passes on its rows.

@@ -1,5 +1,6 @@
 //! PLY: binary, little-endian; vertices with their attributes, then faces or edges.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -22,13 +23,14 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let ids = job.ids().await?.unwrap_or_default();
     let several = ids.len() > 1;
     let told = several && ids.iter().all(|id| i32::try_from(*id).is_ok());
-    let mut query = job.flat(told);
+    let mut query = job.rows(told).await?;
     query.outputs = ALL;
     let mut sink = PlyWriter {
         file: job.create()?,
         path: job.path,
         columns: Vec::new(),
         others: Vec::new(),
+        renamed: Vec::new(),
         room: 0,
         width: 0,
         vertices: 0,
@@ -43,6 +45,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         mut file,
         columns,
         others,
+        renamed,
         room,
         vertices,
         links,
@@ -65,6 +68,11 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         "attributes of vertices that are no numbers",
         others.iter().map(String::as_str),
     );
+    for [name, new] in renamed {
+        job.note(format!(
+            "{name} is written as {new}: names of properties are different words"
+        ));
+    }
     for column in &columns {
         if !column.exact {
             job.note(format!(
@@ -78,7 +86,9 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         job.not_kept("attributes of links", schemas.link_attributes());
         job.not_kept("attributes of objects", schemas.object_attributes());
     }
-    if several && !told {
+    if !several {
+        job.ids_lost(&ids);
+    } else if !told {
         job.note("the object of each vertex is not kept: ids are longer than 32 bits");
     }
     Ok(())
@@ -108,24 +118,21 @@ impl PropertyColumn {
             _ => "double",
         };
         let name = attribute(field.name());
-        let word_safe = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
         let properties = if field.name() == "position" {
             let names = ["x", "y", "z", "w"];
             let known = axes.len() == width;
             (0..width)
                 .map(|at| match axes.get(at).filter(|_| known) {
-                    Some(axis) => word_safe(axis),
+                    Some(axis) => axis.clone(),
                     None => names.get(at).copied().unwrap_or("v").to_owned(),
                 })
                 .collect()
         } else if name == "color" && width == 3 {
             ["red", "green", "blue"].map(str::to_owned).to_vec()
         } else if matches!(field.data_type(), DataType::FixedSizeList(..)) {
-            (0..width)
-                .map(|at| format!("{}_{at}", word_safe(name)))
-                .collect()
+            (0..width).map(|at| format!("{name}_{at}")).collect()
         } else {
-            vec![word_safe(name)]
+            vec![name.to_owned()]
         };
         Some(Self {
             name: field.name().clone(),
@@ -160,11 +167,39 @@ impl PropertyColumn {
     }
 }
 
+/// Makes the names of properties unique words: axes and names that are words keep theirs before others. Returns the old and the new name of each
+/// that is changed.
+fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
+    let word = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
+    let mut order: Vec<&mut PropertyColumn> = columns.iter_mut().collect();
+    order.sort_by_key(|column| {
+        let own = attribute(&column.name);
+        let is_own = column.properties == [own] && word(own) == own;
+        (column.name != "position", !is_own)
+    });
+    let (mut taken, mut renamed) = (HashSet::new(), Vec::new());
+    for property in order.into_iter().flat_map(|column| &mut column.properties) {
+        let base = word(property);
+        let free = |name: &String| !taken.contains(name);
+        let mut name = Some(base.clone()).filter(free);
+        name = name.or_else(|| Some(format!("attribute_{base}")).filter(free));
+        let mut numbered = (2_u32..).map(|number| format!("attribute_{base}_{number}"));
+        let name = name.or_else(|| numbered.find(free)).unwrap_or(base);
+        taken.insert(name.clone());
+        if name != *property {
+            renamed.push([std::mem::replace(property, name.clone()), name]);
+        }
+    }
+    renamed
+}
+
 struct PlyWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     columns: Vec<PropertyColumn>,
     others: Vec<String>,
+    /// Names that were changed, each with the new one.
+    renamed: Vec<[String; 2]>,
     /// Bytes that are kept free for the header, without its last line.
     room: usize,
     /// Ends of a link; 0 without links.
@@ -254,19 +289,11 @@ impl BatchReceiver for PlyWriter<'_> {
         let axes = axis_names(&schemas.vertices);
         for field in schemas.vertices.fields() {
             match PropertyColumn::new(field, &axes) {
-                Some(mut column) => {
-                    // Names of properties are unique: an attribute with the name of an axis is renamed.
-                    for name in &mut column.properties {
-                        let mut taken = self.columns.iter().flat_map(|other| &other.properties);
-                        if taken.any(|other| other == name) {
-                            *name = format!("attribute_{name}");
-                        }
-                    }
-                    self.columns.push(column);
-                }
+                Some(column) => self.columns.push(column),
                 None => self.others.push(attribute(field.name()).to_owned()),
             }
         }
+        self.renamed = rename(&mut self.columns);
         let links = schemas
             .links
             .as_ref()

@@ -1,6 +1,6 @@
 //! The roles of the columns of a table.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -299,15 +299,26 @@ impl ColumnRoles {
         })
     }
 
-    /// Refuses a file with other columns.
+    /// The names and types of the columns that are read.
+    fn types<'s>(&self, schema: &'s Schema) -> BTreeMap<&'s str, &'s DataType> {
+        let attributes = self.attributes.iter().map(|one| one.column);
+        let read = self.position.iter().copied().chain(self.object);
+        let fields = read
+            .chain(attributes)
+            .filter_map(|at| schema.fields().get(at));
+        fields
+            .map(|field| (field.name().as_str(), field.data_type()))
+            .collect()
+    }
+
+    /// Refuses a file whose columns `own` differ from these columns of the first file.
     pub(crate) fn same(
         &self,
-        file: &Path,
-        schema: &SchemaRef,
-        options: &Options,
+        first: &Schema,
+        own: &Self,
+        (file, schema): (&Path, &Schema),
     ) -> Result<(), ConvertError> {
-        let own = Self::of(file, schema, options)?;
-        if own == *self {
+        if own == self {
             return Ok(());
         }
         if own.axes != self.axes {
@@ -330,11 +341,34 @@ impl ColumnRoles {
                 expected,
             ));
         }
-        let expected = "those of the first file, and of the first pass through this one";
+        let (ours, theirs) = (self.types(first), own.types(schema));
+        let absent = |from: &BTreeMap<&str, &DataType>, of: &BTreeMap<&str, &DataType>| {
+            let names = of.keys().filter(|name| !from.contains_key(*name));
+            names.copied().collect::<Vec<_>>().join(", ")
+        };
+        let (lacks, new) = (absent(&theirs, &ours), absent(&ours, &theirs));
+        let listed = [("no columns", lacks), ("new columns", new)].into_iter();
+        let listed = listed.filter(|(_, names)| !names.is_empty());
+        let mut differences: Vec<String> = listed
+            .map(|(what, names)| format!("{what} {names}"))
+            .collect();
+        for (name, kind) in &theirs {
+            if let Some(other) = ours.get(name).filter(|other| *other != kind) {
+                differences.push(format!("column {name} of {kind}, not {other}"));
+            }
+        }
+        if differences.is_empty() {
+            let same = own.position == self.position && own.attributes == self.attributes;
+            differences.push(match same {
+                true => "other statements about the axes".to_owned(),
+                false => "the columns in another order".to_owned(),
+            });
+        }
+        let expected = "the columns of the first file: --attributes A,B takes only columns that all files have, `zvf append` adds a file with other ones";
         Err(ConvertError::malformed(
             file,
             InFile::Whole,
-            "other columns",
+            differences.join("; "),
             expected,
         ))
     }

@@ -3,6 +3,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod attribute;
+mod chains;
 pub(crate) mod chosen;
 pub(crate) mod columns;
 pub(crate) mod layout;

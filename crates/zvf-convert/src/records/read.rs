@@ -61,7 +61,15 @@ impl RecordFiles {
             return Ok(Box::new(text.at(file)));
         }
         let source = source(file, self.format, &self.options)?;
-        self.layout.same(file, &source.schema(), &self.options)?;
+        if ColumnRoles::of(file, &source.schema(), &self.options)? != self.layout {
+            let expected = "those of the first pass: the file changed while it was read";
+            return Err(ConvertError::malformed(
+                file,
+                InFile::Whole,
+                "other columns",
+                expected,
+            ));
+        }
         Ok(source)
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
 use super::attribute::ValueCensus;
+use super::chains::ChainRows;
 use super::chosen::left_out;
 use super::columns::{check_exclude, names_of, refused, too_many_texts};
 use super::layout::{ColumnRoles, Roles};
@@ -110,6 +111,9 @@ fn look_at_columns(
             check_exclude(file, &names_of(&schema), options)?;
         }
         let own = ColumnRoles::of(file, &schema, options)?;
+        if let Some((looked, _)) = &known {
+            looked.layout.same(&looked.schema, &own, (file, &schema))?;
+        }
         let (looked, tally) = match &mut known {
             Some(known) => known,
             None => {
@@ -137,13 +141,9 @@ fn look_at_columns(
                 known.insert((looked, tally))
             }
         };
-        looked.layout.same(file, &schema, options)?;
         looked.same_system(file, source.as_ref(), options)?;
-        let chains = matches!(
-            kind_of(options, looked.linked),
-            Kind::Line | Kind::Polyline | Kind::Streamline
-        );
-        if chains && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
+        let kind = kind_of(options, looked.linked);
+        if kind.is_chain() && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
             let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
             return Err(ConvertError::malformed(
                 file,
@@ -153,7 +153,11 @@ fn look_at_columns(
             ));
         }
         tally.begin(number);
-        let vertices = looked.vertices(source.as_ref(), &schema, file, options, tally)?;
+        // The two ends of a line have only one edge.
+        let implied = kind.is_chain() && kind != Kind::Line && source.linked() == Some(Kind::Graph);
+        let mut chains = implied.then(ChainRows::default);
+        let of_rows = (tally, chains.as_mut());
+        let vertices = looked.vertices(source.as_ref(), &schema, file, options, of_rows)?;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
                 let found = format!("vertex {end}");
@@ -161,8 +165,14 @@ fn look_at_columns(
                 return Err(ConvertError::malformed(file, place, found, expected));
             }
             looked.widths.see(link.len());
-            Ok(())
+            match &mut chains {
+                Some(chains) => chains.see(link, file, place),
+                None => Ok(()),
+            }
         })?;
+        if let Some(chains) = &chains {
+            chains.finish(file)?;
+        }
     }
     known.ok_or_else(|| ConvertError::usage("files", "none", "at least one"))
 }
@@ -228,7 +238,7 @@ impl Looked {
         schema: &Schema,
         file: &Path,
         options: &Options,
-        tally: &mut VertexTally,
+        (tally, mut chains): (&mut VertexTally, Option<&mut ChainRows>),
     ) -> Result<u64, ConvertError> {
         let (layout, nodes) = (&self.layout, &mut self.nodes);
         let columns = layout.surveyed(schema, options.nulls);
@@ -271,6 +281,9 @@ impl Looked {
             }
             let objects = layout.objects(&whole, options);
             let objects = objects.map_err(|(row, what)| rows.bad(row, what))?;
+            if let Some(chains) = &mut chains {
+                chains.push(whole.num_rows(), &objects);
+            }
             for (row, id) in objects.into_iter().enumerate() {
                 tally.object(id).map_err(|what| rows.bad(row, what))?;
             }

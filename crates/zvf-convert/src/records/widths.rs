@@ -66,6 +66,8 @@ impl Widths {
                 };
                 Err(ConvertError::usage("kind", found, expected))
             }
+            // They are implied.
+            (_, Some(Kind::Graph)) if kind.is_chain() => Ok((0, 0)),
             (_, Some(_)) => {
                 notes.push(format!("{what} are not kept"));
                 Ok((0, 0))

@@ -23,15 +23,7 @@ use crate::{ConvertError, Format};
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let objects = job.store.kind() != Kind::PointCloud || has_objects(job).await?;
     let with_ids = objects && job.format != Format::Npy;
-    let grouped = if chained(job.kind) {
-        job.by_object(with_ids).await?
-    } else {
-        None
-    };
-    let mut query = match grouped {
-        Some(query) => query,
-        None => job.flat(with_ids),
-    };
+    let mut query = job.rows(with_ids).await?;
     query.outputs = VERTICES;
     if job.format == Format::Npy {
         query.attributes = Names::None;

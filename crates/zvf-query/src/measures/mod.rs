@@ -18,10 +18,8 @@ use arrow_schema::{Schema, SchemaRef};
 use futures::future::BoxFuture;
 use zvf_store::meta::Kind;
 use zvf_store::meta::Metric;
-use zvf_store::meta::moments::MISSING;
 use zvf_store::{Names, Need, Store};
 
-use crate::columns::scalar::moments;
 use crate::error::{OrBug, nearest};
 use crate::links::Rule;
 use crate::object_ids::object_ids;
@@ -540,15 +538,7 @@ fn column(batch: &RecordBatch, name: &str) -> Result<(Vec<f64>, usize), QueryErr
     let found = schema.column_with_name(name);
     let found = found.and_then(|(at, field)| Some((batch.columns().get(at)?, field)));
     let (column, field) = found.or_bug(format_args!("vertices without {name}"))?;
-    let (items, width) = numbers::elements(column);
-    let mut values = numbers::floats(column).values;
-    let unit = field.metadata().get("zvf.unit");
-    if let Some(stored) = items.as_primitive_opt::<Int64Type>()
-        && moments(field.data_type(), unit).is_some()
-    {
-        let missing = values.iter_mut().zip(stored.values());
-        let missing = missing.filter(|(_, stored)| **stored == MISSING);
-        missing.for_each(|(value, _)| *value = f64::NAN);
-    }
+    let (_, width) = numbers::elements(column);
+    let values = numbers::measured(field, column, 0.0).values;
     Ok((values, width.max(1)))
 }

@@ -181,12 +181,16 @@ impl TextCensus {
         self.truths &= truth(text).is_some();
         let plain = fields.plain(text);
         let digits = &*plain;
-        self.whole &= match digits.parse::<i128>() {
+        let whole = match &self.asked {
+            Some(asked) if asked.is_integer() => whole_part(digits),
+            _ => digits,
+        };
+        self.whole &= match whole.parse::<i128>() {
             Ok(number) => {
                 self.lowest = self.lowest.min(number);
                 self.highest = self.highest.max(number);
                 self.taken |= matches!(nulls, Nulls::Value(fill) if i128::from(fill) == number);
-                let bare = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+                let bare = whole.strip_prefix(['+', '-']).unwrap_or(whole);
                 if bare.len() > 1 && bare.starts_with('0') {
                     self.zeros.get_or_insert_with(|| text.to_owned());
                 }
@@ -382,6 +386,14 @@ impl TextCensus {
     }
 }
 
+/// The digits of a whole number that may have decimals of zeros: `3` of `3.0`.
+fn whole_part(digits: &str) -> &str {
+    match digits.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+        _ => digits,
+    }
+}
+
 fn truth(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" => Some(true),
@@ -443,14 +455,30 @@ impl Filling {
                 list.append_option(flag.flatten());
                 flag != Some(None)
             }
-            Self::I8(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::I16(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::I32(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::I64(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::U8(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::U16(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::U32(list) => add(list, value, |text| fields.plain(text).parse().ok()),
-            Self::U64(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::I8(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::I16(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::I32(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::I64(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::U8(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::U16(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::U32(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
+            Self::U64(list) => add(list, value, |text| {
+                whole_part(&fields.plain(text)).parse().ok()
+            }),
             Self::F32(list) => add(list, value, |text| {
                 let value = fields.number(text)?;
                 let narrow = narrow(value);

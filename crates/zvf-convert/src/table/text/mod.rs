@@ -25,7 +25,7 @@ use crate::records::layout::{Roles, if_unnamed};
 use crate::records::nodes::NodeCensus;
 use crate::records::source::{TableSource, TakeBatch};
 use crate::records::tally::VertexTally;
-use crate::text::{finite, single_holds};
+use crate::text::{finite, no_finite, single_holds};
 use column::Filling;
 use fields::Fields;
 use objects::ObjectLines;
@@ -266,7 +266,7 @@ impl Survey {
                 let text = rows.value(at).unwrap_or_default().trim();
                 let plain = fields.plain(text);
                 let value = finite(&plain).ok_or_else(|| {
-                    let expected = format!("a finite number in column {}", shown(name(at)));
+                    let expected = format!("{} in column {}", no_finite(&plain), shown(name(at)));
                     let expected = match fields.hint(text) {
                         Some(hint) => format!("{expected}; {hint}"),
                         None => expected,
@@ -365,7 +365,9 @@ impl Survey {
             return Ok(());
         }
         let names = self.names.join(", ");
-        let expected = format!("the columns of the first file: {names}");
+        let expected = format!(
+            "the columns of the first file: {names}; `zvf append` adds a file with other ones"
+        );
         Err(bad(rows, rows.columns().join(", "), expected))
     }
 

@@ -1,0 +1,84 @@
+//! Edges of files that become polylines or streamlines, whose links are implied by the order of rows.
+
+use std::path::Path;
+
+use crate::error::{ConvertError, InFile};
+
+/// The rows of one file, and which of them an edge links to the row before.
+#[derive(Debug, Default)]
+pub(crate) struct ChainRows {
+    rows: Vec<ChainRow>,
+    last: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChainRow {
+    First,
+    Unlinked,
+    Linked,
+}
+
+impl ChainRows {
+    /// Adds rows of these objects; without ids, of the only object of the file.
+    pub(crate) fn push(&mut self, rows: usize, ids: &[i64]) {
+        for row in 0..rows {
+            let id = Some(ids.get(row).copied().unwrap_or_default());
+            let joined = self.last == id;
+            self.rows.push(if joined {
+                ChainRow::Unlinked
+            } else {
+                ChainRow::First
+            });
+            self.last = id;
+        }
+    }
+
+    /// Takes an edge.
+    ///
+    /// # Errors
+    /// Malformed data: it does not link a row to the next one of its object.
+    pub(crate) fn see(
+        &mut self,
+        ends: &[u64],
+        file: &Path,
+        place: InFile,
+    ) -> Result<(), ConvertError> {
+        let (low, high) = (ends.iter().min(), ends.iter().max());
+        let next = low
+            .zip(high)
+            .filter(|(low, high)| low.checked_add(1) == Some(**high));
+        let row = next.and_then(|(_, high)| self.rows.get_mut(usize::try_from(*high).ok()?));
+        match row {
+            Some(row) if *row != ChainRow::First => {
+                *row = ChainRow::Linked;
+                Ok(())
+            }
+            _ => {
+                let ends: Vec<String> = ends.iter().map(u64::to_string).collect();
+                Err(other_order(
+                    file,
+                    place,
+                    format!("an edge of vertices {}", ends.join(" and ")),
+                ))
+            }
+        }
+    }
+
+    /// Fails if a row is not linked to the one before it in its object.
+    pub(crate) fn finish(&self, file: &Path) -> Result<(), ConvertError> {
+        match self.rows.iter().position(|row| *row == ChainRow::Unlinked) {
+            None => Ok(()),
+            Some(row) => {
+                let found = format!("no edge of vertices {} and {row}", row.saturating_sub(1));
+                Err(other_order(file, InFile::Whole, found))
+            }
+        }
+    }
+}
+
+#[cold]
+fn other_order(file: &Path, place: InFile, found: String) -> ConvertError {
+    let expected =
+        "edges from each vertex to the next one of its object alone: --kind graph keeps all edges";
+    ConvertError::malformed(file, place, found, expected)
+}
