@@ -75,7 +75,7 @@ class AppendOptions(JobOptions, total=False):
     resolution: float | None
     """COPC: only the points of the levels down to the first one with a spacing of at most R, in units of the file. Default: None."""
     fill: Mapping[str, str | float | bool]
-    """Value of the attribute NAME for new vertices without one in the files; repeatable. Default: {}."""
+    """Value of the attribute NAME for new vertices or objects without one in the files; repeatable. Default: {}."""
 
 
 class ImportOptions(JobOptions, total=False):
@@ -281,7 +281,7 @@ class EditAppendOptions(JobOptions, total=False):
     space: Literal["rasmm", "voxelmm", "file"] | None
     """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
     fill: Mapping[str, str | float | bool]
-    """What new vertices have that FILE gives no value of the attribute NAME; repeatable. Default: {}."""
+    """What new vertices or objects have that FILE gives no value of the attribute NAME; repeatable. Default: {}."""
 
 
 class EditAddOwnersOptions(JobOptions, total=False):
@@ -350,7 +350,7 @@ class EditSetAttributeOptions(JobOptions, total=False):
     type: str | None
     """Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …. Default: None."""
     fill: str | float | bool | None
-    """The value for rows without one in the table, recorded for vertices and links that are appended later without one. Default: None."""
+    """The value for rows without one in the table, recorded for vertices, links and objects that are appended later without one. Default: None."""
     new_objects: bool
     """With `object`: makes objects that the store does not have, without vertices. Default: False."""
 
