@@ -42,6 +42,7 @@ impl Whole {
     /// Misuse: some vertices belong to an object and others to none; more than the budget allows. The errors of the query.
     pub fn read(store: &Store, budget: u64) -> BoxFuture<'_, Result<Self, ConvertError>> {
         Box::pin(async move {
+            zvf_query::check_links_found(store, 0).await?;
             let mut notes = Vec::new();
             let mut all = Query {
                 memory_budget: budget.min(Query::default().memory_budget),

@@ -233,6 +233,8 @@ impl ExportTarget {
             query = self.piece(&store, query, format, split).await?;
         }
         let level = query.level;
+        let found = zvf_query::check_links_found(&store, level).await;
+        found.map_err(JobError::query(url))?;
         let mut options = ExportOptions::default();
         options.query = query;
         options.select = self.select;

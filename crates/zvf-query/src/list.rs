@@ -467,7 +467,8 @@ async fn links(
             summary.links += emit.send(Table::Links, &batch, 1 << 16).await;
         }
         summary.link_rows_read = list.family.rows_read();
-        summary.warnings.extend(list.family.warnings()?);
+        list.family.check_found()?;
+        summary.warnings.extend(list.family.warnings());
     }
     Ok(summary)
 }

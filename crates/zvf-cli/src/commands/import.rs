@@ -103,11 +103,7 @@ pub(super) fn text(report: &ImportReport) -> String {
             parts,
             ..
         } => {
-            let word = match vertices {
-                Some(_) => "committed",
-                None => "committed before",
-            };
-            let mut all = vec![word.to_owned()];
+            let mut all = vec!["committed".to_owned()];
             all.extend(maybe(vertices, "vertex"));
             all.extend(maybe(chunks, "chunk"));
             if !parts.is_empty() {

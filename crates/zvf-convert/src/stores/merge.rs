@@ -152,6 +152,7 @@ pub fn merge<'a>(
             if at > 0 {
                 check_joinable(store, first).await?;
             }
+            zvf_query::check_links_found(store, 0).await?;
             let one = describe(store).await?;
             one.check_owned(store).await?;
             let placed = frame.place_table(&one.vertices, &Options::default())?;

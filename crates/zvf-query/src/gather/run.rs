@@ -135,9 +135,7 @@ pub(crate) async fn deliver(
         summary.links = run.links(&p, emit, table, &mut answer).await?;
         let family = p.family.as_ref();
         summary.link_rows_read = family.map_or(0, |family| family.rows_read());
-        if let Some(family) = family {
-            warnings.extend(family.warnings()?);
-        }
+        warnings.extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let Some((table, values)) = answer.objects.take() {
         summary.objects = run.objects(&p, emit, &table, values, &answer).await?;

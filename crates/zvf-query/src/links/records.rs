@@ -95,6 +95,14 @@ impl RecordCell {
     }
 }
 
+/// What is to be known of links that a server without listings hides.
+fn unlisted(stated: u64, found: u64) -> String {
+    format!(
+        "{found} of {stated} links are found: arrays of links between distant chunks have names that only a listing gives; download the store, or serve \
+         it from a bucket"
+    )
+}
+
 impl Family {
     /// Prepares a family.
     pub(crate) fn new(links: LinkFamily, level: u32) -> Self {
@@ -142,12 +150,8 @@ impl Family {
     }
 
     /// Warnings about missing links and values among those that were read.
-    ///
-    /// # Errors
-    ///
-    /// Links whose arrays cannot be found, because the backend cannot list.
-    pub(crate) fn warnings(&self) -> Result<Vec<String>, QueryError> {
-        let mut all: Vec<String> = self.count_warning()?.into_iter().collect();
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.count_warning().into_iter().collect();
         let level = self.level;
         let missing = self.attributes.iter().zip(&self.missing);
         for (attribute, _) in missing.filter(|(_, missing)| missing.load(Ordering::Relaxed)) {
@@ -156,38 +160,49 @@ impl Family {
                 attribute.name
             ));
         }
-        Ok(all)
+        all
     }
 
-    /// A warning if all cells of the family were read and their number of links differs from the document: links were lost, or the number is out
-    /// of date (`zvf-0.9`, section 13.2).
-    fn count_warning(&self) -> Result<Option<String>, QueryError> {
-        let arrays = self.links.arrays();
-        let cells = arrays
-            .iter()
-            .map(|one| int::wide(one.array.presence().len()));
-        let found = self.links_read.load(Ordering::Relaxed);
-        let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
-        let Some(stated) = self.links.stated_links().filter(|_| all) else {
-            return Ok(None);
+    /// Fails if all cells were read, and links lie in arrays whose names are not known.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: such links.
+    pub(crate) fn check_found(&self) -> Result<(), QueryError> {
+        let Some((stated, found)) = self.differing_count().filter(|_| self.links.is_guessed())
+        else {
+            return Ok(());
         };
         let folder = format!("links/{}", format_delta(self.links.delta()));
-        if self.links.is_guessed() && found < stated {
-            let what = format!(
-                "reading links from a server that cannot list ({found} of {stated} are found: arrays of links between distant chunks have names that \
-                 only a listing gives; download the store, or serve it from a bucket)"
-            );
-            return Err(QueryError::unsupported(
-                Place::array(self.level, &folder),
-                what,
-            ));
-        }
-        let place = format!("{}/{folder}", self.level);
-        Ok(count_warning(
-            &place,
-            ("num_links", stated),
-            (found, "links"),
+        let what = format!(
+            "reading links from a server that cannot list ({})",
+            unlisted(stated, found)
+        );
+        Err(QueryError::unsupported(
+            Place::array(self.level, &folder),
+            what,
         ))
+    }
+
+    /// The number of links that the document states, and the number that was found, if all cells of the family were read and these differ.
+    fn differing_count(&self) -> Option<(u64, u64)> {
+        let arrays = self.links.arrays().iter();
+        let cells = arrays.map(|one| int::wide(one.array.presence().len()));
+        let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
+        let found = self.links_read.load(Ordering::Relaxed);
+        let stated = self.links.stated_links()?;
+        (all && found != stated).then_some((stated, found))
+    }
+
+    /// A warning if all cells of the family were read and their number of links differs from the document: links were lost or are not found, or
+    /// the number is out of date (`zvf-0.9`, section 13.2).
+    fn count_warning(&self) -> Option<String> {
+        let (stated, found) = self.differing_count()?;
+        let place = format!("{}/links/{}", self.level, format_delta(self.links.delta()));
+        match self.links.is_guessed() && found < stated {
+            true => Some(format!("{place}: {}", unlisted(stated, found))),
+            false => count_warning(&place, ("num_links", stated), (found, "links")),
+        }
     }
 
     /// Endpoints of a record.

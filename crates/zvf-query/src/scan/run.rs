@@ -124,9 +124,8 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
         let family = p.family.as_ref();
         summary.link_rows_read = family.map_or(0, |family| family.rows_read());
-        if let Some(family) = family {
-            p.warnings.extend(family.warnings()?);
-        }
+        p.warnings
+            .extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let (Some(table), Some(resolved)) = (objects, resolved) {
         let id = |row| scan.side.ids.as_ref().map_or(-1, |ids| ids.id(row));

@@ -19,7 +19,7 @@ use zvf_encode::level::{
 };
 use zvf_encode::links::{FamilySpec, Grouped, WrittenFamily, WrittenLinkCell};
 use zvf_encode::records::{PlacedRows, Sorter};
-use zvf_encode::target::{TEMPORARY, Target, checksum};
+use zvf_encode::target::{TEMPORARY, Target};
 use zvf_encode::transaction::partition::{
     BegunStore, ChosenPart, ChosenParts, FinishedPart, NOTES, Outcome, PartitionFolder,
     PartitionLog, PartitionState, listed,
@@ -34,9 +34,6 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts which were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
-/// The member of a root that names the specification of the parts of which the store was made: a checksum.
-const PARTS: &str = "zvf_parts";
-
 /// Keys of cells in a part, and their final keys.
 type Moves = Vec<(String, String)>;
 
@@ -47,41 +44,12 @@ const MOVED: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Committed {
-    /// Counts of the store; `None` if an earlier commit had finished all, or all but the cleanup.
+    /// Counts of the store; `None` if an interrupted earlier commit had finished all but the cleanup.
     pub summary: Option<Summary>,
     /// Names of the parts that the store has.
     pub parts: Vec<String>,
     /// Names of parts that were declared or begun, and that the store does not have.
     pub absent: Vec<String>,
-}
-
-impl Committed {
-    /// An earlier commit finished all, or all but the cleanup.
-    fn before() -> Self {
-        Self {
-            summary: None,
-            parts: Vec::new(),
-            absent: Vec::new(),
-        }
-    }
-}
-
-/// What the root has of the specification of the parts, so that a commit that is repeated recognises its store.
-fn parts_mark(details: &Value) -> Value {
-    Value::from(format!(
-        "{:016x}",
-        checksum(ROOT, details.to_string().as_bytes())
-    ))
-}
-
-/// Whether the store is there, and was made of parts of this specification.
-pub(super) fn is_made_of(target: &Target, details: &Value) -> Result<bool, WriteError> {
-    let Some(root) = target.read(ROOT)? else {
-        return Ok(false);
-    };
-    // What is no root of a store was not made of parts.
-    let root = RootDoc::parse(&root).ok();
-    Ok(root.is_some_and(|root| root.extra.get(PARTS) == Some(&parts_mark(details))))
 }
 
 /// The root document and its counts, recorded before the root is put.
@@ -111,9 +79,6 @@ impl PartedStore {
             begun.check(&self.address, &self.details)?;
             return self.tidied_again(&begun);
         }
-        if is_made_of(target, &self.details)? {
-            return Ok(Committed::before());
-        }
         let begun = check_begun(target, &self.address, &self.details)?;
         let lease = committing(&self.target, &self.address, begun.folder()?, &self.options)?;
         if target.exists(ROOT)? {
@@ -140,7 +105,11 @@ impl PartedStore {
                 note.committed
             }
             // The note is removed after all others.
-            None if folder.rounds(target)?.is_empty() => Committed::before(),
+            None if folder.rounds(target)?.is_empty() => Committed {
+                summary: None,
+                parts: Vec::new(),
+                absent: Vec::new(),
+            },
             _ => {
                 let what = "another store appeared while the parts were written";
                 return Err(WriteError::exists(&self.address, what));
@@ -329,14 +298,15 @@ impl PartedStore {
         let dictionaries = self.place_cells(folder, choice, &loaded.finished, &cells)?;
         let (root, summary) = self.join_parts(&loaded.notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
-        let mut root = RootDoc::parse(root.as_bytes())?;
-        root.extra
-            .insert(PARTS.to_owned(), parts_mark(&self.details));
-        if !committed.absent.is_empty() {
-            let absent = json!(committed.absent);
-            root.extra.insert(ABSENT_PARTS.to_owned(), absent);
-        }
-        let root = root.to_json();
+        let root = match committed.absent.is_empty() {
+            true => root,
+            false => {
+                let mut root = RootDoc::parse(root.as_bytes())?;
+                root.extra
+                    .insert(ABSENT_PARTS.to_owned(), json!(committed.absent));
+                root.to_json()
+            }
+        };
         let note = RootNote { root, committed };
         let bytes = serde_json::to_vec(&note).or_bug("the note of a root")?;
         target.put(vec![(folder.below("root"), bytes)])?;

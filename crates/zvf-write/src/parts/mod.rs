@@ -187,8 +187,6 @@ impl PartedStore {
             let check = move || match BegunStore::read(&target)? {
                 // A commit that was interrupted at its end is still to be finished.
                 Some(begun) if target.exists(ROOT)? => begun.check(&place, &details),
-                // A commit may be repeated.
-                None if merge::is_made_of(&target, &details)? => Ok(()),
                 _ => check_begun(&target, &place, &details).map(drop),
             };
             blocking(check).await?;
