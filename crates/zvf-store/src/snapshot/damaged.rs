@@ -96,7 +96,7 @@ impl SnapshotTree {
 
 impl SnapshotTree {
     /// Leaves out nodes that the documents of a level and of the root name and that do not exist, as far as folders were listed:
-    /// families of `arrays_present`, attributes of `attribute_specs`; those of objects and links at level 0 only.
+    /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
         if !matches!(root.gate(), Gate::Supported(_)) {
             return;
@@ -125,7 +125,7 @@ impl SnapshotTree {
         let scopes = root.zarr_vectors.attribute_specs.as_ref();
         for (family, _) in families
             .into_iter()
-            .filter(|(family, rows)| (number == 0 || matches!(family, NameFamily::Vertex)) && *rows)
+            .filter(|(_, rows)| number == 0 && *rows)
         {
             let specs = family
                 .scope()
