@@ -306,7 +306,7 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
         &["export", &far, "g.ply"],
     ] {
         let ran = home.zvf(words)?;
-        let said = ran.stderr.contains("2 of 3 are found");
+        let said = ran.stderr.contains("2 of 3 links are found");
         ensure!(
             ran.code == 4 && said,
             "{words:?}: {} {}",
