@@ -141,16 +141,17 @@ impl Edit {
         self.fills.get(name).map(String::as_str)
     }
 
-    /// What new objects have that no table gives a value of an attribute: see [`fill`](Self::fill).
+    /// The value of new objects for which no table has a value of this attribute; as [`fill`](Self::fill).
     #[must_use]
     pub fn object_fill(&self, name: &str) -> Option<&str> {
         self.object_fills.get(name).map(String::as_str)
     }
 
-    /// Sets what vertices, links and objects have that this edit appends without a value of an attribute. Nothing of it is recorded.
+    /// Sets what vertices, links and objects have that this edit appends without a value of an attribute: of each attribute with this name.
+    /// Nothing of it is recorded.
     ///
     /// # Cost
-    /// Reads all object attributes, once, if no attribute of vertices or links has this name.
+    /// Reads all object attributes, once.
     ///
     /// # Errors
     /// Misuse: no attribute has this name; a text that is no value of its type. I/O.
@@ -160,32 +161,31 @@ impl Edit {
         text: &'a str,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
-            let vertices = self.vertex_attributes();
-            let known = vertices.iter().chain(&self.state.spec.links.attributes);
-            let known: Vec<_> = known.filter(|one| one.name == name).collect();
-            if !known.is_empty() {
-                for one in known {
-                    value(one, text)?;
-                }
-                self.fills.insert(name.to_owned(), text.to_owned());
-                return Ok(());
-            }
+            let mut known = self.vertex_attributes();
+            known.extend(self.state.spec.links.attributes.iter().cloned());
             let objects = match self.spec().has_objects() {
                 true => self.object_attributes().await?,
                 false => Vec::new(),
             };
-            let Some(one) = objects.iter().find(|one| one.name == name) else {
+            let mut found = false;
+            let lists = [(known, &mut self.fills), (objects, &mut self.object_fills)];
+            for (attributes, fills) in lists {
+                for one in attributes.iter().filter(|one| one.name == name) {
+                    value(one, text)?;
+                    fills.insert(name.to_owned(), text.to_owned());
+                    found = true;
+                }
+            }
+            if !found {
                 let expected = "an attribute of the vertices, links or objects of this store";
                 let what = format!("fill of attribute {name}");
                 return Err(WriteError::input(what, "nothing", expected));
-            };
-            value(one, text)?;
-            self.object_fills.insert(name.to_owned(), text.to_owned());
+            }
             Ok(())
         })
     }
 
-    /// Gives objects, by their rows, the fills of attributes of which they have no value.
+    /// Sets attributes of objects, given by their rows, to their fills where they have no value.
     pub(super) fn fill_objects(
         &mut self,
         rows: impl Iterator<Item = usize> + Clone,

@@ -64,8 +64,8 @@ impl Scope {
 ///    the store;
 /// 4. [`by_order`](Self::by_order) or, of vertices, [`by_object_order`](Self::by_object_order).
 ///
-/// `chunk` and `row`, `vertex` alone, ends that are numbers, and the order are those of the store when the edit began, whatever it has added,
-/// deleted or moved. `vertex` with `object_id`, except in polylines and streamlines, and the order of objects are refused once it has.
+/// `chunk` and `row`, `vertex` alone, numbers of ends and the order of rows refer to the store before the edit, also after the edit has added,
+/// deleted or moved vertices. After that, `vertex` with `object_id` (but for polylines and streamlines) and the order of objects are refused.
 ///
 /// A table without any of these is refused. Columns of a later way that contradict the one that is taken are refused, too, unless it is a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -27,17 +27,9 @@ impl EditState {
 }
 
 impl Edit {
-    /// How many rows the chunks before each chunk had: with the slots, and all rows at the end.
+    /// As [`first_rows`](Self::first_rows), of the store when the edit began.
     pub(super) async fn opened_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
-        let slots = self.state.all_slots()?;
-        self.state.measure(slots.iter().copied()).await?;
-        let mut first = 0;
-        let mut rows = Vec::with_capacity(slots.len());
-        for slot in slots {
-            rows.push((first, slot));
-            first += self.state.opened_len(slot);
-        }
-        Ok((rows, first))
+        self.rows_before(EditState::opened_len).await
     }
 
     /// The present numbers of vertices by their numbers when the edit began; `None` if one was not there, or was deleted.

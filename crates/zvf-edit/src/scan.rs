@@ -8,7 +8,7 @@ use zvf_store::GridArray;
 
 use super::Edit;
 use super::matching::lay;
-use super::state::FragmentAt;
+use super::state::{EditState, FragmentAt};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::OrBug;
 use zvf_encode::{NumberType, WriteError};
@@ -46,13 +46,22 @@ impl Edit {
 
     /// How many rows the chunks before each chunk have, in the order of answers: with the slots, and all rows at the end.
     pub(super) async fn first_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
+        self.rows_before(|state, slot| wide(state.sizes(slot).iter().sum()))
+            .await
+    }
+
+    /// The sums of rows in the chunks before each chunk, with the slots, and the sum of all, by a count of each chunk.
+    pub(super) async fn rows_before(
+        &mut self,
+        count: fn(&EditState, u32) -> u64,
+    ) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
         let slots = self.state.all_slots()?;
         self.state.measure(slots.iter().copied()).await?;
         let mut first = 0;
         let mut rows = Vec::with_capacity(slots.len());
         for slot in slots {
             rows.push((first, slot));
-            first += wide(self.state.sizes(slot).iter().sum());
+            first += count(&self.state, slot);
         }
         Ok((rows, first))
     }

@@ -145,8 +145,7 @@ async fn put(
         ));
     }
     if !numbers.ids().is_empty() {
-        remarks.extend(taken.object_filled.iter().map(|name| {
-            let fill = edit.object_fill(name).unwrap_or_default();
+        remarks.extend(taken.object_filled.iter().map(|(name, fill)| {
             format!("{fill:?} for the new objects, since the files have no such attribute: {name}")
         }));
     }

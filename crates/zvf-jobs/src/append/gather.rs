@@ -1,7 +1,7 @@
 //! Converts the input of an append to the types of the store.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_convert::{Import, ObjectIds, Sink};
 use zvf_edit::{Edit, Fitted};
@@ -67,19 +67,23 @@ pub(super) struct Taken {
     pub(super) filled: BTreeSet<String>,
     /// Attributes of objects that only the store has.
     pub(super) lacking: BTreeSet<String>,
-    /// Attributes of objects that only the store has, and that have a [fill](Edit::object_fill).
-    pub(super) object_filled: BTreeSet<String>,
+    /// Attributes of objects that only the store has, with their [fill](Edit::object_fill).
+    pub(super) object_filled: BTreeMap<String, String>,
 }
 
 impl Taken {
     /// Notes attributes of objects that a file lacks.
-    fn lacks(&mut self, names: Vec<&AttributeSpec>, edit: &Edit) {
-        for one in names {
-            let list = match edit.object_fill(&one.name) {
-                Some(_) => &mut self.object_filled,
-                None => &mut self.lacking,
-            };
-            list.insert(one.name.clone());
+    fn lacks(&mut self, attributes: Vec<&AttributeSpec>, edit: &Edit) {
+        for one in attributes {
+            let name = one.name.clone();
+            match edit.object_fill(&name) {
+                Some(fill) => {
+                    self.object_filled.insert(name, fill.to_owned());
+                }
+                None => {
+                    self.lacking.insert(name);
+                }
+            }
         }
     }
 
