@@ -132,6 +132,13 @@ impl ConvertError {
         }
     }
 
+    /// The error for a file whose second reading gives something else than its first.
+    #[cold]
+    pub(crate) fn file_changed(path: &Path, found: &str) -> Self {
+        let expected = "what the first pass read: the file changed while it was read";
+        Self::malformed(path, InFile::Whole, found, expected)
+    }
+
     #[cold]
     pub(crate) fn malformed(
         path: &Path,

@@ -101,15 +101,7 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
     pub(crate) fn check(&self, file: &Path, end: i64) -> Result<(), ConvertError> {
         match self.next == end {
             true => Ok(()),
-            false => {
-                let expected = "those of the first pass: the file changed while it was read";
-                Err(ConvertError::malformed(
-                    file,
-                    InFile::Whole,
-                    "other streamlines",
-                    expected,
-                ))
-            }
+            false => Err(ConvertError::file_changed(file, "other streamlines")),
         }
     }
 

@@ -282,8 +282,10 @@ impl<'a> ExportState<'a> {
     /// Adds a note that the CRS is not in the file.
     pub(crate) fn crs_lost(&mut self, crs: &str, why: Option<&str>) {
         let crs: String = crs.chars().take(80).collect();
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        self.note(format!("the CRS {crs} is not kept{why}"));
+        self.note(match why {
+            Some(why) => format!("the CRS {crs} is not kept: {why}"),
+            None => format!("the CRS {crs} is not kept"),
+        });
     }
 
     /// Adds a note that the file numbers its objects from 0, if these are not their ids.

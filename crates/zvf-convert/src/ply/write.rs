@@ -180,12 +180,15 @@ fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
     let (mut taken, mut renamed) = (HashSet::new(), Vec::new());
     for property in order.into_iter().flat_map(|column| &mut column.properties) {
         let base = word(property);
-        let free = |name: &String| !taken.contains(name);
-        let mut name = Some(base.clone()).filter(free);
-        name = name.or_else(|| Some(format!("attribute_{base}")).filter(free));
-        let mut numbered = (2_u32..).map(|number| format!("attribute_{base}_{number}"));
-        let name = name.or_else(|| numbered.find(free)).unwrap_or(base);
-        taken.insert(name.clone());
+        let mut name = base.clone();
+        let mut number = 1_u64;
+        while !taken.insert(name.clone()) {
+            name = match number {
+                1 => format!("attribute_{base}"),
+                number => format!("attribute_{base}_{number}"),
+            };
+            number += 1;
+        }
         if name != *property {
             renamed.push([std::mem::replace(property, name.clone()), name]);
         }

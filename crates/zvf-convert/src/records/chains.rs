@@ -19,17 +19,15 @@ enum ChainRow {
 }
 
 impl ChainRows {
-    /// Adds rows of these objects; without ids, of the only object of the file.
+    /// Adds rows: one for each id of an object, or, without ids, so many of the only object of the file.
     pub(crate) fn push(&mut self, rows: usize, ids: &[i64]) {
-        for row in 0..rows {
-            let id = Some(ids.get(row).copied().unwrap_or_default());
-            let joined = self.last == id;
-            self.rows.push(if joined {
-                ChainRow::Unlinked
-            } else {
-                ChainRow::First
+        let only = std::iter::repeat_n(&0, if ids.is_empty() { rows } else { 0 });
+        for id in ids.iter().chain(only) {
+            self.rows.push(match self.last == Some(*id) {
+                true => ChainRow::Unlinked,
+                false => ChainRow::First,
             });
-            self.last = id;
+            self.last = Some(*id);
         }
     }
 
@@ -66,10 +64,12 @@ impl ChainRows {
 
     /// Fails if a row is not linked to the one before it in its object.
     pub(crate) fn finish(&self, file: &Path) -> Result<(), ConvertError> {
-        match self.rows.iter().position(|row| *row == ChainRow::Unlinked) {
+        // The first row of a file is the first one of an object.
+        let mut pairs = self.rows.iter().skip(1).enumerate();
+        match pairs.find(|(_, row)| **row == ChainRow::Unlinked) {
             None => Ok(()),
-            Some(row) => {
-                let found = format!("no edge of vertices {} and {row}", row.saturating_sub(1));
+            Some((before, _)) => {
+                let found = format!("no edge of vertices {before} and {}", before + 1);
                 Err(other_order(file, InFile::Whole, found))
             }
         }

@@ -341,8 +341,7 @@ impl SurveyedLinks {
 
     #[cold]
     fn changed(&self) -> ConvertError {
-        let expected = "the content of the first pass: the file changed while it was read";
-        ConvertError::malformed(&self.path, InFile::Whole, "other links", expected)
+        ConvertError::file_changed(&self.path, "other links")
     }
 
     /// Checks the links and passes them on; returns their number.

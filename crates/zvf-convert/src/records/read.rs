@@ -62,13 +62,7 @@ impl RecordFiles {
         }
         let source = source(file, self.format, &self.options)?;
         if ColumnRoles::of(file, &source.schema(), &self.options)? != self.layout {
-            let expected = "those of the first pass: the file changed while it was read";
-            return Err(ConvertError::malformed(
-                file,
-                InFile::Whole,
-                "other columns",
-                expected,
-            ));
+            return Err(ConvertError::file_changed(file, "other columns"));
         }
         Ok(source)
     }

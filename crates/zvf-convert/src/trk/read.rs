@@ -126,13 +126,7 @@ impl Trk {
             let header = parse(file, self.space, &mut chains)?;
             chains.check(file, ids.end)?;
             if header.scalars != self.scalars || header.properties != self.properties {
-                let expected = "those of the first pass: the file changed while it was read";
-                return Err(ConvertError::malformed(
-                    file,
-                    InFile::Whole,
-                    "other columns",
-                    expected,
-                ));
+                return Err(ConvertError::file_changed(file, "other columns"));
             }
         }
         chains.flush()

@@ -299,10 +299,11 @@ fn counts(
         let families = &mut run.measured(state.number()).families;
         families.insert(family.delta(), measured);
     }
-    if family.is_guessed() && doc.num_links.is_some_and(|stated| stated > links) {
-        let found = format!("{links} of {} links", doc.num_links.unwrap_or(links));
+    if let Some(stated) = doc.num_links.filter(|&stated| stated > links)
+        && family.is_guessed()
+    {
         run.skipped.push(format!(
-            "{path}: the backend cannot list, and {found} are found"
+            "{path}: the backend cannot list, and {links} of {stated} links are found"
         ));
         return;
     }

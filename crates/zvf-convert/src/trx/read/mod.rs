@@ -146,10 +146,7 @@ impl Trx {
             let open = Open::new(file, &self.options)?;
             let first = ids.start;
             groups.add(file, &open, first, &self.options)?;
-            let changed = || {
-                let expected = "the content of the first pass: the file changed while it was read";
-                ConvertError::malformed(file, InFile::Whole, "other arrays", expected)
-            };
+            let changed = || ConvertError::file_changed(file, "other arrays");
             let same = open.ends.len() as u64 == ids.start.abs_diff(ids.end);
             if specs(&open.columns) != specs(&self.columns) || !same {
                 return Err(changed());
