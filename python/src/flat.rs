@@ -48,7 +48,7 @@ enum Source {
 #[derive(Debug, Clone)]
 pub(crate) struct FlatColumn {
     field: Field,
-    /// What a query is asked for to make it.
+    /// The column of the query from which it is made.
     from: Column,
     source: Source,
 }
@@ -72,7 +72,7 @@ pub(crate) struct FlatNames {
 }
 
 impl FlatNames {
-    /// The names of the flat table of a query; `attributes` are those of the level.
+    /// The names in the flat table of a query with these columns, for a level with these `attributes`.
     pub(crate) fn new(
         axes: &[String],
         chunks: Vec<String>,
@@ -118,7 +118,7 @@ impl FlatNames {
         (Column::Attribute(name), Source::Column)
     }
 
-    /// The columns that a query is asked for to make columns of the flat table; at least one, so that rows are counted.
+    /// The columns of a query from which these columns of the flat table are made. At least one: without a column there would be no number of rows.
     pub(crate) fn asked<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Vec<Column> {
         let mut asked = Vec::new();
         for name in names {
@@ -238,7 +238,7 @@ impl FlatColumn {
         }
     }
 
-    /// What a query is asked for to make it.
+    /// The column of the query from which it is made.
     pub(crate) fn from(&self) -> &Column {
         &self.from
     }
@@ -254,10 +254,10 @@ pub(crate) fn schema(columns: &[FlatColumn], metadata: &Schema) -> SchemaRef {
 }
 
 impl Flatten {
-    /// Flat columns of the answer of a query that is asked for what they are made from.
+    /// Makes these flat columns from the answer of a query with the columns `asked`.
     ///
     /// # Errors
-    /// Bug: it is not.
+    /// Bug: a flat column is made from a column that is not among `asked`.
     pub(crate) fn new(
         columns: Vec<FlatColumn>,
         asked: &[Column],

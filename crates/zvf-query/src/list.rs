@@ -285,7 +285,7 @@ fn count(
     Ok([vertices, int::wide(slots.len()), fragments])
 }
 
-/// Checks that all links of a level are found, for jobs that read links in parts.
+/// Checks that all links of a level are found, for jobs that need all of them; of an additive level those of its chain.
 ///
 /// # Cost
 ///
@@ -303,7 +303,7 @@ pub fn check_links_found(store: &Store, level: u32) -> BoxFuture<'_, Result<(), 
         };
         let opened = store.level(level, &need).await?;
         if opened.links(0).is_some_and(LinkFamily::is_guessed) {
-            let mut all = list_links(store, level, 0, true).await?;
+            let mut all = list_links(store, level, 0, false).await?;
             while all.next().await?.is_some() {}
         }
         Ok(())

@@ -95,7 +95,7 @@ impl RecordCell {
     }
 }
 
-/// What is to be known of links that a server without listings hides.
+/// The message about links of a server without listings that are not found.
 fn unlisted(stated: u64, found: u64) -> String {
     format!(
         "{found} of {stated} links are found: arrays of links between distant chunks have names that only a listing gives; download the store, or serve \
