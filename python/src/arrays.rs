@@ -18,6 +18,8 @@ use half::f16;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use zvf_meta::moments::Moments;
+use zvf_write::arrow::UNIT;
 
 use crate::border::Bytes;
 use crate::errors::{bug, misuse};
@@ -161,7 +163,7 @@ fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<
     }
 }
 
-/// One column to be made: its name, its values (a buffer of C order, or texts), NumPy's word for their type or `text`, elements
+/// One column to be made: its name, its values (a buffer of C order, as int64 of moments and durations, or texts), NumPy's word for their type or `text`, elements
 /// of a row where they are a list, and a buffer of one byte a value where some are missing.
 type Given<'py> = (
     String,
@@ -177,7 +179,9 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for (name, given, dtype, width, missing) in columns {
-        let mut values = values(&name, &given, &dtype)?;
+        let moments = Moments::unit_of_type(&dtype);
+        let dtype = if moments.is_some() { "int64" } else { &dtype };
+        let mut values = values(&name, &given, dtype)?;
         let missing = missing.map(|missing| missing.to_vec(given.py()));
         let missing = missing.transpose()?;
         if let Some(missing) = &missing {
@@ -208,11 +212,9 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
                 "{name}: found {found} rows, expected {rows}"
             )));
         }
-        fields.push(Field::new(
-            name,
-            array.data_type().clone(),
-            array.is_nullable(),
-        ));
+        let field = Field::new(name, array.data_type().clone(), array.is_nullable());
+        let unit = moments.map(|unit| (UNIT.to_owned(), unit));
+        fields.push(field.with_metadata(unit.into_iter().collect()));
         arrays.push(array);
     }
     let schema = Arc::new(Schema::new(fields));

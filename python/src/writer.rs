@@ -5,12 +5,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use zvf_convert::{moments_as_numbers, with_moments_as_numbers};
 use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_query::Measures;
 use zvf_store::Stop;
 use zvf_write::{
-    Axis, Batch, Groups, Kind, ObjectTable, ShardShape, StaleFiles, StoreSpec, StoreWriter,
-    TargetVersion, WriteError, WriteOptions,
+    Axis, Groups, Kind, ShardShape, StaleFiles, StoreSpec, StoreWriter, TargetVersion, WriteError,
+    WriteOptions,
 };
 
 use crate::errors::{Failure, misuse};
@@ -126,16 +127,16 @@ impl Wanted {
         let kind = kind_of(&self.kind)?;
         let mut spec = StoreSpec::new(kind, self.chunk_shape.clone())
             .with_target(version_of(&self.version)?)
-            .with_vertex_records(&vertices.schema)
+            .with_vertex_records(&with_moments_as_numbers(&vertices.schema))
             .map_err(Failure::from)?;
         if let Some(links) = links {
             spec = spec
-                .with_link_records(&links.schema)
+                .with_link_records(&with_moments_as_numbers(&links.schema))
                 .map_err(Failure::from)?;
         }
         if let Some(objects) = objects {
             spec = spec
-                .with_object_records(&objects.schema)
+                .with_object_records(&with_moments_as_numbers(&objects.schema))
                 .map_err(Failure::from)?;
             spec.objects = true;
         }
@@ -189,18 +190,14 @@ fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
         let batches = reader.collect::<Result<Vec<_>, _>>();
         let batches = batches.map_err(|error| foreign(&error))?;
         let all = arrow_select::concat::concat_batches(&schema, &batches);
-        let all = all.map_err(|error| foreign(&error))?;
+        let all = stored(&all.map_err(|error| foreign(&error))?)?;
         Ok((all.num_rows() > 0).then_some(all))
     })
 }
 
-/// Vertices with their links.
-fn joined(vertices: &RecordBatch, links: Option<&RecordBatch>) -> Result<Batch, WriteError> {
-    let batch = Batch::from_records(vertices)?;
-    match links {
-        Some(links) => batch.with_link_records(links),
-        None => Ok(batch),
-    }
+/// A batch with its moments as a store has them.
+fn stored(batch: &RecordBatch) -> PyResult<RecordBatch> {
+    moments_as_numbers(batch).map_err(|error| foreign(&error))
 }
 
 /// Writes one new store: nothing is there before it is finished.
@@ -221,7 +218,8 @@ impl Writer {
             url,
             stop,
             writer: Mutex::new(Some(writer)),
-            no_links: links.map(|links| RecordBatch::new_empty(links.schema.clone())),
+            no_links: links
+                .map(|links| RecordBatch::new_empty(with_moments_as_numbers(&links.schema).into())),
         }
     }
 }
@@ -275,8 +273,9 @@ impl Writer {
                     None => None,
                 };
                 if let Some(batch) = last {
-                    let batch = joined(&batch, self.no_links.as_ref());
-                    batch.and_then(|batch| writer.push(&batch)).map_err(at)?;
+                    let batch = stored(&batch)?;
+                    let done = writer.push_records(&batch, self.no_links.as_ref());
+                    done.map_err(at)?;
                 }
                 Ok::<_, PyErr>(next)
             })?;
@@ -292,8 +291,8 @@ impl Writer {
                 (None, Some(_)) => empty,
                 (Some(batch), _) => batch,
             };
-            let batch = joined(&last, links.as_ref().or(self.no_links.as_ref()));
-            batch.and_then(|batch| writer.push(&batch)).map_err(at)
+            let links = links.as_ref().or(self.no_links.as_ref());
+            writer.push_records(&stored(&last)?, links).map_err(at)
         })?;
         Ok(writer.vertices())
     }
@@ -306,8 +305,7 @@ impl Writer {
         py.detach(|| {
             for batch in reader {
                 let batch = batch.map_err(|error| foreign(&error))?;
-                let table = ObjectTable::from_records(&batch).map_err(Failure::from)?;
-                let done = writer.push_objects(&table);
+                let done = writer.push_object_records(&stored(&batch)?);
                 done.map_err(|error| Failure::from(error).at(&self.url))?;
             }
             Ok(())
@@ -399,6 +397,11 @@ impl Setting {
                 .map_err(Failure::from)?
                 .map_or(1, |(_, width)| width);
             change = change.with_type(dtype, channels).map_err(Failure::from)?;
+            let field = table.and_then(|table| table.schema_ref().field_with_name(&self.name).ok());
+            if let (Some(spec), Some(field)) = (&mut change.new, field) {
+                let stated = zvf_write::arrow::described(spec.clone(), field);
+                *spec = stated.map_err(Failure::from)?;
+            }
         }
         if let Some(fill) = &self.fill {
             change = change.with_fill(fill);

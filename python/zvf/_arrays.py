@@ -74,16 +74,21 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
             given.append((name, array.tolist(), "text", None, None))
             continue
         dtype = array.dtype.name
-        if dtype not in NUMBERS:
+        moments = array.dtype.kind in "Mm"
+        if dtype not in NUMBERS and not moments:
             raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values or texts")
         missing = None
-        if isinstance(array, np.ma.MaskedArray):
+        if isinstance(array, np.ma.MaskedArray) and moments:
+            array = array.filled(array.dtype.type("NaT"))
+        elif isinstance(array, np.ma.MaskedArray):
             missing = np.ma.getmaskarray(array).reshape(-1).view(np.uint8)
             array = array.data
         # The extension reads numbers of this machine, one after another.
         # Arrays that were unpickled may lie at any address.
         flat = np.require(array, dtype=array.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(-1)
-        if dtype == "bool":
+        if moments:
+            flat = flat.view(np.int64)
+        elif dtype == "bool":
             flat = flat.view(np.uint8)
         elif dtype == "float16":
             flat = flat.view(np.uint16)

@@ -2,8 +2,13 @@
 //! in metres and seconds; formats that state no unit have the numbers of the store.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{Field, Schema};
 use serde_json::Value;
 
 use crate::run::Home;
@@ -396,5 +401,81 @@ fn positions_are_where_they_were_in_every_unit() -> Result<()> {
         }
     }
     ensure!(tried > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// A table of two points with an attribute `v` in a unit.
+fn in_unit(home: &Home, file: &str, unit: &str, v: ArrayRef, first: f64) -> Result<()> {
+    let axis = || Arc::new(Float64Array::from(vec![first, first + 1.0])) as ArrayRef;
+    let columns = [axis(), axis(), axis(), v];
+    let fields = ["x", "y", "z", "v"].into_iter().zip(&columns);
+    let fields = fields.map(|(name, column)| Field::new(name, column.data_type().clone(), false));
+    let mut fields: Vec<Field> = fields.collect();
+    let stated = [("zvf.unit".to_owned(), unit.to_owned())];
+    fields[3].set_metadata(stated.into());
+    let table = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into())?;
+    let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+    writer.write(&table)?;
+    Ok(writer.finish()?)
+}
+
+/// Units of attributes are kept by the formats that state them, and no value of another unit is added to a store.
+#[test]
+fn units_of_attributes_travel_and_are_compared() -> Result<()> {
+    let home = Home::made(&[])?;
+    let lengths = || Arc::new(Float64Array::from(vec![1.0, 2.0])) as ArrayRef;
+    in_unit(&home, "um.arrow", "um", lengths(), 0.0)?;
+    in_unit(&home, "nm.arrow", "nm", lengths(), 5.0)?;
+    let unit = |store: &str| -> Result<String> {
+        let info = home.json(&["info", store, "--json"])?;
+        let arrays = info["levels"][0]["arrays"].as_array().context("arrays")?;
+        let v = arrays
+            .iter()
+            .find(|one| one["path"] == "0/vertex_attributes/v");
+        Ok(v.context("v")?["unit"].to_string())
+    };
+    home.text(&["import", "um.arrow", "um.zv"])?;
+    home.text(&["import", "nm.arrow", "nm.zv"])?;
+    for ending in ["arrow", "parquet"] {
+        let file = format!("nm-again.{ending}");
+        home.text(&["query", "nm.zv", "-o", &file])?;
+        let again = format!("{ending}.zv");
+        home.text(&["import", &file, &again])?;
+        assert_eq!(unit(&again)?, "\"nm\"", "{ending}");
+        for args in [
+            &["append", "um.zv", &file][..],
+            &["edit", "um.zv", "append", &file],
+            &[
+                "edit",
+                "um.zv",
+                "set-attribute",
+                "v",
+                "--from",
+                &file,
+                "--by-order",
+            ],
+        ] {
+            let ran = home.zvf(args)?;
+            let expected = "found the unit nm, expected um";
+            assert!(
+                ran.code == 2 && ran.stderr.contains(expected),
+                "{args:?}: {}",
+                ran.stderr
+            );
+        }
+        let first = format!("um-again.{ending}");
+        home.text(&["query", "um.zv", "-o", &first])?;
+        let ran = home.zvf(&["import", &first, &file, "both.zv"])?;
+        let expected = "found column \"v\" in nm, expected um as in the first file";
+        assert!(
+            ran.code != 0 && ran.stderr.contains(expected),
+            "{ending}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(
+        home.json(&["info", "um.zv", "--json"])?["levels"][0]["vertices"],
+        2
+    );
     Ok(())
 }

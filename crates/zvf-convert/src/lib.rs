@@ -153,7 +153,7 @@ pub use stores::split::{
 };
 pub use stores::{SelectionWritten, write_selection};
 pub use table::text::fields::Fields;
-pub use time::number_of_text as time_number;
+pub use time::{moments_as_numbers, number_of_text as time_number, with_moments_as_numbers};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

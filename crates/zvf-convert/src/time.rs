@@ -21,10 +21,13 @@ use arrow_array::types::{
     Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, ArrayRef, Int64Array, PrimitiveArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::{Array, ArrayRef, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use chrono::{NaiveDate, NaiveTime, Timelike};
 use zvf_meta::moments::Moments;
+use zvf_write::arrow::UNIT;
+
+use crate::records::source::DESCRIPTION;
 
 /// The number that marks a missing value.
 pub(crate) use zvf_meta::moments::MISSING;
@@ -131,6 +134,42 @@ pub(crate) fn numbers(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
         DataType::Time64(Nanosecond) => wide!(Time64NanosecondType),
         _ => return None,
     })
+}
+
+/// A schema in which timestamps, dates, times of day and durations are whole numbers of 64 bits with their unit in the metadata of the field, as
+/// queries return them.
+#[must_use]
+pub fn with_moments_as_numbers(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| {
+        let Some(unit) = unit(field.data_type()) else {
+            return field.as_ref().clone();
+        };
+        let mut metadata = field.metadata().clone();
+        metadata.insert(UNIT.to_owned(), unit);
+        let description = metadata.entry(DESCRIPTION.to_owned());
+        description.or_insert_with(|| MISSING_TEXT.to_owned());
+        Field::new(field.name(), DataType::Int64, false).with_metadata(metadata)
+    });
+    let fields: Vec<Field> = fields.collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+/// A table with the schema that [`with_moments_as_numbers`] makes. Missing values become the number that means missing.
+///
+/// # Errors
+///
+/// Columns of another length than the table, which Arrow does not make.
+pub fn moments_as_numbers(table: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = table.columns().iter().map(|column| match numbers(column) {
+        None => Arc::clone(column),
+        Some(numbers) => {
+            let numbers = numbers.into_iter().map(|one| one.unwrap_or(MISSING));
+            Arc::new(numbers.collect::<Int64Array>()) as ArrayRef
+        }
+    });
+    let schema = with_moments_as_numbers(table.schema_ref());
+    let rows = RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(schema), columns.collect(), &rows)
 }
 
 /// Numbers as a column of such a type; `None` if one does not fit, or for another type.

@@ -1,13 +1,12 @@
 //! Edits by tables as queries return them.
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
-use super::matching::Matching;
+use super::matching::{Matching, Scope};
 use super::{Edit, Fitted, Matched};
-use zvf_encode::arrow::{attributes, column, column_type, stated_axes, values};
-use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, Values, WriteError};
-use zvf_meta::{Affine, map_of_axes};
+use zvf_encode::arrow::{attributes, column, values};
+use zvf_encode::{AttributeSpec, Values, WriteError};
 
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
@@ -29,49 +28,12 @@ fn fit<'s>(
     Ok(())
 }
 
-/// Checks that positions have the axes of the store and links its number of ends, because a batch only has all of
-/// their numbers together.
-fn check_widths(
-    spec: &StoreSpec,
-    vertices: &RecordBatch,
-    links: Option<&RecordBatch>,
-) -> Result<(), WriteError> {
-    let positions = Some((vertices, "position", spec.dims()));
-    let ends = links.map(|links| (links, "vertices", spec.links.width));
-    for (table, name, expected) in positions.into_iter().chain(ends) {
-        let kind = table.column_by_name(name).map(Array::data_type);
-        let width = kind.and_then(column_type).map(|(_, width)| width);
-        if let Some(found) = width.filter(|found| *found != expected) {
-            let what = format!("column {name}");
-            let found = format!("{found} numbers a row");
-            let expected = format!("{expected}, as in the store");
-            return Err(WriteError::input(what, found, expected));
-        }
-    }
-    Ok(())
-}
-
 impl Edit {
-    /// The map from the axes that a table states to those of the store; `None` for the identity.
-    ///
-    /// # Errors
-    /// Misuse: another number of axes, or units that cannot be converted.
-    fn map_of(&self, vertices: &RecordBatch) -> Result<Option<Affine>, WriteError> {
-        let Some(stated) = stated_axes(vertices.schema_ref())? else {
-            return Ok(None);
-        };
-        let map = map_of_axes(&stated, &self.spec().axes).map_err(|differ| {
-            WriteError::input("axes of the table", differ.found, differ.expected)
-        })?;
-        Ok((!map.is_identity()).then_some(map))
-    }
-
     /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
     /// [`zvf_encode::arrow`] for the columns. Returns the appended counts, and the attributes that did not fit.
     ///
     /// # Units
-    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, as is
-    /// the attribute `radius` of skeletons and graphs. If either side states no unit, they are used unchanged.
+    /// As [`StoreSpec::batch_of_records`](zvf_encode::StoreSpec::batch_of_records).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -111,23 +73,14 @@ impl Edit {
     /// ```
     ///
     /// # Errors
-    /// As [`Batch::from_records`], [`fit`](Self::fit) and [`append`](Self::append).
+    /// As [`batch_of_records`](zvf_encode::StoreSpec::batch_of_records), [`fit`](Self::fit) and [`append`](Self::append).
     pub fn append_records<'a>(
         &'a mut self,
         vertices: &'a RecordBatch,
         links: Option<&'a RecordBatch>,
     ) -> BoxFuture<'a, Result<Fitted, WriteError>> {
         Box::pin(async move {
-            check_widths(self.spec(), vertices, links)?;
-            let mut batch = Batch::from_records(vertices)?;
-            if let Some(map) = self.map_of(vertices)? {
-                let lengths = matches!(self.spec().kind, Kind::Skeleton | Kind::Graph)
-                    .then(|| map.mean_scale(&self.spec().axes));
-                batch = batch.mapped(&map, NumberType::F64, lengths);
-            }
-            if let Some(links) = links {
-                batch = batch.with_link_records(links)?;
-            }
+            let batch = self.spec().batch_of_records(vertices, links)?;
             let fitted = self.fit(&batch, |id| id)?;
             self.append(&fitted.batch).await?;
             Ok(fitted)
@@ -153,11 +106,12 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.load_tables().await?;
-            let mut given = attributes(objects, &OF_OBJECTS)?;
+            let objects = self.in_stored_units(Scope::Object, None, objects).await?;
+            let mut given = attributes(&objects, &OF_OBJECTS)?;
             given.retain(|(name, _)| !how.key.contains(name));
             let known = self.tables.values().map(|table| &table.spec);
             fit(&mut given, known)?;
-            self.put_object_columns(objects, how, &given).await
+            self.put_object_columns(&objects, how, &given).await
         })
     }
 
@@ -180,12 +134,13 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            let mut given = attributes(vertices, &OF_VERTICES)?;
+            let vertices = self.in_stored_units(Scope::Vertex, None, vertices).await?;
+            let mut given = attributes(&vertices, &OF_VERTICES)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.vertex_attributes().iter())?;
             // Vertices change their chunk, and so their address, with the attribute that cuts chunks.
             given.sort_by_key(|(name, _)| self.is_key(name));
-            self.set_vertices(vertices, how, &given).await
+            self.set_vertices(&vertices, how, &given).await
         })
     }
 
@@ -208,10 +163,11 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            let mut given = attributes(links, &OF_LINKS)?;
+            let links = self.in_stored_units(Scope::Link, None, links).await?;
+            let mut given = attributes(&links, &OF_LINKS)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.state.spec.links.attributes.iter())?;
-            self.set_link_columns(links, how, &given).await
+            self.set_link_columns(&links, how, &given).await
         })
     }
 
@@ -233,52 +189,11 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            check_widths(self.spec(), vertices, None)?;
-            let mut given = values("position", column(vertices, "position")?)?;
-            if let Some(map) = self.map_of(vertices)? {
-                let mapped = Batch::new(given).mapped(&map, NumberType::F64, None);
-                given = mapped.positions;
-            }
+            self.spec().check_widths(vertices, None)?;
+            let vertices = self.in_stored_units(Scope::Vertex, None, vertices).await?;
+            let given = values("position", column(&vertices, "position")?)?;
             let positions = self.positions(&given)?;
-            self.move_matched(vertices, how, &positions).await
+            self.move_matched(&vertices, how, &positions).await
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::types::{Float32Type, UInt64Type};
-    use arrow_array::{ArrayRef, FixedSizeListArray};
-
-    use super::*;
-
-    fn table(name: &str, column: FixedSizeListArray) -> RecordBatch {
-        RecordBatch::try_from_iter([(name, Arc::new(column) as ArrayRef)]).unwrap()
-    }
-
-    /// Six numbers are two positions in space or three in a plane, and twelve ends are faces of three or of four corners.
-    #[test]
-    fn rows_of_another_width_are_refused() {
-        let spec = StoreSpec::new(Kind::Mesh, [1.0; 3]);
-        let vertices = |dims: i32| {
-            let row = (0..dims).map(|_| Some(1.0));
-            let rows = [Some(row.collect::<Vec<_>>())];
-            let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, dims);
-            table("position", list)
-        };
-        let faces = |corners: i32| {
-            let face = (0..corners).map(|_| Some(0));
-            let rows = [Some(face.collect::<Vec<_>>())];
-            let list = FixedSizeListArray::from_iter_primitive::<UInt64Type, _, _>(rows, corners);
-            table("vertices", list)
-        };
-        assert!(check_widths(&spec, &vertices(3), Some(&faces(3))).is_ok());
-        for (dims, corners, what) in [(2, 3, "position"), (3, 4, "vertices")] {
-            let told = check_widths(&spec, &vertices(dims), Some(&faces(corners)));
-            let told = told.unwrap_err().to_string();
-            assert!(told.contains(what) && told.contains("expected 3"), "{told}");
-        }
     }
 }

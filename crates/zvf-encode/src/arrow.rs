@@ -37,8 +37,10 @@
 //! ```
 
 mod records;
+mod units;
 
 pub use records::array;
+pub use units::{check_unit, in_stored_units};
 
 use std::borrow::Cow;
 
@@ -61,6 +63,8 @@ use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::column::Values;
 use crate::values::number::NumberType;
 
+/// The unit of the values of a column, in the metadata of its field.
+pub const UNIT: &str = "zvf.unit";
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 2] = ["position", "object_id"];
 /// The column of objects that is no attribute.
@@ -243,11 +247,20 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
             "numbers, truth values or texts",
         ));
     };
-    let mut spec = match kind {
+    let spec = match kind {
         AttributeType::Number(number) => AttributeSpec::number(name, number).with_channels(width),
         _ if texts == AttributeType::Text => AttributeSpec::text(name),
         _ => AttributeSpec::category(name),
     };
+    described(spec, field)
+}
+
+/// The specification of an attribute with the unit, the description and the names of channels that the metadata of its field states, as queries
+/// put them there. A unit or a description that the specification has already stays.
+///
+/// # Errors
+/// Misuse: names of channels that are no JSON list.
+pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
     if let Some(names) = word("zvf.channel_names") {
         let names: Vec<String> = serde_json::from_str(names).map_err(|error| {
@@ -256,12 +269,9 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
         })?;
         spec = spec.with_channel_names(names);
     }
-    if let Some(unit) = word("zvf.unit") {
-        spec = spec.with_unit(unit);
-    }
-    if let Some(description) = word("zvf.description") {
-        spec = spec.with_description(description);
-    }
+    spec.unit = spec.unit.take().or_else(|| word(UNIT).cloned());
+    let description = || word("zvf.description").cloned();
+    spec.description = spec.description.take().or_else(description);
     Ok(spec)
 }
 
@@ -316,10 +326,10 @@ pub fn attributes(
     Ok(found)
 }
 
-/// The numbers of a column of one type, such as int64 ids or uint64 numbers of vertices.
+/// The numbers of a column in one type, such as int64 ids or uint64 numbers of vertices.
 ///
 /// # Errors
-/// As [`values`]. Misuse: another type.
+/// As [`values`]. Misuse: numbers that the type does not hold; floats and texts.
 pub fn numbers<T: ArrowNativeType>(
     name: &str,
     column: &ArrayRef,
@@ -329,7 +339,18 @@ where
     ScalarBuffer<T>: TryFrom<Values, Error = Values>,
 {
     let expected = || Values::from(ScalarBuffer::<T>::default()).type_name();
-    let numbers = ScalarBuffer::try_from(values(name, column)?);
+    let values = values(name, column)?;
+    let wanted = Values::from(ScalarBuffer::<T>::default()).number_type();
+    // Other libraries have ids and numbers of rows in the types that they find convenient.
+    let whole = values.number_type().filter(|one| !one.is_float());
+    let values = match whole.and(wanted) {
+        Some(wanted) => values.exactly(wanted).ok_or_else(|| {
+            let expected = format!("{}, without loss", expected());
+            WriteError::input(name, values.type_name(), expected)
+        })?,
+        None => values,
+    };
+    let numbers = ScalarBuffer::try_from(values);
     numbers.map_err(|other| WriteError::input(name, other.type_name(), expected()))
 }
 

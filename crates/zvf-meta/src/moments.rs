@@ -148,9 +148,116 @@ impl Moments {
     }
 }
 
+/// What numbers of such a unit count from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// 1970, without a zone.
+    Local,
+    /// 1970 in UTC, in whatever zone it is shown.
+    Utc,
+    Midnight,
+    /// Nothing: a duration.
+    Nothing,
+}
+
+/// A conversion between two units of moments, dates, times of day or durations, which is exact.
+///
+/// ```
+/// use zvf_meta::moments::{MISSING, MomentScale};
+///
+/// let days = "days since 1970-01-01";
+/// let to = MomentScale::between("nanoseconds since 1970-01-01T00:00:00", days).unwrap();
+/// assert_eq!(to.apply(2 * 86_400_000_000_000), Some(2));
+/// assert_eq!(to.apply(MISSING), Some(MISSING));
+/// assert_eq!(to.apply(1), None); // less than a day
+/// assert!(MomentScale::between("seconds of duration", days).is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MomentScale {
+    multiply: i64,
+    divide: i64,
+    to: Moments,
+}
+
+impl MomentScale {
+    /// The conversion from one unit to another; `None` if one is no unit of moments or durations, or if they count from another origin: a moment
+    /// with a zone is none without.
+    #[must_use]
+    pub fn between(from: &str, to: &str) -> Option<Self> {
+        let (origin, divide) = Self::of(from)?;
+        let (other, multiply) = Self::of(to)?;
+        (origin == other).then_some(())?;
+        Some(Self {
+            multiply,
+            divide,
+            to: Moments::of_unit(to)?,
+        })
+    }
+
+    /// The origin of a unit, and how many of it a day has.
+    fn of(unit: &str) -> Option<(Origin, i64)> {
+        let (first, rest) = unit.split_once(' ')?;
+        let each = match Moments::of_unit(unit)? {
+            Moments::Days => return Some((Origin::Local, 1)),
+            _ => UNITS.iter().find(|(word, _)| *word == first)?.1,
+        };
+        let origin = match rest {
+            "since 1970-01-01" | "since 1970-01-01T00:00:00" => Origin::Local,
+            "since midnight" => Origin::Midnight,
+            "of duration" => Origin::Nothing,
+            _ => Origin::Utc,
+        };
+        Some((origin, each * 86_400))
+    }
+
+    /// A number in the other unit; `None` if it has none, or not exactly. The number of a missing moment stays.
+    #[must_use]
+    pub fn apply(self, number: i64) -> Option<i64> {
+        if number == MISSING {
+            return Some(MISSING);
+        }
+        let (multiply, divide) = (i128::from(self.multiply), i128::from(self.divide));
+        let product = i128::from(number) * multiply;
+        let whole = product % divide == 0;
+        let number = i64::try_from(product / divide).ok().filter(|_| whole)?;
+        (number != MISSING && self.to.holds(number)).then_some(number)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MISSING, Moments};
+    use super::{MISSING, MomentScale, Moments};
+
+    #[test]
+    fn scales_are_exact_and_keep_the_origin() {
+        let local = "since 1970-01-01T00:00:00";
+        let between = |from: &str, to: &str| MomentScale::between(from, to);
+        let to = between(
+            &format!("seconds {local}"),
+            &format!("microseconds {local}"),
+        )
+        .unwrap();
+        assert_eq!((to.apply(-3), to.apply(i64::MAX)), (Some(-3_000_000), None));
+        let to = between("milliseconds since 1970-01-01", "days since 1970-01-01").unwrap();
+        assert_eq!(
+            (to.apply(86_400_000), to.apply(86_400_001)),
+            (Some(1), None)
+        );
+        let to = between("seconds since midnight", "nanoseconds since midnight").unwrap();
+        assert_eq!(
+            (to.apply(86_400), to.apply(86_401)),
+            (Some(86_400_000_000_000), None)
+        );
+        let berlin = format!("seconds {local}Z in Europe/Berlin");
+        assert!(between(&berlin, &format!("seconds {local}Z")).is_some());
+        for (from, to) in [
+            (berlin.as_str(), "days since 1970-01-01"),
+            ("seconds of duration", "seconds since midnight"),
+            ("um", "um"),
+        ] {
+            assert_eq!(between(from, to), None, "{from} {to}");
+        }
+    }
 
     #[test]
     fn units_allow_what_arrow_and_texts_can_hold() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use crate::finish;
@@ -174,15 +175,14 @@ impl StoreWriter {
         self.journal.as_ref().is_none_or(Journal::is_passed)
     }
 
-    /// Takes a batch of vertices; [`Batch::from_records`] makes one of a table as queries return it.
+    /// Takes a table of vertices as queries return it, and their links of another one, in the axes and units of the store; see
+    /// [`StoreSpec::batch_of_records`].
     ///
     /// # Cost
-    /// O(vertices), and writes to temporary files beyond the memory budget: a caller that must not wait for a disk
-    /// calls it elsewhere.
+    /// As [`push`](Self::push).
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
-    /// remains usable. I/O on temporary files: the writer is unusable afterwards.
+    /// As [`StoreSpec::batch_of_records`] and [`push`](Self::push).
     ///
     /// # Examples
     ///
@@ -190,7 +190,7 @@ impl StoreWriter {
     /// use std::sync::Arc;
     /// use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, types::Float32Type};
     /// use zvf_store::blocking::Runtime;
-    /// use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+    /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let folder = tempfile::tempdir()?;
@@ -206,12 +206,37 @@ impl StoreWriter {
     /// let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.schema())?;
     /// Runtime::new()?.wait(async {
     ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
-    ///     writer.push(&Batch::from_records(&table)?)?;
+    ///     writer.push_records(&table, None)?;
     ///     assert_eq!(writer.finish().await?.vertices, 3);
     ///     Ok(())
     /// })
     /// # }
     /// ```
+    pub fn push_records(
+        &mut self,
+        vertices: &RecordBatch,
+        links: Option<&RecordBatch>,
+    ) -> Result<(), WriteError> {
+        self.push(&self.spec.batch_of_records(vertices, links)?)
+    }
+
+    /// Takes a table of objects as queries return it.
+    ///
+    /// # Errors
+    /// As [`StoreSpec::objects_of_records`] and [`push_objects`](Self::push_objects).
+    pub fn push_object_records(&mut self, objects: &RecordBatch) -> Result<(), WriteError> {
+        self.push_objects(&self.spec.objects_of_records(objects)?)
+    }
+
+    /// Takes a batch of vertices, with values that are in the axes and units of the store.
+    ///
+    /// # Cost
+    /// O(vertices), and writes to temporary files beyond the memory budget: a caller that must not wait for a disk
+    /// calls it elsewhere.
+    ///
+    /// # Errors
+    /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
+    /// remains usable. I/O on temporary files: the writer is unusable afterwards.
     pub fn push(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);

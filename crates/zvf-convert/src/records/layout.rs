@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use zvf_encode::error::OrBug;
 use zvf_query::numbers::elements;
-use zvf_write::arrow::stated_axes;
+use zvf_write::arrow::{UNIT, stated_axes};
 use zvf_write::{AttributeType, Axis, Kind, NumberType, Values, WriteError};
 
 use super::attribute::AttributeColumn;
@@ -311,6 +311,35 @@ impl ColumnRoles {
             .collect()
     }
 
+    /// Refuses a file whose attributes `own` have other units than those of the first file. A file that states no unit has that of the others.
+    fn same_units(
+        &self,
+        first: &Schema,
+        own: &Self,
+        (file, schema): (&Path, &Schema),
+    ) -> Result<(), ConvertError> {
+        let stated = |schema: &Schema, column: usize| {
+            let field = schema.fields().get(column)?;
+            field.metadata().get(UNIT).cloned()
+        };
+        for one in &own.attributes {
+            let named = self.attributes.iter().find(|other| other.name == one.name);
+            let expected = named.and_then(|named| stated(first, named.column));
+            let found = stated(schema, one.column);
+            if let (Some(found), Some(expected)) = (found, expected)
+                && found != expected
+            {
+                return Err(ConvertError::malformed(
+                    file,
+                    InFile::Whole,
+                    format!("column {} in {found}", shown(&one.name)),
+                    format!("{expected} as in the first file"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses a file whose columns `own` differ from these columns of the first file.
     pub(crate) fn same(
         &self,
@@ -318,6 +347,7 @@ impl ColumnRoles {
         own: &Self,
         (file, schema): (&Path, &Schema),
     ) -> Result<(), ConvertError> {
+        self.same_units(first, own, (file, schema))?;
         if own == self {
             return Ok(());
         }

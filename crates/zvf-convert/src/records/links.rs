@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_encode::error::OrBug;
 use zvf_query::numbers::elements;
+use zvf_write::arrow::described;
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
 use super::attribute::{AttributeColumn, Decided, ValueCensus};
@@ -257,10 +259,12 @@ impl SurveyedLinks {
         })?;
         table.notes.extend(repeated.notes());
         for (one, census) in table.attributes.iter().zip(&seen) {
-            let (decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
+            let (mut decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
                 let (found, expected) = refused(&one.name, found);
                 ConvertError::malformed(path, InFile::Whole, found, expected)
             })?;
+            let field = table.schema.fields().get(one.column);
+            decided.spec = described(decided.spec, field.or_bug("a column without a field")?)?;
             if !matches!(decided.spec.values, AttributeType::Number(_)) {
                 let found = "truth values, some of them missing".to_owned();
                 let (found, expected) = refused(&one.name, found);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
+use zvf_encode::error::OrBug;
+use zvf_write::arrow::described;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
 use super::attribute::ValueCensus;
@@ -17,7 +19,7 @@ use super::nodes::NodeCensus;
 use super::open::source;
 use super::read::{RecordFiles, RowNumbers, RowOwners, whole_in_memory};
 use super::rename;
-use super::source::{DESCRIPTION, TableSource};
+use super::source::TableSource;
 use super::tally::{VertexTally, kind_of};
 use super::widths::Widths;
 use crate::Format;
@@ -356,8 +358,7 @@ impl RecordFiles {
                 ConvertError::malformed(path, InFile::Whole, found, expected)
             })?;
             let field = looked.schema.fields().get(attribute.column);
-            let text = field.and_then(|field| field.metadata().get(DESCRIPTION));
-            one.spec.description = one.spec.description.take().or_else(|| text.cloned());
+            one.spec = described(one.spec, field.or_bug("a column without a field")?)?;
             spec = spec.with_vertex_attribute(one.spec.clone());
             decided.push(one);
             notes.extend(note);

@@ -13,6 +13,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
+use zvf_encode::arrow::in_stored_units;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -379,6 +380,27 @@ impl Edit {
         })
     }
 
+    /// A table in the axes and units of the store, and in those of an attribute that may be new.
+    pub(crate) async fn in_stored_units(
+        &mut self,
+        scope: Scope,
+        new: Option<&AttributeSpec>,
+        table: &RecordBatch,
+    ) -> Result<RecordBatch, WriteError> {
+        let (known, table) = match scope {
+            Scope::Vertex => {
+                let table = self.spec().in_stored_axes(table)?;
+                (self.vertex_attributes(), table)
+            }
+            Scope::Object => (self.object_attributes().await?, table.clone()),
+            Scope::Link => (self.state.spec.links.attributes.clone(), table.clone()),
+        };
+        in_stored_units(&table, |name| {
+            let mut all = new.into_iter().chain(&known);
+            all.find(|one| one.name == name)
+        })
+    }
+
     async fn assign(
         &mut self,
         change: &SetAttribute,
@@ -407,8 +429,9 @@ impl Edit {
             .transpose()?;
         let matched = match table {
             Some(table) => {
-                let values = tabular::fitted(table, &one, given.as_ref())?;
-                self.assign_values(change, (&one, &values, given.as_ref()), table)
+                let table = self.in_stored_units(scope, Some(&one), table).await?;
+                let values = tabular::fitted(&table, &one, given.as_ref())?;
+                self.assign_values(change, (&one, &values, given.as_ref()), &table)
                     .await?
             }
             None if given.is_none() => {

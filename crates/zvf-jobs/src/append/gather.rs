@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_convert::{Import, ObjectIds, Sink};
 use zvf_edit::{Edit, Fitted};
+use zvf_encode::arrow::check_unit;
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
 
@@ -44,6 +45,16 @@ fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
         })
     };
     own.iter().filter_map(note).collect()
+}
+
+/// Refuses attributes in other units than those of the store.
+fn same_units(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Result<()> {
+    for theirs in theirs {
+        if let Some(own) = own.iter().find(|one| one.name == theirs.name) {
+            check_unit(theirs.unit.as_deref(), own)?;
+        }
+    }
+    Ok(())
 }
 
 /// Faces of four corners as two triangles each, from their first corner.
@@ -149,6 +160,9 @@ impl BatchConverter {
             AppendSource::Import(import) => {
                 self.quads = cut_quads(import, self.edit.spec())?.then_some(0);
                 let (theirs, own) = (import.spec(), self.edit.spec());
+                same_units(&theirs.vertex_attributes, &own.vertex_attributes)?;
+                same_units(&theirs.links.attributes, &own.links.attributes)?;
+                same_units(&theirs.object_attributes, &self.known)?;
                 notes.extend(unstated(&theirs.vertex_attributes, &own.vertex_attributes));
                 notes.extend(unstated(&theirs.object_attributes, &self.known));
                 import.read(self)?;

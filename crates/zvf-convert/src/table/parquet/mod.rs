@@ -142,6 +142,11 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     let fields = own.fields().iter().enumerate().map(|(at, field)| {
         let mut field = field.as_ref().clone();
         let other = noted.as_ref().and_then(|noted| noted.fields().get(at));
+        if let Some(other) = other {
+            let stated = other.metadata().iter();
+            let stated = stated.filter(|(key, _)| key.starts_with("zvf."));
+            field.set_metadata(stated.map(|(k, v)| (k.clone(), v.clone())).collect());
+        }
         let other = other.map(|other| other.data_type());
         if let Some(kind) = other.filter(|kind| time::unit(kind).is_some())
             && (*field.data_type() == DataType::Int64 || time::unit(field.data_type()).is_some())
@@ -150,7 +155,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
         }
         if *field.data_type() == DataType::FixedSizeBinary(16) && uuid(at) {
             let name = (UUID.0.to_owned(), UUID.1.to_owned());
-            field.set_metadata([name].into());
+            field.metadata_mut().extend([name]);
         }
         field
     });

@@ -1,0 +1,319 @@
+//! The units and axes that a table states, against those of a store.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema};
+use zvf_meta::moments::{MomentScale, Moments};
+use zvf_meta::{Affine, Kind, map_of_axes, units};
+
+use super::{UNIT, column_type, elements, stated_axes};
+use crate::WriteError;
+use crate::batches::batch::{Batch, ObjectTable};
+use crate::error::OrBug;
+use crate::spec::store::{AttributeSpec, StoreSpec};
+use crate::values::number::NumberType;
+
+/// Checks the unit that a table states for the values of an attribute.
+///
+/// A table or a store that states no unit leaves the values unchanged, except dates, moments, times and durations: without a unit in the store
+/// they are no numbers of it.
+///
+/// # Errors
+/// Misuse: another unit.
+pub fn check_unit(found: Option<&str>, stored: &AttributeSpec) -> Result<(), WriteError> {
+    let same = |one: &str, other: &str| one == other || units::factor(one, other) == Some(1.0);
+    let expected = match (found, stored.unit.as_deref()) {
+        (Some(found), Some(unit)) if !same(found, unit) => format!("{unit} as in the store"),
+        (Some(found), None) if Moments::of_unit(found).is_some() => {
+            "numbers without a unit, as in the store".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    let found = format!("the unit {}", found.unwrap_or_default());
+    Err(WriteError::input(
+        format!("column {}", stored.name),
+        found,
+        expected,
+    ))
+}
+
+/// The table with its columns in the units of a store, whose attribute for a column `stored` returns. Moments, dates, times of day and durations
+/// are converted if that is exact.
+///
+/// # Cost
+/// One copy of the columns that are converted.
+///
+/// # Errors
+/// As [`check_unit`]. Misuse: moments that the unit of the store does not hold.
+pub fn in_stored_units<'s>(
+    table: &RecordBatch,
+    stored: impl Fn(&str) -> Option<&'s AttributeSpec>,
+) -> Result<RecordBatch, WriteError> {
+    let mut fields = Vec::with_capacity(table.num_columns());
+    let mut columns = Vec::with_capacity(table.num_columns());
+    for (field, column) in table.schema_ref().fields().iter().zip(table.columns()) {
+        let found = field.metadata().get(UNIT).map(String::as_str);
+        let name = field
+            .name()
+            .strip_prefix("attribute:")
+            .unwrap_or(field.name());
+        let one = stored(name).filter(|_| found.is_some());
+        let scale = one.and_then(|one| {
+            let (from, to) = found.zip(one.unit.as_deref())?;
+            MomentScale::between(from, to)
+                .filter(|_| from != to)
+                .zip(Some(one))
+        });
+        let numbers = column.as_primitive_opt::<Int64Type>();
+        if let (Some((scale, one)), Some(numbers)) = (scale, numbers) {
+            columns.push(scaled(numbers, scale, one)?);
+            fields.push(with_unit(field, one));
+            continue;
+        }
+        if let Some(one) = one {
+            check_unit(found, one)?;
+        }
+        fields.push(field.as_ref().clone());
+        columns.push(Arc::clone(column));
+    }
+    rebuilt(table, fields, columns)
+}
+
+/// Moments in the unit of a store.
+fn scaled(
+    numbers: &Int64Array,
+    scale: MomentScale,
+    one: &AttributeSpec,
+) -> Result<ArrayRef, WriteError> {
+    let scaled: Result<Int64Array, i64> = numbers
+        .iter()
+        .map(|number| {
+            number
+                .map(|number| scale.apply(number).ok_or(number))
+                .transpose()
+        })
+        .collect();
+    let scaled = scaled.map_err(|number| {
+        let unit = one.unit.as_deref().unwrap_or_default();
+        let expected = format!("moments that {unit} hold exactly");
+        WriteError::input(format!("column {}", one.name), number.to_string(), expected)
+    })?;
+    Ok(Arc::new(scaled))
+}
+
+fn with_unit(field: &Field, one: &AttributeSpec) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.extend(one.unit.clone().map(|unit| (UNIT.to_owned(), unit)));
+    field.clone().with_metadata(metadata)
+}
+
+/// The table with other columns of the same length.
+fn rebuilt(
+    table: &RecordBatch,
+    fields: Vec<Field>,
+    columns: Vec<ArrayRef>,
+) -> Result<RecordBatch, WriteError> {
+    let metadata = table.schema_ref().metadata().clone();
+    let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+    let rows = RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &rows).or_bug("columns of other lengths")
+}
+
+impl StoreSpec {
+    /// Checks that positions of a table have the axes of the store and links its number of ends, because a batch only has all of
+    /// their numbers together.
+    ///
+    /// # Errors
+    /// Misuse: another number.
+    pub fn check_widths(
+        &self,
+        vertices: &RecordBatch,
+        links: Option<&RecordBatch>,
+    ) -> Result<(), WriteError> {
+        let positions = Some((vertices, "position", self.dims()));
+        let ends = links.map(|links| (links, "vertices", self.links.width));
+        for (table, name, expected) in positions.into_iter().chain(ends) {
+            let kind = table.column_by_name(name).map(Array::data_type);
+            let width = kind.and_then(column_type).map(|(_, width)| width);
+            if let Some(found) = width.filter(|found| *found != expected) {
+                let what = format!("column {name}");
+                let found = format!("{found} numbers a row");
+                let expected = format!("{expected}, as in the store");
+                return Err(WriteError::input(what, found, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// The map from the axes that the schema of a table states to those of the store; `None` for the identity, and if the schema states none.
+    ///
+    /// # Errors
+    /// Misuse: another number of axes, or units that cannot be converted.
+    pub fn map_of_records(&self, schema: &Schema) -> Result<Option<Affine>, WriteError> {
+        let Some(stated) = stated_axes(schema)? else {
+            return Ok(None);
+        };
+        let map = map_of_axes(&stated, &self.axes);
+        let map = map.map_err(|differ| {
+            WriteError::input("axes of the table", differ.found, differ.expected)
+        })?;
+        Ok((!map.is_identity()).then_some(map))
+    }
+
+    /// The vertices of a table as queries return it, with the links of another one, in the axes and units of this store.
+    ///
+    /// # Units
+    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, as is
+    /// the attribute `radius` of skeletons and graphs. If either side states no unit, they are used unchanged. Other attributes must have the unit
+    /// of the store; see [`in_stored_units`].
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`] and [`in_stored_units`]. Misuse: positions or links of another width.
+    pub fn batch_of_records(
+        &self,
+        vertices: &RecordBatch,
+        links: Option<&RecordBatch>,
+    ) -> Result<Batch, WriteError> {
+        self.check_widths(vertices, links)?;
+        let map = self.map_of_records(vertices.schema_ref())?;
+        let scaled = |name: &str| {
+            let lengths = matches!(self.kind, Kind::Skeleton | Kind::Graph) && name == "radius";
+            lengths && map.is_some()
+        };
+        let vertices = in_stored_units(vertices, |name| {
+            let mut all = self.batch_attributes();
+            all.find(|one| one.name == name && !scaled(name))
+        })?;
+        let mut batch = Batch::from_records(&vertices)?;
+        if let Some(map) = &map {
+            let lengths = matches!(self.kind, Kind::Skeleton | Kind::Graph)
+                .then(|| map.mean_scale(&self.axes));
+            batch = batch.mapped(map, NumberType::F64, lengths);
+        }
+        if let Some(links) = links {
+            let links = in_stored_units(links, |name| {
+                self.links.attributes.iter().find(|one| one.name == name)
+            })?;
+            batch = batch.with_link_records(&links)?;
+        }
+        Ok(batch)
+    }
+
+    /// The objects of a table as queries return it, in the units of this store.
+    ///
+    /// # Errors
+    /// As [`ObjectTable::from_records`] and [`in_stored_units`].
+    pub fn objects_of_records(&self, objects: &RecordBatch) -> Result<ObjectTable, WriteError> {
+        let stored = |name: &str| self.object_attributes.iter().find(|one| one.name == name);
+        ObjectTable::from_records(&in_stored_units(objects, stored)?)
+    }
+
+    /// The table with its positions in the axes of this store. Without a column `position`, or if the schema states no other axes, it is the same.
+    ///
+    /// # Errors
+    /// As [`map_of_records`](Self::map_of_records).
+    pub fn in_stored_axes(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
+        let schema = table.schema_ref();
+        let (Some((at, _)), Some(map)) = (
+            schema.column_with_name("position"),
+            self.map_of_records(schema)?,
+        ) else {
+            return Ok(table.clone());
+        };
+        self.check_widths(table, None)?;
+        let column = table.columns().get(at).or_bug("a field without a column")?;
+        let mapped = Batch::new(super::values("position", column)?);
+        let mapped = mapped.mapped(&map, NumberType::F64, None).positions;
+        let (_, width) = elements(column)?;
+        let list = super::array(mapped, width)?;
+        let mut fields: Vec<Field> = schema
+            .fields()
+            .iter()
+            .map(|one| one.as_ref().clone())
+            .collect();
+        let mut columns = table.columns().to_vec();
+        let places = fields.get_mut(at).zip(columns.get_mut(at));
+        let (field, column) = places.or_bug("a field without a column")?;
+        field.set_data_type(list.data_type().clone());
+        *column = list;
+        rebuilt(table, fields, columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::{Float32Type, UInt64Type};
+    use arrow_array::{FixedSizeListArray, Float64Array};
+
+    use super::*;
+
+    fn table(name: &str, column: FixedSizeListArray) -> RecordBatch {
+        RecordBatch::try_from_iter([(name, Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    /// Six numbers are two positions in space or three in a plane, and twelve ends are faces of three or of four corners.
+    #[test]
+    fn rows_of_another_width_are_refused() {
+        let spec = StoreSpec::new(Kind::Mesh, [1.0; 3]);
+        let vertices = |dims: i32| {
+            let row = (0..dims).map(|_| Some(1.0));
+            let rows = [Some(row.collect::<Vec<_>>())];
+            let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, dims);
+            table("position", list)
+        };
+        let faces = |corners: i32| {
+            let face = (0..corners).map(|_| Some(0));
+            let rows = [Some(face.collect::<Vec<_>>())];
+            let list = FixedSizeListArray::from_iter_primitive::<UInt64Type, _, _>(rows, corners);
+            table("vertices", list)
+        };
+        assert!(spec.check_widths(&vertices(3), Some(&faces(3))).is_ok());
+        for (dims, corners, what) in [(2, 3, "position"), (3, 4, "vertices")] {
+            let told = spec.check_widths(&vertices(dims), Some(&faces(corners)));
+            let told = told.unwrap_err().to_string();
+            assert!(told.contains(what) && told.contains("expected 3"), "{told}");
+        }
+    }
+
+    /// A column in a unit.
+    fn stated(column: ArrayRef, unit: &str) -> RecordBatch {
+        let metadata = [(UNIT.to_owned(), unit.to_owned())].into();
+        let field = Field::new("v", column.data_type().clone(), true).with_metadata(metadata);
+        RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]).unwrap()
+    }
+
+    #[test]
+    fn other_units_are_refused_and_moments_converted() {
+        let floats = || Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+        let spec = AttributeSpec::number("v", NumberType::F64);
+        let micro = spec.clone().with_unit("um");
+        let told = |unit: &str, stored: &AttributeSpec| {
+            in_stored_units(&stated(floats(), unit), |_| Some(stored)).map_err(|e| e.to_string())
+        };
+        let refused = told("nm", &micro).unwrap_err();
+        assert!(
+            refused.contains("found the unit nm, expected um as in the store"),
+            "{refused}"
+        );
+        for (unit, stored) in [("um", &micro), ("micrometer", &micro), ("nm", &spec)] {
+            assert!(told(unit, stored).is_ok(), "{unit}");
+        }
+        let days = "days since 1970-01-01";
+        assert!(told(days, &spec).is_err());
+        let stored = AttributeSpec::number("v", NumberType::I64).with_unit(days);
+        let day = 86_400_000_000_i64;
+        let numbers = |list: Vec<Option<i64>>| {
+            let column: ArrayRef = Arc::new(Int64Array::from(list));
+            let table = stated(column, "microseconds since 1970-01-01T00:00:00");
+            in_stored_units(&table, |_| Some(&stored))
+        };
+        let found = numbers(vec![Some(3 * day), None, Some(i64::MIN)]).unwrap();
+        let expected = Int64Array::from(vec![Some(3), None, Some(i64::MIN)]);
+        assert_eq!(found.column(0).as_primitive::<Int64Type>(), &expected);
+        let told = numbers(vec![Some(day + 1)]).unwrap_err().to_string();
+        assert!(told.contains("hold exactly"), "{told}");
+    }
+}
