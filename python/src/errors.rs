@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use zvf_convert::ConvertError;
 use zvf_jobs::JobError;
+use zvf_jobs::words::fold;
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 use zvf_write::WriteError;
@@ -62,7 +63,7 @@ impl Failure {
     pub(crate) fn of(class: Class, error: &dyn StdError) -> Self {
         Self {
             class,
-            message: zvf_cli::fold(error),
+            message: fold(error),
         }
     }
 

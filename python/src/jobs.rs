@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use zvf_jobs::{Job, JobEvent, Jobs};
 use zvf_store::Stop;
 
-use crate::errors::{Failure, bug, misuse};
-use crate::run::{OnInterrupt, Progress, report_progress, wait};
+use crate::errors::{Failure, misuse};
+use crate::run::{OnInterrupt, Progress, json_text, report_progress, wait};
 use crate::writer::Writing;
 
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
@@ -36,11 +36,10 @@ pub(crate) fn run_jobs(
         };
         reports.push(wait(py, on, zvf_jobs::run(job, &context))?);
     }
-    let document = match &jobs {
-        Jobs::List(_) => serde_json::to_string(&reports),
-        Jobs::One(_) => serde_json::to_string(&reports.first()),
-    };
-    document.map_err(|error| bug(&format!("a report that is no JSON: {error}")))
+    match &jobs {
+        Jobs::List(_) => json_text(&reports),
+        Jobs::One(_) => json_text(&reports.first()),
+    }
 }
 
 /// Passes a text to the logger `zvf`, by its method for the level.

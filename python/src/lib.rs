@@ -8,7 +8,6 @@ mod border;
 mod dataset;
 mod errors;
 mod flat;
-mod info;
 mod jobs;
 mod masks;
 mod parts;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use pyo3::prelude::*;
+use serde::Serialize;
 use tokio::runtime::{Builder, Handle, Runtime};
 use zvf_store::Stop;
 
-use crate::errors::{Failure, IoError, interrupted, misuse};
+use crate::errors::{Failure, IoError, bug, interrupted, misuse};
 
 /// Time between two looks whether a signal came.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -128,4 +129,9 @@ async fn watched<T, E: Into<Failure>>(
             }
         }
     }
+}
+
+/// A report as JSON.
+pub(crate) fn json_text(report: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(report).map_err(|error| bug(&format!("a report is no JSON: {error}")))
 }

@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use zvf_query::{Split, Target};
 
-use crate::errors::{bug, misuse};
+use crate::errors::misuse;
+use crate::run::json_text;
 
 /// How large pieces are to be: `count`, `rows` or `bytes`.
 ///
@@ -24,9 +25,7 @@ pub(crate) fn target(by: &str, size: u64) -> PyResult<Target> {
 
 /// Pieces as JSON.
 pub(crate) fn written(splits: &[Split]) -> PyResult<Vec<String>> {
-    let texts = splits.iter().map(serde_json::to_string);
-    let texts = texts.collect::<Result<_, _>>();
-    texts.map_err(|error| bug(&format!("a split is no JSON: {error}")))
+    splits.iter().map(json_text).collect()
 }
 
 /// A piece from JSON.

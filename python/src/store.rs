@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use futures::TryFutureExt;
 use futures::future::{Either, select};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use zvf_cli::fold;
+use zvf_jobs::StoreInfo;
+use zvf_jobs::words::fold;
 use zvf_query::{Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
 use zvf_store::{IoOptions, OpenOptions};
 
 use crate::dataset::{self, Flat};
 use crate::errors::{Failure, bug, misuse};
 use crate::flat::Flatten;
-use crate::info;
 use crate::masks::Masks;
-use crate::run::{OnInterrupt, Progress, report_progress, runtime, wait};
+use crate::run::{OnInterrupt, Progress, json_text, report_progress, runtime, wait};
 use crate::selected::{SelectedBox, SelectedIds};
 use crate::splits;
 use crate::statistics;
@@ -229,9 +230,11 @@ impl Store {
         self.store.warnings()
     }
 
-    /// What the store holds, as JSON.
+    /// The report of the job `info`, as JSON.
     fn info(&self, py: Python<'_>) -> PyResult<String> {
-        wait(py, OnInterrupt::Drop, info::document(&self.store)).map(|value| value.to_string())
+        let url = self.store.url();
+        let info = StoreInfo::of(&self.store).map_err(|e| Failure::from(e).at(url));
+        json_text(&wait(py, OnInterrupt::Drop, info)?)
     }
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
@@ -278,8 +281,7 @@ impl Store {
             let found = statistics::sections(&self.store, query, wanted).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        let sections = serde_json::to_string(&wait(py, OnInterrupt::Drop, work)?);
-        sections.map_err(|error| bug(&format!("statistics that are no JSON: {error}")))
+        json_text(&wait(py, OnInterrupt::Drop, work)?)
     }
 
     /// Lists the objects of a level that satisfy a condition, in an order.

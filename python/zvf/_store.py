@@ -77,7 +77,7 @@ class Store:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the store holds: version, kind, axes with units, bounds, chunks, levels with attributes and counts."""
+        """The contents of the store, as `zvf info --json` prints them: version, kind, axes with units, bounds, levels with arrays and counts."""
         if self._info is None:
             self._info = document(self._store.info())
         return self._info

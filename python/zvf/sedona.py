@@ -195,7 +195,7 @@ class _Points:
         level = next(level for level in self._store.info["levels"] if level["level"] == query.terms["level"])
         # Of the chunks of a part documents know no count, but of all.
         plain = "objects" not in asked and not any(name in asked for name in TESTS)
-        whole = not level["additive"] or "own_level_only" in asked
+        whole = level["refinement"] != "add" or "own_level_only" in asked
         self._rows: int | None = level["vertices"] if plain and whole and level["vertices"] > 0 else None
 
     def count(self, part: int) -> int | None:

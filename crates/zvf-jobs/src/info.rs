@@ -12,13 +12,13 @@ use zvf_convert::SourceHeader;
 use zvf_query::{Column, Outputs, Query, Table};
 use zvf_store::meta::JsonObject;
 use zvf_store::meta::STALE;
-use zvf_store::{Names, Need, SideGroups, Store};
+use zvf_store::{Class, Names, Need, SideGroups, Store};
 use zvf_write::{PartedStore, PartsStage, PartsStatus};
 
 pub use level::{ArrayInfo, ArraySize, LevelInfo, LinkInfo, ObjectIndexInfo, RefusedInfo};
 
 use crate::error::Result;
-use crate::words::counted;
+use crate::words::{counted, fold};
 use crate::{Context, DoctorJob, JobError};
 
 options! {
@@ -63,43 +63,23 @@ impl InfoJob {
 
     async fn describe(&self, context: &Context) -> Result<StoreInfo> {
         let store = context.open(&self.store, 0, Need::all()).await?;
+        let mut info = StoreInfo::of(&store).await?;
+        self.store.clone_into(&mut info.store);
         let raw = store.raw();
-        let mut levels = Vec::new();
-        for &number in store.levels() {
-            let level = store.level(number, &Need::all()).await?;
-            let mut info = LevelInfo::of(&level);
-            if self.sizes {
-                let usage = raw.usage(&number.to_string()).await?;
-                info.bytes = usage.map(|usage| usage.bytes);
-                info.files = usage.map(|usage| usage.objects);
-            }
+        for level in &mut info.levels {
             if self.count {
-                info.vertices = self.count(&store, number, context).await?;
-                info.vertices_counted = true;
+                level.vertices = self.count(&store, level.level, context).await?;
+                level.vertices_counted = true;
             }
             if self.sizes {
-                info.sizes = array_sizes::of(&info, &raw).await?;
+                let usage = raw.usage(&level.level.to_string()).await?;
+                level.bytes = usage.map(|usage| usage.bytes);
+                level.files = usage.map(|usage| usage.objects);
+                level.sizes = array_sizes::of(level, &raw).await?;
             }
-            levels.push(info);
         }
-        let side = store.side_groups().await?;
-        let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
-        // Headers that are damaged are among the problems of the side groups.
-        let (frame, headers) = match side.problems.is_empty() {
-            true => (
-                SourceHeader::of_store(&store).await?,
-                store.headers(&formats).await?,
-            ),
-            false => (None, BTreeMap::new()),
-        };
-        let frame = frame.map(|frame| frame.document());
-        Ok(StoreInfo::of(
-            &self.store,
-            &store,
-            levels,
-            side,
-            (frame, headers),
-        ))
+        info.hints = hints(&self.store, &info.levels);
+        Ok(info)
     }
 
     /// The number of rows in the own data of a level.
@@ -273,14 +253,33 @@ fn hints(url: &str, levels: &[LevelInfo]) -> Vec<String> {
 }
 
 impl StoreInfo {
-    /// What is known about a store; `frame` is the frame of a tractogram, `headers` are the headers of its source files.
-    fn of(
-        url: &str,
-        store: &Store,
-        mut levels: Vec<LevelInfo>,
-        side: SideGroups,
-        (frame, headers): (Option<Value>, BTreeMap<String, JsonObject>),
-    ) -> Self {
+    /// What the documents of an open store state, as `zvf info` prints it.
+    ///
+    /// # Cost
+    ///
+    /// The documents of all levels and of the groups beside them; no cell.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the store. A damaged header is no error: `frame` has a member `problem` then, and `warnings` name it.
+    pub async fn of(store: &Store) -> Result<Self> {
+        let mut levels = Vec::new();
+        for &number in store.levels() {
+            levels.push(LevelInfo::of(&store.level(number, &Need::all()).await?));
+        }
+        let side = store.side_groups().await?;
+        let frame = match SourceHeader::of_store(store).await {
+            Ok(frame) => frame.map(|frame| frame.document()),
+            Err(error) if error.class() == Class::Io => return Err(error.into()),
+            // What a damaged header says of the positions is not known; everything else is.
+            Err(error) => Some(json!({"space": null, "problem": fold(&error)})),
+        };
+        let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+        // Headers that are damaged are among the problems of the side groups.
+        let headers = match side.problems.is_empty() {
+            true => store.headers(&formats).await?,
+            false => BTreeMap::new(),
+        };
         let additive: BTreeMap<u32, bool> = levels
             .iter()
             .map(|one| (one.level, one.is_additive()))
@@ -308,8 +307,8 @@ impl StoreInfo {
         };
         let formats = side.headers.iter().map(|header| header.format.clone());
         let stale = root.extra.get(STALE).and_then(|stale| stale.get("chunks"));
-        Self {
-            store: url.to_owned(),
+        Ok(Self {
+            store: store.url().to_owned(),
             version: zv.zv_version,
             kind: store.kind().to_string(),
             geometry_types: zv.geometry_types,
@@ -325,7 +324,7 @@ impl StoreInfo {
             required_capabilities: zv.required_capabilities,
             manifest_layout: zv.manifest_layout,
             attribute_specs: zv.attribute_specs,
-            hints: hints(url, &levels),
+            hints: hints(store.url(), &levels),
             levels,
             parametric: side.parametric.is_some(),
             headers: side.listed.then(|| formats.collect()),
@@ -336,7 +335,7 @@ impl StoreInfo {
             applied_affine: headers.into_iter().filter_map(affine).collect(),
             absent_parts: texts(root.extra.get(zvf_write::ABSENT_PARTS)).unwrap_or_default(),
             stale_chunks: texts(stale),
-        }
+        })
     }
 }
 

@@ -1,4 +1,6 @@
-//! Counts and sizes in texts for people.
+//! Counts, sizes and errors in texts for people.
+
+use std::error::Error;
 
 /// A count with its digits in groups of three: `1 234 567`.
 #[must_use]
@@ -45,9 +47,68 @@ pub fn size(bytes: u64) -> String {
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
+/// An error and its causes in one line; a cause that the line quotes already is not repeated. The text of a condition with a mark under the
+/// place that is wrong follows on lines of its own.
+#[must_use]
+pub fn fold(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        cause = inner.source();
+    }
+    one_line(&line)
+}
+
+/// A text in one line: line breaks and the blanks around them become one blank, but before the text of a condition with a mark under it.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let mut lines = text.rsplitn(3, '\n');
+    if let (Some(mark), Some(shown), Some(rest)) = (lines.next(), lines.next(), lines.next())
+        && mark.trim() == "^"
+        && shown.starts_with("  ")
+    {
+        return format!("{}\n{shown}\n{mark}", one_line(rest));
+    }
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Chain(&'static str, Option<Box<Chain>>);
+
+    impl fmt::Display for Chain {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Chain {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|inner| inner as _)
+        }
+    }
+
+    #[test]
+    fn causes_are_folded_once() {
+        let inner = Chain("short", Some(Box::new(Chain("disk\nfull", None))));
+        let error = Chain("cell 0.0.0: short", Some(Box::new(inner)));
+        assert_eq!(fold(&error), "cell 0.0.0: short: disk full");
+        assert_eq!(one_line("a\n b\n  ^ c"), "a b ^ c");
+    }
 
     #[test]
     fn counts_and_sizes() {

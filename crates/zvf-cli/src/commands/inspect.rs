@@ -251,7 +251,7 @@ fn undo(dump: &mut Dump, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Byte
         Err(error) => {
             let title = format!("{} bytes", codec.name);
             first(dump, &title, 32, bytes, length, "compressed");
-            let text = crate::error::fold(&error);
+            let text = zvf_jobs::words::fold(&error);
             let text = text.strip_prefix(&format!("{key}: ")).unwrap_or(&text);
             dump.fault(0, text);
             None

@@ -3,9 +3,9 @@
 
 use zvf_caterva::layout::FrameHead;
 use zvf_caterva::{Entry, Frame, FrameHeader, FrameLayout, Metalayers, SpecialKind};
+use zvf_jobs::words::fold;
 
 use super::dump::{Dump, Stopped, Walk};
-use crate::error::fold;
 use crate::output::table::joined;
 
 /// Dumps a frame, then runs the reader's checks.
@@ -22,7 +22,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     };
     let layers = Metalayers::of_header(head);
     let layers = layers.map_err(|error| dump.fault(error.at(), error.to_string()))?;
-    metalayers(dump, &layers);
+    let is_array = metalayers(dump, &layers);
     if header.layout == FrameLayout::Sparse {
         dump.conclude("the head of a sparse frame: chunks lie beside it, one a file");
         return Ok(());
@@ -30,16 +30,21 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let frame = Frame::from_bytes(bytes.to_vec());
     let frame = frame.map_err(|error| dump.fault(0, fold(&error)))?;
     entries(dump, &frame)?;
-    arrays(dump, frame)
+    match is_array {
+        true => array(dump, frame),
+        false => Ok(()),
+    }
 }
 
-fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
+/// Shows the metalayers; returns whether one of them describes an array.
+fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) -> bool {
     dump.section("metalayers");
     for layer in layers.iter() {
         let name = String::from_utf8_lossy(layer.name);
         dump.remark(name, format_args!("{} bytes", layer.content.len()), "");
     }
-    match zvf_caterva::find_nd(layers) {
+    let nd = zvf_caterva::find_nd(layers);
+    match &nd {
         Ok(Some(nd)) => {
             dump.section("array");
             let axes = 0..nd.rank();
@@ -52,29 +57,26 @@ fn metalayers(dump: &mut Dump, layers: &Metalayers<'_>) {
             dump.remark("blocks", blocks, "");
         }
         Ok(None) => dump.conclude("no array: a plain list of chunks"),
-        Err(error) => {
-            dump.fault(error.at(), error.to_string());
-        }
+        Err(error) => drop(dump.fault(error.at(), error.to_string())),
     }
+    matches!(nd, Ok(Some(_)))
 }
 
 fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
     let (count, rows) = (frame.header().chunk_count(), dump.rows as u64);
     dump.section(format!("chunk index: {count} chunks"));
     for chunk in 0..count.min(rows) {
-        let (value, meaning) = match frame.entry(chunk) {
-            Ok(Entry::At(at)) => (at.to_string(), "bytes behind the header"),
-            Ok(Entry::Special(kind)) => (
-                "special".to_owned(),
-                match kind {
-                    SpecialKind::Zeros => "every byte 0",
-                    SpecialKind::Nan => "every item NaN",
-                    SpecialKind::Uninit => "never written: read as zeros",
-                    _ => "all items equal",
-                },
-            ),
-            Ok(_) => ("another place".to_owned(), ""),
-            Err(error) => return Err(dump.fault(0, fold(&error))),
+        let entry = frame.entry(chunk);
+        let entry = entry.map_err(|error| dump.fault(0, fold(&error)))?;
+        let (value, meaning) = match entry {
+            Entry::At(at) => (at.to_string(), "bytes behind the header"),
+            Entry::Special(SpecialKind::Zeros) => ("special".into(), "every byte 0"),
+            Entry::Special(SpecialKind::Nan) => ("special".into(), "every item NaN"),
+            Entry::Special(SpecialKind::Uninit) => {
+                ("special".into(), "never written: read as zeros")
+            }
+            Entry::Special(_) => ("special".into(), "all items equal"),
+            _ => ("another place".into(), ""),
         };
         dump.remark(format_args!("chunk {chunk}"), value, meaning);
     }
@@ -85,11 +87,7 @@ fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
     Ok(())
 }
 
-fn arrays(dump: &mut Dump, frame: Frame) -> Result<(), Stopped> {
-    let plain = |one: &String| one.starts_with("no array");
-    if dump.fault.is_some() || dump.conclusions.iter().any(plain) {
-        return Ok(());
-    }
+fn array(dump: &mut Dump, frame: Frame) -> Result<(), Stopped> {
     let array = frame.into_array();
     let array = array.map_err(|error| dump.fault(0, fold(&error)))?;
     let geometry = array.geometry();

@@ -90,7 +90,7 @@ fn sum(index: &ShardIndex<'_>) -> Result<(), String> {
     let bytes = Bytes::copy_from_slice(index.bytes());
     let codecs = [Codec::named("crc32c")];
     let decoded = undo_codecs("index", &codecs, bytes, &Limits::default());
-    let text = |error| crate::error::fold(&error).replacen("index: ", "", 1);
+    let text = |error| zvf_jobs::words::fold(&error).replacen("index: ", "", 1);
     decoded.map(drop).map_err(text)
 }
 

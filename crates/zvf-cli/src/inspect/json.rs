@@ -97,30 +97,3 @@ fn byte_of(bytes: &[u8], line: usize, column: usize) -> usize {
     let start: usize = lines.take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     (start + column.saturating_sub(1)).min(bytes.len())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_byte_of_the_damage() {
-        let mut dump = Dump::new(8);
-        let _ = walk(&mut Walk::new(&mut dump, b"{\"a\": 1,\n \"b\": x}"));
-        assert_eq!(dump.fault.map(|fault| fault.at), Some(15));
-    }
-
-    #[test]
-    fn depth_is_bounded() {
-        let mut text = "{\"a\":".repeat(100);
-        text.push('1');
-        text.push_str(&"}".repeat(100));
-        let mut dump = Dump::new(8);
-        let _ = walk(&mut Walk::new(&mut dump, text.as_bytes()));
-        assert!(dump.fault.is_none());
-        assert!(
-            dump.sections
-                .first()
-                .is_some_and(|section| section.fields.len() < 10)
-        );
-    }
-}

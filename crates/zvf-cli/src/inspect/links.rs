@@ -1,6 +1,7 @@
 //! Links: the rows and chunks that a record joins.
 
 use zvf_format::I64;
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::links::{CellForm, LinkCell, lehmer};
 use zvf_store::CellFacts;
 
@@ -14,7 +15,7 @@ pub(crate) fn walk(
     known: &CellFacts,
     ragged: bool,
 ) -> Result<(), Stopped> {
-    let dtype = known.dtype.unwrap_or_else(super::rows::int64);
+    let dtype = known.dtype.unwrap_or(DType::little(DTypeKind::I64));
     if !dtype.is_integer() {
         return Err(walk.fault_here(format!("link rows: found {dtype}, expected an integer")));
     }
@@ -47,11 +48,8 @@ pub(crate) fn walk(
     let mut records = 0u64;
     for (g, length) in groups.iter().enumerate() {
         if groups.len() > 1 {
-            walk.dump.remark(
-                format_args!("group {g}"),
-                format_args!("{length} bytes"),
-                "",
-            );
+            let size = format_args!("{length} bytes");
+            walk.dump.remark(format_args!("group {g}"), size, "");
         }
         let count = length.checked_div(row_bytes).ok_or(Stopped)?;
         let more = "records in the same form";
@@ -102,9 +100,7 @@ fn record(
     for k in 0..form.link_width {
         let row = number(walk, "row number")?;
         let chunk = known.endpoints.get(k);
-        let chunk = chunk
-            .map(|chunk| format!(" of {chunk}"))
-            .unwrap_or_default();
+        let chunk = chunk.map_or_else(String::new, |chunk| format!(" of {chunk}"));
         let place = order.get(k).map_or(k, |place| usize::from(*place));
         // The level of a chunk follows from the endpoint that is in it (spec 0.8 §13).
         let level = known.level_of(place);

@@ -14,11 +14,8 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.table(count, (0, None), "groups", |walk, g| {
         let length = lengths.next().ok_or(Stopped)?;
         walk.take(length, "group")?;
-        walk.note(
-            format_args!("group {g}"),
-            format_args!("{length} bytes"),
-            "",
-        );
+        let size = format_args!("{length} bytes");
+        walk.note(format_args!("group {g}"), size, "");
         Ok(())
     })
 }

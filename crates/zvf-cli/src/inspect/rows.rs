@@ -38,9 +38,10 @@ pub(crate) fn rows(
         let items = walk
             .take(row_bytes, "row")?
             .chunks_exact(dtype.size().max(1));
-        let values = items
-            .map(|item| category(known, item, dtype).unwrap_or_else(|| element_text(item, dtype)));
-        let values: Vec<_> = values.collect();
+        let values = items.map(|item| category(known, item, dtype).or_else(|| text(item, dtype)));
+        let values: Option<Vec<_>> = values.collect();
+        let unread = |_: ()| walk.fault_last(format!("row {i}: expected {dtype}"));
+        let values = values.ok_or(()).map_err(unread)?;
         let outside = match vertices && values.iter().any(|value| value == "NaN") {
             true => "not a number: in no box",
             false => "",
@@ -160,11 +161,6 @@ pub(crate) fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.conclude(counted(count, "name"))
 }
 
-/// The type of links and ids.
-pub(crate) fn int64() -> DType {
-    DType::little(DTypeKind::I64)
-}
-
 /// The value of a dictionary code.
 fn category(known: &CellFacts, bytes: &[u8], dtype: DType) -> Option<String> {
     if known.categories.is_empty() {
@@ -188,11 +184,7 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Any element as text.
-fn element_text(bytes: &[u8], dtype: DType) -> String {
-    text(bytes, dtype).unwrap_or_else(|| format!("{} bytes of {dtype}", bytes.len()))
-}
-
+/// An element as text; `None` if the bytes are not as many as its type has.
 fn text(bytes: &[u8], dtype: DType) -> Option<String> {
     Some(match dtype.kind {
         DTypeKind::Bool => match bytes.first()? {
@@ -200,10 +192,10 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
             1 => "true".into(),
             other => format!("{other} (neither 0 nor 1)"),
         },
-        DTypeKind::F16 => format!(
-            "{:?}",
-            half::f16::from_le_bytes(little(bytes, dtype)?).to_f32()
-        ),
+        DTypeKind::F16 => {
+            let value = half::f16::from_le_bytes(little(bytes, dtype)?);
+            format!("{:?}", value.to_f32())
+        }
         DTypeKind::F32 => format!("{:?}", f32::from_le_bytes(little(bytes, dtype)?)),
         DTypeKind::F64 => format!("{:?}", f64::from_le_bytes(little(bytes, dtype)?)),
         DTypeKind::C64 | DTypeKind::C128 => {
@@ -217,25 +209,20 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
         }
         DTypeKind::U64 => u64::from_le_bytes(little(bytes, dtype)?).to_string(),
         DTypeKind::Utf32 { .. } => {
-            let points = bytes
-                .chunks_exact(4)
-                .filter_map(|c| little::<4>(c, dtype))
-                .map(u32::from_le_bytes);
-            let text: String = points
-                .map(|p| char::from_u32(p).unwrap_or('\u{fffd}'))
-                .collect();
+            let points = bytes.chunks_exact(4).filter_map(|c| little(c, dtype));
+            let letters = points.map(u32::from_le_bytes).map(char::from_u32);
+            let text: String = letters.map(|c| c.unwrap_or('\u{fffd}')).collect();
             format!("{:?}", text.trim_end_matches('\0'))
         }
-        DTypeKind::Bytes { .. } => format!(
-            "{:?}",
-            String::from_utf8_lossy(bytes).trim_end_matches('\0')
-        ),
+        DTypeKind::Bytes { .. } => {
+            let text = String::from_utf8_lossy(bytes);
+            format!("{:?}", text.trim_end_matches('\0'))
+        }
         DTypeKind::Datetime { unit } | DTypeKind::Timedelta { unit } => {
             let value = i64::from_le_bytes(little(bytes, dtype)?);
-            if value == i64::MIN {
-                "not a time".into()
-            } else {
-                format!("{value} {}", unit.name())
+            match value {
+                i64::MIN => "not a time".into(),
+                value => format!("{value} {}", unit.name()),
             }
         }
         DTypeKind::Object => "an address in the memory of the program that wrote it".into(),

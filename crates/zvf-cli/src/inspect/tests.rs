@@ -7,8 +7,8 @@ use zvf_format::ragged::RaggedBlob;
 use zvf_format::vlen::VlenChunk;
 use zvf_store::CellFacts;
 
-use super::dump::Dump;
-use super::{guess, render, take_apart};
+use super::dump::{Dump, Walk};
+use super::{guess, json, render, take_apart};
 use crate::args::BlobArg;
 
 /// A small generator of noise with a fixed seed.
@@ -312,4 +312,20 @@ fn bundled_files_never_panic() -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[test]
+fn the_byte_of_the_damage_of_a_document() {
+    let mut dump = Dump::new(8);
+    let _ = json::walk(&mut Walk::new(&mut dump, b"{\"a\": 1,\n \"b\": x}"));
+    assert_eq!(dump.fault.map(|fault| fault.at), Some(15));
+}
+
+#[test]
+fn the_depth_of_a_document_is_bounded() {
+    let text = "{\"a\":".repeat(100) + "1" + &"}".repeat(100);
+    let mut dump = Dump::new(8);
+    let _ = json::walk(&mut Walk::new(&mut dump, text.as_bytes()));
+    assert_eq!(dump.fault, None);
+    assert!(dump.sections[0].fields.len() < 10);
 }

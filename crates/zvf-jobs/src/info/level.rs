@@ -48,6 +48,10 @@ pub struct LevelInfo {
     pub chunk_attribute: Option<String>,
     /// The object index.
     pub object_index: Option<ObjectIndexInfo>,
+    /// Names of the attributes of vertices.
+    pub vertex_attributes: Vec<String>,
+    /// Names of the attributes of objects.
+    pub object_attributes: Vec<String>,
     /// Names of the groups.
     pub groups: Option<Vec<String>>,
     /// The arrays.
@@ -276,6 +280,8 @@ impl LevelInfo {
         let objects = objects.map(|index| index.rows.saturating_sub(index.deleted));
         let groups = level.groups();
         let groups = groups.map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect());
+        let of_vertices = level.vertex_attributes().iter();
+        let of_objects = level.object_attributes().iter();
         let refused = level.refused().iter().map(|refused| RefusedInfo {
             path: refused.path.clone(),
             why: refused.why.clone(),
@@ -304,6 +310,8 @@ impl LevelInfo {
             preserves_object_ids: doc.preserves_object_ids,
             chunk_attribute: doc.chunk_attribute_name,
             object_index: index,
+            vertex_attributes: of_vertices.map(|one| one.name.clone()).collect(),
+            object_attributes: of_objects.map(|one| one.name().to_owned()).collect(),
             groups,
             arrays: arrays(level),
             links: level.link_families().iter().map(LinkInfo::of).collect(),
