@@ -12,12 +12,13 @@ use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
 use zvf_write::{StaleFiles, WriteOptions};
 
-use crate::args::Common;
+use crate::args::{Common, ProgressArg};
 use crate::error::{CliError, Result};
 use crate::output::interrupt;
 use crate::output::table::{count, size};
 #[cfg(feature = "volumes")]
 use crate::progress::Progress;
+use crate::progress::Shown;
 
 /// What all commands share.
 pub(crate) struct Context<'a> {
@@ -158,12 +159,17 @@ impl<'a> Context<'a> {
     /// A progress display, as far as the flags and the terminal allow one.
     #[cfg(feature = "volumes")]
     pub(crate) fn progress(&self, what: &'static str) -> Progress {
-        Progress::new(what, self.shows_progress())
+        Progress::new(what, self.shown("volume"))
     }
 
-    /// Whether the flags allow displays of progress.
-    pub(crate) fn shows_progress(&self) -> bool {
-        !self.common.quiet && !self.common.no_progress
+    /// Where the flags want the progress of a job.
+    pub(crate) fn shown(&self, job: &'static str) -> Shown {
+        match self.common.progress {
+            ProgressArg::Json => Shown::Json(job),
+            ProgressArg::None => Shown::Nowhere,
+            ProgressArg::Auto if self.common.quiet || self.common.no_progress => Shown::Nowhere,
+            ProgressArg::Auto => Shown::Terminal,
+        }
     }
 
     /// Says warnings on stderr, unless `--quiet`.

@@ -8,9 +8,11 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use serde::Serialize;
 use zvf_convert::ConvertError;
 use zvf_convert::output::OddMoment;
-use zvf_jobs::JobError;
+use zvf_jobs::words::{fold, one_line};
+use zvf_jobs::{ErrorFacts, JobError};
 use zvf_query::QueryError;
 use zvf_store::StoreError;
 use zvf_validate::ValidateError;
@@ -31,7 +33,7 @@ pub(crate) enum Class {
     Limit,
     /// Another program writes the store: the same command may succeed later.
     Busy,
-    /// This program is wrong.
+    /// An internal check of this program failed.
     Bug,
     /// A signal ended the program.
     Interrupted,
@@ -56,6 +58,40 @@ impl Class {
             Self::Busy => 75,
             // As shells report an interrupted program: 128 and the number of the signal.
             Self::Interrupted => 130,
+        }
+    }
+}
+
+impl Class {
+    /// The name of this class, for programs.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gone | Self::Left => "done",
+            Self::Findings => "findings",
+            Self::Usage => "misuse",
+            Self::Io => "io",
+            Self::Malformed => "malformed",
+            Self::Limit => "limit",
+            Self::Busy => "busy",
+            Self::Bug => "bug",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The failure of a command as a JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorReport {
+    error: ErrorFacts,
+    exit_code: u8,
+}
+
+impl ErrorReport {
+    /// The report of a message.
+    pub(crate) fn new(class: Class, message: &str) -> Self {
+        Self {
+            error: ErrorFacts::new(class.name(), message),
+            exit_code: class.code(),
         }
     }
 }
@@ -266,74 +302,14 @@ fn class_of(class: zvf_store::Class) -> Class {
     }
 }
 
-/// An error and its causes in one line; a cause that the line quotes already is not repeated. The text of a condition with a mark under the
-/// place that is wrong follows on lines of its own.
-pub fn fold(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !line.contains(&text) {
-            line.push_str(": ");
-            line.push_str(&text);
-        }
-        cause = inner.source();
-    }
-    one_line(&line)
-}
-
-/// Line breaks and the blanks around them become one blank, but before the text of a condition with a mark under it.
-fn one_line(text: &str) -> String {
-    let mut lines = text.rsplitn(3, '\n');
-    if let (Some(mark), Some(shown), Some(rest)) = (lines.next(), lines.next(), lines.next())
-        && mark.trim() == "^"
-        && shown.starts_with("  ")
-    {
-        return format!("{}\n{shown}\n{mark}", one_line(rest));
-    }
-    text.split(['\n', '\r'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct Chain(&'static str, Option<Box<Chain>>);
-
-    impl fmt::Display for Chain {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.0)
-        }
-    }
-
-    impl Error for Chain {
-        fn source(&self) -> Option<&(dyn Error + 'static)> {
-            self.1.as_deref().map(|inner| inner as _)
-        }
-    }
-
-    #[test]
-    fn causes_are_folded_once() {
-        let error = Chain(
-            "cell 0.0.0: short",
-            Some(Box::new(Chain(
-                "short",
-                Some(Box::new(Chain("disk\nfull", None))),
-            ))),
-        );
-        assert_eq!(fold(&error), "cell 0.0.0: short: disk full");
-    }
 
     #[test]
     fn a_mark_stays_under_its_text() {
         let marked = "where, at byte 4: found `>`\n  a > > 1\n      ^";
         assert_eq!(CliError::usage(marked).to_string(), marked);
-        assert_eq!(one_line("a\n b\n  ^ c"), "a b ^ c");
     }
 
     #[test]

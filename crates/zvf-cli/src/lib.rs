@@ -15,25 +15,49 @@ mod progress;
 use std::ffi::OsString;
 use std::io::Write;
 
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use zvf_jobs::words;
+
 use args::Cli;
 use context::Context;
-pub use error::fold;
-use error::{Class, CliError, Result};
+use error::{Class, CliError, ErrorReport, Result};
 
 /// Runs the program with a command line that starts with the name of the program, and returns its exit code.
 ///
 /// Prints to stdout and stderr, answers interrupts from then on, and may end the process when one comes: it expects a process of
 /// its own.
 pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::of(line.into_iter().collect()) {
+    let line: Vec<OsString> = line.into_iter().collect();
+    let json = line.iter().any(|word| word == "--json");
+    let cli = match Cli::of(line) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, json),
     };
     output::interrupt::answer();
+    log(cli.common.log.as_ref());
     match carry_out(&cli) {
         Ok(()) => 0,
-        Err(error) => failed(&error),
+        Err(error) => failed(&error, cli.common.json),
     }
+}
+
+/// Begins to say events on stderr, as the flag or the variable `RUST_LOG` says; nothing without them.
+fn log(flag: Option<&Targets>) {
+    let variable = || std::env::var("RUST_LOG").ok()?.parse().ok();
+    let Some(filter) = flag.cloned().or_else(variable) else {
+        return;
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_span_events(FmtSpan::CLOSE);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    // Python may call the program several times in one process.
+    let _ = subscriber.try_init();
 }
 
 /// Runs the command; the trace is written whether it succeeds or not.
@@ -49,23 +73,42 @@ fn carry_out(cli: &Cli) -> Result<()> {
 }
 
 /// Prints the messages of clap: help and version on stdout, errors with the usage line and suggestions on stderr.
-fn usage(error: &clap::Error) -> u8 {
+fn usage(error: &clap::Error, json: bool) -> u8 {
+    if json && error.kind() == clap::error::ErrorKind::DisplayVersion {
+        return match output::print_json(&args::Version::new()) {
+            Ok(()) => 0,
+            Err(error) => failed(&error, false),
+        };
+    }
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     if error.use_stderr() {
+        let text = error.render().to_string();
+        let message = text.split("\n\n").next().unwrap_or_default();
+        let message = words::one_line(message.strip_prefix("error: ").unwrap_or(message));
+        report(Class::Usage, &message, json);
         return Class::Usage.code();
     }
     match printed {
         Ok(()) => 0,
-        Err(source) => failed(&CliError::stdout(&source)),
+        Err(source) => failed(&CliError::stdout(&source), json),
     }
 }
 
 /// Says why the program failed, unless the reader of its output is gone.
-fn failed(error: &CliError) -> u8 {
+fn failed(error: &CliError, json: bool) -> u8 {
     if error.class() != Class::Gone {
         complain(&error.to_string());
+        report(error.class(), &error.to_string(), json);
     }
     error.class().code()
+}
+
+/// Prints a failure as a document, unless stdout has one already, such as the report of a validator.
+fn report(class: Class, message: &str, json: bool) {
+    if json && class.code() != 0 && !output::is_printed() {
+        // The exit code and stderr say it, too.
+        let _ = output::print_json(&ErrorReport::new(class, message));
+    }
 }
 
 /// Prints one line on stderr. With a closed stderr the exit code alone reports the error.

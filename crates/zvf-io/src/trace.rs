@@ -57,6 +57,14 @@ pub struct Request {
     pub micros: u64,
 }
 
+/// Whether a subscriber of `tracing` wants requests: events of the level debug.
+fn is_logged() -> bool {
+    #[cfg(feature = "backends")]
+    return tracing::enabled!(tracing::Level::DEBUG);
+    #[cfg(not(feature = "backends"))]
+    false
+}
+
 /// A switchable record of requests, shared by all its clones.
 ///
 /// # Cost
@@ -102,9 +110,9 @@ impl IoTrace {
         }
     }
 
-    /// A clock reading, taken only when the trace is on and the system has a clock.
+    /// A clock reading, taken only when the trace is on or a subscriber of `tracing` wants requests, and the system has a clock.
     pub fn start(&self) -> Option<Instant> {
-        (HAS_CLOCK && self.is_on()).then(Instant::now)
+        (HAS_CLOCK && (self.is_on() || is_logged())).then(Instant::now)
     }
 
     /// Records an attempt: received bytes, number of the attempt, reason of the failure.
@@ -117,10 +125,15 @@ impl IoTrace {
         range: (Option<u64>, Option<u64>),
         (bytes, attempt, failed): (Option<u64>, u32, Option<String>),
     ) {
+        let micros = start.map_or(0, |at| {
+            u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX)
+        });
+        #[cfg(feature = "backends")]
+        if is_logged() {
+            let ((offset, length), failed) = (range, failed.as_deref());
+            tracing::debug!(%method, key, offset, length, bytes, attempt, failed, micros, round);
+        }
         if let Some(list) = &self.0 {
-            let micros = start.map_or(0, |at| {
-                u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX)
-            });
             list.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(Request {

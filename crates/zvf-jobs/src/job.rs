@@ -3,6 +3,7 @@
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
 use crate::members::{of_options, options, shown};
 use crate::{
@@ -98,7 +99,7 @@ macro_rules! jobs {
             }
         }
 
-        /// Runs a job.
+        /// Runs a job, in a span `job` of `tracing`; its requests are events of the level debug.
         ///
         /// # Cost
         ///
@@ -112,10 +113,16 @@ macro_rules! jobs {
             if let Err(error) = job.check() {
                 return Box::pin(std::future::ready(Err(error)));
             }
-            match job {
+            let span = tracing::info_span!("job", name = job.name());
+            let run: BoxFuture<'a, _> = match job {
                 $($(#[cfg(feature = $feature)])? Job::$variant(options) => {
                     Box::pin(async move { options.run(context).await.map(JobReport::$report) })
                 })*
+            };
+            // A span that nobody wants is not entered.
+            match span.is_disabled() {
+                true => run,
+                false => Box::pin(run.instrument(span)),
             }
         }
     };

@@ -30,6 +30,7 @@ mod diff;
 mod doctor;
 mod edit;
 mod error;
+mod error_facts;
 mod export;
 mod file_export;
 mod files;
@@ -83,6 +84,7 @@ pub use edit::{
     ResumedEdit, existing_ids,
 };
 pub use error::JobError;
+pub use error_facts::ErrorFacts;
 pub use export::{ExportJob, ExportReport, FileExported};
 pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions, TableOptions};
 #[cfg(feature = "volumes")]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use tracing_subscriber::filter::Targets;
 use zvf_jobs::Access;
 
 /// Flags that every command takes.
@@ -19,7 +20,17 @@ pub(crate) struct Common {
     /// Says on stderr how many requests and bytes the work took
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// No progress bars (there are none anyway unless stderr is a terminal)
+    /// Progress on stderr: a bar if it is a terminal, a JSON document a line with job, phase, unit, done, total, rate and seconds_left, or none
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        default_value_t,
+        conflicts_with = "no_progress"
+    )]
+    pub(crate) progress: ProgressArg,
+    /// The same as --progress none
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
     /// Requests in flight at once
@@ -40,12 +51,28 @@ pub(crate) struct Common {
     /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) trace_io: Option<PathBuf>,
+    /// Says on stderr what is done, by the levels error, warn, info, debug and trace, for all or by crate: debug, or zvf_io=debug,h2=info
+    /// [default: the variable RUST_LOG]
+    #[arg(long, global = true, value_name = "FILTER", value_parser = filter)]
+    pub(crate) log: Option<Targets>,
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
     pub(crate) anonymous: bool,
     /// An option of the storage backend, e.g. region=eu-central-1 or profile=NAME (AWS); may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) store_option: Vec<(String, String)>,
+}
+
+/// The form of progress.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressArg {
+    /// A bar if stderr is a terminal
+    #[default]
+    Auto,
+    /// Lines of JSON
+    Json,
+    /// None
+    None,
 }
 
 impl Common {
@@ -106,6 +133,13 @@ fn bytes(text: &str) -> Result<u64, String> {
             u64::MAX
         )),
     }
+}
+
+/// Levels of events.
+fn filter(text: &str) -> Result<Targets, String> {
+    let expected = "levels such as debug or zvf_io=debug,h2=info";
+    let filter = text.parse();
+    filter.map_err(|error| format!("found {text:?} ({error}), expected {expected}"))
 }
 
 /// `KEY=VALUE`; the value may be empty or hold more `=`.

@@ -33,13 +33,14 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use serde::Serialize;
 use zvf_jobs::{
     AppendJob, CopyJob, CreateJob, DiffJob, DoctorJob, HeadJob, InfoJob, Job, LinksJob, MeasureJob,
     MigrateJob, ObjectsJob, PyramidJob, QueryJob, RechunkJob, ResampleJob, SampleRowsJob,
     SimplifyJob, SplitJob, SplitsJob, StatsJob, TailJob, VacuumJob,
 };
 
-pub(crate) use common::Common;
+pub(crate) use common::{Common, ProgressArg};
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use edit::EditArgs;
 pub(crate) use export::ExportArgs;
@@ -59,23 +60,84 @@ pub(crate) use validate::{ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
 
-/// The text of `--version`, with the features of this program.
-static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let with = |has: bool, text: &'static str| if has { text } else { "" };
-    let parquet = with(cfg!(feature = "parquet"), "parquet, ");
-    let volumes = with(cfg!(feature = "volumes"), "; volumes: tet, b2nd, zarr");
-    let cloud = with(cfg!(feature = "cloud"), ", s3://, gs://, az://, http(s)://");
-    let viewer = with(
-        cfg!(feature = "viewer"),
-        "\nviewer   Neuroglancer 2.41.2 at / of `zvf serve`; its licences are at /LICENSES.txt",
-    );
-    format!(
-        "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
-         files    swc, csv, tsv, ndjson, arrow, {parquet}npy, npz, las, laz, obj, ply, stl, trk, tck, trx{volumes}\n\
-         storage  folders{cloud}{viewer}",
-        env!("CARGO_PKG_VERSION")
-    )
-});
+/// What this program is, as `--version` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    program: &'static str,
+    version: &'static str,
+    /// The commit that a released program was built from.
+    commit: Option<&'static str>,
+    /// Versions of the format.
+    reads: &'static str,
+    writes: [&'static str; 2],
+    /// Formats of files, by their endings.
+    files: Vec<&'static str>,
+    volumes: &'static [&'static str],
+    /// Schemes of URLs.
+    storage: &'static [&'static str],
+    /// The version of Neuroglancer that `zvf serve` has.
+    viewer: Option<&'static str>,
+}
+
+impl Version {
+    /// With the features of this program.
+    pub(crate) fn new() -> Self {
+        let mut files = vec!["swc", "csv", "tsv", "ndjson", "arrow"];
+        if cfg!(feature = "parquet") {
+            files.push("parquet");
+        }
+        files.extend(["npy", "npz", "las"]);
+        if cfg!(feature = "laz") {
+            files.push("laz");
+        }
+        files.extend(["obj", "ply", "stl", "trk", "tck", "trx"]);
+        Self {
+            program: "zvf",
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("ZVF_COMMIT"),
+            reads: "0.6 to 0.9.4",
+            writes: ["0.9.2", "0.8.1"],
+            files,
+            volumes: match cfg!(feature = "volumes") {
+                true => &["tet", "b2nd", "zarr"],
+                false => &[],
+            },
+            storage: match cfg!(feature = "cloud") {
+                true => &["s3://", "gs://", "az://", "http(s)://"],
+                false => &[],
+            },
+            viewer: cfg!(feature = "viewer").then_some("2.41.2"),
+        }
+    }
+
+    /// As text.
+    fn text(&self) -> String {
+        let listed = |before: &str, list: &[&str]| match list {
+            [] => String::new(),
+            list => format!("{before}{}", list.join(", ")),
+        };
+        let commit = self.commit.map(|commit| format!(" ({commit})"));
+        let viewer = self.viewer.map(|version| {
+            format!(
+                "\nviewer   Neuroglancer {version} at / of `zvf serve`; its licences are at /LICENSES.txt"
+            )
+        });
+        format!(
+            "{}{}\nstores   reads Zarr Vectors {}, writes {}\nfiles    {}{}\nstorage  folders{}{}",
+            self.version,
+            commit.unwrap_or_default(),
+            self.reads,
+            self.writes.join(" and "),
+            self.files.join(", "),
+            listed("; volumes: ", self.volumes),
+            listed(", ", self.storage),
+            viewer.unwrap_or_default(),
+        )
+    }
+}
+
+/// The text of `--version`.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| Version::new().text());
 
 /// Looks at, queries and takes apart Zarr Vectors stores.
 ///

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::print_json;
 use crate::output::table::counted;
-use crate::progress::Progress;
+use crate::progress::{Progress, Shown};
 
 /// Runs the job of the command with a name, or prints it. `None`: there is no report.
 ///
@@ -153,10 +153,11 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
 
 /// The context of a job: the flags, and displays on stderr.
 pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
-    let (unit, display) = (job.unit(), context.shows_progress());
+    let (unit, shown) = (job.unit(), context.shown(job.name()));
     let counts = move || match unit {
-        "bytes" => Progress::of_bytes(display),
-        unit => Progress::new(unit, display && !unit.is_empty()),
+        "bytes" => Progress::of_bytes("run", shown),
+        "" => Progress::new("", Shown::Nowhere),
+        unit => Progress::new(unit, shown),
     };
     // A display of each download replaces that of the counts.
     let read = Arc::new(Mutex::new(counts()));
@@ -167,10 +168,10 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     };
     // After all input is read, the display of steps replaces the display of input.
     let steps = Arc::new(OnceLock::<Progress>::new());
-    let (shown, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
+    let (stepped, say, warn) = (Arc::clone(&steps), context.remarks(), context.remarks());
     let progress = Arc::clone(&read);
     let write = context.write_options(false).with_progress(move |step| {
-        if let Some(display) = shown.get() {
+        if let Some(display) = stepped.get() {
             display.step(step);
         }
     });
@@ -187,7 +188,7 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
             JobEvent::Note(note) => say(note),
             JobEvent::Downloading(url) => {
                 say(&format!("downloading {url}"));
-                show(&read, &|read| *read = Progress::of_bytes(display));
+                show(&read, &|read| *read = Progress::of_bytes("download", shown));
             }
             JobEvent::Downloaded { bytes, total } => {
                 show(&read, &|read| match *total == Some(*bytes) {
@@ -206,7 +207,7 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
             JobEvent::Total(total) => show(&read, &|read| read.total(*total)),
             JobEvent::Writing => {
                 show(&read, &|read| read.end());
-                let _ = steps.set(Progress::of_steps(display));
+                let _ = steps.set(Progress::of_steps(shown));
             }
             _ => {}
         }))
