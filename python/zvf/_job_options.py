@@ -843,6 +843,9 @@ class InfoOptions(Options, total=False):
     """Count vertices from the data instead of trusting the metadata. Default: False."""
     sizes: bool
     """Files and bytes of each level, and codec and ratio of each array, which lists the whole store. Default: False."""
+    history: bool
+    """The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest. Default:
+    False."""
 
 
 class ObjectsOptions(Options, total=False):

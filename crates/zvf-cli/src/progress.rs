@@ -1,15 +1,12 @@
 //! Progress on stderr: a bar on a terminal, or a JSON document a line for programs.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use zvf_jobs::ProgressLines;
 use zvf_write::Step;
-
-/// Time between two lines of JSON.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// Where progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,60 +26,7 @@ pub(crate) struct Progress(Display);
 enum Display {
     None,
     Bar(ProgressBar),
-    Lines(Mutex<Lines>),
-}
-
-/// What the lines of one display say.
-#[derive(Debug)]
-struct Lines {
-    job: &'static str,
-    phase: &'static str,
-    unit: &'static str,
-    done: u64,
-    total: Option<u64>,
-    began: Instant,
-    /// When the last line was printed, and what was done then.
-    said: Option<(Instant, u64)>,
-}
-
-impl Lines {
-    /// Prints a line if the last one is old enough, or at the end of a phase.
-    fn say(&mut self, at_end: bool) {
-        let now = Instant::now();
-        let is_due = self
-            .said
-            .is_none_or(|(at, _)| now.duration_since(at) >= PAUSE);
-        let is_new = self.said.is_none_or(|(_, done)| done != self.done);
-        if !(is_due || (at_end && is_new)) {
-            return;
-        }
-        self.said = Some((now, self.done));
-        let seconds = now.duration_since(self.began).as_secs_f64();
-        let rate = (seconds > 0.0 && self.done > 0).then(|| self.done as f64 / seconds);
-        let left = self.total.zip(rate);
-        let left = left.map(|(total, rate)| total.saturating_sub(self.done) as f64 / rate);
-        let line = json!({
-            "job": self.job,
-            "phase": self.phase,
-            "unit": self.unit,
-            "done": self.done,
-            "total": self.total,
-            "rate": rate,
-            "seconds_left": left,
-        });
-        // There is no place to report that stderr is closed.
-        let _ = writeln!(stderr().lock(), "{line}");
-    }
-
-    /// Begins another phase, if it is another one.
-    fn phase(&mut self, phase: &'static str, unit: &'static str) {
-        if self.phase != phase {
-            self.say(true);
-            (self.phase, self.unit) = (phase, unit);
-            (self.done, self.total) = (0, None);
-            (self.began, self.said) = (Instant::now(), None);
-        }
-    }
+    Lines(Mutex<ProgressLines>),
 }
 
 impl Progress {
@@ -114,21 +58,16 @@ impl Progress {
                 bar.enable_steady_tick(Duration::from_millis(120));
                 Display::Bar(bar)
             }
-            Shown::Json(job) => Display::Lines(Mutex::new(Lines {
-                job,
-                phase,
-                unit,
-                done: 0,
-                total: None,
-                began: Instant::now(),
-                said: None,
-            })),
+            Shown::Json(job) => {
+                let lines = ProgressLines::new(job, Box::new(stderr()));
+                Display::Lines(Mutex::new(lines.in_phase(phase, unit)))
+            }
             Shown::Nowhere | Shown::Terminal => Display::None,
         })
     }
 
     /// Changes what is shown.
-    fn change(&self, bar: impl FnOnce(&ProgressBar), lines: impl FnOnce(&mut Lines)) {
+    fn change(&self, bar: impl FnOnce(&ProgressBar), lines: impl FnOnce(&mut ProgressLines)) {
         match &self.0 {
             Display::None => {}
             Display::Bar(shown) => bar(shown),
@@ -151,18 +90,12 @@ impl Progress {
                 }
             }
         };
-        self.change(bar, |lines| {
-            (lines.done, lines.total) = (bytes, total);
-            lines.say(false);
-        });
+        self.change(bar, |lines| lines.set(bytes, total));
     }
 
     /// Sets the total.
     pub(crate) fn total(&self, total: u64) {
-        self.change(
-            |bar| bar.set_length(total),
-            |lines| lines.total = Some(total),
-        );
+        self.change(|bar| bar.set_length(total), |lines| lines.set_total(total));
     }
 
     /// Shows the progress of a step.
@@ -175,29 +108,18 @@ impl Progress {
         };
         self.change(bar, |lines| {
             lines.phase(phase, unit);
-            (lines.done, lines.total) = (progress.done, Some(progress.total));
-            lines.say(progress.done == progress.total);
+            lines.set(progress.done, Some(progress.total));
         });
     }
 
     /// Ends the display.
     pub(crate) fn end(&self) {
-        self.change(ProgressBar::finish_and_clear, |lines| {
-            if lines.done > 0 {
-                lines.say(true);
-            }
-        });
+        self.change(ProgressBar::finish_and_clear, ProgressLines::end);
     }
 
     /// Adds `n` to the count.
     pub(crate) fn add(&self, n: u64) {
-        self.change(
-            |bar| bar.inc(n),
-            |lines| {
-                lines.done = lines.done.saturating_add(n);
-                lines.say(false);
-            },
-        );
+        self.change(|bar| bar.inc(n), |lines| lines.add(n));
     }
 }
 

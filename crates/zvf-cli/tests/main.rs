@@ -55,8 +55,10 @@ mod outside;
 #[cfg(all(feature = "plot", feature = "serve", feature = "volumes"))]
 mod page;
 mod parts;
+mod past;
 mod places;
 mod plot;
+mod programs;
 mod pyramid;
 mod pyramid_levels;
 mod query;

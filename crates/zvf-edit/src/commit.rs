@@ -219,6 +219,9 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
             tables || indexed || grouped.is_some(),
         );
     }
+    if let Some(entry) = edit.history.clone() {
+        root.record(entry);
+    }
     let mut doc = level_doc(edit, vertices, &families)?;
     if linked.ungrouped {
         doc.fragment_link_groups = false;

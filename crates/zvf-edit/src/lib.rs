@@ -174,6 +174,8 @@ pub struct Edit {
     journal: Transaction,
     target: Arc<Target>,
     root: RootDoc,
+    /// What the commit adds to the history of the store.
+    history: Option<Value>,
     state: EditState,
     index: Option<EditedIndex>,
     tables: AttributeTables,
@@ -229,6 +231,7 @@ impl Edit {
                     journal,
                     target,
                     root,
+                    history: options.history,
                     state,
                     index,
                     tables: AttributeTables::new(),

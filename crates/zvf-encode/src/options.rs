@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use zvf_store::OpenOptions;
 
 use crate::level::progress::{Progress, Watch};
@@ -40,6 +41,8 @@ pub struct WriteOptions {
     /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
     /// Default 60 s.
     pub lease: Duration,
+    /// An entry for the history of the store: what is done, in the terms of the caller. Default: none, and no entry.
+    pub history: Option<Value>,
     /// Receives the progress of the write.
     pub watch: Watch,
     /// The backend: credentials, an object store of the caller's, concurrency, retries.
@@ -56,6 +59,7 @@ impl Default for WriteOptions {
             durable: true,
             journal: None,
             lease: LEASE,
+            history: None,
             watch: Watch::default(),
             open: OpenOptions::new(),
         }
@@ -121,6 +125,13 @@ impl WriteOptions {
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// Replaces [`history`](Self::history).
+    #[must_use]
+    pub fn with_history(mut self, entry: Option<Value>) -> Self {
+        self.history = entry;
         self
     }
 

@@ -8,8 +8,8 @@ use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
 use zvf_store::io::SaveProgress;
 use zvf_store::{Need, Store};
 
-use crate::JobError;
 use crate::error::Result;
+use crate::{Job, JobError, history};
 
 /// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
@@ -119,6 +119,13 @@ impl Context {
     pub fn with_events(mut self, events: JobEvents) -> Self {
         self.events = Some(events);
         self
+    }
+
+    /// The same context, in which a job that changes a store is recorded in its history.
+    pub(crate) fn recording(&self, job: &Job) -> Self {
+        let mut context = self.clone();
+        context.write.history = job.changes().map(|_| history::entry(job));
+        context
     }
 
     /// Options that write a store; `clear` removes what an interrupted writer left.

@@ -32,6 +32,9 @@ options! {
         /// Files and bytes of each level, and codec and ratio of each array, which lists the whole store
         #[arg(long)]
         sizes: bool,
+        /// The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest
+        #[arg(long)]
+        history: bool,
     }
 }
 
@@ -79,6 +82,7 @@ impl InfoJob {
             }
         }
         info.hints = hints(&self.store, &info.levels);
+        info.history = self.history.then(|| store.root().history().to_vec());
         Ok(info)
     }
 
@@ -207,6 +211,9 @@ pub struct StoreInfo {
     /// Names of parts that were absent when the store was committed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent_parts: Vec<String>,
+    /// The jobs that made and changed the store, oldest first; `None` without the option `history`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<Value>>,
     /// Chunks of level 0 that were edited since the coarse levels were made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_chunks: Option<Vec<String>>,
@@ -334,6 +341,7 @@ impl StoreInfo {
             frame,
             applied_affine: headers.into_iter().filter_map(affine).collect(),
             absent_parts: texts(root.extra.get(zvf_write::ABSENT_PARTS)).unwrap_or_default(),
+            history: None,
             stale_chunks: texts(stale),
         })
     }

@@ -116,7 +116,10 @@ macro_rules! jobs {
             let span = tracing::info_span!("job", name = job.name());
             let run: BoxFuture<'a, _> = match job {
                 $($(#[cfg(feature = $feature)])? Job::$variant(options) => {
-                    Box::pin(async move { options.run(context).await.map(JobReport::$report) })
+                    Box::pin(async move {
+                        let context = context.recording(job);
+                        options.run(&context).await.map(JobReport::$report)
+                    })
                 })*
             };
             // A span that nobody wants is not entered.

@@ -36,6 +36,7 @@ mod file_export;
 mod files;
 #[cfg(feature = "volumes")]
 mod group;
+mod history;
 mod import;
 mod info;
 mod job;
@@ -48,6 +49,7 @@ mod objects;
 mod output;
 #[cfg(feature = "plot")]
 mod plot;
+mod progress_lines;
 mod pyramid;
 mod query;
 mod read;
@@ -108,6 +110,7 @@ pub use plot::{
     ColorRange, ColorText, ColormapName, DrawnLevel, Ground, PictureFormat, PictureSize,
     PlotCamera, PlotJob, PlotLayer, PlotPicture, PlotReport, UpText,
 };
+pub use progress_lines::ProgressLines;
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use query::{QueryAnswered, QueryJob, QueryReport, ResultOptions, Traffic};
 pub use read::{Jobs, parse};

@@ -82,10 +82,34 @@ document! {
 /// The member of the root's attributes that lists the chunks of level 0 that edits changed since the coarse levels were made.
 pub const STALE: &str = "zvf_stale";
 
+/// The member of the root's attributes that lists the jobs that made and changed the store, oldest first; zvf writes it.
+const HISTORY: &str = "zvf_history";
+
+/// Entries of the history that are kept: the first, and the newest.
+const MOST_ENTRIES: usize = 100;
+
 /// The member of an attribute in [`ZarrVectors::attribute_specs`] with the value of new rows that have none; zvf writes it.
 pub const FILL: &str = "zvf_fill";
 
 impl RootDoc {
+    /// The history of the store, oldest entry first; empty if there is none, or something else.
+    #[must_use]
+    pub fn history(&self) -> &[Value] {
+        let entries = self.extra.get(HISTORY).and_then(Value::as_array);
+        entries.map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds an entry to the history. Of more than 100 the first and the newest are kept. A member of the same name that is no list, which zvf does
+    /// not write, is left alone.
+    pub fn record(&mut self, entry: Value) {
+        let entries = self.extra.entry(HISTORY);
+        if let Value::Array(entries) = entries.or_insert_with(|| Value::Array(Vec::new())) {
+            entries.push(entry);
+            let surplus = entries.len().saturating_sub(MOST_ENTRIES);
+            entries.drain(1..=surplus);
+        }
+    }
+
     /// Parses a root document.
     ///
     /// The version is not checked here, so that a tool can show an old store; readers call [`admit`](Self::admit).

@@ -347,6 +347,9 @@ impl MigrationRun {
         let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_encode::documents::claim_link_groups(&mut root, link_groups);
+        if let Some(entry) = self.options.write.history.clone() {
+            root.record(entry);
+        }
         for warning in self.store.typed_warnings() {
             match warning {
                 Warning::LeftOut(what) => self.notes.lost("the old store", &what),

@@ -44,7 +44,8 @@ impl PyramidRun<'_> {
                 return Err(error);
             }
         };
-        let written = journal.commit_staged(staged.put, staged.removed, &levels.root)?;
+        let root = self.recorded(&levels.root);
+        let written = journal.commit_staged(staged.put, staged.removed, &root)?;
         let method = wanted.map(WantedLevels::method);
         let mut report = reported(PyramidReport { method, ..report }, levels);
         (report.put, report.removed) = (written.put, written.removed);

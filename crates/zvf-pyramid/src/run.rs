@@ -471,7 +471,7 @@ impl PyramidRun<'_> {
             .and_then(|levels| {
                 self.target.barrier()?;
                 self.target.put(level_documents(&levels.made))?;
-                change.replace_root(levels.root.to_json().into_bytes())?;
+                change.replace_root(self.recorded(&levels.root).to_json().into_bytes())?;
                 Ok(levels)
             });
         match done {
@@ -485,6 +485,15 @@ impl PyramidRun<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// The root with an entry of the history.
+    pub(super) fn recorded(&self, root: &RootDoc) -> RootDoc {
+        let mut root = root.clone();
+        if let Some(entry) = self.options.history.clone() {
+            root.record(entry);
+        }
+        root
     }
 
     pub(super) fn unchanged(&self, root: &RootDoc, store: &Store) -> Result<(), WriteError> {

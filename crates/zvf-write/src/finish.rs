@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf_encode::batches::Corners;
 use zvf_encode::level::{LevelInput, write_arrays};
 use zvf_encode::target::{Below, Target};
@@ -15,10 +15,10 @@ pub(crate) fn write(
     input: LevelInput,
     target: &Target,
     address: &str,
-    stale_files: StaleFiles,
+    (stale_files, history): (StaleFiles, Option<Value>),
 ) -> Result<Summary, WriteError> {
     let begun = new_store::begin(target, address, stale_files, json!({}))?;
-    match fill(input, target, address) {
+    match fill(input, target, address, history) {
         Ok((root, summary)) => new_store::commit(target, address, root, None).map(|()| summary),
         Err(error) => {
             new_store::abandon(target, &begun);
@@ -32,13 +32,14 @@ fn fill(
     mut input: LevelInput,
     target: &Target,
     address: &str,
+    history: Option<Value>,
 ) -> Result<(String, Summary), WriteError> {
     let spec = Arc::clone(&input.spec);
     let bounds = bounds(&spec, input.router.extent.take())?;
     // The root is written last, so no reader finds these cells before they are complete.
     let below = target.below("0").unseen();
     let (doc, summary, _) = write_arrays(input, &bounds, &below, finest_doc())?;
-    let root = write_above(&spec, target, &below, address, (bounds, &doc))?;
+    let root = write_above((&spec, history), target, &below, address, (bounds, &doc))?;
     Ok((root, summary))
 }
 
@@ -51,9 +52,9 @@ pub(crate) fn finest_doc() -> LevelDoc {
     }
 }
 
-/// Writes the document of level 0 and the data outside levels; returns the document of the root.
+/// Writes the document of level 0 and the data outside levels; returns the document of the root, with an entry of the history.
 pub(crate) fn write_above(
-    spec: &StoreSpec,
+    (spec, history): (&StoreSpec, Option<Value>),
     target: &Target,
     below: &Below<'_>,
     address: &str,
@@ -65,6 +66,9 @@ pub(crate) fn write_above(
     let name = name.unwrap_or_else(|| documents::name_of(address));
     let mut root = documents::root(spec, bounds, &name);
     documents::claim_link_groups(&mut root, doc.fragment_link_groups);
+    if let Some(entry) = history {
+        root.record(entry);
+    }
     Ok(root.to_json())
 }
 

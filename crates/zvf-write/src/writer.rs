@@ -323,7 +323,7 @@ impl StoreWriter {
             self.usable()?;
             let folder = self.options.folder();
             let (target, address) = (self.target, self.address);
-            let stale_files = self.options.stale_files;
+            let (stale_files, history) = (self.options.stale_files, self.options.history);
             let input = LevelInput {
                 link_shards: self.spec.shard_shape == ShardShape::Auto,
                 spec: self.spec,
@@ -339,7 +339,7 @@ impl StoreWriter {
             blocking(move || {
                 let summary = match part {
                     Some(part) => part.write(input, &target, &address)?,
-                    None => finish::write(input, &target, &address, stale_files)?,
+                    None => finish::write(input, &target, &address, (stale_files, history))?,
                 };
                 // The store is complete, so the journal is not needed any more.
                 journal.map_or(Ok(()), Journal::done)?;

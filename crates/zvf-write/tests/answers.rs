@@ -387,7 +387,10 @@ fn tables_that_do_not_fit_are_refused() {
         .to_string();
     assert!(error.contains("column vertices"), "{error}");
 
+    // Ids of any integer type are taken; a float is none.
     let ids = one("object_id", Arc::new(Int32Array::from(vec![1])));
+    assert_eq!(ObjectTable::from_records(&ids).unwrap().ids(), [1]);
+    let ids = one("object_id", Arc::new(Float64Array::from(vec![1.0])));
     let error = ObjectTable::from_records(&ids).unwrap_err().to_string();
     assert!(error.contains("int64"), "{error}");
 

@@ -54,7 +54,7 @@ pub(crate) struct Common {
     /// Says on stderr what is done, by the levels error, warn, info, debug and trace, for all or by crate: debug, or zvf_io=debug,h2=info
     /// [default: the variable RUST_LOG]
     #[arg(long, global = true, value_name = "FILTER", value_parser = filter)]
-    pub(crate) log: Option<Targets>,
+    pub(crate) log_filter: Option<Targets>,
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
     pub(crate) anonymous: bool,

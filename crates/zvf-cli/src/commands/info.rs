@@ -80,6 +80,13 @@ fn of_store(info: &StoreInfo) -> String {
     for level in &info.levels {
         level_text(level, &mut out);
     }
+    if let Some(entries) = &info.history {
+        let _ = writeln!(out, "\nhistory: {}", counted(entries.len() as u64, "job"));
+        for entry in entries {
+            let by = entry["zvf"].as_str().unwrap_or("?");
+            let _ = writeln!(out, "  zvf {by}  {}", entry["job"]);
+        }
+    }
     out
 }
 

@@ -467,7 +467,8 @@ impl PartedStore {
         let doc = ChunkSplit::describe(ChunkSplit::known(spec), spec, finest_doc());
         let (doc, summary) = documents.put(&below, doc)?;
         let (target, address) = (&self.target, &self.address);
-        let root = write_above(spec, target, &below, address, (bounds, &doc))?;
+        let history = options.history.clone();
+        let root = write_above((spec, history), target, &below, address, (bounds, &doc))?;
         Ok((root, summary))
     }
 

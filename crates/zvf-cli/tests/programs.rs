@@ -1,0 +1,203 @@
+//! What programs read: errors as documents, progress as lines of JSON, versions, events.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::run::{Home, Ran, STORE};
+
+/// The document on stdout.
+fn document(ran: &Ran) -> Result<Value> {
+    serde_json::from_slice(&ran.stdout).with_context(|| ran.stderr.clone())
+}
+
+#[test]
+fn an_error_is_one_document_with_its_parts() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let cases: [(&[&str], &str, i32, [Option<&str>; 3]); 5] = [
+        (
+            &["info", "nowhere.zv", "--json"],
+            "io",
+            3,
+            [Some("nowhere.zv: no store there"), None, None],
+        ),
+        (
+            &["query", STORE, "--level", "9", "--json"],
+            "misuse",
+            2,
+            [None, None, None],
+        ),
+        (
+            &["query", STORE, "--where", "radius >", "--json"],
+            "misuse",
+            2,
+            [None, None, None],
+        ),
+        (
+            &["query", STORE, "--limit", "none", "--json"],
+            "misuse",
+            2,
+            [None, None, None],
+        ),
+        (
+            &["migrate", STORE, "new.zv", "--to", "7", "--json"],
+            "misuse",
+            2,
+            [None, None, None],
+        ),
+    ];
+    for (args, class, code, [place, found, expected]) in cases {
+        let ran = home.zvf(args)?;
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        let said = document(&ran)?;
+        let error = &said["error"];
+        assert_eq!(
+            (&error["class"], &said["exit_code"]),
+            (&json!(class), &json!(code))
+        );
+        let message = error["message"].as_str().context("a message")?;
+        assert!(
+            !message.is_empty() && !message.starts_with("error:"),
+            "{message}"
+        );
+        for (name, wanted) in [("place", place), ("found", found), ("expected", expected)] {
+            assert!(error.get(name).is_some(), "{said}");
+            if let Some(wanted) = wanted {
+                assert_eq!(error[name], wanted, "{args:?}");
+            }
+        }
+        // People still have their line.
+        assert!(
+            ran.stderr
+                .contains(message.split('\n').next().unwrap_or_default())
+        );
+    }
+    let ran = home.zvf(&["head", STORE, "--columns", "nothing", "--json"])?;
+    let error = &document(&ran)?["error"];
+    assert!(
+        error["found"].is_string() && error["expected"].is_string(),
+        "{error}"
+    );
+    Ok(())
+}
+
+/// A report that finds something is the document; a success has no member `error`.
+#[test]
+fn stdout_has_one_document() -> Result<()> {
+    let home = Home::to_damage("real_skeleton")?;
+    let good = home.json(&["validate", STORE, "--json"])?;
+    assert_eq!(good.get("error"), None);
+    std::fs::remove_file(home.file("store.zarrvectors/0/vertex_fragments/zarr.json"))?;
+    let ran = home.zvf(&["validate", STORE, "--json"])?;
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(document(&ran)?["findings"].is_array());
+    let ran = home.zvf(&["inspect", STORE, "0/nothing", "--json"])?;
+    assert!(ran.code != 0 && document(&ran)?["error"].is_object());
+    Ok(())
+}
+
+#[test]
+fn progress_is_lines_of_json() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let ran = home.zvf(&[
+        "rechunk",
+        STORE,
+        "new.zv",
+        "--chunk-shape",
+        "50000,50000,50000",
+        "--progress",
+        "json",
+    ])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines = ran.stderr.lines().filter(|line| line.starts_with('{'));
+    let lines: Vec<Value> = lines.map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let written = lines.iter().rfind(|line| line["phase"] == "write vertices");
+    let written = written.with_context(|| ran.stderr.clone())?;
+    assert_eq!(written["job"], "rechunk");
+    assert_eq!(written["done"], written["total"]);
+    assert!(written["done"].as_u64() > Some(0));
+    for line in &lines {
+        let names: Vec<&str> = line
+            .as_object()
+            .context("an object")?
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let mut expected = [
+            "job",
+            "phase",
+            "unit",
+            "done",
+            "total",
+            "rate",
+            "seconds_left",
+        ];
+        expected.sort_unstable();
+        assert!(
+            expected.iter().all(|name| names.contains(name)) && names.len() == 7,
+            "{line}"
+        );
+    }
+    let ran = home.zvf(&[
+        "rechunk",
+        STORE,
+        "b.zv",
+        "--chunk-shape",
+        "50000,50000,50000",
+        "--progress",
+        "none",
+    ])?;
+    assert!(!ran.stderr.contains('{'), "{}", ran.stderr);
+    let ran = home.zvf(&["info", STORE, "--progress", "json", "--no-progress"])?;
+    assert_eq!(ran.code, 2);
+    Ok(())
+}
+
+#[test]
+fn the_version_is_a_document() -> Result<()> {
+    let home = Home::made(&[])?;
+    for args in [&["--version", "--json"][..], &["--json", "--version"]] {
+        let ran = home.zvf(args)?;
+        let said = document(&ran)?;
+        assert_eq!((ran.code, &said["program"]), (0, &json!("zvf")));
+        assert_eq!(said["writes"], json!(["0.9.2", "0.8.1"]));
+        assert!(
+            said["files"]
+                .as_array()
+                .is_some_and(|list| list.contains(&json!("swc")))
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn requests_and_jobs_are_events() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let ran = home.zvf(&[
+        "query",
+        STORE,
+        "--limit",
+        "1",
+        "-o",
+        "a.csv",
+        "--log-filter",
+        "debug",
+    ])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for part in [
+        "job{name=\"query\"}",
+        "method=READ",
+        "key=\"zarr.json\"",
+        "close",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let ran = home.zvf(&["info", STORE, "--log-filter", "zvf_jobs=info"])?;
+    assert!(ran.stderr.contains("job{name=\"info\"}") && !ran.stderr.contains("method="));
+    let ran = home.zvf(&["info", STORE, "--log-filter", "loud"])?;
+    assert!(
+        ran.code == 2 && ran.stderr.contains("zvf_io=debug"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

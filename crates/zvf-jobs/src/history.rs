@@ -1,0 +1,132 @@
+//! What the history of a store says of a job.
+
+use serde_json::{Map, Value, json};
+
+use crate::Job;
+
+/// Members that say where something is on the machine of the job, and nothing about the store.
+const PLACES: [&str; 4] = ["journal", "resume", "backup", "clear_leftovers"];
+
+/// The entry of a job: the version of the program, and the job without the address of its store. Of absolute paths the last name is left, of URLs
+/// everything but names, passwords and parameters. A job with a path that is no Unicode text has its name alone.
+pub(crate) fn entry(job: &Job) -> Value {
+    let own = job.changes();
+    let members = match job.to_json() {
+        Ok(Value::Object(members)) => members,
+        _ => Map::from_iter([("job".to_owned(), job.name().into())]),
+    };
+    let kept = members.into_iter().filter(|(name, value)| {
+        !PLACES.contains(&name.as_str()) && (own.is_none() || value.as_str() != own)
+    });
+    let kept: Map<String, Value> = kept
+        .map(|(name, value)| (name, without_places(value)))
+        .collect();
+    json!({"zvf": env!("CARGO_PKG_VERSION"), "job": kept})
+}
+
+/// A value whose texts have no paths of this machine and no credentials.
+fn without_places(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(shortened(&text)),
+        Value::Array(list) => list.into_iter().map(without_places).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let members = members.map(|(name, value)| (name, without_places(value)));
+            Value::Object(members.collect())
+        }
+        other => other,
+    }
+}
+
+/// A text with the last name instead of each absolute path.
+fn shortened(text: &str) -> String {
+    let is_apart = |letter: char| letter.is_whitespace() || "(),;\"'".contains(letter);
+    let mut short = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(is_apart).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        short += &name(word);
+        let next = after.chars().next().map_or(0, char::len_utf8);
+        let (between, after) = after.split_at(next);
+        short += between;
+        rest = after;
+    }
+    short
+}
+
+/// The last name of an absolute path; a URL without credentials; other words unchanged.
+fn name(word: &str) -> String {
+    // `@FILE` is a file with ids.
+    let (mark, path) = match word.strip_prefix('@') {
+        Some(path) => ("@", path),
+        None => ("", word),
+    };
+    if let Some((scheme, rest)) = path
+        .split_once("://")
+        .filter(|(scheme, _)| *scheme != "file")
+    {
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = host.rsplit('@').next().unwrap_or_default();
+        let slash = if key.is_empty() { "" } else { "/" };
+        return format!("{mark}{scheme}://{host}{slash}{key}");
+    }
+    let letter = |at: usize| path.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
+    let drive = letter(0) && (path.get(1..3) == Some(":\\") || path.get(1..3) == Some(":/"));
+    let rooted = path.starts_with("~/") || path.starts_with("file://") || path.starts_with("../");
+    let absolute = path.starts_with('/')
+        && path
+            .get(1..)
+            .is_some_and(|rest| rest.contains('/') || letter(1));
+    if drive || rooted || absolute {
+        let last = path
+            .trim_end_matches(['/', '\\'])
+            .rsplit(['/', '\\'])
+            .next();
+        return format!("{mark}{}", last.unwrap_or_default());
+    }
+    word.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_credentials_are_left_out() {
+        for (text, short) in [
+            ("/home/ada/sub-01/a.trk", "a.trk"),
+            ("C:\\data\\a.trk", "a.trk"),
+            ("~/a.trk", "a.trk"),
+            ("../../private/a.trk", "a.trk"),
+            ("sub-01/a.trk", "sub-01/a.trk"),
+            ("s3://bucket/a.trk", "s3://bucket/a.trk"),
+            (
+                "https://ada:secret@host/a.trk?X-Signature=7#1",
+                "https://host/a.trk",
+            ),
+            ("file:///home/ada/a.trk", "a.trk"),
+            ("@/home/ada/ids.txt", "@ids.txt"),
+            (
+                "mesh(/home/ada/roi.obj) and not sphere(0,0,0,1)",
+                "mesh(roi.obj) and not sphere(0,0,0,1)",
+            ),
+            ("x / 2 > y/3 and x /2 > 1", "x / 2 > y/3 and x /2 > 1"),
+            ("EPSG:25832", "EPSG:25832"),
+            ("µm, nm", "µm, nm"),
+        ] {
+            assert_eq!(shortened(text), short, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_own_store_is_not_named() {
+        let job = crate::parse(
+            r#"{"job": "import", "files": ["/tmp/a.csv"], "store": "/tmp/b.zv", "journal": "/tmp/j"}"#,
+        );
+        let job = job.unwrap();
+        let entry = entry(&job.as_slice()[0]);
+        assert_eq!(entry["job"], json!({"job": "import", "files": ["a.csv"]}));
+    }
+}
