@@ -49,9 +49,9 @@ impl ErrorFacts {
             Some(said) => ("", Some(said)),
             None => match message.split_once(": found ") {
                 Some((place, said)) => (place, Some(said)),
-                // A message of another form: what is before the last colon names the place.
+                // A message of another form begins with the place.
                 None => (
-                    message.rsplit_once(": ").map_or("", |(place, _)| place),
+                    message.split_once(": ").map_or("", |(place, _)| place),
                     None,
                 ),
             },
@@ -119,10 +119,7 @@ mod tests {
     fn messages_have_parts() {
         let of = |parts: [&str; 4]| parts.map(|one| (!one.is_empty()).then(|| one.to_owned()));
         for (message, expected) in [
-            (
-                "a.zv: no store there: no such folder",
-                ["a.zv: no store there", "", "", ""],
-            ),
+            ("a.zv: no store there: no such folder", ["a.zv", "", "", ""]),
             (
                 "found a file, expected a folder",
                 ["", "a file", "a folder", ""],

@@ -7,8 +7,8 @@ use crate::Job;
 /// Members that say where something is on the machine of the job, and nothing about the store.
 const PLACES: [&str; 4] = ["journal", "resume", "backup", "clear_leftovers"];
 
-/// The entry of a job: the version of the program, and the job without the address of its store. Of absolute paths the last name is left, of URLs
-/// everything but names, passwords and parameters. A job with a path that is no Unicode text has its name alone.
+/// The entry of a job: the version of the program, and the job without the address of its store. Of absolute paths and URLs the last name is left, so that it does not matter
+/// where files are. A job with a path that is no Unicode text has its name alone.
 pub(crate) fn entry(job: &Job) -> Value {
     let own = job.changes();
     let members = match job.to_json() {
@@ -38,7 +38,7 @@ fn without_places(value: Value) -> Value {
     }
 }
 
-/// A text with the last name instead of each absolute path.
+/// A text with the last name instead of each absolute path and URL.
 fn shortened(text: &str) -> String {
     let is_apart = |letter: char| letter.is_whitespace() || "(),;\"'".contains(letter);
     let mut short = String::with_capacity(text.len());
@@ -55,38 +55,30 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The last name of an absolute path; a URL without credentials; other words unchanged.
+/// The last name of an absolute path or URL; other words unchanged.
 fn name(word: &str) -> String {
     // `@FILE` is a file with ids.
     let (mark, path) = match word.strip_prefix('@') {
         Some(path) => ("@", path),
         None => ("", word),
     };
-    if let Some((scheme, rest)) = path
-        .split_once("://")
-        .filter(|(scheme, _)| *scheme != "file")
-    {
-        let rest = rest.split(['?', '#']).next().unwrap_or_default();
-        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
-        let host = host.rsplit('@').next().unwrap_or_default();
-        let slash = if key.is_empty() { "" } else { "/" };
-        return format!("{mark}{scheme}://{host}{slash}{key}");
-    }
+    let url = path.split_once("://").map(|(scheme, rest)| {
+        let key = rest.split(['?', '#']).next().unwrap_or_default();
+        (scheme, key.split_once('/').map_or("", |(_, key)| key))
+    });
     let letter = |at: usize| path.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
     let drive = letter(0) && (path.get(1..3) == Some(":\\") || path.get(1..3) == Some(":/"));
-    let rooted = path.starts_with("~/") || path.starts_with("file://") || path.starts_with("../");
-    let absolute = path.starts_with('/')
-        && path
-            .get(1..)
-            .is_some_and(|rest| rest.contains('/') || letter(1));
-    if drive || rooted || absolute {
-        let last = path
-            .trim_end_matches(['/', '\\'])
-            .rsplit(['/', '\\'])
-            .next();
-        return format!("{mark}{}", last.unwrap_or_default());
-    }
-    word.to_owned()
+    let rooted = path.starts_with("~/") || path.starts_with("../");
+    // A division is none: `x /2`.
+    let after = path.strip_prefix('/');
+    let absolute = after.is_some_and(|rest| rest.contains('/') || letter(1));
+    let (whole, path) = match url {
+        Some((scheme, key)) => (scheme, key),
+        None if drive || rooted || absolute => (path, path),
+        None => return word.to_owned(),
+    };
+    let mut names = path.rsplit(['/', '\\']).filter(|name| !name.is_empty());
+    format!("{mark}{}", names.next().unwrap_or(whole))
 }
 
 #[cfg(test)]
@@ -101,11 +93,9 @@ mod tests {
             ("~/a.trk", "a.trk"),
             ("../../private/a.trk", "a.trk"),
             ("sub-01/a.trk", "sub-01/a.trk"),
-            ("s3://bucket/a.trk", "s3://bucket/a.trk"),
-            (
-                "https://ada:secret@host/a.trk?X-Signature=7#1",
-                "https://host/a.trk",
-            ),
+            ("s3://bucket/sub-01/a.trk", "a.trk"),
+            ("https://ada:secret@host/a.zv/?X-Signature=7#1", "a.zv"),
+            ("http://ada:secret@host:80", "http"),
             ("file:///home/ada/a.trk", "a.trk"),
             ("@/home/ada/ids.txt", "@ids.txt"),
             (

@@ -1,6 +1,6 @@
 //! The answer of one store is the input of another.
 
-use arrow_array::{ArrayRef, Float32Array, Int32Array, RecordBatch, UInt64Array};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch, UInt64Array};
 use std::sync::Arc;
 
 use zvf_edit::{Edit, Matching};
