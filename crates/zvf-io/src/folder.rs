@@ -9,6 +9,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::Overlay;
 use crate::overlay::placed;
@@ -25,6 +26,34 @@ pub(crate) enum FolderEntry {
 /// Receives the name and kind of an entry, and a function that returns its size.
 type VisitEntry<'v, X> =
     dyn FnMut(String, FolderEntry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
+
+/// What distinguishes a file from one that replaces it, or from itself after a write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileStamp {
+    /// 0 on systems without inodes.
+    pub(crate) inode: u64,
+    /// Time of the last write, since 1970; zero for earlier times.
+    pub(crate) written: Duration,
+    /// Bytes.
+    pub(crate) size: u64,
+}
+
+impl FileStamp {
+    /// The stamp in the metadata of a file.
+    pub(crate) fn of(meta: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(meta);
+        #[cfg(not(unix))]
+        let inode = 0;
+        let written = meta.modified().ok();
+        let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self {
+            inode,
+            written: written.unwrap_or_default(),
+            size: meta.len(),
+        }
+    }
+}
 
 /// A folder, by its path and, once it is open, by its handle.
 #[derive(Debug)]
@@ -74,13 +103,18 @@ impl Folder {
     }
 
     /// Opens the file of a key for reading. Keys are made of checked segments, so they stay below the folder.
-    pub(crate) fn open(&self, key: &str) -> io::Result<File> {
+    pub(crate) fn open(&self, key: &str) -> io::Result<(File, Metadata)> {
         self.root().open(&self.path, &self.key(key)?)
     }
 
     /// The metadata of the file of a key; symbolic links are followed.
     pub(crate) fn metadata(&self, key: &str) -> io::Result<Metadata> {
         self.root().metadata(&self.path, &self.key(key)?)
+    }
+
+    /// The stamp of the file of a key; symbolic links are followed.
+    pub(crate) fn stamp(&self, key: &str) -> io::Result<FileStamp> {
+        self.root().stamp(&self.path, &self.key(key)?)
     }
 
     /// Visits the entries of the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
@@ -125,11 +159,12 @@ mod at {
     use std::io;
     use std::os::fd::OwnedFd;
     use std::path::Path;
+    use std::time::Duration;
 
     use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
     use rustix::io::Errno;
 
-    use super::{FolderEntry, VisitEntry};
+    use super::{FileStamp, FolderEntry, VisitEntry};
     use zvf_sys::regular_file;
 
     /// Flags of a handle for looking up names; on systems that have them, it needs no permission to read.
@@ -146,6 +181,11 @@ mod at {
         .union(OFlags::NONBLOCK)
         .union(OFlags::NOCTTY)
         .union(OFlags::CLOEXEC);
+
+    /// A number of a stamp, whose type depends on the system; 0 for negative ones.
+    fn positive(number: impl TryInto<u64>) -> u64 {
+        number.try_into().unwrap_or(0)
+    }
 
     /// The handle, or the error of opening it. It is opened once, so that all files belong to one folder.
     #[derive(Debug)]
@@ -168,7 +208,7 @@ mod at {
             Ok(rustix::io::retry_on_intr(open)?)
         }
 
-        pub(crate) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
+        pub(crate) fn open(&self, _: &Path, key: &str) -> io::Result<(File, Metadata)> {
             match self.handle(key, READ) {
                 Ok(handle) => regular_file::checked(File::from(handle)),
                 // A socket cannot be opened at all.
@@ -181,6 +221,17 @@ mod at {
 
         pub(crate) fn metadata(&self, _: &Path, key: &str) -> io::Result<Metadata> {
             File::from(self.handle(key, LOOK)?).metadata()
+        }
+
+        pub(crate) fn stamp(&self, _: &Path, key: &str) -> io::Result<FileStamp> {
+            let root = self.root()?;
+            let stat = rustix::io::retry_on_intr(|| statat(root, key, AtFlags::empty()))?;
+            Ok(FileStamp {
+                inode: positive(stat.st_ino),
+                written: Duration::from_secs(positive(stat.st_mtime))
+                    .saturating_add(Duration::from_nanos(positive(stat.st_mtime_nsec))),
+                size: positive(stat.st_size),
+            })
         }
 
         pub(crate) fn visit<X: From<io::Error>>(
@@ -225,7 +276,7 @@ mod at {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::{FolderEntry, VisitEntry};
+    use super::{FileStamp, FolderEntry, VisitEntry};
 
     /// No handle: files are looked up by path.
     #[derive(Debug)]
@@ -244,12 +295,18 @@ mod at {
             Self
         }
 
-        pub(crate) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
-            crate::open_file(&file(path, key))
+        pub(crate) fn open(&self, path: &Path, key: &str) -> io::Result<(File, Metadata)> {
+            let file = crate::open_file(&file(path, key))?;
+            let meta = file.metadata()?;
+            Ok((file, meta))
         }
 
         pub(crate) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {
             std::fs::metadata(file(path, key))
+        }
+
+        pub(crate) fn stamp(&self, path: &Path, key: &str) -> io::Result<FileStamp> {
+            Ok(FileStamp::of(&self.metadata(path, key)?))
         }
 
         pub(crate) fn visit<X: From<io::Error>>(

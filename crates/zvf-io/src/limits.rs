@@ -17,7 +17,7 @@ pub struct Limits {
     pub batch_bytes: u64,
     /// Cells of one query. Default 16 Mi.
     pub cells_per_query: u64,
-    /// Bytes kept in each cache: manifests, shard indexes. Default 256 MiB.
+    /// Bytes kept in each cache: manifests, shard indexes, and fragments of chunks (at most 32 MiB). Default 256 MiB.
     pub cache_bytes: u64,
     /// Rows of an object table or a group. Default 2^32 - 1: the format has no bound since 0.9.3, and answers number rows by 32
     /// bits. A table that is read as a whole is bounded by [`cell_bytes`](Self::cell_bytes), too.

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use crate::context::Context;
-use crate::folder::{Folder, FolderEntry};
+use crate::folder::{FileStamp, Folder, FolderEntry};
 use crate::versions::changed;
 use crate::versions::{ReportedState, SnapshotRole};
 use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage};
@@ -58,7 +58,7 @@ fn read_file(
     let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
     };
-    let state = state_of(&open.metadata(key)?);
+    let state = state_of(&open.stamp(key)?);
     let size = state.size;
     let Range { start, end } = ask.of(size);
     let length = end.saturating_sub(start);
@@ -83,7 +83,11 @@ fn read_file(
 
 /// An open file.
 #[derive(Debug)]
-pub struct OpenFile(File);
+pub struct OpenFile {
+    file: File,
+    /// As it was opened.
+    opened: Metadata,
+}
 
 impl OpenFile {
     /// Opens a file; `None` when it does not exist.
@@ -92,7 +96,7 @@ impl OpenFile {
     /// I/O; malformed: a folder, a pipe or a device.
     pub fn open(root: &Folder, key: &str) -> Result<Option<Self>, IoError> {
         match root.open(key) {
-            Ok(file) => Ok(Some(Self(file))),
+            Ok((file, opened)) => Ok(Some(Self { file, opened })),
             // A path below a file counts as missing.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -106,35 +110,35 @@ impl OpenFile {
         }
     }
 
-    fn metadata(&self, key: &str) -> Result<Metadata, IoError> {
-        let meta = self.0.metadata().map_err(|e| IoError::file(key, e))?;
-        if meta.is_dir() {
+    /// The stamp of the file when it was opened.
+    fn stamp(&self, key: &str) -> Result<FileStamp, IoError> {
+        if self.opened.is_dir() {
             return Err(IoError::no_object(key, "is a folder, expected a file"));
         }
-        Ok(meta)
+        Ok(FileStamp::of(&self.opened))
     }
 
-    /// Bytes of the file.
+    /// Bytes of the file when it was opened.
     ///
     /// # Errors
     /// I/O; malformed: a folder.
     pub fn size(&self, key: &str) -> Result<u64, IoError> {
-        Ok(self.metadata(key)?.len())
+        Ok(self.stamp(key)?.size)
     }
 
-    /// Bytes of the file, and a text that changes when the file is replaced or written to.
+    /// Bytes of the file when it was opened, and a text that is another one if the file is replaced or written to.
     ///
     /// # Errors
     /// I/O; malformed: a folder.
     pub fn state(&self, key: &str) -> Result<(u64, String), IoError> {
-        let state = state_of(&self.metadata(key)?);
+        let state = state_of(&self.stamp(key)?);
         Ok((state.size, state.etag.unwrap_or_default()))
     }
 
     /// The rest of the file, which should have `length` bytes.
     fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, IoError> {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        (&mut self.0)
+        (&mut self.file)
             .take(length)
             .read_to_end(&mut bytes)
             .map_err(|e| IoError::file(key, e))?;
@@ -154,7 +158,7 @@ impl OpenFile {
         let mut filled = 0;
         while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
             let offset = start.saturating_add(wide(filled));
-            match self.0.read_at(hole, offset) {
+            match self.file.read_at(hole, offset) {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -172,7 +176,7 @@ impl OpenFile {
     #[cfg(not(unix))]
     pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
         use std::io::{Seek, SeekFrom};
-        let mut file = &self.0;
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(start))
             .map_err(|e| IoError::file(key, e))?;
         let mut bytes = Vec::new();
@@ -184,16 +188,16 @@ impl OpenFile {
 }
 
 /// The state of a file: inode, time of the last write, bytes.
-fn state_of(meta: &Metadata) -> ReportedState {
-    let written = meta
-        .modified()
-        .ok()
-        .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
-        .unwrap_or_default();
+fn state_of(stamp: &FileStamp) -> ReportedState {
+    let FileStamp {
+        inode,
+        written,
+        size,
+    } = *stamp;
     ReportedState {
-        etag: Some(format!("{:x}-{:x}", inode(meta), written.as_nanos())),
+        etag: Some(format!("{inode:x}-{:x}", written.as_nanos())),
         modified: i64::try_from(written.as_micros()).unwrap_or(i64::MAX),
-        size: meta.len(),
+        size,
     }
 }
 
@@ -205,8 +209,8 @@ pub(crate) fn state(
 ) -> Result<Option<ReportedState>, IoError> {
     let trace = context.trace();
     let start = trace.start();
-    let state = match root.metadata(key) {
-        Ok(meta) => Ok(Some(state_of(&meta))),
+    let state = match root.stamp(key) {
+        Ok(stamp) => Ok(Some(state_of(&stamp))),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -214,18 +218,6 @@ pub(crate) fn state(
     };
     context.record(start, Method::Stat, key, (None, None), Some(0));
     state
-}
-
-/// Distinguishes a file from another one with the same name.
-#[cfg(unix)]
-fn inode(meta: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(meta)
-}
-
-/// Always 0: this system has no inodes.
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
 }
 
 /// Size of the buffer that small files are read into.
@@ -256,7 +248,7 @@ pub fn with_file<R, E: From<IoError>>(
         }
         let mut filled = 0;
         while let Some(hole) = buffer.get_mut(filled..).filter(|hole| !hole.is_empty()) {
-            match open.0.read(hole) {
+            match open.file.read(hole) {
                 Ok(0) => {
                     let small = buffer.get(..filled).unwrap_or_default();
                     cap.check(key, wide(filled))?;
@@ -270,11 +262,11 @@ pub fn with_file<R, E: From<IoError>>(
                 Err(error) => return Err(IoError::file(key, error).into()),
             }
         }
-        let size = open.metadata(key)?.len();
+        let size = open.size(key)?;
         cap.check(key, size)?;
         let mut whole = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         whole.extend_from_slice(buffer);
-        (&mut open.0)
+        (&mut open.file)
             .take(cap.most)
             .read_to_end(&mut whole)
             .map_err(|e| IoError::file(key, e))?;
@@ -440,7 +432,7 @@ pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedStat
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
         match root.metadata(&key) {
-            Ok(meta) if meta.is_file() => found.push((key, state_of(&meta))),
+            Ok(meta) if meta.is_file() => found.push((key, state_of(&FileStamp::of(&meta)))),
             Ok(_) => {
                 let what = "is a link to a folder, or no file; expected files and folders";
                 return Err(IoError::no_object(&key, what));

@@ -1,6 +1,7 @@
 //! The fragments of one chunk, checked and in a compact form: eight bytes for each fragment, regardless of the chunk's rows.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use zvf_store::format::DecodeError;
 use zvf_store::{CheckedFragment, CheckedFragments, RowSet};
@@ -11,25 +12,12 @@ use zvf_store::format::int;
 /// The fragments of one chunk. Every row is inside the chunk's buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fragments {
-    stored: CheckedFragments,
-    disjoint: bool,
+    stored: Arc<CheckedFragments>,
 }
 
-impl From<CheckedFragments> for Fragments {
-    fn from(stored: CheckedFragments) -> Self {
-        let mut next = 0_u32;
-        let rises = stored.iter().all(|fragment| match fragment {
-            CheckedFragment::Range { start, count } => {
-                let rises = count == 0 || start >= next;
-                next = next.max(start.saturating_add(count));
-                rises
-            }
-            CheckedFragment::List(rows) => rows.is_empty(),
-        });
-        Self {
-            stored,
-            disjoint: rises,
-        }
+impl From<Arc<CheckedFragments>> for Fragments {
+    fn from(stored: Arc<CheckedFragments>) -> Self {
+        Self { stored }
     }
 }
 
@@ -57,7 +45,7 @@ impl Fragments {
     ///
     /// A damaged blob, a row outside the buffer.
     pub(crate) fn decode(blob: &[u8], rows: u32) -> Result<Self, DecodeError> {
-        Ok(CheckedFragments::decode(blob, Some(rows))?.into())
+        Ok(Arc::new(CheckedFragments::decode(blob, Some(rows))?).into())
     }
 
     /// Number of fragments.
@@ -67,7 +55,7 @@ impl Fragments {
 
     /// Whether the fragments are rising ranges, so that none shares a row with another.
     pub(crate) fn disjoint(&self) -> bool {
-        self.disjoint
+        self.stored.are_disjoint()
     }
 
     /// The rows of one fragment.

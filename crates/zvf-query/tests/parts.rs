@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_blosc::{Codec, Encoder, FirstFilter, Generation, LastFilter, Settings};
 use zvf_query::{BBox, Column, Filter, Names, Query, Select};
 use zvf_store::meta::ArrayDoc;
-use zvf_store::{Limits, Need, OpenOptions, Store, undo_codecs};
+use zvf_store::{IoTrace, Limits, Need, OpenOptions, Store, undo_codecs};
 
 use crate::support::{ask, memory};
 
@@ -113,6 +113,16 @@ async fn queries(store: &Store) -> Vec<Query> {
     found
 }
 
+fn on_disk(files: &BTreeMap<String, Vec<u8>>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (key, bytes) in files {
+        let path = folder.path().join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    folder
+}
+
 #[tokio::test]
 async fn cells_in_blocks_give_the_same_answers() {
     let mut compared = 0;
@@ -130,12 +140,7 @@ async fn cells_in_blocks_give_the_same_answers() {
             continue;
         }
         let blocks = in_blocks(&files);
-        let folder = tempfile::tempdir().unwrap();
-        for (key, bytes) in &blocks {
-            let path = folder.path().join(key);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
-        }
+        let folder = on_disk(&blocks);
         let local = Store::open(folder.path().to_str().unwrap()).await.unwrap();
         let (whole, parts) = (memory(&files).await, memory(&blocks).await);
         let cached = crate::support::open(&blocks, OpenOptions::new().with_cell_cache(1 << 20));
@@ -164,4 +169,48 @@ async fn cells_in_blocks_give_the_same_answers() {
         }
     }
     assert!(compared > 300, "{compared}");
+}
+
+#[tokio::test]
+async fn fragments_of_a_chunk_are_read_once_by_an_open_store() {
+    let files = in_blocks(&zvf_testkit::files("streamlines").unwrap());
+    let folder = on_disk(&files);
+    let trace = IoTrace::on();
+    let options = OpenOptions::new().with_trace(trace.clone());
+    let store = Store::open_with(folder.path().to_str().unwrap(), options);
+    let store = store.await.unwrap();
+    let level = store.level(0, &Need::all()).await.unwrap();
+    let ids = level.object_index().unwrap().ids().await.unwrap();
+    let id = ids.objects().map(|(_, id)| id).next().unwrap();
+    let query = || Query {
+        objects: Some(vec![id]),
+        ..Query::default()
+    };
+    drop(trace.take());
+    let first = ask(&store, query()).await.unwrap();
+    let fragments = |key: &str| key.starts_with("0/vertex_fragments/c/");
+    assert!(trace.take().iter().any(|one| fragments(&one.key)));
+    let again = ask(&store, query()).await.unwrap();
+    assert_eq!(first.vertices, again.vertices);
+    assert_eq!(first.all.summary, again.all.summary);
+    let requests = trace.take();
+    assert!(
+        !requests.iter().any(|one| fragments(&one.key)),
+        "{requests:?}"
+    );
+    let mut keys = requests.iter().map(|one| one.key.as_str());
+    let cell = keys.find(|key| key.starts_with("0/vertices/c/")).unwrap();
+
+    // Positions of another length than before, while the documents are the same.
+    let mut frame = Vec::new();
+    let settings = Settings::new(4, 96).with_format(Generation::Blosc1);
+    let mut chunk = vec![1, 0, 0, 0, 12, 0, 0, 0];
+    chunk.extend([0; 12]);
+    Encoder::new(settings)
+        .unwrap()
+        .encode(&chunk, &mut frame)
+        .unwrap();
+    std::fs::write(folder.path().join(cell), frame).unwrap();
+    let error = ask(&store, query()).await.err().unwrap();
+    assert!(error.to_string().contains("as before"), "{error}");
 }

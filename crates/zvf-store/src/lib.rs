@@ -51,7 +51,7 @@
 //! [`Store::open`] requests the root together with every document and listing of level 0 whose key is the same in
 //! every store: one round of requests. [`Store::level`] requests the documents that these refer to: the
 //! second. [`Store::fetch_map`] is the third. Documents are cached and never read again; cells are not cached, that is
-//! left to the caller. [`IoTrace`] records every request with its round.
+//! left to the caller, except for rows and fragments of chunks that are read in parts. [`IoTrace`] records every request with its round.
 //!
 //! Names of attributes and link arrays are in no document, so they are listed, one level deep and in the first round.
 //! If a backend cannot list, they are taken from [`KnownNames`] or `attribute_specs`. Cells are never listed if

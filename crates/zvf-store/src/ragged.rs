@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
-use crate::cells::{self, ChunkWant, ShardCache, TableObjects};
+use crate::cells::{self, ChunkWant, Mode, ShardCache, TableObjects};
 use crate::elements::Elements;
 use crate::layout::{self, ChunkDecoding};
 use crate::once_cache::OnceCache;
@@ -35,6 +35,9 @@ pub(crate) struct RaggedArray {
 
 /// Objects of a local disk that are read by one task.
 const TOGETHER: usize = 64;
+
+/// Most elements of a chunk of a local disk that is read on the calling thread: decoding them takes less time than a change of threads.
+const HERE: u64 = 512;
 
 /// Knowledge about the number of elements that are not empty.
 #[derive(Debug)]
@@ -206,9 +209,23 @@ impl RaggedArray {
         numbers: &[u64],
     ) -> Result<Vec<Arc<Elements>>, StoreError> {
         if let [number] = *numbers {
+            if kv.is_local() && self.per_chunk <= HERE {
+                if let Some(chunk) = self.cache.ready(&number) {
+                    return Ok(vec![chunk]);
+                }
+                let mode = Mode {
+                    here: true,
+                    ..Mode::default()
+                };
+                let loaded = self.load(kv, numbers, mode).await?;
+                for chunk in &loaded {
+                    self.cache.insert(number, Arc::clone(chunk));
+                }
+                return Ok(loaded);
+            }
             let (array, kv) = (Arc::clone(self), kv.clone());
             let load = Box::pin(async move {
-                let loaded = array.load(&kv, &[number]).await?.pop();
+                let loaded = array.load(&kv, &[number], Mode::default()).await?.pop();
                 loaded.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
             });
             return Ok(vec![self.cache.get(number, load).await?]);
@@ -234,7 +251,7 @@ impl RaggedArray {
             });
             let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
             let (array, kv, part) = (Arc::clone(self), kv.clone(), part.to_vec());
-            let load = driven(async move { array.load(&kv, &part).await });
+            let load = driven(async move { array.load(&kv, &part, Mode::default()).await });
             loads.push(Box::pin(load) as BoxFuture<'_, _>);
             rest = more;
         }
@@ -262,7 +279,12 @@ impl RaggedArray {
         self.cache.clear();
     }
 
-    async fn load(&self, kv: &Kv, numbers: &[u64]) -> Result<Vec<Arc<Elements>>, StoreError> {
+    async fn load(
+        &self,
+        kv: &Kv,
+        numbers: &[u64],
+        mode: Mode,
+    ) -> Result<Vec<Arc<Elements>>, StoreError> {
         let table = match &self.reader {
             ChunkDecoding::Own(table) => table,
             ChunkDecoding::Unsupported(what) => {
@@ -285,7 +307,7 @@ impl RaggedArray {
         });
         let wants: Vec<ChunkWant> = wants.collect();
         let shards = Arc::clone(&self.shards);
-        let found = cells::fetch_table(kv.clone(), shards, table, &wants).await?;
+        let found = cells::fetch_table(kv.clone(), shards, table, &wants, mode).await?;
         let all = found.into_iter().zip(&wants).zip(numbers);
         all.map(|((bytes, want), number)| {
             let (first, end) = self.rows_of(*number);

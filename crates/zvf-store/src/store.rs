@@ -13,6 +13,7 @@ use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
 use crate::cells::cache::CellCache;
 use crate::cells::later::FetchedCell;
 use crate::cells::{self, CellWant, Mode, ReadCell, ShardCache};
+use crate::chunks::{KnownChunks, known_chunks};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::SnapshotTree;
@@ -43,6 +44,7 @@ struct StoreInner {
     levels: Vec<u32>,
     shards: Arc<ShardCache>,
     cells: Option<Arc<CellCache>>,
+    known: KnownChunks,
     /// The levels that were loaded last.
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
@@ -177,6 +179,7 @@ impl Store {
                 levels,
                 shards,
                 cells: CellCache::new(options.cell_cache_bytes),
+                known: known_chunks(options.io.limits.cache_bytes),
                 recent: Mutex::default(),
             }),
         };
@@ -241,6 +244,11 @@ impl Store {
 
     pub(crate) fn tree(&self) -> &SnapshotTree {
         &self.inner.tree
+    }
+
+    /// Rows and fragments of chunks that were read in parts.
+    pub(crate) fn known_chunks(&self) -> &KnownChunks {
+        &self.inner.known
     }
 
     /// The record of requests.

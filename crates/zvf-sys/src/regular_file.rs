@@ -33,7 +33,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
     match options.open(path) {
-        Ok(file) => checked(file),
+        Ok(file) => Ok(checked(file)?.0),
         // A socket cannot be opened at all.
         Err(error) => match std::fs::metadata(path).ok().and_then(|meta| special(&meta)) {
             Some(kind) => Err(refused(kind)),
@@ -42,14 +42,15 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Checks that an open file, which was opened without blocking, is a regular one.
+/// Checks that an open file, which was opened without blocking, is a regular one; returns its metadata, too.
 ///
 /// # Errors
 /// As [`open_file`].
-pub fn checked(file: File) -> io::Result<File> {
-    match special(&file.metadata()?) {
+pub fn checked(file: File) -> io::Result<(File, Metadata)> {
+    let meta = file.metadata()?;
+    match special(&meta) {
         Some(kind) => Err(refused(kind)),
-        None => Ok(file),
+        None => Ok((file, meta)),
     }
 }
 

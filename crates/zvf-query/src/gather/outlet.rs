@@ -182,7 +182,11 @@ impl Waiting {
         end: usize,
         chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
     ) -> Self {
-        let rows: u64 = chunks.values().map(|chunk| u64::from(chunk.rows)).sum();
+        // Of chunks that are read in parts, the rows that were read.
+        let rows = chunks
+            .values()
+            .map(|chunk| int::wide(chunk.positions.rows()));
+        let rows: u64 = rows.sum();
         let (worker, data) = (Arc::clone(plan), Arc::clone(&chunks));
         let work = move || worker.step(from, end, &data);
         let step = if rows <= INLINE {

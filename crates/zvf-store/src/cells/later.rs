@@ -88,9 +88,18 @@ impl FetchedCell {
     /// # Errors
     /// As [`CellRanges::rows`]; damaged framing.
     pub(crate) fn open(self) -> Result<Option<OpenCell>, StoreError> {
+        self.open_of(None)
+    }
+
+    /// As [`open`](Self::open). If `known`, the length of the cell at an earlier reading, fits the length of the chunk, the framing of the cell is not
+    /// decoded again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_of(self, known: Option<usize>) -> Result<Option<OpenCell>, StoreError> {
         match self {
             Self::Decoded(bytes) => Ok((!bytes.is_empty()).then_some(OpenCell::Decoded(bytes))),
-            Self::Stored(cell) => cell.open(),
+            Self::Stored(cell) => cell.open(known),
         }
     }
 
@@ -104,7 +113,7 @@ impl FetchedCell {
 }
 
 impl StoredCell {
-    fn open(self) -> Result<Option<OpenCell>, StoreError> {
+    fn open(self, known: Option<usize>) -> Result<Option<OpenCell>, StoreError> {
         let Self {
             name,
             array,
@@ -116,8 +125,20 @@ impl StoredCell {
         let layout = layout.ok_or_else(|| StoreError::bug("a stored cell without a layout"))?;
         let failed = |error: CodecError| codec::failed(&name, cap, error);
         let mut decoder = layout.chain.ranges(stored, cap.most).map_err(failed)?;
-        let mut head = Vec::with_capacity(HEAD);
         let there = usize::try_from(decoder.len()).unwrap_or(usize::MAX);
+        let ranges = |decoder, length| {
+            OpenCell::Ranges(Box::new(CellRanges {
+                name: name.clone(),
+                decoder,
+                length,
+                cap,
+                spent: Arc::clone(&spent),
+            }))
+        };
+        if let Some(length) = known.filter(|length| HEAD.checked_add(*length) == Some(there)) {
+            return Ok(Some(ranges(decoder, length)));
+        }
+        let mut head = Vec::with_capacity(HEAD);
         decoder
             .read(0..HEAD.min(there), &mut head)
             .map_err(failed)?;
@@ -135,15 +156,7 @@ impl StoredCell {
                 Ok(_) => Err(StoreError::bug("two readings of one chunk differ")),
             };
         }
-        Ok((length > 0).then(|| {
-            OpenCell::Ranges(Box::new(CellRanges {
-                name,
-                decoder,
-                length,
-                cap,
-                spent,
-            }))
-        }))
+        Ok((length > 0).then(|| ranges(decoder, length)))
     }
 }
 

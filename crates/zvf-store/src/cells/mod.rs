@@ -321,12 +321,13 @@ pub(crate) async fn fetch_table(
     shards: Arc<ShardCache>,
     table: &Arc<TableObjects>,
     wants: &[ChunkWant],
+    mode: Mode,
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     Cap::cells(kv.limits()).check(&table.path, wide(wants.len()))?;
     let plan = ReadPlan::of_table(table, wants)?;
     let (to, result) = Handover::pair();
     let then = Box::new(move |cells| to.put(decoded(cells)));
-    fetch_plan(kv, shards, plan, Mode::default(), then).await?;
+    fetch_plan(kv, shards, plan, mode, then).await?;
     result.take()?
 }
 

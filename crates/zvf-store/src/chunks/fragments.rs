@@ -141,6 +141,7 @@ pub struct CheckedFragments {
     lists: Vec<bool>,
     rows: Vec<u32>,
     extent: u32,
+    disjoint: bool,
 }
 
 /// Whether all fragments have the same rows.
@@ -158,6 +159,7 @@ impl CheckedFragments {
         Self {
             spans: (rows > 0).then_some((0, rows)).into_iter().collect(),
             extent: rows,
+            disjoint: true,
             ..Self::default()
         }
     }
@@ -228,8 +230,10 @@ impl CheckedFragments {
     fn of(stored: &FragmentIndex<'_>) -> Self {
         let mut found = Self {
             spans: Vec::with_capacity(index(stored.len())),
+            disjoint: true,
             ..Self::default()
         };
+        let mut next = 0;
         // All rows were checked to fit, and the number of entries is limited by the size of a blob, 8 bytes each.
         let narrow = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
         let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
@@ -237,10 +241,14 @@ impl CheckedFragments {
             match fragment {
                 Fragment::Range { start, count } => {
                     let (start, count) = (narrow(start), narrow(count));
-                    found.extent = found.extent.max(start.saturating_add(count));
+                    let end = start.saturating_add(count);
+                    found.disjoint &= count == 0 || start >= next;
+                    next = next.max(end);
+                    found.extent = found.extent.max(end);
                     found.spans.push((start, count));
                 }
                 Fragment::List(list) => {
+                    found.disjoint &= list.is_empty();
                     found.lists.resize(index(stored.len()), false);
                     if let Some(flag) = found.lists.get_mut(found.spans.len()) {
                         *flag = true;
@@ -263,6 +271,19 @@ impl CheckedFragments {
     #[must_use]
     pub fn are_ranges(&self) -> bool {
         self.lists.is_empty()
+    }
+
+    /// Whether the fragments are rising ranges, so that none shares a row with another.
+    #[must_use]
+    pub fn are_disjoint(&self) -> bool {
+        self.disjoint
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self.spans.as_slice())
+            + size_of_val(self.lists.as_slice())
+            + size_of_val(self.rows.as_slice())
     }
 
     /// Number of fragments.

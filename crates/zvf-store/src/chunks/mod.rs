@@ -57,6 +57,7 @@ mod column;
 mod decode;
 mod fault;
 mod fragments;
+mod known;
 mod open;
 mod values;
 
@@ -74,6 +75,7 @@ pub(crate) use column::nan;
 pub use fault::{CellFault, ChunkCell, ChunkFault};
 pub(crate) use fragments::IndexSizes;
 pub use fragments::{CheckedFragment, CheckedFragments, FragmentFault};
+pub(crate) use known::{KnownChunks, known_chunks};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;
 

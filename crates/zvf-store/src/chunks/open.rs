@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use zvf_format::int::index;
 use zvf_io::Handover;
 
 use super::column::ChunkColumn;
 use super::fault::CellFault;
 use super::fragments::CheckedFragments;
+use super::known::KnownChunk;
 use super::values::RowValues;
 use super::{ChunkReader, ChunkReaderInner};
 use crate::cells::Mode;
@@ -42,6 +44,10 @@ pub struct OpenChunk {
     fragments: Option<FetchedCell>,
     /// One for each column.
     columns: Vec<Option<FetchedCell>>,
+    /// Rows and fragments, once they are known.
+    known: Option<KnownChunk>,
+    /// Whether they were decoded here.
+    is_new: bool,
 }
 
 impl ChunkReader {
@@ -61,6 +67,8 @@ impl ChunkReader {
     ///
     /// # Cost
     /// One round of requests. Only the data that `f` uses is decoded; local files with blocks or without a codec are read only in these parts.
+    /// A store keeps rows and fragments of chunks of which `f` uses the positions of some rows, up to 32 MiB; these are neither requested again nor in
+    /// the trace.
     ///
     /// # Errors
     /// As [`read`](Self::read) for the requests. Damaged cells fail when they are used.
@@ -75,16 +83,22 @@ impl ChunkReader {
         R: Send + 'static,
         F: FnOnce(Vec<OpenChunk>) -> R + Send + 'static,
     {
+        let chunks = chunks.into_iter().map(|(chunk, mut wanted)| {
+            let known = self.0.known(&chunk, &wanted);
+            wanted.fragments &= known.is_none();
+            (chunk, wanted, known)
+        });
+        let chunks: Vec<_> = chunks.collect();
         let wants = chunks.iter();
-        let wants = wants.flat_map(|(chunk, wanted)| self.cells(chunk, wanted));
+        let wants = wants.flat_map(|(chunk, wanted, _)| self.cells(chunk, wanted));
         let wants = wants.collect();
         let inner = Arc::clone(&self.0);
         let (to, result) = Handover::pair();
         let then = Box::new(move |cells: Vec<Option<FetchedCell>>| {
             let mut cells = cells.into_iter();
-            let opened = chunks
-                .into_iter()
-                .map(|(chunk, wanted)| OpenChunk::new(&inner, chunk, &wanted, &mut cells));
+            let opened = chunks.into_iter().map(|(chunk, wanted, known)| {
+                OpenChunk::new(&inner, (chunk, known), &wanted, &mut cells)
+            });
             to.put(f(opened.collect()));
         });
         let mode = Mode { later: true, here };
@@ -97,6 +111,15 @@ impl ChunkReader {
 }
 
 impl ChunkReaderInner {
+    /// The rows and fragments of a chunk, if the store keeps them.
+    fn known(&self, chunk: &ChunkCoord, wanted: &WantedCells) -> Option<KnownChunk> {
+        if !wanted.positions || !wanted.fragments {
+            return None;
+        }
+        let known = self.level.store().known_chunks();
+        known.ready(&(self.level.number(), chunk.clone()))
+    }
+
     /// The arrays of the requested cells of a chunk: vertices, fragments, and columns; `None` if the cell is not requested.
     fn wanted<'a>(
         &'a self,
@@ -118,14 +141,14 @@ impl ChunkReaderInner {
 }
 
 impl OpenChunk {
-    /// A chunk; its requested cells are the next ones.
+    /// A chunk; its requested cells are the next ones. The cell of `known` fragments counts as requested.
     fn new(
         inner: &Arc<ChunkReaderInner>,
-        coord: ChunkCoord,
+        (coord, known): (ChunkCoord, Option<KnownChunk>),
         wanted: &WantedCells,
         cells: &mut impl Iterator<Item = Option<FetchedCell>>,
     ) -> Self {
-        let mut requested = 0;
+        let mut requested = u64::from(known.is_some());
         let arrays = inner.wanted(&coord, wanted);
         let mut found = arrays.map(|array| {
             array?;
@@ -141,6 +164,8 @@ impl OpenChunk {
             vertices: None,
             fragments,
             columns,
+            known,
+            is_new: false,
             inner: Arc::clone(inner),
             coord,
         }
@@ -149,9 +174,15 @@ impl OpenChunk {
     /// The positions, opened by the first call.
     fn vertices(&mut self) -> Result<&mut Option<OpenCell>, StoreError> {
         if let Some(stored) = self.stored.take() {
-            self.vertices = stored.open()?;
+            self.vertices = stored.open_of(self.known_length())?;
         }
         Ok(&mut self.vertices)
+    }
+
+    /// Bytes of the positions, if the rows are known.
+    fn known_length(&self) -> Option<usize> {
+        let rows = self.known.as_ref()?.rows;
+        index(rows).checked_mul(self.inner.position_bytes)
     }
 
     /// The chunk.
@@ -171,6 +202,9 @@ impl OpenChunk {
     /// # Errors
     /// See [`OpenChunk`].
     pub fn rows(&mut self) -> Result<u32, StoreError> {
+        if let Some(known) = &self.known {
+            return Ok(known.rows);
+        }
         let length = self.vertices()?.as_ref().map_or(0, OpenCell::len);
         let (vertices, chunk) = (self.inner.level.vertices(), &self.coord);
         let rows = self.inner.rows_in(length, chunk);
@@ -181,7 +215,10 @@ impl OpenChunk {
     ///
     /// # Errors
     /// See [`OpenChunk`]; malformed: a row outside the chunk.
-    pub fn fragments(&mut self, rows: u32) -> Result<Option<CheckedFragments>, StoreError> {
+    pub fn fragments(&mut self, rows: u32) -> Result<Option<Arc<CheckedFragments>>, StoreError> {
+        if let Some(known) = &self.known {
+            return Ok(Some(Arc::clone(&known.fragments)));
+        }
         let Some(array) = self.inner.level.vertex_fragments() else {
             return Ok(None);
         };
@@ -190,9 +227,13 @@ impl OpenChunk {
             let found = CheckedFragments::read(&blob, Some(rows).filter(|rows| *rows > 0), false);
             let (found, _) =
                 found.map_err(|fault| CellFault::Fragments(fault).error(array, &self.coord))?;
-            Ok(found)
+            Ok::<_, StoreError>(Arc::new(found))
         };
-        blob.flatten().map(decode).transpose()
+        let found = blob.flatten().map(decode).transpose()?;
+        let of_rows = found.clone().filter(|_| rows > 0);
+        self.known = of_rows.map(|fragments| KnownChunk { rows, fragments });
+        self.is_new = self.known.is_some();
+        Ok(found)
     }
 
     /// The stored positions of `rows`, or of all rows.
@@ -200,10 +241,28 @@ impl OpenChunk {
     /// # Errors
     /// See [`OpenChunk`].
     pub fn positions(&mut self, rows: Option<&Arc<RowSet>>) -> Result<RowValues, StoreError> {
-        let Some(cell) = self.vertices()?.take() else {
+        let expected = self.known_length();
+        let cell = self.vertices()?.take();
+        let found = cell.as_ref().map_or(0, OpenCell::len);
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            let place = format!("{} at {}", self.inner.level.vertices().path(), self.coord);
+            let what = format!("{found} bytes found, expected {expected} as before");
+            return Err(StoreError::malformed(place, what));
+        }
+        let Some(cell) = cell else {
             return Ok(RowValues::default());
         };
         let values = values_of(cell, self.inner.position_bytes, rows)?;
+        if let Some(known) = self
+            .known
+            .as_ref()
+            .filter(|_| self.is_new && rows.is_some())
+        {
+            let level = &self.inner.level;
+            let key = (level.number(), self.coord.clone());
+            level.store().known_chunks().insert(key, known.clone());
+            self.is_new = false;
+        }
         let dtype = self.inner.level.vertices().dtype();
         Ok(values.map_bytes(|bytes| little_endian(dtype, bytes)))
     }

@@ -10,7 +10,7 @@ use zvf_meta::ArrayDoc;
 
 use super::{TableChunks, TableShards, TypedArray, TypedValues};
 use crate::StoreError;
-use crate::cells::{ChunkWant, fetch_table};
+use crate::cells::{ChunkWant, Mode, fetch_table};
 use crate::codec::decode_first;
 use crate::layout::{ChunkDecoding, lost, object_key};
 use crate::ordered::all_in_order;
@@ -180,7 +180,7 @@ async fn fetch_inner(
     });
     let wants: Vec<ChunkWant> = wants.collect();
     let heads = Arc::clone(&shards.heads);
-    let found = fetch_table(kv.clone(), heads, &shards.objects, &wants).await?;
+    let found = fetch_table(kv.clone(), heads, &shards.objects, &wants, Mode::default()).await?;
     let pieces = numbers.zip(wants).zip(found);
     let pieces = pieces.map(|((number, want), bytes)| StoredPiece {
         key: format!("{}, chunk {}", want.key, want.entry),
