@@ -6,7 +6,22 @@ from typing import Any
 
 __version__: str
 
-class Error(Exception): ...
+class Error(Exception):
+    """A call of zvf failed. The message in parts, each of which may be None."""
+
+    @property
+    def place(self) -> str | None:
+        """The store, level, array and chunk, the file or the option that the error is about, or None."""
+    @property
+    def found(self) -> str | None:
+        """What was found, or None."""
+    @property
+    def expected(self) -> str | None:
+        """What would be right, or None."""
+    @property
+    def hint(self) -> str | None:
+        """What to do, or None."""
+
 class IoError(Error): ...
 class BusyError(IoError): ...
 class MalformedError(Error): ...
