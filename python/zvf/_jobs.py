@@ -103,7 +103,6 @@ def export(
     *,
     place: Place | None = None,
     links: Path | None = None,
-    progress: Progress | None = None,
     **options: Unpack[ExportOptions],
 ) -> dict[str, Any]:
     """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces=True` for faces.
@@ -119,7 +118,7 @@ def export(
         members["faces"] = links if faces else None
     if not faces:
         members["edges"] = links if links is not None else members.get("edges")
-    return _run("export", {"store": url, "file": file, **members}, progress)
+    return _run("export", {"store": url, "file": file, **members}, None)
 
 
 def plot(url: Path | Sequence[Path], output: Path, *, place: Place | None = None, **options: Unpack[PlotOptions]) -> dict[str, Any]:
