@@ -5,14 +5,20 @@ use std::error::Error as StdError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
 use zvf_convert::ConvertError;
-use zvf_jobs::JobError;
 use zvf_jobs::words::fold;
+use zvf_jobs::{ErrorFacts, JobError};
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 use zvf_write::WriteError;
 
-create_exception!(zvf, Error, PyException, "A call of zvf failed.");
+create_exception!(
+    zvf,
+    Error,
+    PyException,
+    "A call of zvf failed. The message in parts, each of which may be None: `place`, `found`, `expected`, `hint`."
+);
 create_exception!(
     zvf,
     IoError,
@@ -49,6 +55,41 @@ create_exception!(
     Error,
     "An internal check failed: a defect of zvf, please report it."
 );
+
+/// Takes one part from a message.
+type TakePart = fn(ErrorFacts) -> Option<String>;
+
+/// The properties of [`Error`], with their documentation.
+const PARTS: [(&str, &str, TakePart); 4] = [
+    (
+        "place",
+        "The store, level, array and chunk, the file or the option that the error is about, or None.",
+        |facts| facts.place,
+    ),
+    ("found", "What was found, or None.", |facts| facts.found),
+    ("expected", "What would be right, or None.", |facts| {
+        facts.expected
+    }),
+    ("hint", "What to do, or None.", |facts| facts.hint),
+];
+
+/// Gives [`Error`], and so all its subclasses, a property for each part of the message, wherever the exception is raised.
+pub(crate) fn add_parts(py: Python<'_>) -> PyResult<()> {
+    let property = py.import("builtins")?.getattr("property")?;
+    for (name, doc, part) in PARTS {
+        let getter = PyCFunction::new_closure(py, None, None, move |arguments, _| {
+            let error = arguments.get_item(0)?;
+            let message = error.str()?;
+            // Its class is that of the exception.
+            let facts = ErrorFacts::new("", &message.to_string_lossy());
+            PyResult::Ok(part(facts))
+        })?;
+        let none = py.None();
+        py.get_type::<Error>()
+            .setattr(name, property.call1((getter, &none, &none, doc))?)?;
+    }
+    Ok(())
+}
 
 /// An error of a library, before it is an exception.
 #[derive(Debug)]

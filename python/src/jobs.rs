@@ -1,16 +1,17 @@
 //! Jobs on whole stores and files: each is one call of its library. What it did comes back as JSON, as the program prints it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use zvf_jobs::{Job, JobEvent, Jobs};
+use zvf_jobs::{Context, Job, JobEvent, Jobs};
 use zvf_store::Stop;
 
 use crate::errors::{Failure, misuse};
 use crate::run::{OnInterrupt, Progress, json_text, report_progress, wait};
 use crate::writer::Writing;
 
-/// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list.
+/// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list. For each job `progress` is called with
+/// its name and its unit, and returns the callback for its counts.
 #[pyfunction]
 pub(crate) fn run_jobs(
     py: Python<'_>,
@@ -20,16 +21,17 @@ pub(crate) fn run_jobs(
 ) -> PyResult<String> {
     let jobs = zvf_jobs::parse(text).map_err(Failure::from)?;
     let stop = Stop::default();
-    let mut context = zvf_jobs::Context::new()
+    let context = Context::new()
         .with_write(writing.options(&stop)?)
         .with_memory_budget(writing.memory_budget())
         .with_log(Arc::new(|warning| log("warning", warning)))
         .with_events(Arc::new(log_download));
-    if let Some(callback) = progress {
-        context = context.with_progress(Arc::new(move |done| report_progress(&callback, done)));
-    }
     let mut reports = Vec::new();
     for job in jobs.as_slice() {
+        let context = match &progress {
+            Some(begin) => counted(context.clone(), begin.call1(py, (job.name(), job.unit()))?),
+            None => context.clone(),
+        };
         let on = match job.changes() {
             Some(_) => OnInterrupt::Ask(&stop),
             None => OnInterrupt::Drop,
@@ -40,6 +42,23 @@ pub(crate) fn run_jobs(
         Jobs::List(_) => json_text(&reports),
         Jobs::One(_) => json_text(&reports.first()),
     }
+}
+
+/// A context that reports counts to a callback.
+fn counted(context: Context, callback: Py<PyAny>) -> Context {
+    let total = Arc::new(Mutex::new(None));
+    let known = Arc::clone(&total);
+    context
+        .with_progress(Arc::new(move |done| {
+            let total = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            report_progress(&callback, done, total);
+        }))
+        .with_events(Arc::new(move |event| match event {
+            JobEvent::Total(total) => {
+                *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(*total);
+            }
+            _ => log_download(event),
+        }))
 }
 
 /// Passes a text to the logger `zvf`, by its method for the level.

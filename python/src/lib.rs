@@ -48,11 +48,11 @@ mod _zvf {
     #[allow(non_upper_case_globals, reason = "the name that Python has for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
-    /// Before anything is allocated by a thread of ours.
     #[pymodule_init]
-    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        // Before anything is allocated by a thread of ours.
         super::allocator::configure();
-        Ok(())
+        super::errors::add_parts(module.py())
     }
 }
 

@@ -22,13 +22,18 @@ const STACK: usize = 16 << 20;
 /// The runtime, and the process that started it.
 static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 
-/// A callback for progress, called with the number of vertices or cells done.
+/// A callback for progress.
 pub(crate) type Progress = Option<Py<PyAny>>;
 
-/// Calls the callback; an exception in it is printed and does not end the work.
-pub(crate) fn report_progress(callback: &Py<PyAny>, done: u64) {
+/// Calls the callback with the number of units that were done since the last call, and their total if it is known. An exception in it is
+/// printed and does not end the work.
+pub(crate) fn report_progress(
+    callback: &Py<PyAny>,
+    done: impl for<'py> IntoPyObject<'py>,
+    total: Option<u64>,
+) {
     Python::attach(|py| {
-        if let Err(error) = callback.call1(py, (done,)) {
+        if let Err(error) = callback.call1(py, (done, total)) {
             error.write_unraisable(py, Some(callback.bind(py)));
         }
     });

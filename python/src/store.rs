@@ -556,7 +556,7 @@ impl Answer {
         })
     }
 
-    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices so far.
+    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices of each batch.
     #[pyo3(signature = (progress = None))]
     fn collect(&self, py: Python<'_>, progress: Progress) -> PyResult<[Option<Table>; 3]> {
         let mut tables = self.schemas.clone().map(|schema| {
@@ -568,7 +568,6 @@ impl Answer {
         let Some(mut answer) = self.take()? else {
             return Ok(tables);
         };
-        let mut vertices: usize = 0;
         let all = async {
             while let Some((table, batch)) = answer
                 .next()
@@ -576,8 +575,7 @@ impl Answer {
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
                 if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress) {
-                    vertices = vertices.saturating_add(batch.num_rows());
-                    report_progress(callback, u64::try_from(vertices).unwrap_or(u64::MAX));
+                    report_progress(callback, batch.num_rows(), None);
                 }
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
                     table.batches.push(self.made(batch)?);

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,57 @@ def test_the_hierarchy() -> None:
     for one in (zvf.IoError, zvf.MalformedError, zvf.MisuseError, zvf.LimitError, zvf.BugError):
         assert issubclass(one, zvf.Error)
     assert issubclass(zvf.Error, Exception)
+
+
+def parts(error: zvf.Error) -> dict[str, str | None]:
+    return {"place": error.place, "found": error.found, "expected": error.expected, "hint": error.hint}
+
+
+def test_errors_have_parts(bundled: Bundled, tmp_path: Path) -> None:
+    store = zvf.open(bundled("graph"))
+    calls: list[tuple[Callable[[], Any], tuple[str | None, ...]]] = [
+        (lambda: zvf.run({"job": "pyramid", "store": "a.zv", "factors": [2, "x"]}), ("factors[1]", '"x"', "a number", None)),
+        (lambda: store.query(level=-1), ("level", "-1", "a whole number that is not negative", None)),
+        (lambda: zvf.import_("a.zv", "a.csv", ids="old"), ("ids", "'old'", "kept, new or file", None)),  # type: ignore[arg-type]
+    ]
+    for call, wanted in calls:
+        with pytest.raises(zvf.MisuseError) as caught:
+            call()
+        assert tuple(parts(caught.value).values()) == wanted
+    with pytest.raises(zvf.IoError) as missing:
+        zvf.open(tmp_path / "nowhere")
+    assert (missing.value.place or "").startswith(str(tmp_path / "nowhere"))
+
+
+def test_parts_are_of_any_message() -> None:
+    text = "key k: found 2 rows (4, 5), expected rows of the store (ignore_missing leaves out all others)"
+    wanted = {"place": "key k", "found": "2 rows (4, 5)", "expected": "rows of the store", "hint": "ignore_missing leaves out all others"}
+    for kind in (zvf.Error, zvf.IoError, zvf.BusyError, zvf.MalformedError, zvf.MisuseError, zvf.LimitError, zvf.BugError):
+        error = pickle.loads(pickle.dumps(kind(text)))
+        assert type(error) is kind and parts(error) == wanted
+        assert set(parts(kind()).values()) == {None}
+    assert zvf.Error("a\udcff: found 1").found == "1"
+    with pytest.raises(AttributeError):
+        zvf.Error().hint = "x"  # type: ignore[misc]
+    assert all(vars(zvf.Error)[name].__doc__ for name in wanted)
+
+
+def test_parts_are_those_of_the_program(bundled: Bundled, tmp_path: Path) -> None:
+    url = str(bundled("graph"))
+    jobs = [
+        {"job": "validate", "store": url, "depth": 9},
+        {"job": "validate", "store": str(tmp_path / "nowhere")},
+        {"job": "query", "store": url, "where": "nothing > 1", "output": str(tmp_path / "a.csv")},
+        {"job": "pyramid", "store": url, "wrong": 1},
+    ]
+    for job in jobs:
+        with pytest.raises(zvf.Error) as caught:
+            zvf.run(job)
+        line = [sys.executable, "-m", "zvf", "run", "-", "--json"]
+        ended = subprocess.run(line, input=json.dumps(job), capture_output=True, text=True, check=False)
+        facts = json.loads(ended.stdout)["error"]
+        assert facts == {"class": facts["class"], "message": str(caught.value), **parts(caught.value)}
+        assert type(caught.value).__name__.lower() == f"{facts['class']}error"
 
 
 CALLS: list[tuple[type[zvf.Error], str, Callable[[zvf.Store], Any]]] = [

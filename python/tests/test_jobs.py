@@ -272,6 +272,35 @@ def test_damage_is_found_and_repaired(tracts: Path) -> None:
     assert zvf.doctor(tracts)["store"] == str(tracts)
 
 
+def test_bars_of_tqdm(tracts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told() -> str:
+        return capsys.readouterr().err
+
+    zvf.copy(tracts, tmp_path / "copy.zarrvectors", progress=True)
+    bar = told()
+    assert "copy: 100%" in bar and "B/s" in bar
+    jobs = [{"job": "pyramid", "store": tracts, "factors": [4]}, {"job": "vacuum", "store": tracts}, {"job": "validate", "store": tracts}]
+    zvf.run(jobs, progress=True)
+    bars = told()
+    assert "pyramid: " in bars and " vertices coarsened/s" in bars and "validate: " in bars and " cells/s" in bars
+    assert "vacuum" not in bars, "it counts nothing"
+    answer = zvf.open(tracts).query().read(progress=True)
+    assert f"query: {len(answer.vertices) / 1000:.1f}k vertices" in told()
+    zvf.open(tracts).query().read(progress=False)
+    with pytest.raises(zvf.IoError):
+        zvf.validate(tmp_path / "nowhere", progress=True)
+    assert not told()
+
+
+def test_bars_need_tqdm(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(zvf.MisuseError, match="pip install tqdm") as caught:
+        zvf.validate(tracts, progress=True)
+    assert (caught.value.place, caught.value.found) == ("progress", "True")
+    with pytest.raises(zvf.MisuseError, match="^progress: found 3"):
+        zvf.open(tracts).query().read(progress=3)  # type: ignore[arg-type]
+
+
 def test_a_callback_that_raises_does_not_end_the_work(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)

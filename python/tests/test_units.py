@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+
 import zvf
 
 POINTS = np.arange(12.0).reshape(4, 3)
@@ -31,7 +34,7 @@ def made(path: Path, table: Any, **more: Any) -> str:
 
 
 def read(url: str, name: str = "v") -> list[Any]:
-    return pa.table(zvf.open(url).query(columns=[name]).read())[name].to_pylist()
+    return pa.table(zvf.open(url).query(columns=[name]).read().vertices)[name].to_pylist()
 
 
 def test_values_in_another_unit_are_refused(tmp_path: Path) -> None:
@@ -72,13 +75,13 @@ def test_positions_of_other_axes_and_units_are_converted(tmp_path: Path) -> None
         axes=["z", "y", "x"],
         unit="nanometer",
     )
-    table = pa.table(zvf.open(turned).query().read())
+    table = pa.table(zvf.open(turned).query().read().vertices)
     # The rows are found by their positions.
     with zvf.edit(url) as edit:
         edit.set_attribute("v", table)
     assert read(url) == [70, 71, 72, 73]
     with zvf.Writer(str(tmp_path / "c.zv"), kind="point_cloud", chunk_shape=[100.0] * 3) as writer:
-        writer.push(pa.table(zvf.open(url).query().read()))
+        writer.push(pa.table(zvf.open(url).query().read().vertices))
         writer.push(table)
     places = np.array(read(str(tmp_path / "c.zv"), "position"))
     np.testing.assert_allclose(places[np.lexsort(places.T)], np.repeat(POINTS, 2, axis=0))
@@ -108,13 +111,9 @@ def test_moments_of_tables_are_written(tmp_path: Path, kind: pa.DataType, values
     file = tmp_path / "t.parquet"
 
     def written() -> pa.ChunkedArray:
-        zvf.export(url, str(file), overwrite=True)
-        import pyarrow.parquet as pq
-
+        zvf.export(url, file)
         found = pq.read_table(file)
-        return found.take(pa.compute.sort_indices(found["k"]))["t"]
-
-    import pyarrow.compute  # noqa: F401
+        return found.take(pc.sort_indices(found["k"]))["t"]
 
     assert written().to_pylist() == column.to_pylist()
     # The same moments in another unit, as another library has them.

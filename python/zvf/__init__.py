@@ -15,6 +15,8 @@ is installed with the package; `run` runs job files.
 
 from __future__ import annotations
 
+import sys as _sys
+
 from ._accelerate import accelerate
 from ._jobs import (
     Finding,
@@ -110,3 +112,9 @@ __all__ = [
     "validate",
     "write",
 ]
+
+if "IPython" in _sys.modules:
+    # Not always, since it takes longer than the rest of the import.
+    from ._signatures import state_options as _state_options
+
+    _state_options(globals())

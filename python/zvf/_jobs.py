@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _region, _sample, _zvf
+from . import _arrays, _progress, _region, _sample, _zvf
 from ._options import Options, document, writing
 from ._store import _box
 from ._table import Table
@@ -60,7 +60,7 @@ def import_(
     mappings from names of columns or axes. `ids="new"` is `new_ids=True`, `ids="file"` is `id_from_file=True`, and one number as `scale` is that of all
     axes of space.
 
-    `zvf append` maps positions of files that it adds as `unit`, `scale` and `affine` do here. `progress` is called with numbers of vertices that were read.
+    `zvf append` maps positions of files that it adds as `unit`, `scale` and `affine` do here. `progress` is called with numbers of vertices that were read; `True` shows a bar of tqdm.
     """
     return _run("import", _of_files(url, files, ids, options), progress)
 
@@ -103,7 +103,6 @@ def export(
     *,
     place: Place | None = None,
     links: Path | None = None,
-    progress: Progress | None = None,
     **options: Unpack[ExportOptions],
 ) -> dict[str, Any]:
     """Writes a selection of a store as a file of another format, by its ending; `links` names a second table for edges, or with `faces=True` for faces.
@@ -119,7 +118,7 @@ def export(
         members["faces"] = links if faces else None
     if not faces:
         members["edges"] = links if links is not None else members.get("edges")
-    return _run("export", {"store": url, "file": file, **members}, progress)
+    return _run("export", {"store": url, "file": file, **members}, None)
 
 
 def plot(url: Path | Sequence[Path], output: Path, *, place: Place | None = None, **options: Unpack[PlotOptions]) -> dict[str, Any]:
@@ -213,14 +212,15 @@ def run(
     The members of jobs are in `schema()`; `zvf COMMAND --print-job` prints the job that a command is. Returns the report of the job, or the list of
     reports. A failure ends a list; findings of a validation do not. Relative paths are relative to the working directory.
 
-    `progress` is called with numbers of vertices or cells that were done.
+    `progress` is called with numbers of vertices or cells that were done; `True` shows a bar of tqdm.
     """
     if isinstance(job, str | os.PathLike):
         with open(job, encoding="utf-8") as file:
             text = file.read()
     else:
         text = _json(job)
-    found: dict[str, Any] | list[dict[str, Any]] = json.loads(_zvf.run_jobs(text, writing(options), progress))
+    with _progress.shown(progress) as begin:
+        found: dict[str, Any] | list[dict[str, Any]] = json.loads(_zvf.run_jobs(text, writing(options), begin))
     return found
 
 
@@ -252,13 +252,14 @@ def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dic
     common = {name: value for name, value in members.items() if name in Options.__annotations__ or name == "durable"}
     options = {name: value for name, value in members.items() if name not in common and value is not None}
     text = _json({"job": job, **options})
-    return document(_zvf.run_jobs(text, writing(common), progress))
+    with _progress.shown(progress) as begin:
+        return document(_zvf.run_jobs(text, writing(common), begin))
 
 
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
     """Checks a store for errors, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
 
-    `progress` is called with numbers of cells that were looked at.
+    `progress` is called with numbers of cells that were looked at; `True` shows a bar of tqdm.
     """
     return Report(_run("validate", {"store": url, **options}, progress))
 
@@ -266,7 +267,7 @@ def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[V
 def diff(first: Path, second: Path, *, progress: Progress | None = None, **options: Unpack[DiffOptions]) -> dict[str, Any]:
     """Compares the contents of two stores, however these are stored: `same`, the first `limit` of the `differences`, and their `total`.
 
-    `progress` is called with numbers of vertices that were read.
+    `progress` is called with numbers of vertices that were read; `True` shows a bar of tqdm.
     """
     return _run("diff", {"first": first, "second": second, **options}, progress)
 
@@ -285,7 +286,7 @@ def pyramid(url: Path, *, progress: Progress | None = None, **options: Unpack[Py
     """Adds coarse levels, one for each of `factors`, or without factors as many as the data ask for; adds to, replaces, refreshes or removes those
     that are there.
 
-    `progress` is called with numbers of vertices that were coarsened.
+    `progress` is called with numbers of vertices that were coarsened; `True` shows a bar of tqdm.
     """
     return _run("pyramid", {"store": url, **options}, progress)
 
@@ -298,7 +299,7 @@ def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]
 def copy(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[CopyOptions]) -> dict[str, Any]:
     """Copies a store byte for byte to another place; `read_back` compares what is there. The same call continues an interrupted copy.
 
-    `progress` is called with numbers of bytes that were copied.
+    `progress` is called with numbers of bytes that were copied; `True` shows a bar of tqdm.
     """
     return _run("copy", {"source": source, "target": url, **options}, progress)
 
@@ -316,7 +317,7 @@ def sample(
     `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
     array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
     `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
-    that are not in space. The attribute is there as a whole or not at all. `progress` is called with numbers of vertices.
+    that are not in space. The attribute is there as a whole or not at all. `progress` is called with numbers of vertices; `True` shows a bar of tqdm.
     """
     members = {"store": url, "volume": volume, "name": name, **options}
     if options.get("affine") is not None:
@@ -343,7 +344,7 @@ def group_ends(
 
     `labels` and `affine` are the volume and the affine of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
     `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`, `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes
-    groups `name/..` that are there, which are an error else. `progress` is called with numbers of lines.
+    groups `name/..` that are there, which are an error else. `progress` is called with numbers of lines; `True` shows a bar of tqdm.
     """
     members = {"store": url, "group": name, "ends": labels, "matrix": matrix, "mean": list(mean), "replace": replace, **options}
     if affine is not None:
@@ -412,7 +413,7 @@ def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[Simpli
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:
     """Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two.
 
-    `progress` is called with numbers of vertices that were copied.
+    `progress` is called with numbers of vertices that were copied; `True` shows a bar of tqdm.
     """
     return _run("migrate", {"source": source, "target": url, **options}, progress)
 
@@ -420,6 +421,6 @@ def migrate(source: Path, url: Path, *, progress: Progress | None = None, **opti
 def rechunk(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[RechunkOptions]) -> dict[str, Any]:
     """Copies a store into chunks, bins or shards of another shape, and compares the two.
 
-    `progress` is called with numbers of vertices that were copied.
+    `progress` is called with numbers of vertices that were copied; `True` shows a bar of tqdm.
     """
     return _run("rechunk", {"source": source, "target": url, **options}, progress)

@@ -10,7 +10,8 @@ from . import _zvf
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Progress = Callable[[int], object]
+    Progress = Callable[[int], object] | bool
+    """A function, or True for a bar of tqdm."""
 
 
 class Options(TypedDict, total=False):

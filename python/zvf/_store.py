@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _arrays, _region, _zvf
+from . import _arrays, _progress, _region, _zvf
 from ._options import access, address, document
 from ._table import TABLES, Answer, ObjectArrays, Scan, Table
 
@@ -265,9 +265,10 @@ class Query:
 
     def read(self, *, links: bool = True, progress: Progress | None = None) -> Answer:
         """All tables in memory, read in one pass; without `links` the other two, in less time. `progress` is called with the number of vertices
-        read so far."""
+        read so far; `True` shows a bar of tqdm."""
         answer = self._start((True, links, True))
-        tables = answer.collect(progress)
+        with _progress.shown(progress, so_far=True) as begin:
+            tables = answer.collect(None if begin is None else begin("query", "vertices"))
         return Answer(tables, answer.summary() or {})
 
     async def aread(self, *, links: bool = True, progress: Progress | None = None) -> Answer:

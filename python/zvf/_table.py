@@ -285,7 +285,7 @@ class ObjectArrays:
     @property
     def frame(self) -> dict[str, Any] | None:
         """The frame of the positions of a tractogram, where the store states one."""
-        found: dict[str, Any] | None = self._store.info["frame"]
+        found: dict[str, Any] | None = self._store.info.get("frame")
         return found
 
     def to_nibabel(self) -> Any:

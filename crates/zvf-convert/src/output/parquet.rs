@@ -3,16 +3,23 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Time32MillisecondType, Time32SecondType, TimestampMillisecondType,
+    TimestampSecondType,
+};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use zvf_write::arrow::UNIT;
 
 use super::geoparquet::{self, GeoColumns};
 use super::{TableWriter, batch_with_times, with_times};
+use crate::time;
 
 /// Rows of a row group, which is in memory until it is written.
 const ROWS: usize = 1 << 17;
@@ -51,7 +58,7 @@ impl<W: Write + Send> ParquetWriter<W> {
             .set_key_value_metadata(Some(pairs.collect()))
             .build();
         let geometries = GeoColumns::of(schema);
-        let schema = Arc::new(with_times(schema));
+        let schema = Arc::new(in_milliseconds(&with_times(schema)));
         let inner = ArrowWriter::try_new(out, schema, Some(properties)).map_err(io_error)?;
         Ok(Self { inner, geometries })
     }
@@ -60,9 +67,9 @@ impl<W: Write + Send> ParquetWriter<W> {
 impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.geometries.see(batch);
-        self.inner
-            .write(&batch_with_times(batch)?)
-            .map_err(io_error)
+        let batch = batch_with_times(batch)?;
+        let batch = batch_in_milliseconds(&batch).map_err(io::Error::other)?;
+        self.inner.write(&batch).map_err(io_error)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -73,6 +80,64 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
         self.inner.finish().map_err(io_error)?;
         self.inner.inner_mut().flush()
     }
+}
+
+/// A schema with milliseconds instead of seconds: Parquet has no timestamps and times of day in seconds, and other programs would read plain numbers.
+fn in_milliseconds(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| {
+        let finer = match field.data_type() {
+            DataType::Timestamp(TimeUnit::Second, zone) => {
+                DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+            }
+            DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+            _ => return Field::clone(field),
+        };
+        let mut metadata = field.metadata().clone();
+        if let (Some(stated), Some(unit)) = (metadata.get_mut(UNIT), time::unit(&finer)) {
+            *stated = unit;
+        }
+        Field::clone(field)
+            .with_data_type(finer)
+            .with_metadata(metadata)
+    });
+    let fields: Vec<Field> = fields.collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+/// A batch with the schema that [`in_milliseconds`] makes.
+///
+/// # Errors
+///
+/// A number of seconds that is too large for milliseconds.
+fn batch_in_milliseconds(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(|column| {
+        Ok(match column.data_type() {
+            DataType::Timestamp(TimeUnit::Second, zone) => {
+                let finer = thousandfold::<TimestampSecondType, TimestampMillisecondType>(column)?;
+                Arc::new(finer.with_timezone_opt(zone.clone())) as ArrayRef
+            }
+            DataType::Time32(TimeUnit::Second) => Arc::new(thousandfold::<
+                Time32SecondType,
+                Time32MillisecondType,
+            >(column)?),
+            _ => Arc::clone(column),
+        })
+    });
+    let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+    let schema = in_milliseconds(batch.schema_ref());
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(schema), columns, &rows)
+}
+
+/// The values times a thousand, as another type.
+fn thousandfold<Coarse, Fine>(column: &ArrayRef) -> Result<PrimitiveArray<Fine>, ArrowError>
+where
+    Coarse: ArrowPrimitiveType,
+    Fine: ArrowPrimitiveType<Native = Coarse::Native>,
+    Coarse::Native: From<i32>,
+{
+    let values = column.as_primitive::<Coarse>();
+    values.try_unary(|value| value.mul_checked(1000.into()))
 }
 
 /// The I/O error inside a Parquet error, or the Parquet error as one.
