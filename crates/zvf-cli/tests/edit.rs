@@ -452,3 +452,19 @@ fn links_get_values() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_type_is_only_for_new_attributes() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z,q\n1,2,3,4\n5,6,7,8\n".into()),
+        ("../q.csv", "x,y,z,q\n1,2,3,9\n5,6,7,10\n".into()),
+    ])?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    let line = ["edit", "p.zv", "set-attribute", "q", "--from", "q.csv"];
+    let ran = home.zvf(&[&line[..], &["--type", "int64"]].concat())?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let said = "the vertex attribute q exists: leave out --type, which adds an attribute";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    home.text(&line)?;
+    Ok(())
+}

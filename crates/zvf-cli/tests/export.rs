@@ -185,3 +185,67 @@ fn a_limit_that_no_object_fits_is_said() -> Result<()> {
     );
     Ok(())
 }
+
+/// Tags have no blanks and no `#`: a changed name is never that of another group, and is said. The same of attributes.
+#[test]
+fn names_of_precomputed_folders_are_those_of_the_store() -> Result<()> {
+    let home = Home::made(&[(
+        "../t.csv",
+        "object_id,x,y,z,FA,fA\n1,0,0,0,1,5\n1,1,1,1,2,6\n2,5,5,5,3,7\n2,6,6,6,4,8\n".into(),
+    )])?;
+    home.text(&["import", "t.csv", "t.zv", "--kind", "polyline"])?;
+    for (name, id) in [("a b", "1"), ("a_b", "2"), ("#x", "1"), ("free", "2")] {
+        home.text(&["edit", "t.zv", "group", "add", name, id])?;
+    }
+    let done = home.json(&["export", "t.zv", "go", "--format", "precomputed", "--json"])?;
+    let warnings = done["warnings"].to_string();
+    for said in [
+        "skeletons: group a b is the tag a_b_2: ",
+        "skeletons: group #x is the tag _x: ",
+        "skeletons: attribute FA is named fA_2: ",
+    ] {
+        assert!(warnings.contains(said), "{said}: {warnings}");
+    }
+    assert!(
+        !warnings.contains("free") && !warnings.contains("group a_b "),
+        "{warnings}"
+    );
+    home.text(&["import", "go/skeletons", "b.zv"])?;
+    for (group, id) in [("a_b", "2"), ("a_b_2", "1"), ("_x", "1"), ("free", "2")] {
+        let rows = home.text(&[
+            "query",
+            "b.zv",
+            "--groups",
+            group,
+            "--columns",
+            "object_id,fA,fA_2",
+            "--format",
+            "csv",
+        ])?;
+        let first = rows.lines().nth(1).unwrap_or_default().to_owned();
+        let values = if id == "1" { "1,5.0,1.0" } else { "2,7.0,3.0" };
+        assert_eq!(first, values, "{group}");
+    }
+    Ok(())
+}
+
+#[test]
+fn missing_dates_of_precomputed_folders_are_missing() -> Result<()> {
+    let rows = "x,y,z,d,i\n1,2,3,2024-01-01,5\n4,5,6,,\n";
+    let home = Home::made(&[("../d.csv", rows.into())])?;
+    home.text(&["import", "d.csv", "d.zv"])?;
+    let done = home.json(&["export", "d.zv", "o", "--format", "precomputed", "--json"])?;
+    let said =
+        "points: dates and times of attribute d are plain numbers, in days since 1970-01-01: ";
+    let warnings = done["warnings"].to_string();
+    assert!(
+        warnings.contains(said) && !warnings.contains("attribute i are"),
+        "{warnings}"
+    );
+    home.text(&["import", "o/points", "b.zv"])?;
+    let rows = home.text(&["query", "b.zv", "--columns", "d,i", "--format", "csv"])?;
+    let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["19723.0,5.0", "NaN,NaN"]);
+    Ok(())
+}

@@ -102,3 +102,45 @@ fn a_wrong_option_leaves_no_folder() -> Result<()> {
     }
     Ok(())
 }
+
+/// What an interrupted pyramid leaves is named as such, with the ways out.
+#[test]
+fn an_unfinished_level_is_named_as_such() -> Result<()> {
+    let home = Home::to_damage("points_ids")?;
+    home.text(&["copy", STORE, "made.zv", "-q"])?;
+    home.text(&["pyramid", "made.zv", "--factors", "4", "-q"])?;
+    let cells = crate::run::files(&home.file("made.zv/1"))?;
+    for (key, bytes) in cells {
+        let file = home.file(STORE).join("1").join(&key);
+        fs::create_dir_all(file.parent().context("no folder")?)?;
+        if !key.ends_with("zarr.json") {
+            fs::write(file, bytes)?;
+        }
+    }
+    fs::write(home.file(STORE).join("zvf-unfinished.json"), "{}")?;
+    for args in [
+        &["pyramid", STORE, "--factors", "2"][..],
+        &["vacuum", STORE],
+    ] {
+        let ran = home.zvf(args)?;
+        assert_eq!(ran.code, 75, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`zvf edit STORE resume`"),
+            "{}",
+            ran.stderr
+        );
+        let flag = ran.stderr.contains("`--clear-leftovers`");
+        assert_eq!(flag, args.contains(&"--factors"), "{}", ran.stderr);
+    }
+    let report = home.json(&["validate", STORE, "--level", "5", "--json"])?;
+    let findings = report["findings"].as_array().context("findings")?;
+    let titles = findings.iter().map(|one| one["title"].as_str());
+    assert!(findings.len() > 2, "{report}");
+    assert!(
+        titles.into_iter().all(|title| title == Some("unfinished")),
+        "{report}"
+    );
+    home.text(&["edit", STORE, "resume"])?;
+    home.text(&["info", STORE])?;
+    Ok(())
+}

@@ -395,3 +395,47 @@ fn a_mesh_above_the_budget_is_a_limit() -> Result<()> {
     assert_eq!(home.names()?, ["store.zarrvectors"]);
     Ok(())
 }
+
+/// The colours of the points of an SVG file in the order of its categories, with the names beside them.
+#[test]
+fn categories_have_colours_in_their_order_and_names() -> Result<()> {
+    let names: Vec<String> = (0..12).map(|n| format!("type {n}")).collect();
+    let rows = |count: usize| -> String {
+        let rows = names.iter().take(count).enumerate();
+        let rows = rows.map(|(n, name)| format!("{n},0,0,{name}\n"));
+        std::iter::once("x,y,z,type\n".to_owned())
+            .chain(rows)
+            .collect()
+    };
+    let home = Home::made(&[
+        ("../ten.csv", rows(10).into()),
+        ("../more.csv", rows(12).into()),
+    ])?;
+    for (name, count) in [("ten", 10), ("more", 12)] {
+        let (file, store) = (format!("{name}.csv"), format!("{name}.zv"));
+        home.text(&["import", &file, &store])?;
+        let ran = home.zvf(&[
+            "plot", &store, "--color", "type", "--fading", "0", "-o", "o.svg",
+        ])?;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let shared = ran
+            .stderr
+            .contains("12 categories have 10 colours: some have the same one");
+        assert_eq!(shared, count == 12, "{}", ran.stderr);
+        let svg = std::fs::read_to_string(home.file("o.svg"))?;
+        let colors: std::collections::BTreeSet<&str> = svg
+            .split("<circle")
+            .skip(1)
+            .filter_map(|circle| circle.split("fill=\"").nth(1)?.split('"').next())
+            .collect();
+        assert_eq!(colors.len(), 10, "{svg}");
+        assert!(
+            names
+                .iter()
+                .take(count)
+                .all(|name| svg.contains(name.as_str())),
+            "{svg}"
+        );
+    }
+    Ok(())
+}

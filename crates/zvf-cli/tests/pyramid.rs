@@ -289,3 +289,104 @@ fn levels_that_an_edit_left_behind_are_stale_and_no_errors() -> Result<()> {
     home.text(&whole)?;
     Ok(())
 }
+
+/// A square sheet of triangles, as object 2, and beside it a strip, 152 long and 1 wide, as object 1: in bins of 8 no face of the strip
+/// has three vertices.
+#[test]
+fn the_bound_of_a_mesh_includes_parts_that_vanished() -> Result<()> {
+    let (mut vertices, mut faces) = ("object_id,x,y,z\n".to_owned(), "a,b,c\n".to_owned());
+    let mut positions = Vec::new();
+    for n in 0..20 {
+        for y in [1, 2] {
+            positions.push((1, [n * 8 + 1, y, 1]));
+        }
+        if n < 19 {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|corner| 2 * n + corner);
+            faces.push_str(&format!("{a},{b},{c}\n{b},{d},{c}\n"));
+        }
+    }
+    for n in 0..400 {
+        positions.push((2, [n % 20 * 2, n / 20 * 2, 40]));
+        if n % 20 < 19 && n < 380 {
+            let [a, b, c, d] = [0, 1, 20, 21].map(|corner| 40 + n + corner);
+            faces.push_str(&format!("{a},{b},{c}\n{b},{d},{c}\n"));
+        }
+    }
+    for (object, [x, y, z]) in &positions {
+        vertices.push_str(&format!("{object},{x},{y},{z}\n"));
+    }
+    let files = [("../v.csv", vertices.into()), ("../f.csv", faces.into())];
+    let home = Home::made(&files)?;
+    home.text(&[
+        "import",
+        "v.csv",
+        "m.zv",
+        "--faces",
+        "f.csv",
+        "--chunk-shape",
+        "64,64,64",
+    ])?;
+    let line = ["pyramid", "m.zv", "--factors", "2", "--bin-shape", "4,4,4"];
+    let made = home.json(&[&line[..], &["--cross-links", "implicit", "--json"]].concat())?;
+    let level = &made["levels"][0];
+    let bound = level["error_bound"].as_f64().unwrap_or_default();
+    let rows = home.text(&[
+        "query",
+        "m.zv",
+        "--level",
+        "1",
+        "--columns",
+        "object_id,position",
+    ])?;
+    let rows: Vec<Vec<f64>> = rows
+        .lines()
+        .skip(1)
+        .map(|row| row.split(',').filter_map(|one| one.parse().ok()).collect())
+        .collect();
+    let mut farthest = 0.0_f64;
+    for (object, position) in &positions {
+        let own = rows.iter().filter(|row| row[0] == f64::from(*object));
+        let far = own.map(|row| {
+            let axes = row.iter().skip(1).zip(position);
+            let sum: f64 = axes.map(|(a, b)| (a - f64::from(*b)).powi(2)).sum();
+            sum.sqrt()
+        });
+        farthest = farthest.max(far.fold(f64::INFINITY, f64::min));
+    }
+    // One vertex of the strip is left, at one of its ends.
+    assert!(
+        farthest >= 152.0 && farthest <= bound && bound < 153.0,
+        "{farthest}, {made}"
+    );
+    let warnings = made["warnings"].to_string();
+    assert!(
+        warnings.contains(
+            "level 1: 38 of 440 vertices in the finer level, of 1 object, are in parts of the mesh"
+        ),
+        "{made}"
+    );
+    let links = home.json(&["links", "m.zv", "--delta", "1", "--limit", "0", "--json"])?;
+    println!("{links}");
+    // Where nothing vanishes, nothing is said.
+    home.text(&[
+        "import",
+        "v.csv",
+        "whole.zv",
+        "--faces",
+        "f.csv",
+        "--chunk-shape",
+        "64,64,64",
+    ])?;
+    home.text(&["edit", "whole.zv", "delete", "1"])?;
+    let line = [
+        "pyramid",
+        "whole.zv",
+        "--factors",
+        "2",
+        "--bin-shape",
+        "4,4,4",
+    ];
+    let made = home.json(&[&line[..], &["--json"]].concat())?;
+    assert_eq!(made["warnings"], json!([]), "{made}");
+    Ok(())
+}

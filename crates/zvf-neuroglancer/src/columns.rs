@@ -3,7 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use zvf_query::numbers::{floats, shape};
+use serde_json::{Value, json};
+use zvf_meta::moments::Moments;
+use zvf_query::numbers::{floats, measured, shape};
 
 use crate::error::{Result, ViewError};
 use crate::precomputed::{Property, PropertyType, PropertyValues, SkeletonAttribute};
@@ -41,6 +43,10 @@ pub(crate) struct ShownAttributes {
     pub(crate) left_out: Vec<String>,
     /// Numbers of 64 bits, which are shown as float32: whole ones are exact up to 2^24.
     pub(crate) rounded: Vec<String>,
+    /// Dates, times and durations, each with its unit, without which they are shown.
+    pub(crate) moments: Vec<[String; 2]>,
+    /// Names that are no identifiers, with those that are shown.
+    pub(crate) renamed: Vec<[String; 2]>,
 }
 
 impl ShownAttributes {
@@ -48,16 +54,27 @@ impl ShownAttributes {
     /// are no attributes.
     pub(crate) fn of(schema: &Schema, batch: Option<&RecordBatch>, skip: &[&str]) -> Self {
         let mut found = Self::default();
+        let valid = valid_names(schema);
         for field in schema.fields() {
             let place = field.metadata().get("zvf.column");
             if place.is_some_and(|kind| kind == "place") || skip.contains(&field.name().as_str()) {
                 continue;
             }
             let column = batch.and_then(|batch| batch.column_by_name(field.name()));
-            let taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
+            let mut taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
+            taken.extend(valid.iter().filter(|name| *name != field.name()).copied());
             match ShownAttribute::of(field, column, &taken) {
                 Some(attribute) => {
                     let element = shape(field.data_type()).map(|(_, element)| element);
+                    let unit = field.metadata().get("zvf.unit");
+                    let unit = unit.filter(|_| element == Some(&DataType::Int64));
+                    if let Some(unit) = unit.filter(|unit| Moments::kind_of_unit(unit).is_some()) {
+                        found.moments.push([field.name(), unit].map(String::clone));
+                    }
+                    if attribute.id != *field.name() {
+                        let names = [field.name(), &attribute.id].map(String::clone);
+                        found.renamed.push(names);
+                    }
                     let is_wide = matches!(
                         element,
                         Some(DataType::Int64 | DataType::UInt64 | DataType::Float64)
@@ -72,6 +89,26 @@ impl ShownAttributes {
         }
         found
     }
+
+    /// What is not shown, or not exactly, for the member `zvf` of a document.
+    pub(crate) fn remarks(&self) -> Value {
+        let mut remarks = json!({"left_out": self.left_out, "rounded": self.rounded});
+        if !self.moments.is_empty() {
+            remarks["moments"] = json!(self.moments);
+        }
+        if !self.renamed.is_empty() {
+            remarks["renamed"] = json!(self.renamed);
+        }
+        remarks
+    }
+}
+
+/// Names of columns that are identifiers, which no other column gets.
+pub(crate) fn valid_names(schema: &Schema) -> Vec<&str> {
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    names
+        .filter(|name| identifier(name, &[]) == *name)
+        .collect()
 }
 
 impl ShownAttribute {
@@ -198,7 +235,11 @@ impl ShownAttribute {
                 }
                 codes
             }
-            None => floats(column).values,
+            None => {
+                let field = batch.schema_ref().field_with_name(&self.column);
+                let field = field.map_err(|error| ViewError::malformed(error.to_string()))?;
+                measured(field, column, 0.0).values
+            }
         };
         let expected = batch.num_rows().saturating_mul(self.width);
         if numbers.len() != expected {

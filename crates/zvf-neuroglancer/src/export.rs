@@ -175,7 +175,7 @@ impl PrecomputedWriter<'_> {
                 return Err(failed(name, &error));
             }
         };
-        self.remark(&info);
+        self.remark(name, &info);
         match view {
             View::Points => self.points(name, &mut info).await?,
             View::Lines => self.lines(name, &mut info).await?,
@@ -228,8 +228,34 @@ impl PrecomputedWriter<'_> {
         self.put(&[name, "info"], info.to_string().as_bytes())
     }
 
-    /// Adds the names of attributes that a document does not have, or not exactly.
-    fn remark(&mut self, document: &Value) {
+    /// Adds the names of attributes that the document of a view does not have, or not exactly, and of what it has under another name.
+    fn remark(&mut self, view: &str, document: &Value) {
+        for (member, what, change, why) in [
+            (
+                "renamed",
+                "attribute",
+                "is named",
+                "names have a lower-case letter, then letters, digits and _",
+            ),
+            (
+                "renamed_groups",
+                "group",
+                "is the tag",
+                "tags differ, and have no spaces and no #",
+            ),
+            (
+                "moments",
+                "dates and times of attribute",
+                "are plain numbers, in",
+                "the formats have no others",
+            ),
+        ] {
+            let pairs = document["zvf"][member].as_array().into_iter().flatten();
+            let pairs = pairs.filter_map(|one| Some((one[0].as_str()?, one[1].as_str()?)));
+            self.done.notes.extend(
+                pairs.map(|(name, other)| format!("{view}: {what} {name} {change} {other}: {why}")),
+            );
+        }
         for (member, into) in [
             ("left_out", &mut self.done.left_out),
             ("rounded", &mut self.done.rounded),
@@ -242,7 +268,7 @@ impl PrecomputedWriter<'_> {
     /// The properties of the segments of a view.
     async fn properties(&mut self, name: &str) -> Result<(), ExportError> {
         if let Some(document) = self.file(&[name, "properties", "info"]).await? {
-            self.remark(&document);
+            self.remark(name, &document);
             let more = document["zvf"]["segments_left_out"].as_u64();
             self.done
                 .notes
@@ -250,6 +276,10 @@ impl PrecomputedWriter<'_> {
                 format!(
                     "{name}: {more} objects have no properties: the document has the first 100000"
                 )
+            }));
+            let more = document["zvf"]["groups_left_out"].as_u64();
+            self.done.notes.extend(more.map(|more| {
+                format!("{name}: {more} groups are no tags: the document has the first 256")
             }));
             let infinite = document["zvf"]["infinite"].as_array().into_iter().flatten();
             let infinite = infinite.filter_map(Value::as_str);

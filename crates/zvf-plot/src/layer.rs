@@ -17,7 +17,7 @@ use crate::color::{ColorBy, Colormap, Rgb, of_few};
 use crate::draw::HeldVertices;
 use crate::extent::FarthestVertices;
 use crate::level::{self, LevelChoice};
-use crate::rows::{self, DrawnColumns, Paint};
+use crate::rows::{self, DrawnColumns, Paint, TextColors};
 use crate::scale;
 
 /// A store with the selection and the style in which it is drawn.
@@ -93,8 +93,8 @@ pub(crate) struct OpenLayer {
     pub(crate) density: bool,
     /// Name and unit of the numbers.
     pub(crate) title: String,
-    /// Colours and names of groups.
-    pub(crate) groups: Vec<(Rgb, String)>,
+    /// Colours and names of groups or categories.
+    pub(crate) names: Vec<(Rgb, String)>,
     pub(crate) level: u32,
     /// Approximate number of vertices.
     pub(crate) vertices: u64,
@@ -242,6 +242,7 @@ impl OpenLayer {
             paint: colors.paint.clone(),
             origin: colors.origin,
             radius,
+            texts: Arc::new(TextColors::default()),
         };
         let asked = asked(layer, &columns, shapes, number);
         let answer = query(store, asked).await?;
@@ -270,11 +271,24 @@ impl OpenLayer {
             links: None,
             density: color == ColorBy::Density,
             title: std::mem::take(&mut colors.title),
-            groups: colors.groups,
+            names: colors.groups,
             level: number,
             vertices: chosen.vertices,
         };
         opened.read(budget, &layer.name).await?;
+        opened.names.extend(opened.columns.texts.legend());
+        let of: FxHashSet<u32> = opened.names.iter().map(|(color, _)| color.bits()).collect();
+        let (names, of) = (opened.names.len(), of.len());
+        if of < names {
+            let noun = match opened.columns.paint {
+                Paint::Texts(_) => "categories",
+                _ => "groups",
+            };
+            warnings.push(format!(
+                "{}: {names} {noun} have {of} colours: some have the same one",
+                layer.name
+            ));
+        }
         Ok(opened)
     }
 

@@ -61,7 +61,44 @@ pub(crate) struct DrawnColumns {
     pub(crate) origin: Option<f64>,
     /// The column with the radius of lines.
     pub(crate) radius: Option<String>,
+    /// The texts that are known, if texts decide colours.
+    pub(crate) texts: Arc<TextColors>,
 }
+
+/// Texts with colours: those of categories in the order of their codes, others in the order in which they occur.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TextColors {
+    names: Vec<String>,
+    numbers: FxHashMap<String, usize>,
+}
+
+impl TextColors {
+    /// Names and their colours.
+    pub(crate) fn legend(&self) -> impl Iterator<Item = (Rgb, String)> {
+        let names = self.names.iter().enumerate();
+        names.map(|(number, name)| (of_few(number), name.clone()))
+    }
+
+    fn add(&mut self, text: &str) {
+        if self.names.len() < MOST_TEXTS && !self.numbers.contains_key(text) {
+            self.numbers.insert(text.to_owned(), self.names.len());
+            self.names.push(text.to_owned());
+        }
+    }
+
+    /// The colour of a text; of one that is not known by its letters.
+    fn color(&self, text: &str) -> Rgb {
+        of_few(self.numbers.get(text).copied().unwrap_or_else(|| {
+            let sum = text
+                .bytes()
+                .fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
+            sum as usize
+        }))
+    }
+}
+
+/// Most texts that have colours by their number.
+const MOST_TEXTS: usize = 1000;
 
 /// Rows of a batch, converted for drawing.
 #[derive(Debug, Default)]
@@ -92,8 +129,20 @@ impl DrawnRows {
 }
 
 impl DrawnColumns {
-    /// Takes the first number of a batch as the origin, unless there is one.
+    /// Takes the first number of a batch as the origin, unless there is one, and adds the texts of a batch to the known ones.
     pub(crate) fn settle(&mut self, batch: &RecordBatch) -> Result<(), PlotError> {
+        if let Paint::Texts(name) = &self.paint {
+            let (_, column) = column(batch, name)?;
+            let texts = match column.as_any_dictionary_opt() {
+                Some(coded) => Arc::clone(coded.values()),
+                None => column,
+            };
+            let known = Arc::make_mut(&mut self.texts);
+            texts_of(&texts)?
+                .into_iter()
+                .flatten()
+                .for_each(|text| known.add(text));
+        }
         if let (Paint::Column { name, channel }, None) = (&self.paint, self.origin) {
             self.origin = first_number(batch, name, *channel)?;
         }
@@ -148,7 +197,9 @@ impl DrawnColumns {
                 rows.take_numbers(ids.iter().map(|id| of.get(id).copied().unwrap_or(f64::NAN)));
                 rows.ids = ids;
             }
-            Paint::Texts(name) => rows.values = texts(&column(batch, name)?.1)?,
+            Paint::Texts(name) => {
+                rows.values = text_colors(&column(batch, name)?.1, &self.texts)?;
+            }
             Paint::Column { name, channel } => {
                 let origin = self.origin.unwrap_or_default();
                 let (numbers, width) = numbers(batch, name, origin)?;
@@ -224,41 +275,37 @@ pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError 
     ))
 }
 
-/// A colour for each text: the same text has the same colour in all batches and pictures.
-fn texts(column: &ArrayRef) -> Result<Vec<u32>, PlotError> {
-    let color = |text: Option<&str>| match text {
-        None => MISSING.bits(),
-        Some(text) => {
-            let sum = text
-                .bytes()
-                .fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
-            of_few(sum as usize).bits()
-        }
-    };
+/// A colour for each row of texts.
+fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
     if let Some(coded) = column.as_any_dictionary_opt() {
-        let known = texts(coded.values())?;
+        let colors = text_colors(coded.values(), known)?;
         let keys = coded.normalized_keys().into_iter().enumerate();
         return Ok(keys
             .map(|(row, key)| match coded.is_null(row) {
                 true => MISSING.bits(),
-                false => known.get(key).copied().unwrap_or(MISSING.bits()),
+                false => colors.get(key).copied().unwrap_or(MISSING.bits()),
             })
             .collect());
     }
+    let color = |text: Option<&str>| text.map_or(MISSING, |text| known.color(text)).bits();
+    Ok(texts_of(column)?.into_iter().map(color).collect())
+}
+
+/// The texts of a column.
+fn texts_of(column: &ArrayRef) -> Result<Vec<Option<&str>>, PlotError> {
     if let Some(found) = column.as_string_opt::<i32>() {
-        return Ok(found.iter().map(color).collect());
+        return Ok(found.iter().collect());
     }
     if let Some(found) = column.as_string_opt::<i64>() {
-        return Ok(found.iter().map(color).collect());
+        return Ok(found.iter().collect());
     }
-    let found = column.as_string_view_opt();
-    let Some(found) = found else {
-        return Err(PlotError::usage(format!(
+    match column.as_string_view_opt() {
+        Some(found) => Ok(found.iter().collect()),
+        None => Err(PlotError::usage(format!(
             "found values of type {}, expected numbers or texts",
             column.data_type()
-        )));
-    };
-    Ok(found.iter().map(color).collect())
+        ))),
+    }
 }
 
 /// Numbers row by row, less an origin, and the number of values in a row; missing ones are NaN.

@@ -260,7 +260,7 @@ struct Info {
     kind: Kind,
     level: u32,
     title: String,
-    groups: Vec<(Rgb, String)>,
+    names: Vec<(Rgb, String)>,
     numeric: bool,
     origin: f64,
     solid: Option<Rgb>,
@@ -273,7 +273,7 @@ impl Info {
             kind: opened.kind,
             level: opened.level,
             title: opened.title.clone(),
-            groups: opened.groups.clone(),
+            names: opened.names.clone(),
             numeric: paint.numeric(),
             origin: opened.columns.origin.unwrap_or_default(),
             solid: match paint {
@@ -425,7 +425,7 @@ impl Scene {
         {
             self.legend.names.push((color, layer.name.clone()));
         }
-        self.legend.names.extend(info.groups.iter().cloned());
+        self.legend.names.extend(info.names.iter().cloned());
     }
 
     fn items(&self, options: &PlotOptions) -> Vec<DecorItem> {

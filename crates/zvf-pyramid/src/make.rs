@@ -49,12 +49,35 @@ pub struct LevelReport {
     pub chunk_shape: Vec<f64>,
     /// Largest distance in world units from any part of level 0 to the level; `None` if there is no guaranteed bound.
     pub error_bound: Option<f64>,
+    /// Vertices of the finer level in parts of meshes whose faces all lost their area: the level has neither them nor a
+    /// representative of them. None of other kinds.
+    pub vanished_vertices: u64,
+    /// Objects that have such vertices.
+    pub vanished_objects: u64,
 }
 
 impl LevelReport {
-    /// A note if the level has a bad size compared to the finer one: hardly smaller, or too small.
+    /// Notes on a bad size compared to the finer level, and on parts of meshes that the level does not have.
     #[must_use]
-    pub fn remark(&self) -> Option<String> {
+    pub fn remarks(&self) -> Vec<String> {
+        self.bad_size().into_iter().chain(self.vanished()).collect()
+    }
+
+    fn vanished(&self) -> Option<String> {
+        let (level, vertices, objects) =
+            (self.level, self.vanished_vertices, self.vanished_objects);
+        let of = if objects == 1 { "object" } else { "objects" };
+        (vertices > 0).then(|| {
+            format!(
+                "level {level}: {vertices} of {} vertices in the finer level, of {objects} {of}, are in parts of the mesh \
+                 whose faces all lost their area, and are left out without a representative; smaller bins keep more of them",
+                self.finer
+            )
+        })
+    }
+
+    /// Hardly smaller, or too small.
+    fn bad_size(&self) -> Option<String> {
         let times = self.finer as f64 / self.vertices.max(1) as f64;
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
@@ -213,6 +236,8 @@ impl LevelMaker<'_> {
                     bin_shape: step.bin_shape.clone(),
                     chunk_shape: step.chunk_shape.clone(),
                     error_bound: None,
+                    vanished_vertices: 0,
+                    vanished_objects: 0,
                 },
                 doc: done.doc,
             });
@@ -372,6 +397,8 @@ impl LevelMaker<'_> {
                     bin_shape: step.bin_shape.clone(),
                     chunk_shape: step.chunk_shape.clone(),
                     error_bound: next.error,
+                    vanished_vertices: next.vanished.vertices,
+                    vanished_objects: next.vanished.objects,
                 },
                 doc,
             });

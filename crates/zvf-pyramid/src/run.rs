@@ -92,11 +92,11 @@ impl PyramidReport {
         })
     }
 
-    /// Warnings about the sizes of the levels.
+    /// Warnings about the sizes of the levels, and about parts of meshes that they do not have.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let levels = self.levels.iter();
-        levels.filter_map(LevelReport::remark).collect()
+        levels.flat_map(LevelReport::remarks).collect()
     }
 
     /// Attributes of level 0 whose type is not carried to coarse levels.

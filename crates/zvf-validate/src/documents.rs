@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures::{FutureExt, TryStreamExt};
 use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
-use zvf_meta::{ArrayDoc, ObjectIndexDoc, OddMember, node_kind, odd_member};
+use zvf_meta::{ArrayDoc, ObjectIndexDoc, OddMember, RootDoc, node_kind, odd_member};
+use zvf_store::writing::MARKER;
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
@@ -63,6 +64,27 @@ fn is_known(path: &str, ruled: bool) -> bool {
     depth_of(first) > 0 || depth_before(first).is_some()
 }
 
+/// Whether a folder is one of a level that the root does not name, or of links to such a level: readers ignore it while there is the
+/// marker of a writer.
+fn is_left(path: &str, root: &RootDoc) -> bool {
+    let mut parts = path.split('/');
+    let level = parts.next().and_then(|level| level.parse::<i64>().ok());
+    let Some(level) = level else {
+        return false;
+    };
+    let delta = match parts.next() {
+        Some("links") => parts.next(),
+        Some("link_attributes") => parts.nth(1),
+        _ => None,
+    };
+    let delta = delta.and_then(|delta| zvf_format::keys::parse_delta(delta).ok());
+    let ends = [level, level + delta.map_or(0, i64::from)];
+    ends.iter().any(|level| {
+        let named = |level| level == 0 || root.multiscales.dataset(level).is_some();
+        !u32::try_from(*level).is_ok_and(named)
+    })
+}
+
 fn is_level(name: &str) -> bool {
     let digits = name.strip_prefix(['-', '+']).unwrap_or(name);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -79,6 +101,7 @@ impl StoreDocuments {
             return Ok(tree);
         };
         let ruled = version_of(&root).is_none_or(|text| is_ruled(&text));
+        let named = RootDoc::parse(&root).ok();
         tree.documents.insert("zarr.json".to_owned(), root);
         let Some(folders) = raw.folders("").await? else {
             return Ok(tree);
@@ -134,11 +157,25 @@ impl StoreDocuments {
             }
             .boxed()
         });
-        let documents: Vec<(String, Option<Bytes>)> = in_turn(work.collect(), AT_ONCE)
-            .try_collect::<Vec<_>>()
-            .await?
+        let read: Vec<(String, Result<Option<Bytes>, StoreError>)> =
+            in_turn(work.collect(), AT_ONCE).try_collect().await?;
+        let is_missing = read.iter().any(|(_, outcome)| matches!(outcome, Ok(None)));
+        let is_unfinished = is_missing && raw.read(MARKER).await.unwrap_or(None).is_some();
+        let named = named.filter(|_| is_unfinished);
+        let documents: Vec<(String, Option<Bytes>)> = read
             .into_iter()
             .map(|(key, outcome)| match outcome {
+                Ok(None)
+                    if named
+                        .as_ref()
+                        .is_some_and(|root| is_left(key.trim_end_matches("/zarr.json"), root)) =>
+                {
+                    let found =
+                        "a folder without a document, of a level that the root does not name";
+                    let place = Place::at(key.trim_end_matches("/zarr.json"));
+                    findings.add(Check::Unfinished, place, found, "none");
+                    (key, None)
+                }
                 Ok(None) if is_known(key.trim_end_matches("/zarr.json"), ruled) => {
                     let place = Place::at(&*key);
                     findings.add(

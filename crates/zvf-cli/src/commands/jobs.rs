@@ -91,10 +91,21 @@ pub(super) fn report(
             }
             (_, Err(JobError::Write { source, .. }))
                 if matches!(*source, WriteError::Busy { .. })
-                    && (is_edit(job) || matches!(job, Job::Append(_) | Job::Measure(_))) =>
+                    && (is_edit(job)
+                        || matches!(
+                            job,
+                            Job::Append(_) | Job::Measure(_) | Job::Vacuum(_) | Job::Pyramid(_)
+                        )) =>
             {
-                let hint =
-                    "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit";
+                let hint = match job {
+                    Job::Pyramid(_) => {
+                        "if its writer is dead, `zvf edit STORE resume` completes or undoes its change, and so does this command with \
+                         `--clear-leftovers`"
+                    }
+                    _ => {
+                        "if its writer is dead, `zvf edit STORE resume` completes or undoes its edit"
+                    }
+                };
                 Err(CliError::new(Class::Busy, format!("{source}; {hint}")))
             }
             (_, Err(error)) => Err(failed(error)),

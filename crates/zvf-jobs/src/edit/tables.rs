@@ -329,11 +329,18 @@ impl EditSetAttributeJob {
             Scope::Link => edit.spec().links.attributes.clone(),
             Scope::Vertex => edit.vertex_attributes(),
         };
+        let known_one = known.iter().find(|one| one.name == *name);
         if let Some(type_) = &self.r#type {
+            if known_one.is_some() {
+                let message = format!(
+                    "the {} attribute {name} exists: leave out --type, which adds an attribute",
+                    scope.name()
+                );
+                return Err(JobError::usage(message));
+            }
             let channels = table.map_or(1, |table| table.channels(name, None).len().max(1));
             set = set.with_type(type_, channels)?;
         }
-        let known_one = known.iter().find(|one| one.name == *name);
         let Some(one) = set.new.as_ref().or(known_one).cloned() else {
             let message = format!(
                 "no {} attribute {name}; --type TYPE adds it (float32, text, date, …)",

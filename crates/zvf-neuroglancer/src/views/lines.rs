@@ -6,7 +6,6 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use serde_json::json;
 use zvf_query::{Column, Outputs, Query, Table, query};
 
 use super::content::{ViewContent, check_size};
@@ -44,8 +43,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(true),
         spatial: spatial.collect(),
     });
-    document["zvf"] =
-        json!({"left_out": plan.attributes.left_out, "rounded": plan.attributes.rounded});
+    document["zvf"] = plan.attributes.remarks();
     Ok(ViewContent::Document(document))
 }
 

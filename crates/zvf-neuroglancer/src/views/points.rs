@@ -12,7 +12,6 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use serde_json::json;
 use zvf_query::{ChunkRange, Column, Query, Table, query};
 use zvf_store::Level;
 
@@ -71,7 +70,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(plan.has_objects),
         spatial,
     });
-    document["zvf"] = json!({"left_out": attributes.left_out, "rounded": attributes.rounded});
+    document["zvf"] = attributes.remarks();
     Ok(ViewContent::Document(document))
 }
 

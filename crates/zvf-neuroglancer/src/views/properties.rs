@@ -1,6 +1,6 @@
 //! Object attributes and groups as properties of segments.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -9,7 +9,7 @@ use serde_json::json;
 use zvf_store::Need;
 
 use super::content::ViewContent;
-use crate::columns::ShownAttributes;
+use crate::columns::{ShownAttributes, valid_names};
 use crate::error::Result;
 use crate::plan::need;
 use crate::plan::objects::{ObjectSegments, WHOLE};
@@ -46,8 +46,9 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let mut infinite = Vec::new();
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
-        texts(&objects.batches, first, &mut found);
-        infinite = numbers(&objects.batches, first, &attributes, &mut found)?;
+        // Those of the document, where texts are attributes, too.
+        attributes.renamed = texts(&objects.batches, first, &mut found);
+        infinite = numbers(&objects.batches, first, &mut attributes, &mut found)?;
     }
     // Texts are shown as properties of their own.
     let is_number = |name: &String| {
@@ -56,22 +57,33 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         column.is_some_and(|column| *column.data_type() != DataType::Utf8)
     };
     attributes.left_out.retain(is_number);
-    tags(opened, &objects, &mut found).await?;
+    let groups = tags(opened, &objects, &mut found).await?;
     let left_out = u64::from(objects.len()).saturating_sub(MOST as u64);
     let mut document = found.document();
-    document["zvf"] = json!({
-        "segments_left_out": left_out,
-        "left_out": attributes.left_out,
-        "rounded": attributes.rounded,
-    });
+    document["zvf"] = attributes.remarks();
+    document["zvf"]["segments_left_out"] = json!(left_out);
+    if !groups.renamed.is_empty() {
+        document["zvf"]["renamed_groups"] = json!(groups.renamed);
+    }
+    if groups.left_out > 0 {
+        document["zvf"]["groups_left_out"] = json!(groups.left_out);
+    }
     if !infinite.is_empty() {
         document["zvf"]["infinite"] = json!(infinite);
     }
     Ok(ViewContent::Document(document))
 }
 
-/// Columns of texts: the first one called `name` or `label` has the names of segments.
-fn texts(batches: &[RecordBatch], first: &RecordBatch, found: &mut SegmentProperties) {
+/// Columns of texts: the first one called `name` or `label` has the names of segments. Returns the other names that are no
+/// identifiers, with those of the document.
+fn texts(
+    batches: &[RecordBatch],
+    first: &RecordBatch,
+    found: &mut SegmentProperties,
+) -> Vec<[String; 2]> {
+    let mut renamed = Vec::new();
+    let schema = first.schema();
+    let valid = valid_names(&schema);
     let mut taken = vec!["label".to_owned(), "tags".to_owned()];
     for field in first.schema().fields() {
         let is_text = match field.data_type() {
@@ -97,12 +109,17 @@ fn texts(batches: &[RecordBatch], first: &RecordBatch, found: &mut SegmentProper
         if is_label && found.labels.is_none() {
             found.labels = Some(values);
         } else {
-            let names: Vec<&str> = taken.iter().map(String::as_str).collect();
+            let mut names: Vec<&str> = taken.iter().map(String::as_str).collect();
+            names.extend(valid.iter().filter(|name| *name != field.name()).copied());
             let id = identifier(field.name(), &names);
+            if id != *field.name() {
+                renamed.push([field.name(), &id].map(String::clone));
+            }
             taken.push(id.clone());
             found.strings.push((id, values));
         }
     }
+    renamed
 }
 
 /// The text of one row; empty if it is missing.
@@ -121,11 +138,12 @@ fn text(column: &dyn Array, row: usize) -> String {
     text.unwrap_or_default()
 }
 
-/// Adds attributes of numbers; returns the names of those with infinite values, which the document has as 0.
+/// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with infinite values, which the document has
+/// as 0.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
-    attributes: &ShownAttributes,
+    attributes: &mut ShownAttributes,
     found: &mut SegmentProperties,
 ) -> Result<Vec<String>> {
     let mut infinite = Vec::new();
@@ -151,12 +169,16 @@ fn numbers(
         for part in 0..width {
             let column = values.chunks(width.max(1)).take(MOST);
             let column = column.filter_map(|row| row.get(part).copied());
-            let name = match width {
-                1 => attribute.id().to_owned(),
-                _ => format!("{}_{part}", attribute.id()),
+            let part_of = |name: &str| match width {
+                1 => name.to_owned(),
+                _ => format!("{name}_{part}"),
             };
             let names: Vec<&str> = taken.iter().map(String::as_str).collect();
-            let id = identifier(&name, &names);
+            let id = identifier(&part_of(attribute.id()), &names);
+            let stored = part_of(attribute.column());
+            if id != stored {
+                attributes.renamed.push([stored, id.clone()]);
+            }
             taken.push(id.clone());
             found.numbers.push(NumericProperty {
                 id,
@@ -169,39 +191,62 @@ fn numbers(
     Ok(infinite)
 }
 
+/// Groups that are not tags by their name.
+#[derive(Debug, Default)]
+struct ChangedGroups {
+    /// Names that are no tags, with the tags.
+    renamed: Vec<[String; 2]>,
+    /// How many groups are no tags.
+    left_out: u64,
+}
+
+/// The tags of groups: their names, except where a name has a space or `#`, is empty or was that of another group. Those get a tag that
+/// is no other group's name.
+fn tag_names(names: &[String]) -> Vec<String> {
+    let illegal = |c: char| c.is_whitespace() || c == '#';
+    let is_valid = |name: &str| !name.is_empty() && !name.contains(illegal);
+    let mut free: HashSet<&str> = names.iter().map(String::as_str).collect();
+    free.retain(|name| is_valid(name));
+    let mut taken: HashSet<String> = free.iter().map(|name| (*name).to_owned()).collect();
+    let tags = names.iter().enumerate().map(|(group, name)| {
+        if free.remove(name.as_str()) {
+            return name.clone();
+        }
+        let plain = match name.is_empty() {
+            true => format!("group_{group}"),
+            false => name.replace(illegal, "_"),
+        };
+        let mut tag = plain.clone();
+        let mut number = 1;
+        while !taken.insert(tag.clone()) {
+            number += 1;
+            tag = format!("{plain}_{number}");
+        }
+        tag
+    });
+    tags.collect()
+}
+
 /// Groups as tags.
 async fn tags(
     opened: &ViewedStore,
     objects: &ObjectSegments,
     found: &mut SegmentProperties,
-) -> Result<()> {
+) -> Result<ChangedGroups> {
     let need = Need {
         groups: true,
         ..need()
     };
     let level = opened.store.level(0, &need).await?;
     let Some(groups) = level.groups().filter(|groups| !groups.is_empty()) else {
-        return Ok(());
+        return Ok(ChangedGroups::default());
     };
     let rows: HashMap<u64, usize> = found.ids.iter().copied().zip(0..).collect();
-    let mut tags: Vec<String> = Vec::new();
+    let many = groups.len().min(MOST_GROUPS);
+    let names: Vec<String> = (0..many).map(|group| groups.name(group)).collect();
+    let tags = tag_names(&names);
     let mut values = vec![Vec::new(); found.ids.len()];
-    for (group, tag) in (0..groups.len().min(MOST_GROUPS)).zip(0u32..) {
-        let name: String = groups.name(group);
-        let mut name: String = name
-            .chars()
-            .map(|c| {
-                if c.is_whitespace() || c == '#' {
-                    '_'
-                } else {
-                    c
-                }
-            })
-            .collect();
-        if name.is_empty() || tags.contains(&name) {
-            name = format!("group_{group}");
-        }
-        tags.push(name);
+    for (group, tag) in (0..many).zip(0u32..) {
         for id in groups.members(group).await? {
             let row = objects
                 .segment_of(id)
@@ -212,6 +257,32 @@ async fn tags(
             }
         }
     }
+    let renamed = names.into_iter().zip(&tags);
+    let renamed = renamed.filter(|(name, tag)| name != *tag);
+    let changed = ChangedGroups {
+        renamed: renamed.map(|(name, tag)| [name, tag.clone()]).collect(),
+        left_out: groups.len() - many,
+    };
     found.tags = Some((tags, values));
-    Ok(())
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag_names;
+
+    #[test]
+    fn names_that_are_tags_stay_whatever_the_others_become() {
+        let names = ["a b", "a_b", "a_b_2", "", "B,\t\"q\"", "#x", "a_b", "é"].map(str::to_owned);
+        let tags = tag_names(&names);
+        assert_eq!(
+            tags,
+            [
+                "a_b_3", "a_b", "a_b_2", "group_3", "B,_\"q\"", "_x", "a_b_4", "é"
+            ]
+        );
+        // The name of a group without one may be that of another group.
+        let names = ["", "group_0"].map(str::to_owned);
+        assert_eq!(tag_names(&names), ["group_0_2", "group_0"]);
+    }
 }

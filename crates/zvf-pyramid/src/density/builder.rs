@@ -20,6 +20,7 @@ use super::level::{KeptVertices, LevelRecords};
 use super::metadata::{LevelMetadata, column};
 use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
 use super::points::PointVertex;
+use super::vanished::Vanished;
 use super::write::{LevelTarget, Writing, WrittenLevel};
 use super::{ComputedLevel, Numbered, Reading, drawn};
 use crate::base;
@@ -331,8 +332,7 @@ impl<'n> LevelBuilder<'n> {
             Kind::Polyline | Kind::Streamline => self.chains(fine, bins)?,
             kind => self.contract(fine, kind, bins)?,
         };
-        let add = |moved: f64| self.error.map(|error| error + moved.sqrt());
-        let error = found.moved.and_then(add);
+        let mut vanished = Vanished::default();
         let (links, mut stays, kept) = match found.stays {
             KeptVertices::Marked(stays, kept) => {
                 (PagedRecords::new(self.link_size(), &context), stays, kept)
@@ -340,9 +340,17 @@ impl<'n> LevelBuilder<'n> {
             KeptVertices::Linked(kept) => {
                 let (links, mut stays) = self.left(fine, &kept, &context)?;
                 self.mark(fine, &kept, &mut stays)?;
+                if kind == Kind::Mesh {
+                    vanished = self.vanished(fine, &kept, (&stays, bins))?;
+                }
                 (links, stays, Some(kept))
             }
         };
+        let add = |moved: f64| {
+            self.error
+                .map(|error| error + moved.max(vanished.square).sqrt())
+        };
+        let error = found.moved.and_then(add);
         stays.count();
         let of_dropped = dropped.as_ref().map_or(0, BitSet::memory);
         held.set(of_dropped + stays.memory());
@@ -376,6 +384,7 @@ impl<'n> LevelBuilder<'n> {
             vertices,
             objects,
             error,
+            vanished,
             step,
             representatives,
         })

@@ -18,6 +18,7 @@ mod representatives;
 mod simplify;
 mod tables;
 mod thin;
+mod vanished;
 mod write;
 mod zorder;
 
@@ -29,6 +30,7 @@ use super::plan::PlannedLevel;
 use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use metadata::Numbered;
+pub(crate) use vanished::Vanished;
 pub(crate) use write::{LevelTarget, WrittenLevel};
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
@@ -63,6 +65,7 @@ pub(crate) struct ComputedLevel {
     pub(crate) objects: u64,
     /// Largest distance from any part of level 0 to the level; none if the level is a sample of points.
     pub(crate) error: Option<f64>,
+    pub(crate) vanished: Vanished,
     /// The mean distance of consecutive vertices of an object; 0 if there are none.
     pub(crate) step: f64,
     /// For each vertex of the finer level the number of its representative, [`NONE`](super::bins::NONE) if it has

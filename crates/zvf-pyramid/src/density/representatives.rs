@@ -36,7 +36,7 @@ const LINE: usize = 64;
 const MEMBER: usize = 160;
 
 /// The records of a part as `read` reads them.
-fn read_part<T>(
+pub(super) fn read_part<T>(
     part: &Bucket,
     file: &SpillFile,
     size: usize,

@@ -1,5 +1,7 @@
 //! Compares the contents of two stores.
 
+mod between;
+mod documents;
 mod hashes;
 
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ pub struct Comparison {
     pub more: bool,
     /// Rows of the vertex tables of all levels, in the first and in the second store.
     pub vertices: [u64; 2],
-    /// Rows of their link tables.
+    /// Rows of their link tables, without links between levels.
     pub links: [u64; 2],
     /// Rows of their object tables.
     pub objects: [u64; 2],
@@ -121,8 +123,9 @@ impl Comparison {
     }
 }
 
-/// Compares two stores: kind, axes, coordinate reference system, levels, names and types of attributes, rows, links, objects and groups of every level. Chunks, shards, codecs,
-/// versions and the order of rows in chunks are ignored.
+/// Compares two stores: kind, axes, coordinate reference system, headers of source files such as the frame of a tractogram, metadata of users, levels, names and types of attributes,
+/// rows, links, objects and groups of every level, and links between levels. Chunks, shards, codecs, versions, the order of rows in chunks, data derived from others (implied links, the owner
+/// column), the record of how a store or a level was made, descriptions of attributes, parametric objects and further kinds of geometry are ignored.
 ///
 /// Vertices of objects are identified by the id of the object and their number in it, other vertices by their values; floats are compared by
 /// their bits. Ends of links are identified like vertices. `most` differences are returned, all are counted. `progress` gets the number of rows
@@ -131,7 +134,7 @@ impl Comparison {
 /// # Cost
 ///
 /// One query of each level of both stores, and a second one if they differ. Memory: 8 bytes for each vertex of a level for the ends of its links,
-/// and at most 262,144 rows that differ.
+/// about 40 bytes for each vertex of two levels of both stores while links between them are compared, and at most 262,144 rows that differ.
 ///
 /// # Errors
 ///
@@ -174,16 +177,14 @@ pub fn compare<'a>(
         found.same("axes", &axes(old), &axes(new));
         let (old_system, new_system) = (reference_system(old), reference_system(new));
         if old_system != new_system {
-            let text = |system: Option<&Value>| match system {
-                None => "none".to_owned(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            };
+            let text = documents::text;
             found.add(
                 "crs",
                 format!("{} and {}", text(old_system), text(new_system)),
             );
         }
+        documents::headers(&mut found, [old, new]).await?;
+        documents::of_root(&mut found, [old, new]);
         found.same("levels", &old.levels().to_vec(), &new.levels().to_vec());
         for number in old
             .levels()
@@ -198,6 +199,8 @@ pub fn compare<'a>(
             pair.objects(&mut found).await?;
             pair.vertices(&mut found).await?;
             pair.groups(&mut found).await?;
+            pair.between(&mut found).await?;
+            documents::of_level(&mut found, [old, new], *number).await?;
         }
         Ok(found)
     })
