@@ -25,9 +25,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, PrimitiveArray, RecordBatch, Reco
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use chrono::{NaiveDate, NaiveTime, Timelike};
 use zvf_meta::moments::Moments;
-use zvf_write::arrow::UNIT;
-
-use crate::records::source::DESCRIPTION;
+use zvf_write::arrow::{DESCRIPTION, UNIT};
 
 /// The number that marks a missing value.
 pub(crate) use zvf_meta::moments::MISSING;

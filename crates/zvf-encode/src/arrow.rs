@@ -65,6 +65,8 @@ use crate::values::number::NumberType;
 
 /// The unit of the values of a column, in the metadata of its field.
 pub const UNIT: &str = "zvf.unit";
+/// What the values of a column are, in the metadata of its field.
+pub const DESCRIPTION: &str = "zvf.description";
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 2] = ["position", "object_id"];
 /// The column of objects that is no attribute.
@@ -270,7 +272,7 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
         spec = spec.with_channel_names(names);
     }
     spec.unit = spec.unit.take().or_else(|| word(UNIT).cloned());
-    let description = || word("zvf.description").cloned();
+    let description = || word(DESCRIPTION).cloned();
     spec.description = spec.description.take().or_else(description);
     Ok(spec)
 }

@@ -8,11 +8,11 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use zvf_write::arrow::DESCRIPTION;
 
 use super::fields::{self, FieldLocation, I4, U1};
 use super::header::LasHeader;
 use super::origin::{ExtraDoc, OFFSET, SCALED};
-use crate::records::source::DESCRIPTION;
 
 /// The columns of a file.
 #[derive(Debug)]

@@ -17,9 +17,6 @@ pub(crate) const OBJECT: &str = "object";
 /// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON; empty if the file has no names.
 pub(crate) const AXES: &str = "axes";
 
-/// Member of a field's metadata: what its values are.
-pub(crate) const DESCRIPTION: &str = "zvf.description";
-
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
