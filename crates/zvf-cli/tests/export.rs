@@ -211,20 +211,17 @@ fn names_of_precomputed_folders_are_those_of_the_store() -> Result<()> {
         "{warnings}"
     );
     home.text(&["import", "go/skeletons", "b.zv"])?;
-    for (group, id) in [("a_b", "2"), ("a_b_2", "1"), ("_x", "1"), ("free", "2")] {
-        let rows = home.text(&[
-            "query",
-            "b.zv",
-            "--groups",
-            group,
-            "--columns",
-            "object_id,fA,fA_2",
-            "--format",
-            "csv",
-        ])?;
-        let first = rows.lines().nth(1).unwrap_or_default().to_owned();
-        let values = if id == "1" { "1,5.0,1.0" } else { "2,7.0,3.0" };
-        assert_eq!(first, values, "{group}");
+    for (group, values) in [
+        ("a_b", ["2,7,3", "2,8,4"]),
+        ("a_b_2", ["1,5,1", "1,6,2"]),
+        ("_x", ["1,5,1", "1,6,2"]),
+        ("free", ["2,7,3", "2,8,4"]),
+    ] {
+        let query = ["query", "b.zv", "--groups", group, "--format", "csv"];
+        let rows = home.text(&[&query[..], &["--columns", "object_id,fA,fA_2"]].concat())?;
+        let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, values, "{group}");
     }
     Ok(())
 }
@@ -247,5 +244,20 @@ fn missing_dates_of_precomputed_folders_are_missing() -> Result<()> {
     let mut rows: Vec<&str> = rows.lines().skip(1).collect();
     rows.sort_unstable();
     assert_eq!(rows, ["19723.0,5.0", "NaN,NaN"]);
+    Ok(())
+}
+
+#[test]
+fn missing_dates_of_files_of_floats_are_missing() -> Result<()> {
+    let rows = "object_id,x,y,z,d\n1,1,2,3,2024-01-01\n1,4,5,6,\n";
+    let home = Home::made(&[("../d.csv", rows.into())])?;
+    home.text(&["import", "d.csv", "d.zv", "--kind", "polyline"])?;
+    for (file, store) in [("o.ply", "p.zv"), ("o.trk", "t.zv")] {
+        home.text(&["export", "d.zv", file])?;
+        home.text(&["import", file, store])?;
+        let rows = home.text(&["query", store, "--columns", "d", "--format", "csv"])?;
+        let rows: Vec<&str> = rows.lines().skip(1).collect();
+        assert_eq!(rows, ["19723.0", "NaN"], "{file}");
+    }
     Ok(())
 }

@@ -107,6 +107,7 @@ fn a_wrong_option_leaves_no_folder() -> Result<()> {
 #[test]
 fn an_unfinished_level_is_named_as_such() -> Result<()> {
     let home = Home::to_damage("points_ids")?;
+    home.text(&["pyramid", STORE, "--remove", "-q"])?;
     home.text(&["copy", STORE, "made.zv", "-q"])?;
     home.text(&["pyramid", "made.zv", "--factors", "4", "-q"])?;
     let cells = crate::run::files(&home.file("made.zv/1"))?;
@@ -117,7 +118,8 @@ fn an_unfinished_level_is_named_as_such() -> Result<()> {
             fs::write(file, bytes)?;
         }
     }
-    fs::write(home.file(STORE).join("zvf-unfinished.json"), "{}")?;
+    let marker = r#"{"details": {"pyramid": ["1"]}}"#;
+    fs::write(home.file(STORE).join("zvf-unfinished.json"), marker)?;
     for args in [
         &["pyramid", STORE, "--factors", "2"][..],
         &["vacuum", STORE],
@@ -132,6 +134,9 @@ fn an_unfinished_level_is_named_as_such() -> Result<()> {
         let flag = ran.stderr.contains("`--clear-leftovers`");
         assert_eq!(flag, args.contains(&"--factors"), "{}", ran.stderr);
     }
+    let advice = home.json(&["doctor", STORE, "--json"])?;
+    let notes = advice["notes"].to_string();
+    assert!(notes.contains("resume` completes or undoes it"), "{advice}");
     let report = home.json(&["validate", STORE, "--level", "5", "--json"])?;
     let findings = report["findings"].as_array().context("findings")?;
     let titles = findings.iter().map(|one| one["title"].as_str());

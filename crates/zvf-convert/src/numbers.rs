@@ -11,10 +11,23 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use zvf_encode::error::OrBug;
+use zvf_query::numbers::measured;
 pub use zvf_query::numbers::{Floats, floats, shape};
 use zvf_write::{WriteError, narrow};
 
 use crate::records::values::wide;
+
+/// The numbers of a column of an answer, where missing values are NaN, missing dates and times among them.
+///
+/// # Errors
+///
+/// Bug: no such column.
+pub(crate) fn numbers_of(batch: &RecordBatch, name: &str) -> Result<Floats, WriteError> {
+    let found = batch.schema_ref().column_with_name(name);
+    let found = found.and_then(|(at, field)| Some((field, batch.columns().get(at)?)));
+    let (field, column) = found.or_bug("a column that is gone")?;
+    Ok(measured(field, column, 0.0))
+}
 
 /// A column of integers as int64; `None` if a value is missing or beyond int64, or for another type.
 pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {

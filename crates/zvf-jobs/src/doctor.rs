@@ -8,6 +8,7 @@ use zvf_codec::{CodecError, CodecSample, Compression};
 use zvf_encode::ShardShape;
 use zvf_store::meta::STALE;
 use zvf_store::meta::space::Grid;
+use zvf_store::writing::MARKER;
 use zvf_store::{
     CellWant, GridArray, Level, Need, Store, StoreError, Usage,
     owners::{OwnerColumn, is_owner_column},
@@ -167,6 +168,11 @@ async fn examine(
     doctor.chunks().await?;
     doctor.owners().await?;
     doctor.stale();
+    if store.raw().read(MARKER).await?.is_some() {
+        doctor.report.notes.push(format!(
+            "a change is running or was interrupted ({MARKER} is there): if its writer is dead, `zvf edit {address} resume` completes or undoes it"
+        ));
+    }
     let left = zvf_edit::find_leftovers(store, context.writing(false)).await;
     let found = match left {
         Ok(left) => left.len() as u64,

@@ -79,7 +79,8 @@ fn differences(column: &ArrayRef, origin: f64) -> Floats {
         DataType::UInt16 => convert!(UInt16Type, f64::from),
         DataType::UInt32 => convert!(UInt32Type, f64::from),
         DataType::Int64 => convert!(Int64Type, |value: i64| {
-            exact &= value.unsigned_abs() <= 1 << 53;
+            // The smallest number, which missing dates and times have, is a power of two.
+            exact &= value.unsigned_abs() <= 1 << 53 || value == MISSING;
             from_whole(value.into(), origin)
         }),
         DataType::UInt64 => convert!(UInt64Type, |value: u64| {

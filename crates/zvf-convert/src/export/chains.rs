@@ -16,7 +16,7 @@ use zvf_query::{Query, Table};
 
 use super::job::{BatchReceiver, ExportState, OBJECTS, VERTICES};
 use super::schemas::{ExportSchemas, attribute, own_columns};
-use crate::numbers::{Floats, floats, positions, shape};
+use crate::numbers::{Floats, numbers_of, positions, shape};
 use crate::{ConvertError, InFile};
 
 /// The objects of a selection, in its order.
@@ -70,8 +70,7 @@ impl Numeric {
     ///
     /// Bug: a batch without the column, or with another number of values.
     fn take(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
-        let column = batch.column_by_name(&self.name);
-        let Floats { values, exact } = floats(column.or_bug("a column that is gone")?);
+        let Floats { values, exact } = numbers_of(batch, &self.name)?;
         internal!(
             values.len() == batch.num_rows().saturating_mul(self.width),
             "{} values of {} rows of {}",

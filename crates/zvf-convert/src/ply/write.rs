@@ -14,7 +14,7 @@ use zvf_query::Table;
 use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
 use crate::export::schemas::{ExportSchemas, attribute};
-use crate::numbers::{Floats, floats, rounded, shape};
+use crate::numbers::{Floats, numbers_of, rounded, shape};
 use crate::output::axis_names;
 use crate::{ConvertError, InFile};
 
@@ -240,7 +240,7 @@ impl PlyWriter<'_> {
         for column in &mut self.columns {
             let array = batch.column_by_name(&column.name);
             let array = array.or_bug("a column that is gone")?;
-            let Floats { values, exact } = floats(array);
+            let Floats { values, exact } = numbers_of(batch, &column.name)?;
             internal!(
                 values.len() == batch.num_rows().saturating_mul(column.properties.len()),
                 "{} values of {} rows",
