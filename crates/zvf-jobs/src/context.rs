@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::Value;
 use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
 use zvf_store::io::SaveProgress;
 use zvf_store::{Need, Store};
 
+use crate::JobError;
 use crate::error::Result;
-use crate::{Job, JobError, history};
 
 /// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
@@ -121,10 +122,10 @@ impl Context {
         self
     }
 
-    /// The same context, in which a job that changes a store is recorded in its history.
-    pub(crate) fn recording(&self, job: &Job) -> Self {
+    /// The same context, with an entry for the history of the store that is written.
+    pub(crate) fn recording(&self, entry: Option<Value>) -> Self {
         let mut context = self.clone();
-        context.write.history = job.changes().map(|_| history::entry(job));
+        context.write.history = entry;
         context
     }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
+use crate::history;
 use crate::members::{of_options, options, shown};
 use crate::{
     AppendJob, AppendReport, Context, CopyJob, CopyReport, CreateJob, CreateReport, DiffJob,
@@ -117,7 +118,7 @@ macro_rules! jobs {
             let run: BoxFuture<'a, _> = match job {
                 $($(#[cfg(feature = $feature)])? Job::$variant(options) => {
                     Box::pin(async move {
-                        let context = context.recording(job);
+                        let context = context.recording(job.recorded());
                         options.run(&context).await.map(JobReport::$report)
                     })
                 })*
@@ -262,6 +263,16 @@ impl Job {
             document.extend(given);
         }
         Ok(document.into())
+    }
+
+    /// The entry for the history of the store that the job changes. A job with a path that is no Unicode text has its name alone.
+    fn recorded(&self) -> Option<Value> {
+        let own = self.changes()?;
+        let members = match self.to_json() {
+            Ok(Value::Object(members)) => members,
+            _ => Map::from_iter([("job".to_owned(), self.name().into())]),
+        };
+        Some(history::entry(members, own))
     }
 
     /// The members that are addresses of stores.

@@ -98,3 +98,13 @@ impl LevelRecords {
         Ok((Self { vertices, links }, objects, step))
     }
 }
+
+/// The vertices of the finer level whose representative is not kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Vanished {
+    pub(crate) vertices: u64,
+    /// Objects that have such vertices.
+    pub(crate) objects: u64,
+    /// The square of the largest distance of one of them from a kept vertex of its object.
+    pub(super) square: f64,
+}

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::builder::LevelBuilder;
-use super::level::LevelRecords;
+use super::level::{LevelRecords, Vanished};
 use super::paged::{BitSet, PagedRecords, Partitions, word};
 use super::points::PointVertex;
 use super::representatives::read_part;
@@ -21,16 +21,6 @@ const VERTEX: usize = 96;
 
 /// How often bins are doubled before all vertices of an object are in one: bins on both sides of 0 never become one.
 const DOUBLED: i32 = 20;
-
-/// The vertices of the finer level whose representative is not kept.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Vanished {
-    pub(crate) vertices: u64,
-    /// Objects that have such vertices.
-    pub(crate) objects: u64,
-    /// The square of the largest distance of one of them from a kept vertex of its object.
-    pub(super) square: f64,
-}
 
 impl LevelBuilder<'_> {
     /// Measures vertices without a representative: from a kept vertex in the same bin, which is doubled until there is one.
