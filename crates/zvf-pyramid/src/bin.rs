@@ -25,6 +25,8 @@ pub(crate) struct Means<'s> {
 }
 
 /// The bin of a position.
+// Once a vertex: see `PointVertex::take`.
+#[inline(always)]
 pub(crate) fn bin_of<T: Copy + Into<f64> + fmt::Display>(
     position: &[T],
     size: &[f64],

@@ -42,6 +42,8 @@ impl PointVertex {
     ///
     /// # Errors
     /// Bug: the record is shorter.
+    // As a call, it and `bin_of` cost a fifth of the time of coarse levels of points.
+    #[inline(always)]
     pub(super) fn take(record: &mut &[u8], dims: usize) -> Result<Self, WriteError> {
         let place = u32::from_le_bytes(take_array(record)?);
         let object = u32::from_le_bytes(take_array(record)?);
