@@ -63,15 +63,12 @@ pub(crate) struct Common {
     pub(crate) store_option: Vec<(String, String)>,
 }
 
-/// The form of progress.
+/// The form of progress. Documented values would give each command its long help.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressArg {
-    /// A bar if stderr is a terminal
     #[default]
     Auto,
-    /// Lines of JSON
     Json,
-    /// None
     None,
 }
 

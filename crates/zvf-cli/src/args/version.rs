@@ -1,0 +1,79 @@
+//! What `--version` prints, as text and as JSON.
+
+use serde::Serialize;
+
+/// What this program is, as `--version` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    program: &'static str,
+    version: &'static str,
+    /// The commit that a released program was built from.
+    commit: Option<&'static str>,
+    /// Versions of the format.
+    reads: &'static str,
+    writes: [&'static str; 2],
+    /// Formats of files, by their endings.
+    files: Vec<&'static str>,
+    volumes: &'static [&'static str],
+    /// Schemes of URLs.
+    storage: &'static [&'static str],
+    /// The version of Neuroglancer that `zvf serve` has.
+    viewer: Option<&'static str>,
+}
+
+impl Version {
+    /// With the features of this program.
+    pub(crate) fn new() -> Self {
+        let mut files = vec!["swc", "csv", "tsv", "ndjson", "arrow"];
+        if cfg!(feature = "parquet") {
+            files.push("parquet");
+        }
+        files.extend(["npy", "npz", "las"]);
+        if cfg!(feature = "laz") {
+            files.push("laz");
+        }
+        files.extend(["obj", "ply", "stl", "trk", "tck", "trx"]);
+        Self {
+            program: "zvf",
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("ZVF_COMMIT"),
+            reads: "0.6 to 0.9.4",
+            writes: ["0.9.2", "0.8.1"],
+            files,
+            volumes: match cfg!(feature = "volumes") {
+                true => &["tet", "b2nd", "zarr"],
+                false => &[],
+            },
+            storage: match cfg!(feature = "cloud") {
+                true => &["s3://", "gs://", "az://", "http(s)://"],
+                false => &[],
+            },
+            viewer: cfg!(feature = "viewer").then_some("2.41.2"),
+        }
+    }
+
+    /// As text.
+    pub(super) fn text(&self) -> String {
+        let listed = |before: &str, list: &[&str]| match list {
+            [] => String::new(),
+            list => format!("{before}{}", list.join(", ")),
+        };
+        let commit = self.commit.map(|commit| format!(" ({commit})"));
+        let viewer = self.viewer.map(|version| {
+            format!(
+                "\nviewer   Neuroglancer {version} at / of `zvf serve`; its licences are at /LICENSES.txt"
+            )
+        });
+        format!(
+            "{}{}\nstores   reads Zarr Vectors {}, writes {}\nfiles    {}{}\nstorage  folders{}{}",
+            self.version,
+            commit.unwrap_or_default(),
+            self.reads,
+            self.writes.join(" and "),
+            self.files.join(", "),
+            listed("; volumes: ", self.volumes),
+            listed(", ", self.storage),
+            viewer.unwrap_or_default(),
+        )
+    }
+}
