@@ -18,7 +18,7 @@ use parquet::file::properties::WriterProperties;
 use zvf_write::arrow::UNIT;
 
 use super::geoparquet::{self, GeoColumns};
-use super::{TableWriter, batch_with_times, with_times};
+use super::{OddMoment, TableWriter, batch_with_times, with_times};
 use crate::time;
 
 /// Rows of a row group, which is in memory until it is written.
@@ -68,7 +68,7 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.geometries.see(batch);
         let batch = batch_with_times(batch)?;
-        let batch = batch_in_milliseconds(&batch).map_err(io::Error::other)?;
+        let batch = batch_in_milliseconds(&batch)?;
         self.inner.write(&batch).map_err(io_error)
     }
 
@@ -108,25 +108,34 @@ fn in_milliseconds(schema: &Schema) -> Schema {
 ///
 /// # Errors
 ///
-/// A number of seconds that is too large for milliseconds.
-fn batch_in_milliseconds(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().map(|column| {
+/// [`OddMoment`]: a number of seconds that is too large for milliseconds.
+fn batch_in_milliseconds(batch: &RecordBatch) -> io::Result<RecordBatch> {
+    let columns = batch.columns().iter().zip(batch.schema_ref().fields());
+    let columns = columns.map(|(column, field)| {
+        let odd = |_: ArrowError| {
+            let name = field.name();
+            let odd = OddMoment(format!(
+                "column {name}: found a number of seconds that 64 bits do not hold as milliseconds, which Parquet has, expected another format"
+            ));
+            io::Error::new(io::ErrorKind::InvalidData, odd)
+        };
         Ok(match column.data_type() {
             DataType::Timestamp(TimeUnit::Second, zone) => {
-                let finer = thousandfold::<TimestampSecondType, TimestampMillisecondType>(column)?;
-                Arc::new(finer.with_timezone_opt(zone.clone())) as ArrayRef
+                let finer = thousandfold::<TimestampSecondType, TimestampMillisecondType>(column);
+                Arc::new(finer.map_err(odd)?.with_timezone_opt(zone.clone())) as ArrayRef
             }
-            DataType::Time32(TimeUnit::Second) => Arc::new(thousandfold::<
-                Time32SecondType,
-                Time32MillisecondType,
-            >(column)?),
+            DataType::Time32(TimeUnit::Second) => {
+                let finer = thousandfold::<Time32SecondType, Time32MillisecondType>(column);
+                Arc::new(finer.map_err(odd)?)
+            }
             _ => Arc::clone(column),
         })
     });
-    let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+    let columns = columns.collect::<io::Result<Vec<_>>>()?;
     let schema = in_milliseconds(batch.schema_ref());
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::new(schema), columns, &rows)
+    let batch = RecordBatch::try_new_with_options(Arc::new(schema), columns, &rows);
+    batch.map_err(io::Error::other)
 }
 
 /// The values times a thousand, as another type.
