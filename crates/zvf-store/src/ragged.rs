@@ -217,17 +217,12 @@ impl RaggedArray {
                     here: true,
                     ..Mode::default()
                 };
-                let loaded = self.load(kv, numbers, mode).await?;
-                for chunk in &loaded {
-                    self.cache.insert(number, Arc::clone(chunk));
-                }
-                return Ok(loaded);
+                let chunk = self.load_one(kv, number, mode).await?;
+                self.cache.insert(number, Arc::clone(&chunk));
+                return Ok(vec![chunk]);
             }
             let (array, kv) = (Arc::clone(self), kv.clone());
-            let load = Box::pin(async move {
-                let loaded = array.load(&kv, &[number], Mode::default()).await?.pop();
-                loaded.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
-            });
+            let load = Box::pin(async move { array.load_one(&kv, number, Mode::default()).await });
             return Ok(vec![self.cache.get(number, load).await?]);
         }
         let ready = numbers.iter().map(|number| self.cache.ready(number));
@@ -277,6 +272,16 @@ impl RaggedArray {
     /// Forgets the chunks that are loaded.
     pub(crate) fn forget(&self) {
         self.cache.clear();
+    }
+
+    async fn load_one(
+        &self,
+        kv: &Kv,
+        number: u64,
+        mode: Mode,
+    ) -> Result<Arc<Elements>, StoreError> {
+        let loaded = self.load(kv, &[number], mode).await?.pop();
+        loaded.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
     }
 
     async fn load(

@@ -64,8 +64,8 @@ fn is_known(path: &str, ruled: bool) -> bool {
     depth_of(first) > 0 || depth_before(first).is_some()
 }
 
-/// Whether a folder is one of a level that the root does not name, or of links to such a level: readers ignore it while there is the
-/// marker of a writer.
+/// Whether a folder is of a level that the root does not name, or of links to such a level. A change that is not finished leaves such folders, which
+/// readers ignore.
 fn is_left(path: &str, root: &RootDoc) -> bool {
     let mut parts = path.split('/');
     let level = parts.next().and_then(|level| level.parse::<i64>().ok());
@@ -160,23 +160,24 @@ impl StoreDocuments {
         let read: Vec<(String, Result<Option<Bytes>, StoreError>)> =
             in_turn(work.collect(), AT_ONCE).try_collect().await?;
         let is_missing = read.iter().any(|(_, outcome)| matches!(outcome, Ok(None)));
-        let is_unfinished = is_missing && raw.read(MARKER).await.unwrap_or(None).is_some();
+        let is_unfinished = is_missing && raw.read(MARKER).await?.is_some();
         let named = named.filter(|_| is_unfinished);
+        let folder = |key: &str| key.trim_end_matches("/zarr.json").to_owned();
+        let is_left = |key: &str| {
+            let root = named.as_ref();
+            root.is_some_and(|root| is_left(&folder(key), root))
+        };
         let documents: Vec<(String, Option<Bytes>)> = read
             .into_iter()
             .map(|(key, outcome)| match outcome {
-                Ok(None)
-                    if named
-                        .as_ref()
-                        .is_some_and(|root| is_left(key.trim_end_matches("/zarr.json"), root)) =>
-                {
+                Ok(None) if is_left(&key) => {
                     let found =
                         "a folder without a document, of a level that the root does not name";
-                    let place = Place::at(key.trim_end_matches("/zarr.json"));
+                    let place = Place::at(folder(&key));
                     findings.add(Check::Unfinished, place, found, "none");
                     (key, None)
                 }
-                Ok(None) if is_known(key.trim_end_matches("/zarr.json"), ruled) => {
+                Ok(None) if is_known(&folder(&key), ruled) => {
                     let place = Place::at(&*key);
                     findings.add(
                         Check::DocumentReads,

@@ -11,7 +11,7 @@ use super::points::PointVertex;
 use super::representatives::read_part;
 use crate::bin::{Bin, bin_of};
 use crate::meter::MeteredBytes;
-use zvf_encode::error::OrBug;
+use zvf_encode::error::{OrBug, internal};
 use zvf_encode::records::Bucket;
 use zvf_encode::{WriteError, parallel};
 use zvf_format::int::wide;
@@ -19,7 +19,7 @@ use zvf_format::int::wide;
 /// Bytes held for a vertex beside its point: bin and object, twice.
 const VERTEX: usize = 96;
 
-/// How often bins are doubled before all vertices of an object are in one: bins on both sides of 0 never become one.
+/// How often bins are doubled. Then each object is one bin, since bins on both sides of 0 never become one.
 const DOUBLED: i32 = 20;
 
 impl LevelBuilder<'_> {
@@ -61,7 +61,7 @@ impl LevelBuilder<'_> {
             }
         })?;
         let mut open = found.vertices;
-        for doubled in 1.. {
+        for doubled in 1..=DOUBLED + 1 {
             if open == 0 {
                 break;
             }
@@ -119,6 +119,10 @@ impl LevelBuilder<'_> {
             drop(held);
             left = next;
         }
+        internal!(
+            open == 0,
+            "{open} vertices of objects of which none is kept"
+        );
         Ok(found)
     }
 }

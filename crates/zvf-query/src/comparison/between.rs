@@ -18,13 +18,9 @@ type Identities = HashMap<u64, u64>;
 impl Pair<'_> {
     /// Compares links to other levels: families by their number of levels, records by the identity of their ends and by their attributes.
     pub(super) async fn between(&mut self, found: &mut Comparison) -> Result<(), QueryError> {
-        let mut families = Vec::new();
-        for (_, store) in self.stores {
-            families.push(families_of(store, self.level).await?);
-        }
-        let (Some(new), Some(old)) = (families.pop(), families.pop()) else {
-            return Ok(());
-        };
+        let [(_, old), (_, new)] = self.stores;
+        let old = families_of(old, self.level).await?;
+        let new = families_of(new, self.level).await?;
         for delta in old.union(&new).copied() {
             let to = i64::from(self.level) + i64::from(delta);
             let noun = format!("links to level {to}");
