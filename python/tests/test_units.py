@@ -61,6 +61,30 @@ def test_values_in_another_unit_are_refused(tmp_path: Path) -> None:
     assert sorted(read(url)) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
 
+def test_columns_that_are_not_used_may_have_other_units(tmp_path: Path) -> None:
+    first = in_unit(pa.array([1.0, 2.0, 3.0, 4.0]), "um")
+    url = made(tmp_path / "a.zv", first.append_column("w", pa.array([1, 2, 3, 4])))
+    other = in_unit(pa.array([0.0, 0.0, 0.0, 0.0]), "nm").append_column("w", pa.array([5, 6, 7, 8]))
+    with zvf.edit(url) as edit:
+        edit.set_attribute("w", other)
+    assert (read(url, "w"), read(url)) == ([5, 6, 7, 8], [1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(zvf.MisuseError, match="unit nm"), zvf.edit(url) as edit:
+        edit.set_attribute("w", other, key="v")
+
+
+def test_positions_in_columns_state_the_axes_of_the_store(tmp_path: Path) -> None:
+    url = str(tmp_path / "a.zv")
+    attributes = {"v": np.arange(4)}
+    zvf.write(url, kind="point_cloud", positions=POINTS, attributes=attributes, chunk_shape=[100.0] * 3, unit="micrometer")
+    columns = {name: POINTS[:, at] for at, name in enumerate("xyz")} | {"v": np.arange(4) + 70}
+    stated = {"zvf.axes": '[{"name":"x","unit":"nanometer"},{"name":"y","unit":"nanometer"},{"name":"z","unit":"nanometer"}]'}
+    with pytest.raises(zvf.MisuseError, match="columns x, y, z"), zvf.edit(url) as edit:
+        edit.set_attribute("v", pa.table(columns, metadata=stated))
+    with zvf.edit(url) as edit:
+        edit.set_attribute("v", pa.table(columns))
+    assert read(url) == [70, 71, 72, 73]
+
+
 def test_positions_of_other_axes_and_units_are_converted(tmp_path: Path) -> None:
     micro = {"positions": POINTS, "attributes": {"v": np.arange(4)}, "unit": "micrometer"}
     url = str(tmp_path / "a.zv")

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{Field, Schema};
 use serde_json::Value;
@@ -477,5 +477,38 @@ fn units_of_attributes_travel_and_are_compared() -> Result<()> {
         home.json(&["info", "um.zv", "--json"])?["levels"][0]["vertices"],
         2
     );
+    Ok(())
+}
+
+/// Whole numbers of moments are in the unit that their column states, never in that of the store.
+#[test]
+fn numbers_of_moments_are_in_the_stated_unit() -> Result<()> {
+    let home = Home::made(&[])?;
+    let numbers = |list: [i64; 2]| Arc::new(Int64Array::from(list.to_vec())) as ArrayRef;
+    let unit = |word: &str| format!("{word} since 1970-01-01T00:00:00");
+    in_unit(&home, "s.arrow", &unit("seconds"), numbers([1, 2]), 0.0)?;
+    let ms = unit("milliseconds");
+    in_unit(&home, "exact.arrow", &ms, numbers([1000, 2000]), 5.0)?;
+    in_unit(&home, "finer.arrow", &ms, numbers([1, 2]), 9.0)?;
+    in_unit(&home, "plain.arrow", "s", numbers([1, 2]), 9.0)?;
+    home.text(&["import", "s.arrow", "s.zv"])?;
+    home.text(&["append", "s.zv", "exact.arrow"])?;
+    let dates = home.text(&["query", "s.zv", "--columns", "v", "--format", "csv"])?;
+    assert_eq!(dates.matches("1970-01-01T00:00:02").count(), 2, "{dates}");
+    let set = ["edit", "s.zv", "set-attribute", "v", "--by-order", "--from"];
+    for (table, found) in [
+        ("plain.arrow", "found the unit s,"),
+        // A millisecond is no whole number of seconds.
+        ("finer.arrow", "found \"1970-01-01T00:00:00.001\""),
+    ] {
+        for args in [&["append", "s.zv"][..], &set] {
+            let ran = home.zvf(&[args, &[table]].concat())?;
+            ensure!(
+                ran.code != 0 && ran.stderr.contains(found),
+                "{}",
+                ran.stderr
+            );
+        }
+    }
     Ok(())
 }

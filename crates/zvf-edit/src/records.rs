@@ -106,7 +106,8 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.load_tables().await?;
-            let objects = self.in_stored_units(Scope::Object, None, objects).await?;
+            let objects = self.in_stored_units((Scope::Object, |_: &str| true), None, objects);
+            let objects = objects.await?;
             let mut given = attributes(&objects, &OF_OBJECTS)?;
             given.retain(|(name, _)| !how.key.contains(name));
             let known = self.tables.values().map(|table| &table.spec);
@@ -134,7 +135,8 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            let vertices = self.in_stored_units(Scope::Vertex, None, vertices).await?;
+            let vertices = self.in_stored_units((Scope::Vertex, |_: &str| true), None, vertices);
+            let vertices = vertices.await?;
             let mut given = attributes(&vertices, &OF_VERTICES)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.vertex_attributes().iter())?;
@@ -163,7 +165,8 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            let links = self.in_stored_units(Scope::Link, None, links).await?;
+            let links = self.in_stored_units((Scope::Link, |_: &str| true), None, links);
+            let links = links.await?;
             let mut given = attributes(&links, &OF_LINKS)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.state.spec.links.attributes.iter())?;
@@ -190,7 +193,9 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.spec().check_widths(vertices, None)?;
-            let vertices = self.in_stored_units(Scope::Vertex, None, vertices).await?;
+            let used = |name: &str| how.key.iter().any(|key| key == name);
+            let vertices = self.in_stored_units((Scope::Vertex, used), None, vertices);
+            let vertices = vertices.await?;
             let given = values("position", column(&vertices, "position")?)?;
             let positions = self.positions(&given)?;
             self.move_matched(&vertices, how, &positions).await

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use zvf_encode::error::OrBug;
+use zvf_meta::units;
 use zvf_query::numbers::elements;
 use zvf_write::arrow::{UNIT, stated_axes};
 use zvf_write::{AttributeType, Axis, Kind, NumberType, Values, WriteError};
@@ -311,7 +312,8 @@ impl ColumnRoles {
             .collect()
     }
 
-    /// Refuses a file whose attributes `own` have other units than those of the first file. A file that states no unit has that of the others.
+    /// Refuses a file that states another unit for an attribute than the first file. If one of the two states none, its values count as in the unit of
+    /// the other.
     fn same_units(
         &self,
         first: &Schema,
@@ -327,7 +329,7 @@ impl ColumnRoles {
             let expected = named.and_then(|named| stated(first, named.column));
             let found = stated(schema, one.column);
             if let (Some(found), Some(expected)) = (found, expected)
-                && found != expected
+                && !units::same(&found, &expected)
             {
                 return Err(ConvertError::malformed(
                     file,

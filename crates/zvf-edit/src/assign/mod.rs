@@ -380,25 +380,48 @@ impl Edit {
         })
     }
 
-    /// A table in the axes and units of the store, and in those of an attribute that may be new.
+    /// Converts a table to the axes and units of the store: its column `position`, and the attributes that are `used`. `new` is an attribute that the
+    /// store may not have yet.
+    ///
+    /// # Errors
+    /// Misuse: attributes in another unit; positions in a column an axis whose schema states other axes or units.
     pub(crate) async fn in_stored_units(
         &mut self,
-        scope: Scope,
+        (scope, used): (Scope, impl Fn(&str) -> bool),
         new: Option<&AttributeSpec>,
         table: &RecordBatch,
     ) -> Result<RecordBatch, WriteError> {
-        let (known, table) = match scope {
+        let mut table = table.clone();
+        let known = match scope {
             Scope::Vertex => {
-                let table = self.spec().in_stored_axes(table)?;
-                (self.vertex_attributes(), table)
+                table = self.spec().in_stored_axes(&table)?;
+                self.check_axis_columns(&table)?;
+                self.vertex_attributes()
             }
-            Scope::Object => (self.object_attributes().await?, table.clone()),
-            Scope::Link => (self.state.spec.links.attributes.clone(), table.clone()),
+            Scope::Object => self.object_attributes().await?,
+            Scope::Link => self.state.spec.links.attributes.clone(),
         };
         in_stored_units(&table, |name| {
             let mut all = new.into_iter().chain(&known);
-            all.find(|one| one.name == name)
+            all.find(|one| one.name == name && used(name))
         })
+    }
+
+    /// Refuses positions in a column an axis that would have to be converted.
+    fn check_axis_columns(&self, table: &RecordBatch) -> Result<(), WriteError> {
+        let has = |name: &str| table.column_by_name(name).is_some();
+        let names = tabular::axis_columns(&self.spec().axes, true, has);
+        if has("position") || names.is_empty() {
+            return Ok(());
+        }
+        match self.spec().map_of_records(table.schema_ref())? {
+            None => Ok(()),
+            Some(_) => Err(WriteError::input(
+                format!("columns {}", names.join(", ")),
+                "positions in other units than those of the store",
+                "those of the store, or one column `position`, which is converted",
+            )),
+        }
     }
 
     async fn assign(
@@ -429,7 +452,11 @@ impl Edit {
             .transpose()?;
         let matched = match table {
             Some(table) => {
-                let table = self.in_stored_units(scope, Some(&one), table).await?;
+                let used = |column: &str| {
+                    column == name || change.matching.key.iter().any(|key| key == column)
+                };
+                let table = self.in_stored_units((scope, used), Some(&one), table);
+                let table = table.await?;
                 let values = tabular::fitted(&table, &one, given.as_ref())?;
                 self.assign_values(change, (&one, &values, given.as_ref()), &table)
                     .await?

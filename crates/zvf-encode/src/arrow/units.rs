@@ -1,4 +1,4 @@
-//! The units and axes that a table states, against those of a store.
+//! Converts tables to the axes and units of a store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow_schema::{Field, Schema};
 use zvf_meta::moments::{MomentScale, Moments};
 use zvf_meta::{Affine, Kind, map_of_axes, units};
 
-use super::{UNIT, column_type, elements, stated_axes};
+use super::{OF_EDITS, UNIT, attribute_name, column_type, elements, stated_axes};
 use crate::WriteError;
 use crate::batches::batch::{Batch, ObjectTable};
 use crate::error::OrBug;
@@ -24,24 +24,39 @@ use crate::values::number::NumberType;
 /// # Errors
 /// Misuse: another unit.
 pub fn check_unit(found: Option<&str>, stored: &AttributeSpec) -> Result<(), WriteError> {
-    let same = |one: &str, other: &str| one == other || units::factor(one, other) == Some(1.0);
-    let expected = match (found, stored.unit.as_deref()) {
-        (Some(found), Some(unit)) if !same(found, unit) => format!("{unit} as in the store"),
-        (Some(found), None) if Moments::of_unit(found).is_some() => {
+    let Some(found) = found else {
+        return Ok(());
+    };
+    let expected = match stored.unit.as_deref() {
+        Some(unit) if !units::same(found, unit) => format!("{unit} as in the store"),
+        None if Moments::of_unit(found).is_some() => {
             "numbers without a unit, as in the store".to_owned()
         }
         _ => return Ok(()),
     };
-    let found = format!("the unit {}", found.unwrap_or_default());
     Err(WriteError::input(
         format!("column {}", stored.name),
-        found,
+        format!("the unit {found}"),
         expected,
     ))
 }
 
-/// The table with its columns in the units of a store, whose attribute for a column `stored` returns. Moments, dates, times of day and durations
-/// are converted if that is exact.
+/// The attribute whose values a column has: the column has its name, or the name and a number of one of its channels (`NAME_0`).
+fn attribute_of<'s>(
+    schema: &Schema,
+    field: &Field,
+    stored: impl Fn(&str) -> Option<&'s AttributeSpec>,
+) -> Option<&'s AttributeSpec> {
+    let name = attribute_name(schema, field, &OF_EDITS)?;
+    stored(name).or_else(|| {
+        let (name, channel) = name.rsplit_once('_')?;
+        let channel: usize = channel.parse().ok()?;
+        stored(name).filter(|one| channel < one.channels && one.channels > 1)
+    })
+}
+
+/// Converts the columns of a table to the units of a store; `stored` returns the attribute of the store with a name. Moments, dates, times of day and
+/// durations are converted if that is exact; other columns must have the unit of the store.
 ///
 /// # Cost
 /// One copy of the columns that are converted.
@@ -52,62 +67,46 @@ pub fn in_stored_units<'s>(
     table: &RecordBatch,
     stored: impl Fn(&str) -> Option<&'s AttributeSpec>,
 ) -> Result<RecordBatch, WriteError> {
+    let schema = table.schema_ref();
     let mut fields = Vec::with_capacity(table.num_columns());
     let mut columns = Vec::with_capacity(table.num_columns());
-    for (field, column) in table.schema_ref().fields().iter().zip(table.columns()) {
-        let found = field.metadata().get(UNIT).map(String::as_str);
-        let name = field
-            .name()
-            .strip_prefix("attribute:")
-            .unwrap_or(field.name());
-        let one = stored(name).filter(|_| found.is_some());
-        let scale = one.and_then(|one| {
-            let (from, to) = found.zip(one.unit.as_deref())?;
-            MomentScale::between(from, to)
-                .filter(|_| from != to)
-                .zip(Some(one))
-        });
-        let numbers = column.as_primitive_opt::<Int64Type>();
-        if let (Some((scale, one)), Some(numbers)) = (scale, numbers) {
-            columns.push(scaled(numbers, scale, one)?);
-            fields.push(with_unit(field, one));
-            continue;
+    for (field, column) in schema.fields().iter().zip(table.columns()) {
+        let found = field.metadata().get(UNIT);
+        let one = attribute_of(schema, field, &stored);
+        let (mut field, mut column) = (field.as_ref().clone(), Arc::clone(column));
+        if let (Some(found), Some(one)) = (found, one) {
+            let numbers = column.as_primitive_opt::<Int64Type>();
+            let unit = one.unit.as_deref().filter(|unit| found != unit);
+            let scale = unit.and_then(|unit| Some((unit, MomentScale::between(found, unit)?)));
+            if let (Some((unit, scale)), Some(numbers)) = (scale, numbers) {
+                column = scaled(numbers, scale, (&one.name, unit))?;
+                let mut metadata = field.metadata().clone();
+                metadata.insert(UNIT.to_owned(), unit.to_owned());
+                field.set_metadata(metadata);
+            } else {
+                check_unit(Some(found), one)?;
+            }
         }
-        if let Some(one) = one {
-            check_unit(found, one)?;
-        }
-        fields.push(field.as_ref().clone());
-        columns.push(Arc::clone(column));
+        fields.push(field);
+        columns.push(column);
     }
     rebuilt(table, fields, columns)
 }
 
-/// Moments in the unit of a store.
+/// The moments of an attribute in the unit of a store.
 fn scaled(
     numbers: &Int64Array,
     scale: MomentScale,
-    one: &AttributeSpec,
+    (name, unit): (&str, &str),
 ) -> Result<ArrayRef, WriteError> {
-    let scaled: Result<Int64Array, i64> = numbers
-        .iter()
-        .map(|number| {
-            number
-                .map(|number| scale.apply(number).ok_or(number))
-                .transpose()
-        })
-        .collect();
+    let convert = |number: i64| scale.apply(number).ok_or(number);
+    let scaled = numbers.iter().map(|number| number.map(convert).transpose());
+    let scaled: Result<Int64Array, i64> = scaled.collect();
     let scaled = scaled.map_err(|number| {
-        let unit = one.unit.as_deref().unwrap_or_default();
         let expected = format!("moments that {unit} hold exactly");
-        WriteError::input(format!("column {}", one.name), number.to_string(), expected)
+        WriteError::input(format!("column {name}"), number.to_string(), expected)
     })?;
     Ok(Arc::new(scaled))
-}
-
-fn with_unit(field: &Field, one: &AttributeSpec) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.extend(one.unit.clone().map(|unit| (UNIT.to_owned(), unit)));
-    field.clone().with_metadata(metadata)
 }
 
 /// The table with other columns of the same length.
@@ -148,7 +147,7 @@ impl StoreSpec {
         Ok(())
     }
 
-    /// The map from the axes that the schema of a table states to those of the store; `None` for the identity, and if the schema states none.
+    /// The map that converts positions of a table to the axes and units of the store; `None` if the table has the same ones, or states none.
     ///
     /// # Errors
     /// Misuse: another number of axes, or units that cannot be converted.
@@ -166,9 +165,12 @@ impl StoreSpec {
     /// The vertices of a table as queries return it, with the links of another one, in the axes and units of this store.
     ///
     /// # Units
-    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, as is
-    /// the attribute `radius` of skeletons and graphs. If either side states no unit, they are used unchanged. Other attributes must have the unit
-    /// of the store; see [`in_stored_units`].
+    /// Positions, and the attribute `radius` of skeletons and graphs, are converted to the axes and units of the store if the schema states others
+    /// (`zvf.axes`, `zvf.units`). They are unchanged if the store or the table states no unit. Other attributes must have the unit of the store; see
+    /// [`in_stored_units`].
+    ///
+    /// # Cost
+    /// Columns that need no conversion are not copied.
     ///
     /// # Errors
     /// As [`Batch::from_records`] and [`in_stored_units`]. Misuse: positions or links of another width.
@@ -179,18 +181,15 @@ impl StoreSpec {
     ) -> Result<Batch, WriteError> {
         self.check_widths(vertices, links)?;
         let map = self.map_of_records(vertices.schema_ref())?;
-        let scaled = |name: &str| {
-            let lengths = matches!(self.kind, Kind::Skeleton | Kind::Graph) && name == "radius";
-            lengths && map.is_some()
-        };
+        // The factor of `radius`, which has the unit of positions.
+        let lengths = map.as_ref().map(|map| map.mean_scale(&self.axes));
+        let lengths = lengths.filter(|_| matches!(self.kind, Kind::Skeleton | Kind::Graph));
         let vertices = in_stored_units(vertices, |name| {
             let mut all = self.batch_attributes();
-            all.find(|one| one.name == name && !scaled(name))
+            all.find(|one| one.name == name && (lengths.is_none() || name != "radius"))
         })?;
         let mut batch = Batch::from_records(&vertices)?;
         if let Some(map) = &map {
-            let lengths = matches!(self.kind, Kind::Skeleton | Kind::Graph)
-                .then(|| map.mean_scale(&self.axes));
             batch = batch.mapped(map, NumberType::F64, lengths);
         }
         if let Some(links) = links {
@@ -204,6 +203,9 @@ impl StoreSpec {
 
     /// The objects of a table as queries return it, in the units of this store.
     ///
+    /// # Shape
+    /// One row an object: `object_id`, and a column for each attribute.
+    ///
     /// # Errors
     /// As [`ObjectTable::from_records`] and [`in_stored_units`].
     pub fn objects_of_records(&self, objects: &RecordBatch) -> Result<ObjectTable, WriteError> {
@@ -211,16 +213,20 @@ impl StoreSpec {
         ObjectTable::from_records(&in_stored_units(objects, stored)?)
     }
 
-    /// The table with its positions in the axes of this store. Without a column `position`, or if the schema states no other axes, it is the same.
+    /// The table with its column `position` converted to the axes and units of this store. A table without this column, or whose schema states no
+    /// other axes, is returned as it is.
+    ///
+    /// # Cost
+    /// One copy of the positions if they are converted.
     ///
     /// # Errors
     /// As [`map_of_records`](Self::map_of_records).
     pub fn in_stored_axes(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
         let schema = table.schema_ref();
-        let (Some((at, _)), Some(map)) = (
-            schema.column_with_name("position"),
-            self.map_of_records(schema)?,
-        ) else {
+        let Some((at, _)) = schema.column_with_name("position") else {
+            return Ok(table.clone());
+        };
+        let Some(map) = self.map_of_records(schema)? else {
             return Ok(table.clone());
         };
         self.check_widths(table, None)?;

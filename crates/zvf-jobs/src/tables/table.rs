@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use zvf_convert::output::{batch_with_times, cells, column_names};
 use zvf_convert::{
     AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
@@ -24,7 +24,7 @@ use zvf_convert::{
 use zvf_edit::{Edit, axis_columns};
 use zvf_encode::decimal;
 use zvf_encode::error::OrBug;
-use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
+use zvf_write::arrow::{OF_EDITS, array, check_unit, column_type, elements, texts, values};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
@@ -342,6 +342,13 @@ impl EditTable {
         (kind.number().is_some() && all && !gaps).then_some(column)
     }
 
+    /// Whether a column has a type.
+    fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
+        let column = columns.first().and_then(|first| self.columns.get(*first));
+        let column = column.and_then(|(_, at, _)| self.batch.columns().get(*at));
+        column.is_some_and(|column| column.data_type() == kind)
+    }
+
     /// The unit that a column states.
     fn unit(&self, columns: &[usize]) -> Option<String> {
         let (_, at, _) = self.columns.get(*columns.first()?)?;
@@ -389,14 +396,11 @@ impl EditTable {
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
         let time = number == Some(NumberType::I64) && time_number("0", unit).is_some();
-        if let (Some(found), Some(expected), false) = (self.unit(columns), &one.unit, time)
-            && found != *expected
-        {
-            let (file, name) = (&self.file, &one.name);
-            return Err(JobError::usage(format!(
-                "{file}: column {name}: found the unit {found}, expected {expected} as in the store"
-            )));
-        }
+        // Moments by their types are converted below; whole numbers are in the unit that the column states.
+        let stated = self.unit(columns);
+        let stated = stated.filter(|_| !time || self.is_of(columns, &DataType::Int64));
+        check_unit(stated.as_deref(), one)
+            .map_err(|error| JobError::usage(format!("{}: {error}", self.file)))?;
         if let (Some(_), false, Some(column)) = (number, time, self.whole_column(columns)) {
             if column_type(column.data_type()) == Some((one.values, columns.len())) {
                 return Ok(column.clone());
