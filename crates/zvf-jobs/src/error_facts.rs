@@ -5,7 +5,8 @@ use zvf_store::Class;
 
 /// A failure in parts, for programs that act on it.
 ///
-/// Messages have one form, `PLACE: found SOMETHING, expected SOMETHING (HINT)`, of which every part may be absent; the parts are taken from it.
+/// All messages have the form `PLACE: found SOMETHING, expected SOMETHING (HINT)`, in which each part is optional. This type splits a message into
+/// these parts.
 ///
 /// ```
 /// use zvf_jobs::ErrorFacts;
@@ -24,11 +25,11 @@ pub struct ErrorFacts {
     pub message: String,
     /// The store, level, array and chunk, the file or the option that it is about.
     pub place: Option<String>,
-    /// What was found.
+    /// The wrong value or state.
     pub found: Option<String>,
-    /// What would be right.
+    /// A right value or state.
     pub expected: Option<String>,
-    /// What to do.
+    /// A way to go on, such as an option.
     pub hint: Option<String>,
 }
 
@@ -109,7 +110,7 @@ fn with_hint(text: &str) -> (&str, Option<&str>) {
 mod tests {
     use super::*;
 
-    /// The place, what was found, what was expected and the hint of a message.
+    /// Place, found, expected and hint of a message.
     fn parts(message: &str) -> [Option<String>; 4] {
         let facts = ErrorFacts::new("io", message);
         [facts.place, facts.found, facts.expected, facts.hint]

@@ -123,7 +123,7 @@ macro_rules! jobs {
                     })
                 })*
             };
-            // A span that nobody wants is not entered.
+            // Without a subscriber, the job is not wrapped.
             match span.is_disabled() {
                 true => run,
                 false => Box::pin(run.instrument(span)),

@@ -31,7 +31,7 @@ pub struct ProgressLines {
     done: u64,
     total: Option<u64>,
     began: Instant,
-    /// When the last line was written, and what was done then.
+    /// The time of the last line, and the count in it.
     said: Option<(Instant, u64)>,
 }
 

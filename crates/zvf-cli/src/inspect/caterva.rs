@@ -69,7 +69,7 @@ fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
         let entry = frame.entry(chunk);
         let entry = entry.map_err(|error| dump.fault(0, fold(&error)))?;
         let (value, meaning) = match entry {
-            Entry::At(at) => (at.to_string(), "bytes behind the header"),
+            Entry::At(at) => (at.to_string(), "byte offset after the header"),
             Entry::Special(SpecialKind::Zeros) => ("special".into(), "every byte 0"),
             Entry::Special(SpecialKind::Nan) => ("special".into(), "every item NaN"),
             Entry::Special(SpecialKind::Uninit) => {

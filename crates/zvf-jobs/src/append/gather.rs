@@ -47,7 +47,7 @@ fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
     own.iter().filter_map(note).collect()
 }
 
-/// Refuses attributes in other units than those of the store.
+/// Refuses an attribute whose unit differs from that of the store.
 fn same_units(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Result<()> {
     for theirs in theirs {
         if let Some(own) = own.iter().find(|one| one.name == theirs.name) {
