@@ -54,6 +54,15 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
+    /// Options of a writer that ends when `stop` is asked, and whose entry in the history of the store is a call of Python.
+    ///
+    /// # Errors
+    /// Misuse: numbers that cannot be.
+    pub(crate) fn called(&self, call: &str, stop: &Stop) -> PyResult<WriteOptions> {
+        let entry = json!({"zvf": env!("CARGO_PKG_VERSION"), "call": call});
+        Ok(self.options(stop)?.with_history(Some(entry)))
+    }
+
     /// Options of a writer that ends when `stop` is asked.
     ///
     /// # Errors
@@ -238,7 +247,7 @@ impl Writer {
         objects: Option<PyRef<'_, Table>>,
     ) -> PyResult<Self> {
         let stop = Stop::default();
-        let options = writing.options(&stop)?;
+        let options = writing.called("zvf.write", &stop)?;
         let spec = wanted.spec(&vertices, links.as_deref(), objects.as_deref())?;
         let create = async {
             let writer = StoreWriter::create(&url, spec, options).await;
@@ -425,7 +434,7 @@ impl Edit {
     #[staticmethod]
     fn begin(py: Python<'_>, url: String, writing: Writing) -> PyResult<Self> {
         let stop = Stop::default();
-        let options = writing.options(&stop)?;
+        let options = writing.called("zvf.edit", &stop)?;
         let open = async {
             let edit = zvf_edit::Edit::open(&url, options).await;
             edit.map_err(|error| Failure::from(error).at(&url))

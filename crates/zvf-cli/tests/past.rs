@@ -70,6 +70,40 @@ fn a_store_names_the_jobs_that_made_it() -> Result<()> {
 }
 
 #[test]
+fn removed_rows_and_repairs_are_jobs_of_the_history() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../a.swc",
+            "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n3 3 2 0 0 1 2\n".into(),
+        ),
+        ("../b.swc", "1 1 0 0 5 1 -1\n2 3 1 0 5 1 1\n".into()),
+    ])?;
+    home.text(&["import", "a.swc", "b.swc", "s.zv", "--new-ids"])?;
+    home.text(&["edit", "s.zv", "delete", "0"])?;
+    home.text(&["vacuum", "s.zv"])?;
+    // The second one changes nothing.
+    home.text(&["vacuum", "s.zv"])?;
+    let path = home.file("s.zv/0/object_index/zarr.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    document["attributes"]["num_objects"] = json!(9);
+    std::fs::write(&path, document.to_string())?;
+    let root = || std::fs::read(home.file("s.zv/zarr.json"));
+    let before = root()?;
+    home.text(&["repair", "s.zv", "--apply", "--backup", "kept"])?;
+    let names = || -> Result<Vec<String>> {
+        let jobs = jobs(&home, "s.zv")?.into_iter();
+        Ok(jobs.map(|job| job["job"].to_string()).collect())
+    };
+    let expected = ["\"import\"", "\"edit-delete\"", "\"vacuum\"", "\"repair\""];
+    assert_eq!(names()?, expected);
+    home.text(&["validate", "s.zv", "--level", "5"])?;
+    home.text(&["repair", "s.zv", "--undo", "kept"])?;
+    assert_eq!(root()?, before);
+    assert_eq!(names()?, expected[..3]);
+    Ok(())
+}
+
+#[test]
 fn a_long_history_keeps_the_first_and_the_newest() -> Result<()> {
     let home = Home::made(&[("../a.csv", "x,y,z\n0,0,0\n".into())])?;
     home.text(&["import", "a.csv", "a.zv", "--chunk-shape", "9,9,9"])?;

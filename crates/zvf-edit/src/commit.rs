@@ -219,9 +219,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
             tables || indexed || grouped.is_some(),
         );
     }
-    if let Some(entry) = edit.history.clone() {
-        root.record(entry);
-    }
+    root.record(edit.history.clone());
     let mut doc = level_doc(edit, vertices, &families)?;
     if linked.ungrouped {
         doc.fragment_link_groups = false;

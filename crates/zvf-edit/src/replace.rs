@@ -64,7 +64,8 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
     Ok(format!("{scheme}{path}.backup-{:x}{query}", unique()))
 }
 
-/// Replaces documents, after the current ones were kept at `backup`.
+/// Replaces documents, after the current ones were kept at `backup`. Returns how many were replaced: with an entry for the history in the options, the
+/// root is one of them.
 ///
 /// Either all documents count, or none; where only the root could not be read before, it may be the first alone. An
 /// interruption is finished or taken back by [`Edit::resume`](crate::Edit::resume).
@@ -77,18 +78,23 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 /// existing backup, another change in progress. I/O.
 pub fn replace_documents<'a>(
     address: &'a str,
-    changes: Vec<DocumentChange>,
+    mut changes: Vec<DocumentChange>,
     backup: &'a str,
     options: &'a WriteOptions,
-) -> BoxFuture<'a, Result<(), WriteError>> {
+) -> BoxFuture<'a, Result<usize, WriteError>> {
     Box::pin(async move {
         let places = StoreAndBackup::new(address, backup, options);
         blocking(move || {
             check_keys(&changes)?;
             let (target, kept) = (places.target()?, places.kept()?);
             check_unchanged(&target, &changes, &places.address)?;
+            if let Some(entry) = places.options.history.clone() {
+                record(&target, &mut changes, entry)?;
+            }
             keep(&kept, &changes, &places)?;
-            replace(&Arc::new(target), &places.address, changes)
+            let count = changes.len();
+            replace(&Arc::new(target), &places.address, changes)?;
+            Ok(count)
         })
         .await
     })
@@ -189,6 +195,31 @@ fn check_unchanged(
     for one in changes {
         if target.read(&one.key)?.as_deref() != Some(&*one.was) {
             return Err(WriteError::changed(address));
+        }
+    }
+    Ok(())
+}
+
+/// Adds an entry to the history in the root. A root that cannot be read has no history.
+fn record(
+    target: &Target,
+    changes: &mut Vec<DocumentChange>,
+    entry: Value,
+) -> Result<(), WriteError> {
+    if !changes.iter().any(|one| one.key == ROOT) {
+        let Some(was) = target.read(ROOT)? else {
+            return Ok(());
+        };
+        changes.push(DocumentChange {
+            key: ROOT.to_owned(),
+            now: was.clone(),
+            was,
+        });
+    }
+    for one in changes.iter_mut().filter(|one| one.key == ROOT) {
+        if let Ok(mut root) = RootDoc::parse(&one.now) {
+            root.record(Some(entry.clone()));
+            one.now = root.to_json().into_bytes();
         }
     }
     Ok(())

@@ -328,11 +328,13 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         old.extend(keys);
     }
     store.verify(edit.state.level.next_round()).await?;
+    let mut root = edit.root.clone();
+    root.record(edit.history.clone());
     let plan = CommitPlan {
         arrays: Vec::new(),
         objects,
         old,
-        root: edit.root.clone(),
+        root,
         summary: EditSummary {
             objects: wide(gone.len()),
             ..EditSummary::default()

@@ -99,9 +99,10 @@ impl RootDoc {
         entries.map_or(&[], Vec::as_slice)
     }
 
-    /// Adds an entry to the history. Of more than 100 the first and the newest are kept. A member of the same name that is no list, which zvf does
-    /// not write, is left alone.
-    pub fn record(&mut self, entry: Value) {
+    /// Adds an entry, if there is one, to the history. Of more than 100 the first and the newest are kept. A member of the same name that is no
+    /// list, which zvf does not write, is left alone.
+    pub fn record(&mut self, entry: Option<Value>) {
+        let Some(entry) = entry else { return };
         let entries = self.extra.entry(HISTORY);
         if let Value::Array(entries) = entries.or_insert_with(|| Value::Array(Vec::new())) {
             entries.push(entry);

@@ -66,9 +66,7 @@ pub(crate) fn write_above(
     let name = name.unwrap_or_else(|| documents::name_of(address));
     let mut root = documents::root(spec, bounds, &name);
     documents::claim_link_groups(&mut root, doc.fragment_link_groups);
-    if let Some(entry) = history {
-        root.record(entry);
-    }
+    root.record(history);
     Ok(root.to_json())
 }
 

@@ -84,7 +84,9 @@ fn of_store(info: &StoreInfo) -> String {
         let _ = writeln!(out, "\nhistory: {}", counted(entries.len() as u64, "job"));
         for entry in entries {
             let by = entry["zvf"].as_str().unwrap_or("?");
-            let _ = writeln!(out, "  zvf {by}  {}", entry["job"]);
+            // A call of Python is no job.
+            let did = entry.get("job").unwrap_or(&entry["call"]);
+            let _ = writeln!(out, "  zvf {by}  {did}");
         }
     }
     out

@@ -14,7 +14,7 @@ use super::plan::RepairPlan;
 pub struct Applied {
     /// The address of the backup of the old documents; `None` if nothing had to be changed.
     pub backup: Option<String>,
-    /// Documents that were replaced.
+    /// Documents that were replaced: those of the plan, and the root if the options have an entry for its history.
     pub documents: usize,
     /// The findings after the repair.
     pub report: Report,
@@ -35,21 +35,21 @@ pub fn apply<'a>(
     options: &'a RepairOptions,
 ) -> BoxFuture<'a, Result<Applied, RepairError>> {
     Box::pin(async move {
-        let mut kept = None;
+        let (mut kept, mut count) = (None, 0);
         if !plan.documents.is_empty() {
             let backup = match backup {
                 Some(backup) => backup.to_owned(),
                 None => backup_address(&plan.store)?,
             };
             let documents = plan.documents.clone();
-            replace_documents(&plan.store, documents, &backup, &options.write).await?;
+            count = replace_documents(&plan.store, documents, &backup, &options.write).await?;
             kept = Some(backup);
         }
         let mut wanted = ValidateOptions::new(options.depth).with_open(options.write.open.clone());
         wanted.progress = options.progress.clone();
         Ok(Applied {
             backup: kept,
-            documents: plan.documents.len(),
+            documents: count,
             report: validate(&plan.store, &wanted).await?,
         })
     })
