@@ -43,6 +43,7 @@ mod pool;
 mod rows;
 mod scale;
 mod scene;
+mod sixel;
 mod svg;
 
 pub use camera::{Bounds, Camera, Orientation, Point3, ProjectedPoint, Projection, UpAxis};

@@ -7,6 +7,7 @@ use crate::camera::Camera;
 use crate::canvas::Canvas;
 use crate::color::Rgb;
 use crate::decor::{Anchor, DecorItem};
+use crate::sixel::sixels;
 
 /// A picture: rows from the top, four bytes for each pixel, red, green, blue and opacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +100,12 @@ impl Picture {
             writer.finish()?;
         }
         Ok(bytes)
+    }
+
+    /// The picture as sixels, which terminals such as foot and xterm draw, and a line feed: at most 256 colours, chosen by median cut. Pixels that are
+    /// more than half transparent are left out.
+    pub fn to_sixels(&self) -> String {
+        sixels(self)
     }
 
     /// A smaller picture: every pixel is the mean of the pixels that it replaces.

@@ -2,7 +2,6 @@
 
 pub(crate) mod interrupt;
 #[cfg(feature = "plot")]
-mod sixel;
 pub(crate) mod table;
 #[cfg(feature = "plot")]
 pub(crate) mod terminal;

@@ -6,7 +6,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use zvf_plot::Picture;
 
-use super::sixel::sixels;
 use crate::args::ShowArg;
 use crate::error::Result;
 
@@ -39,7 +38,7 @@ pub(crate) fn shown(picture: &Picture, how: ShowArg) -> Result<String> {
     Ok(match chosen(how) {
         ShowArg::Kitty => kitty(&picture.to_png()?),
         ShowArg::Iterm2 => iterm2(&picture.to_png()?),
-        ShowArg::Sixel => sixels(picture),
+        ShowArg::Sixel => picture.to_sixels(),
         ShowArg::Blocks => blocks(&small(picture, 2)),
         ShowArg::Auto | ShowArg::Text => letters(&small(picture, 1)),
     })

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use zvf_plot::Picture;
+use crate::Picture;
 
 /// Red, green and blue in percent, as colours are in this format.
-type Color = [u8; 3];
+type Percent = [u8; 3];
 
 /// Rows of one band.
 const BAND: usize = 6;
@@ -16,9 +16,9 @@ const BAND: usize = 6;
 /// Most colours: terminals have this many registers.
 const COLORS: usize = 256;
 
-/// A picture for the terminal. Pixels that are more than half transparent are left out.
-pub(super) fn sixels(picture: &Picture) -> String {
-    let pixels: Vec<Option<Color>> = picture.rgba().chunks_exact(4).map(percent).collect();
+/// The picture as sixels.
+pub(crate) fn sixels(picture: &Picture) -> String {
+    let pixels: Vec<Option<Percent>> = picture.rgba().chunks_exact(4).map(percent).collect();
     let (palette, registers) = palette(&pixels);
     // One pixel for each dot; pixels without a colour are not drawn.
     let mut out = format!("\x1bP0;1;0q\"1;1;{};{}", picture.width(), picture.height());
@@ -57,7 +57,7 @@ pub(super) fn sixels(picture: &Picture) -> String {
 }
 
 /// The colour of a pixel.
-fn percent(pixel: &[u8]) -> Option<Color> {
+fn percent(pixel: &[u8]) -> Option<Percent> {
     let [red, green, blue, alpha] = pixel.try_into().ok()?;
     let of = |value: u8| u8::try_from((u32::from(value) * 100 + 127) / 255).unwrap_or(100);
     (alpha >= 128).then(|| [of(red), of(green), of(blue)])
@@ -81,8 +81,8 @@ fn runs(columns: &[u8], out: &mut String) {
 /// At most [`COLORS`] colours, and the index of the replacement for each colour of the pixels.
 ///
 /// Median cut: the colours of the picture are one group, and the group of the largest weight is cut until there are enough.
-fn palette(pixels: &[Option<Color>]) -> (Vec<Color>, BTreeMap<Color, u8>) {
-    let mut counts: BTreeMap<Color, u64> = BTreeMap::new();
+fn palette(pixels: &[Option<Percent>]) -> (Vec<Percent>, BTreeMap<Percent, u8>) {
+    let mut counts: BTreeMap<Percent, u64> = BTreeMap::new();
     for color in pixels.iter().flatten() {
         *counts.entry(*color).or_default() += 1;
     }
@@ -105,14 +105,14 @@ fn palette(pixels: &[Option<Color>]) -> (Vec<Color>, BTreeMap<Color, u8>) {
 
 /// Colours with one replacement, and the number of pixels of each.
 struct Group {
-    colors: Vec<(Color, u64)>,
+    colors: Vec<(Percent, u64)>,
     /// The channel in which they differ most, and by how much.
     channel: usize,
     extent: u8,
 }
 
 impl Group {
-    fn new(colors: Vec<(Color, u64)>) -> Self {
+    fn new(colors: Vec<(Percent, u64)>) -> Self {
         let extent = |channel: usize| {
             let values = colors.iter().filter_map(|(color, _)| color.get(channel));
             let (least, most) = (values.clone().min(), values.max());
@@ -161,7 +161,7 @@ impl Group {
     }
 
     /// The mean of the pixels.
-    fn mean(&self) -> Color {
+    fn mean(&self) -> Percent {
         let pixels: u64 = self.colors.iter().map(|(_, count)| count).sum();
         let mean = |channel: usize| {
             let all = self
@@ -198,13 +198,13 @@ mod tests {
 
     #[test]
     fn few_colours_are_kept_and_many_are_gathered() {
-        let few: Vec<Option<Color>> = (0..100).map(|n| Some([n, 100 - n, n / 2])).collect();
+        let few: Vec<Option<Percent>> = (0..100).map(|n| Some([n, 100 - n, n / 2])).collect();
         let (colors, registers) = palette(&few);
         assert_eq!(colors.len(), 100);
         for color in few.into_iter().flatten() {
             assert_eq!(colors[usize::from(registers[&color])], color);
         }
-        let many: Vec<Option<Color>> = (0..1000_u32)
+        let many: Vec<Option<Percent>> = (0..1000_u32)
             .map(|n| {
                 let digit = |by: u32| u8::try_from(n / by % 10 * 10).unwrap();
                 Some([digit(1), digit(10), digit(100)])
