@@ -199,6 +199,23 @@ fn tracts() -> Result<(Home, Objects)> {
 }
 
 #[test]
+fn a_group_of_deleted_objects_is_kept_without_members() -> Result<()> {
+    let (home, _) = tracts()?;
+    home.text(&["edit", "b.zv", "delete", "4-6"])?;
+    home.text(&["query", "b.zv", "-o", "b"])?;
+    home.text(&["append", "a.zv", "b", "--new-ids"])?;
+    // Of a selection, groups of other objects are left out.
+    home.text(&["edit", "b.zv", "group", "add", "more", "7"])?;
+    home.text(&["query", "b.zv", "--objects", "0,1", "-o", "few"])?;
+    home.text(&["append", "a.zv", "few", "--new-ids"])?;
+    let groups = home.json(&["info", "a.zv", "--json"])?;
+    assert_eq!(groups["levels"][0]["groups"], json!(["AF", "CST"]));
+    let of_cst = home.json(&["query", "a.zv", "--groups", "CST", "--json"])?;
+    assert_eq!(of_cst["vertices"], json!(0));
+    Ok(())
+}
+
+#[test]
 fn groups_and_chains_travel_by_folder_by_file_and_by_store() -> Result<()> {
     for way in ["folder", "objects", "store", "trx"] {
         let (home, own) = tracts()?;

@@ -145,6 +145,24 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
 }
 
 #[test]
+fn a_split_that_fails_says_how_far_it_came() -> Result<()> {
+    let home = Home::new("0.7/quads")?;
+    std::fs::create_dir(home.file("parts"))?;
+    // No store can be made at the place of the second part.
+    std::fs::write(home.file("parts/1.zarrvectors"), "text")?;
+    let split = ["split", STORE, "parts", "--by", "count", "2"];
+    let ran = home.zvf(&split)?;
+    let told = "parts: 1 of 2 parts are finished; the same command writes the others";
+    ensure!(ran.code != 0 && ran.stderr.contains(told), "{}", ran.stderr);
+    std::fs::remove_file(home.file("parts/1.zarrvectors"))?;
+    let ran = home.zvf(&split)?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (_, rows) = rows(&home, "parts/1.zarrvectors")?;
+    assert_eq!(rows.values().map(Vec::len).sum::<usize>(), 98);
+    Ok(())
+}
+
+#[test]
 fn shared_vertices_and_values_of_unstated_width_are_those_of_each_object() -> Result<()> {
     // The documents do not state that a normal has three values, and both objects have most vertices.
     let home = Home::new("0.7/quads")?;

@@ -160,7 +160,8 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 pub type GroupsFound = (Groups, Vec<String>);
 
 /// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
-/// Groups without remaining members are left out. The notes name attributes that are left out.
+/// A group that has members, none of which is given, is left out; a group without any, or of deleted ones only, is kept. The notes name attributes that
+/// are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes.
@@ -190,13 +191,11 @@ pub fn groups_of<'a>(
             Some(index) => index.deleted().iter().copied().collect(),
             None => BTreeSet::new(),
         };
-        let is_member = |id: &i64| match members {
-            Some(members) => members.contains(id),
-            None => !deleted.contains(id),
-        };
+        let is_member = |id: &i64| members.is_none_or(|members| members.contains(id));
         let (mut names, mut lists, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (row, number) in (0..groups.len()).enumerate() {
             let mut ids = groups.members(number).await?;
+            ids.retain(|id| !deleted.contains(id));
             let empty = ids.is_empty();
             ids.retain(is_member);
             if empty || !ids.is_empty() {

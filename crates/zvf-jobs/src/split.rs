@@ -168,38 +168,55 @@ impl SplitJob {
                 .map_err(JobError::file("create the directory", &self.folder))?;
             let mut report = SplitReport::new(&self.store);
             report.note(&found.notes);
-            for part in &found.parts {
+            for (done, part) in found.parts.iter().enumerate() {
                 let path = self.folder.join(format!("{}.{ending}", part.name));
-                match format {
-                    Some(format) if !path.exists() => {
-                        let done = report.export(&store, (&path, format), part, false).await?;
-                        if done.vertices == 0 {
-                            std::fs::remove_file(&path).map_err(JobError::file("remove", &path))?;
-                        }
-                        report.made(&path, part, (done.vertices, done.objects), context);
-                    }
-                    None if !path.join("zarr.json").exists() => {
-                        let address = path.display().to_string();
-                        let write = context.writing(self.clear_leftovers);
-                        let made =
-                            zvf_convert::write_selection(&store, &part.query, &address, write);
-                        let made = made.await;
-                        let made = made.map_err(|error| JobError::from(error).at(&address))?;
-                        report.note(&made.notes);
-                        report.made(&path, part, (made.vertices, made.objects), context);
-                    }
-                    _ => {
-                        let path_shown = path.display();
-                        context.event(&JobEvent::Note(&format!(
-                            "{path_shown}: exists already, left unchanged"
-                        )));
-                        report.add(&path, part, (0, 0), true);
-                    }
+                let written = self.write(&store, part, (&path, format), (&mut report, context));
+                if let Err(error) = written.await {
+                    let (folder, all) = (self.folder.display(), found.parts.len());
+                    context.event(&JobEvent::Note(&format!(
+                        "{folder}: {done} of {all} parts are finished; the same command writes the others"
+                    )));
+                    return Err(error);
                 }
             }
             Ok(report)
         }
         .boxed()
+    }
+
+    /// Writes a part, unless it exists.
+    async fn write(
+        &self,
+        store: &Store,
+        part: &SplitPart,
+        (path, format): (&Path, Option<Format>),
+        (report, context): (&mut SplitReport, &Context),
+    ) -> Result<()> {
+        match format {
+            Some(format) if !path.exists() => {
+                let done = report.export(store, (path, format), part, false).await?;
+                if done.vertices == 0 {
+                    std::fs::remove_file(path).map_err(JobError::file("remove", path))?;
+                }
+                report.made(path, part, (done.vertices, done.objects), context);
+            }
+            None if !path.join("zarr.json").exists() => {
+                let address = path.display().to_string();
+                let write = context.writing(self.clear_leftovers);
+                let made = zvf_convert::write_selection(store, &part.query, &address, write).await;
+                let made = made.map_err(|error| JobError::from(error).at(&address))?;
+                report.note(&made.notes);
+                report.made(path, part, (made.vertices, made.objects), context);
+            }
+            _ => {
+                let shown = path.display();
+                context.event(&JobEvent::Note(&format!(
+                    "{shown}: exists already, left unchanged"
+                )));
+                report.add(path, part, (0, 0), true);
+            }
+        }
+        Ok(())
     }
 }
 

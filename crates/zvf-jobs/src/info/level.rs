@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use zvf_store::meta::{ArrayAttributes, ArrayDoc, Codec, Refinement};
-use zvf_store::{ContainerKind, GridArray, Level, LinkFamily, TypedArray};
+use zvf_store::{GridArray, Level, LinkFamily, TypedArray};
 
 /// The contents of a level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -192,9 +192,9 @@ impl ArrayInfo {
         let (doc, attributes) = (array.doc(), array.attributes());
         let sharded = doc.filter(|doc| matches!(doc.sharding(), Ok(Some(_))));
         Self {
-            container: match array.container() {
-                ContainerKind::Grid if array.is_sharded() => "sharded grid".to_owned(),
-                container => container.to_string(),
+            container: match array.grid_doc().is_some() && array.is_sharded() {
+                true => format!("sharded {}", array.container()),
+                false => array.container().to_string(),
             },
             dtype: match attributes.encoding.as_deref() {
                 Some("fragment_index_v1") => "fragment_index_v1".to_owned(),
