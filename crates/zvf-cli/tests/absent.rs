@@ -1,7 +1,7 @@
 //! Rows and links without a value, where the type has none that means absence.
 
 use anyhow::{Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lost::{folders, refused, set};
 use crate::run::Home;
@@ -63,5 +63,72 @@ fn links_without_a_value_get_none_that_is_made_up() -> Result<()> {
     ensure!(found.lines().count() == 21, "{found}");
     let without = found.lines().filter(|line| line.ends_with(',')).count();
     ensure!(without == 5, "{found}");
+    Ok(())
+}
+
+/// A missing date of an object is no value: other objects come and go, stores are joined, cut and copied, and it stays missing.
+#[test]
+fn a_missing_date_of_an_object_is_no_value() -> Result<()> {
+    for (kind, first, unit) in [
+        ("date", "2020-01-01", "days since 1970-01-01"),
+        (
+            "datetime64[ns]",
+            "2023-11-14T22:13:20.123456789",
+            "nanoseconds since 1970-01-01T00:00:00",
+        ),
+    ] {
+        let home = Home::made(&[
+            (
+                "../g.csv",
+                "object_id,x,y,z\n1,1,1,1\n1,2,2,2\n4,30,30,30\n4,40,40,40\n".into(),
+            ),
+            ("../g9.csv", "object_id,x,y,z\n9,1,1,1\n9,2,2,2\n".into()),
+            (
+                "../d.csv",
+                format!("object_id,d\n1,{first}\n4,\n").into_bytes(),
+            ),
+            ("../q.csv", "object_id,q\n55,1\n".into()),
+        ])?;
+        for (file, store) in [("g.csv", "a.zv"), ("g9.csv", "b.zv")] {
+            let shape = ["--kind", "polyline", "--chunk-shape", "20,20,20"];
+            home.text(&[&["import", file, store][..], &shape].concat())?;
+        }
+        let set = |store: &str, name: &str, more: &[&str]| {
+            let set = ["edit", store, "set-attribute", name, "--object", "--type"];
+            home.text(&[&set[..], more].concat())
+        };
+        set("a.zv", "d", &[kind, "--from", "d.csv"])?;
+        let dates = |store: &str| -> Result<Vec<String>> {
+            let listed = home.json(&["objects", store, "--json"])?;
+            let objects = listed["objects"].as_array().into_iter().flatten();
+            let date = |one: &Value| one["d"].as_str().unwrap_or_default().to_owned();
+            Ok(objects.map(date).collect())
+        };
+        let given = dates("a.zv")?;
+        ensure!(
+            given.len() == 2 && given[0].starts_with(&first[..10]),
+            "{given:?}"
+        );
+        assert_eq!(given[1], "", "{kind}");
+        home.text(&["merge", "a.zv", "b.zv", "m.zv"])?;
+        assert_eq!(dates("m.zv")?, [&given[0], "", ""], "{kind}");
+        home.text(&["split", "a.zv", "parts", "--by", "count", "2"])?;
+        assert_eq!(dates("parts/0.zarrvectors")?, [&*given[0]], "{kind}");
+        assert_eq!(dates("parts/1.zarrvectors")?, [""], "{kind}");
+        home.text(&["migrate", "a.zv", "old.zv", "--to", "0.8.1"])?;
+        home.text(&["append", "a.zv", "g9.csv"])?;
+        set("a.zv", "q", &["float32", "--from", "q.csv", "--new"])?;
+        assert_eq!(dates("a.zv")?, [&given[0], "", "", ""], "{kind}");
+        home.text(&["pyramid", "a.zv", "--factors", "2"])?;
+        for store in ["a.zv", "m.zv", "old.zv", "parts/1.zarrvectors"] {
+            home.text(&["validate", store, "--level", "5"])?;
+            let info = home.json(&["info", store, "--json"])?.to_string();
+            ensure!(info.contains(unit), "{store}: {info}");
+        }
+        // Whoever reads the table without us sees the same: the fill means absence.
+        let table = home.file("m.zv/0/object_attributes/d/zarr.json");
+        let table: Value = serde_json::from_slice(&std::fs::read(table)?)?;
+        assert_eq!(table["fill_value"], json!(i64::MIN), "{table}");
+    }
     Ok(())
 }

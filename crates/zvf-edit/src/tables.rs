@@ -211,7 +211,7 @@ impl AttributeTable {
         let path = self.path();
         let what = self.what();
         let rows = (&*self.places, ids);
-        let mut typed = column(&what, self.spec.channels, &self.held, rows, IdsIn::Table)?;
+        let mut typed = column(&what, &self.spec, &self.held, rows, IdsIn::Table)?;
         let compression = match &self.doc {
             Some(doc) => table_codecs(&path, doc)?,
             None => compression.clone(),

@@ -64,7 +64,8 @@ fn write_table(
     let all = rows.len();
     to_index("rows of a table", all)?;
     let inner = table.shape().into_iter().skip(1).collect();
-    let mut new = EncodedRows::new(element, inner, values.row_size());
+    let unit = table.attributes().unit.as_deref();
+    let mut new = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     for row in 0..all {
         let at = rows.old(row).and_then(|row| usize::try_from(row).ok());
         let at = at.filter(|at| !values.is_absent(*at));

@@ -275,7 +275,8 @@ pub(crate) fn write_column(
         return Err(WriteError::input(path, found, "numbers or texts"));
     };
     let inner = array.shape().into_iter().skip(1).collect();
-    let mut table = EncodedRows::new(element, inner, values.row_size());
+    let unit = array.attributes().unit.as_deref();
+    let mut table = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     let mut kept = kept.iter().copied().peekable();
     for (row, lost) in lost.iter_mut().enumerate() {
         *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);

@@ -296,7 +296,7 @@ fn unite(
     Ok(spec)
 }
 
-/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64.
+/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, but for dates, times and durations.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -324,14 +324,15 @@ fn attributes(
         }
         let what = format!("attribute {} of {of}", shown(&own.name));
         match own.values {
-            AttributeType::Number(number) if !number.is_float() && gaps => {
+            // The smallest number of dates, times and durations means missing.
+            AttributeType::Number(number) if !number.is_float() && gaps && !own.has_moments() => {
                 own.values = AttributeType::Number(NumberType::F64);
                 notes.push(format!(
                     "{what} becomes float64: {} has no values",
                     without.join(", ")
                 ));
             }
-            AttributeType::Number(number) if !number.is_float() => {
+            AttributeType::Number(number) if !number.is_float() && !own.has_moments() => {
                 let expected = format!(
                     "values: {number} cannot be missing (`zvf edit STORE set-attribute` adds them, `zvf query --attributes` leaves it out)"
                 );

@@ -357,7 +357,7 @@ pub(crate) fn write_attributes(
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
         let form = spec.target.rules().ids;
-        let typed = column(&what, one.channels, held, (&rows, ids), form)?;
+        let typed = column(&what, one, held, (&rows, ids), form)?;
         let (of, given) = (TableOf::Objects, described(one));
         docs.push(typed.write(of, &one.name, given, &compression, target)?);
     }

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::{index, wide};
+use zvf_meta::moments::{MISSING, Moments};
 use zvf_meta::{ArrayAttributes, ArrayDoc};
 use zvf_store::TypedValues;
 
@@ -76,6 +77,8 @@ pub struct EncodedRows {
     rows: usize,
     /// Rows without a value, ascending.
     missing: Vec<usize>,
+    /// Whether the values are moments, of which the smallest number means missing.
+    moments: bool,
 }
 
 impl EncodedRows {
@@ -88,7 +91,16 @@ impl EncodedRows {
             bytes: Vec::new(),
             rows: 0,
             missing: Vec::new(),
+            moments: false,
         }
+    }
+
+    /// The rows of an attribute with this unit: of dates, times and durations, a row whose values are all missing has no value.
+    #[must_use]
+    pub fn of_unit(mut self, unit: Option<&str>) -> Self {
+        let whole = matches!(self.element, ElementType::Number(NumberType::I64));
+        self.moments = whole && unit.and_then(Moments::of_unit).is_some();
+        self
     }
 
     /// Appends a row, with or without a value.
@@ -96,7 +108,13 @@ impl EncodedRows {
     /// # Errors
     /// Bug: a row of another width.
     pub fn push(&mut self, row: Option<&[u8]>) -> Result<(), WriteError> {
-        match row {
+        let missing = |row: &&[u8]| {
+            let (moments, rest) = row.as_chunks();
+            self.moments
+                && rest.is_empty()
+                && moments.iter().all(|one| *one == MISSING.to_le_bytes())
+        };
+        match row.filter(|row| !missing(row)) {
             Some(row) => {
                 internal!(row.len() == self.width, "a row of {} bytes", row.len());
                 self.bytes.extend_from_slice(row);
@@ -299,12 +317,13 @@ impl HeldColumn {
 /// a fill that no row is equal to: it means absence whatever is said (0.8 §10.2).
 pub fn column(
     what: &str,
-    channels: usize,
+    one: &AttributeSpec,
     held: &HeldColumn,
     (rows, ids): (&[Option<usize>], &[i64]),
     form: IdsIn,
 ) -> Result<Typed, WriteError> {
-    let table = table_rows(what, channels, held, rows.iter().copied())?;
+    let (channels, unit) = (one.channels, one.unit.as_deref());
+    let table = table_rows(what, (channels, unit), held, rows.iter().copied())?;
     let element = table.element().clone();
     let any = form == IdsIn::Rows;
     let candidates: Vec<Fill> = match any && table.missing() == 0 {
@@ -339,7 +358,7 @@ pub fn column(
 /// Rows of a column in their stored form; `None` has no value.
 fn table_rows(
     what: &str,
-    channels: usize,
+    (channels, unit): (usize, Option<&str>),
     held: &HeldColumn,
     rows: impl ExactSizeIterator<Item = Option<usize>> + Clone,
 ) -> Result<EncodedRows, WriteError> {
@@ -364,7 +383,8 @@ fn table_rows(
         return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
     };
     let inner = (channels != 1).then(|| wide(channels));
-    let mut table = EncodedRows::new(element.clone(), inner.into_iter().collect(), width);
+    let mut table =
+        EncodedRows::new(element.clone(), inner.into_iter().collect(), width).of_unit(unit);
     let mut stored = Vec::new();
     for row in rows {
         let Some(row) = row else {
@@ -393,7 +413,7 @@ pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<T
         .map_or(1, |channels| channels.max(1));
     let table = table_rows(
         what,
-        channels,
+        (channels, None),
         &HeldColumn::of(values)?,
         (0..rows).map(Some),
     )?;
