@@ -1,6 +1,6 @@
 //! `zvf migrate` and `zvf rechunk`: the copy answers as the old store does.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::run::{Home, STORE};
@@ -139,6 +139,72 @@ fn chunks_and_bins_change_their_shape() -> Result<()> {
         assert_eq!(ran.code, code, "{}", ran.stderr);
         assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
         assert!(!home.file("other.zv").join("zarr.json").exists());
+    }
+    Ok(())
+}
+
+/// Two polylines with the ids 1 and 4, and one with the id 9.
+fn gaps() -> Result<Home> {
+    let home = Home::made(&[
+        (
+            "../g.csv",
+            "object_id,x,y,z\n1,1,1,1\n1,2,2,2\n4,30,30,30\n4,40,40,40\n".into(),
+        ),
+        ("../g9.csv", "object_id,x,y,z\n9,1,1,1\n9,2,2,2\n".into()),
+    ])?;
+    let shape = ["--kind", "polyline", "--chunk-shape", "20,20,20"];
+    home.text(&[&["import", "g.csv", "g.zv"][..], &shape].concat())?;
+    Ok(home)
+}
+
+#[test]
+fn deleted_objects_have_no_row_where_ids_are_rows() -> Result<()> {
+    let home = gaps()?;
+    home.text(&["append", "g.zv", "g9.csv"])?;
+    home.text(&["edit", "g.zv", "delete", "4"])?;
+    home.text(&["migrate", "g.zv", "old.zv", "--to", "0.8.1"])?;
+    let listed = home.json(&["objects", "old.zv", "--json"])?;
+    let objects = listed["objects"].as_array().into_iter().flatten();
+    let objects = objects.filter(|one| one["vertices"] != json!(0));
+    let ids: Vec<i64> = objects
+        .filter_map(|one| one["object_id"].as_i64())
+        .collect();
+    assert_eq!(ids, [1, 9]);
+    home.text(&["validate", "old.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
+fn coarse_levels_know_the_rows_of_finer_ones_where_ids_are_rows() -> Result<()> {
+    let home = gaps()?;
+    home.text(&["pyramid", "g.zv", "--factors", "2,4"])?;
+    home.text(&["migrate", "g.zv", "old.zv", "--to", "0.8.1"])?;
+    home.text(&["validate", "old.zv", "--level", "5"])?;
+    home.text(&["migrate", "old.zv", "new.zv"])?;
+    home.text(&["validate", "new.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
+fn a_chunk_has_no_more_bins_than_an_import_allows() -> Result<()> {
+    let home = Home::made(&[("../b.csv", "x,y,z\n1,2,3\n4,5,6\n900,800,700\n".into())])?;
+    let shapes = [
+        "--chunk-shape",
+        "1000,1000,1000",
+        "--bin-shape",
+        "500,500,500",
+    ];
+    home.text(&[&["import", "b.csv", "b.zv"][..], &shapes].concat())?;
+    for shape in [
+        ["--bin-shape", "2.5,2.5,2.5"],
+        ["--chunk-shape", "200000,200000,200000"],
+    ] {
+        let ran = home.zvf(&[&["rechunk", "b.zv", "c.zv"][..], &shape].concat())?;
+        ensure!(
+            ran.code == 2 && ran.stderr.contains("at most 16777216 bins in a chunk"),
+            "{}",
+            ran.stderr
+        );
     }
     Ok(())
 }

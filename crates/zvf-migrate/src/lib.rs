@@ -79,6 +79,7 @@ use journal::{Begin, CopyJournal};
 use new_level::NewLevel;
 use rechunk::CutEdges;
 use report::Notes;
+use rows::RowMapping;
 use source::SourceLevel;
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
@@ -347,9 +348,7 @@ impl MigrationRun {
         let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_encode::documents::claim_link_groups(&mut root, link_groups);
-        if let Some(entry) = self.options.write.history.clone() {
-            root.record(entry);
-        }
+        root.record(self.options.write.history.clone());
         for warning in self.store.typed_warnings() {
             match warning {
                 Warning::LeftOut(what) => self.notes.lost("the old store", &what),
@@ -545,6 +544,10 @@ impl MigrationRun {
             nodes.extend(objects.nodes);
             objects.rows
         });
+        let filled = rows.as_ref().filter(|rows| rows.len() != rows.from);
+        let more_objects = filled.map(RowMapping::len);
+        let here = new_level.get_mut(at);
+        here.or_bug(format_args!("no level {at}"))?.more_objects = more_objects;
         nodes
             .arrays
             .extend(tables::object_attributes(source, rows.as_ref(), out)?);
@@ -609,6 +612,14 @@ impl MigrationRun {
         let present = nodes.families().into_iter().map(str::to_owned).collect();
         nodes.put(&below)?;
         let old = source.level.doc();
+        // The parent has a row for each id now.
+        let parent = (stages.iter().zip(&*new_level))
+            .find(|(stage, _)| Some(stage.source.level.number()) == old.parent_level);
+        let inherited = old.inherited_num_objects;
+        let inherited = inherited.map(|rows| {
+            let more = parent.and_then(|(_, parent)| parent.more_objects);
+            more.unwrap_or(rows)
+        });
         let own_shape = stage.chunk_shape != self.base_shape();
         let doc = LevelDoc {
             vertex_count: counts.vertices,
@@ -618,6 +629,7 @@ impl MigrationRun {
                 && here.tiles
                 && counts.chunks > 0,
             fragment_link_groups,
+            inherited_num_objects: inherited,
             ..documents::level(old, number)
         };
         let stale = old.vertex_count != counts.vertices;

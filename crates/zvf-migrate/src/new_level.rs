@@ -38,6 +38,8 @@ pub(crate) struct NewLevel {
     /// First and last row of every fragment, if links are made from them.
     pub(crate) ends: Vec<(u32, u32)>,
     pub(crate) rows: u64,
+    /// Rows of the object index, if the old one has no row for each of them.
+    pub(crate) more_objects: Option<u64>,
     /// Rows of each chunk.
     pub(crate) chunk_rows: Vec<u32>,
     /// Every fragment index tiles its buffer.

@@ -8,6 +8,7 @@ use super::source::SourceLevel;
 use super::{LevelCopy, MigrationRun, new_level};
 use zvf_codec::Compression;
 use zvf_encode::level::LevelCells;
+use zvf_encode::spec::check_bin_count;
 use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
 
@@ -182,6 +183,7 @@ impl MigrationRun {
         }
         if self.options.chunk_shape.is_some() {
             self.check_coarse_bins()?;
+            self.check_bin_counts()?;
         }
         let Some(bins) = &self.options.bin_shape else {
             return Ok(());
@@ -200,6 +202,19 @@ impl MigrationRun {
             let expected =
                 "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
+        }
+        check_bin_count(&chunk, bins)
+    }
+
+    /// Refuses chunks with too many of the bins that level 0 keeps.
+    fn check_bin_counts(&self) -> Result<(), WriteError> {
+        let asked = self.options.bin_shape.is_some();
+        for level in self.levels.iter().filter(|one| is_binned(one) && !asked) {
+            let chunk = self.chunk_shape(level);
+            let bins = level.bin_shape().filter(|bins| divides(bins, &chunk));
+            if let Some(bins) = bins {
+                check_bin_count(&chunk, bins)?;
+            }
         }
         Ok(())
     }

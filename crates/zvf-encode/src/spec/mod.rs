@@ -14,6 +14,7 @@ pub use parametric::{Parametric, ParametricType};
 pub use shard_shape::ShardShape;
 pub use store::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
+    check_bin_count,
 };
 pub use target_version::{
     DocumentMembers, ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, VersionRules,

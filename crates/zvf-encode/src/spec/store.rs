@@ -10,6 +10,8 @@ use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::moments::Moments;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
+pub use space::check_bin_count;
+
 use crate::WriteError;
 use crate::spec::names::check_name;
 use crate::spec::parametric::Parametric;

@@ -268,16 +268,21 @@ impl ComparedLevel {
         let position = |row| hash(&chunk.positions.row(row));
         let positions: Vec<u64> = (0..chunk.rows).map(position).collect();
         positions.iter().for_each(|one| of_positions.add(1, *one));
-        let mut hashes = positions.clone();
+        let mut hashes = vec![0_u64; positions.len()];
         let columns = self.reader.columns().iter().zip(&chunk.columns);
         for ((column, values), sum) in columns.zip(of_values) {
             let absent = column.absent_row();
+            // The order of columns is that of a listing, or of the documents.
+            let name = hash(&column.name());
             for ((row, position), all) in (0_u32..).zip(&positions).zip(&mut hashes) {
                 let value = values.as_ref().and_then(|values| values.row(row));
                 let value = hash(&value.filter(|value| absent.as_deref() != Some(value)));
                 sum.add(1, join(*position, value));
-                *all = join(*all, value);
+                *all = all.wrapping_add(join(name, value));
             }
+        }
+        for (position, all) in positions.iter().zip(&mut hashes) {
+            *all = join(*position, *all);
         }
         Ok(hashes)
     }

@@ -12,6 +12,25 @@ use crate::values::number::NumberType;
 /// Most cells of a shard, and most bins of a chunk.
 const MOST_CELLS: u64 = 1 << 24;
 
+/// Refuses more than 2^24 bins in a chunk, each of which is a fragment.
+///
+/// # Errors
+/// Misuse: more bins. Bug: bins that do not divide the chunk.
+pub fn check_bin_count(chunk_shape: &[f64], bins: &[f64]) -> Result<(), WriteError> {
+    let bins =
+        zvf_meta::space::bins_per_chunk(chunk_shape, bins).or_bug("bins that were checked")?;
+    let count = bins.iter().try_fold(1_u64, |a, &b| a.checked_mul(b));
+    if count.is_none_or(|count| count > MOST_CELLS) {
+        let expected = format!("at most {MOST_CELLS} bins in a chunk");
+        return Err(WriteError::spec(
+            "bin_shape",
+            format!("{bins:?} bins"),
+            expected,
+        ));
+    }
+    Ok(())
+}
+
 impl StoreSpec {
     pub(super) fn check_space(&self) -> Result<(), WriteError> {
         let dims = self.dims();
@@ -54,18 +73,7 @@ impl StoreSpec {
                 return Err(WriteError::spec(member, bin.to_string(), expected));
             }
         }
-        let bins = zvf_meta::space::bins_per_chunk(&self.chunk_shape, bins)
-            .or_bug("bins that were checked")?;
-        let count = bins.iter().try_fold(1_u64, |a, &b| a.checked_mul(b));
-        if count.is_none_or(|count| count > MOST_CELLS) {
-            let expected = format!("at most {MOST_CELLS} bins in a chunk");
-            return Err(WriteError::spec(
-                "bin_shape",
-                format!("{bins:?} bins"),
-                expected,
-            ));
-        }
-        Ok(())
+        check_bin_count(&self.chunk_shape, bins)
     }
 
     pub(super) fn check_bounds(&self) -> Result<(), WriteError> {
