@@ -1,6 +1,9 @@
 //! Additive levels: the complete content by default, one level alone with `--own-level-only`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 
 use crate::run::{Home, STORE};
 
@@ -108,5 +111,108 @@ fn links_say_of_which_level_they_are() -> Result<()> {
     assert!(of(1) > 0 && own.iter().all(|link| link.get("level").is_none()));
     let text = home.text(&["links", STORE, "--limit", "1"])?;
     assert!(text.contains("level 0 with 1"), "{text}");
+    Ok(())
+}
+
+/// A store whose level 1 completes level 0: one of each table.
+fn completed(kind: &str, tables: [&str; 2]) -> Result<Home> {
+    let [finest, next] = tables.map(|table| table.as_bytes().to_vec());
+    let home = Home::made(&[("../0.csv", finest), ("../1.csv", next)])?;
+    for level in ["0", "1"] {
+        let (file, store) = (format!("{level}.csv"), format!("{level}.zv"));
+        let shape = ["--kind", kind, "--chunk-shape", "10,10,10"];
+        home.text(&[&["import", &file, &store][..], &shape].concat())?;
+    }
+    std::fs::rename(home.file("1.zv/0"), home.file("0.zv/1"))?;
+    let change = |path: &str, change: &dyn Fn(&mut Value)| -> Result<()> {
+        let path = home.file(path);
+        let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+        change(&mut document["attributes"]);
+        Ok(std::fs::write(&path, document.to_string())?)
+    };
+    change("0.zv/0/zarr.json", &|all| {
+        all["zarr_vectors_level"]["refinement"] = json!("add");
+    })?;
+    change("0.zv/1/zarr.json", &|all| {
+        all["zarr_vectors_level"]["level"] = json!(1);
+        all["zarr_vectors_level"]["parent_level"] = json!(0);
+    })?;
+    change("0.zv/zarr.json", &|all| {
+        for member in ["format_capabilities", "required_capabilities"] {
+            all["zarr_vectors"][member] = json!(["additive_levels"]);
+        }
+    })?;
+    // Levels of other files have another count of objects, which stays an error.
+    home.zvf(&["repair", "0.zv", "--apply", "--backup", "kept"])?;
+    Ok(home)
+}
+
+#[test]
+fn levels_that_complete_others_are_not_removed() -> Result<()> {
+    let tables = [
+        "x,y,z,id\n1,1,1,1\n2,1,1,2\n9,9,9,3\n8,8,8,4\n",
+        "x,y,z,id\n3,3,3,5\n4,4,4,6\n",
+    ];
+    let home = completed("point_cloud", tables)?;
+    let rows = |store: &str| home.text(&["query", store, "--format", "csv", "--columns", "id"]);
+    let all = rows("0.zv")?;
+    assert_eq!(all.lines().count(), 7, "{all}");
+    for change in [
+        &["--remove"][..],
+        &["--replace", "--factors", "2"],
+        &["--add", "--factors", "2"],
+    ] {
+        let ran = home.zvf(&[&["pyramid", "0.zv"][..], change].concat())?;
+        ensure!(
+            ran.code == 2 && ran.stderr.contains("level 0 with refinement \"add\""),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(rows("0.zv")?, all);
+    // The way out of the message.
+    home.text(&["query", "0.zv", "-o", "all.arrow"])?;
+    home.text(&["import", "all.arrow", "new.zv"])?;
+    let ids = |text: String| -> BTreeSet<String> { text.lines().map(str::to_owned).collect() };
+    assert_eq!(ids(rows("new.zv")?), ids(all));
+    // Parts have the vertices of both levels, and no note says otherwise.
+    let ran = home.zvf(&["split", "0.zv", "parts", "--by", "count", "2"])?;
+    ensure!(
+        ran.code == 0 && !ran.stderr.contains("left out"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn a_line_in_two_levels_is_two_pieces() -> Result<()> {
+    let tables = [
+        "object_id,x,y,z\n1,0,0,0\n1,3,0,0\n",
+        "object_id,x,y,z\n1,0,4,0\n1,3,4,0\n2,0,0,0\n2,1,0,0\n",
+    ];
+    let home = completed("polyline", tables)?;
+    let measured = home.json(&["measure", "0.zv", "--json"])?;
+    let lengths = measured["objects"].as_array().context("objects")?;
+    let lengths: Vec<_> = lengths.iter().map(|one| one["length"].as_f64()).collect();
+    assert_eq!(lengths, [Some(6.0), Some(1.0)], "{measured}");
+    let long = home.json(&["query", "0.zv", "--where", "length() > 5.5", "--json"])?;
+    assert_eq!(long["vertices"], 4);
+    let long = home.json(&["query", "0.zv", "--where", "length() > 6.5", "--json"])?;
+    assert_eq!(long["vertices"], 0);
+    for command in [
+        &["simplify", "0.zv", "out.zv", "--tolerance", "0"][..],
+        &["resample", "0.zv", "out.zv", "--points", "5"],
+        &["split", "0.zv", "out", "--by", "count", "2"],
+        &["export", "0.zv", "out.tck"],
+        &["export", "0.zv", "out.ply"],
+    ] {
+        let ran = home.zvf(command)?;
+        ensure!(
+            ran.code == 2 && ran.stderr.contains("line 1 in several levels"),
+            "{command:?}: {}",
+            ran.stderr
+        );
+    }
     Ok(())
 }

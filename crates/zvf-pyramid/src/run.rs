@@ -22,7 +22,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use zvf_meta::version::{self, Gate};
-use zvf_meta::{LevelDoc, RootDoc};
+use zvf_meta::{LevelDoc, Refinement, RootDoc};
 use zvf_store::{Need, Store};
 
 use super::base::ChosenBins;
@@ -326,6 +326,19 @@ impl PyramidRun<'_> {
         if root.dims() > MOST_AXES {
             return refuse(format!("{} axes", root.dims()), "4 at most");
         }
+        for number in store.levels() {
+            let level = self
+                .handle
+                .block_on(store.level(*number, &Need::nothing()))?;
+            if level.doc().refinement == Refinement::Add {
+                return refuse(
+                    format!(
+                        "level {number} with refinement \"add\", which the next level completes"
+                    ),
+                    "levels that can be made again from level 0 (`zvf query STORE -o all.arrow` and `zvf import all.arrow NEW` put all vertices in one level)",
+                );
+            }
+        }
         let level = self.handle.block_on(store.level(0, &Need::nothing()))?;
         if level.vertices().grid_doc().is_none() {
             return refuse(
@@ -490,9 +503,7 @@ impl PyramidRun<'_> {
     /// The root with an entry of the history.
     pub(super) fn recorded(&self, root: &RootDoc) -> RootDoc {
         let mut root = root.clone();
-        if let Some(entry) = self.options.history.clone() {
-            root.record(entry);
-        }
+        root.record(self.options.history.clone());
         root
     }
 

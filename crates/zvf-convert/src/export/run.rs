@@ -9,6 +9,7 @@ use zvf_store::{Need, Store};
 use super::job::ExportState;
 use super::options::{ExportOptions, Exported};
 use crate::frame::SourceHeader;
+use crate::stores::complete_level;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
 
 /// Writes a selection to the file at `path`, which is replaced. The format is an argument and not taken from the name, so that the file
@@ -27,6 +28,13 @@ pub fn export<'a>(
     options: &'a ExportOptions,
 ) -> BoxFuture<'a, Result<Exported, ConvertError>> {
     Box::pin(async move {
+        let by_line = !matches!(
+            format,
+            Format::Csv | Format::Npy | Format::Arrow | Format::Parquet | Format::Npz
+        );
+        if store.kind().is_chain() && by_line && !options.query.own_level_only {
+            complete_level(store, options.query.level).await?;
+        }
         let frame = SourceHeader::of(store, format).await?;
         let mut job = ExportState::new(store, format, path, options)?;
         job.frame = frame.map(Arc::new);

@@ -10,7 +10,7 @@ pub(crate) mod resample;
 pub(crate) mod split;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -21,12 +21,13 @@ use futures::future::BoxFuture;
 use zvf_encode::arrow::{column_type, values};
 use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
-use zvf_meta::{FILL, LinksConvention};
+use zvf_meta::moments::MISSING;
+use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
-    AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
-    WriteError, WriteOptions,
+    AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
+    Values, WriteError, WriteOptions,
 };
 
 use crate::answered::groups_of;
@@ -100,8 +101,9 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             if counts.contains(&0) {
                 bare.push(rows_where(&batch, |row| counts.get(row) == Some(&0))?);
             }
-            let whole = |one: &&zvf_write::AttributeSpec| match one.values {
-                AttributeType::Number(number) => !number.is_float(),
+            // The smallest number of dates, times and durations means missing.
+            let whole = |one: &&AttributeSpec| match one.values {
+                AttributeType::Number(number) => !number.is_float() && !one.has_moments(),
                 _ => false,
             };
             for one in spec.object_attributes.iter().filter(whole) {
@@ -137,9 +139,10 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             format!("attribute {name} of objects becomes float64: some objects have no value")
         })
         .collect();
-    beside(store, &level, &mut spec, &mut notes).await?;
+    let (stated, levels) = complete_level(store, 0).await?;
+    beside(store, (&level, levels), &mut spec, &mut notes).await?;
     let held: u64 = objects.iter().map(|(_, size)| size).sum();
-    if let Some(shared @ 1..) = held.checked_sub(level.doc().vertex_count) {
+    if let Some(shared @ 1..) = held.checked_sub(stated) {
         notes.push(format!(
             "vertices that several objects share: each object gets its own, {shared} more in all"
         ));
@@ -150,15 +153,53 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         objects,
         bare,
         vertices: schemas.vertices,
-        stated: level.doc().vertex_count,
+        stated,
         partial,
     })
+}
+
+/// The vertices that a level and the levels that complete it state, and the number of these levels.
+///
+/// # Errors
+/// Misuse: a line with vertices in several of them, since they are not linked to each other, and a line is one list of vertices. The errors of the store.
+pub(crate) async fn complete_level(
+    store: &Store,
+    number: u32,
+) -> Result<(u64, usize), ConvertError> {
+    let need = Need {
+        objects: true,
+        ..Need::nothing()
+    };
+    let (mut vertices, mut levels, mut known) = (0_u64, 0, HashSet::new());
+    for number in store.levels().iter().filter(|level| **level >= number) {
+        let level = store.level(*number, &need).await?;
+        vertices = vertices.saturating_add(level.doc().vertex_count);
+        levels += 1;
+        let last = level.doc().refinement != Refinement::Add;
+        if last && levels == 1 {
+            break;
+        }
+        if let Some(index) = level.object_index().filter(|_| store.kind().is_chain()) {
+            let ids = index.ids().await?;
+            if let Some((_, id)) = ids.objects().find(|(_, id)| !known.insert(*id)) {
+                return Err(ConvertError::usage(
+                    store.url(),
+                    format!("vertices of line {id} in several levels that complete each other"),
+                    "lines in one level each (`zvf query STORE -o DIR` writes all vertices and links)",
+                ));
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    Ok((vertices, levels))
 }
 
 /// Copies headers and other groups beside level 0 into the specification, and notes what is left out.
 async fn beside(
     store: &Store,
-    level: &Level,
+    (level, levels): (&Level, usize),
     spec: &mut StoreSpec,
     notes: &mut Vec<String>,
 ) -> Result<(), ConvertError> {
@@ -193,7 +234,7 @@ async fn beside(
         }
     }
     let mut left = |what: &str| notes.push(format!("left out: {what}"));
-    if store.levels().len() > 1 {
+    if store.levels().len() > levels {
         left("coarse levels (`zvf pyramid` makes them)");
     }
     if side.parametric.is_some() {
@@ -442,8 +483,9 @@ impl StoreDescription {
                 for one in &self.spec.object_attributes {
                     let column = attribute_column(records, &one.name);
                     let column = column.or_bug("an attribute that is not in its table")?;
-                    let column = match self.partial.contains(&one.name) {
-                        true => with_gaps(&one.name, column)?,
+                    let gaps = one.has_moments() && column.null_count() > 0;
+                    let column = match gaps || self.partial.contains(&one.name) {
+                        true => with_gaps(one, column)?,
                         false => values(&one.name, column)?,
                     };
                     table = table.with_attribute(&one.name, column);
@@ -456,7 +498,7 @@ impl StoreDescription {
 
     /// Adds empty columns for attributes that the batch lacks because it has no rows of that table.
     fn complete(&self, batch: &mut Batch) {
-        let add = |have: &mut Vec<(String, Values)>, wanted: &[zvf_write::AttributeSpec]| {
+        let add = |have: &mut Vec<(String, Values)>, wanted: &[AttributeSpec]| {
             for one in wanted {
                 if !have.iter().any(|(name, _)| *name == one.name) {
                     have.push((one.name.clone(), nothing(one.values)));
@@ -476,24 +518,35 @@ fn nothing(of: AttributeType) -> Values {
     }
 }
 
-/// Whole numbers with missing ones, as float64.
-fn with_gaps(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
+/// Whole numbers with missing ones: dates, times and durations with the number that means missing, others as float64.
+fn with_gaps(one: &AttributeSpec, column: &ArrayRef) -> Result<Values, WriteError> {
     let plain = column.to_data().into_builder().nulls(None).build();
     let plain = make_array(plain.or_bug("a column without its gaps")?);
-    let found = values(name, &plain)?;
+    let found = values(&one.name, &plain)?;
+    let (kind, missing) = match one.has_moments() {
+        true => (NumberType::I64, MISSING.to_le_bytes()),
+        false => (NumberType::F64, f64::NAN.to_le_bytes()),
+    };
     let wrong = || {
         let expected = "whole numbers that float64 holds, since some objects have no value";
-        WriteError::input(format!("attribute {name}"), found.type_name(), expected)
+        WriteError::input(
+            format!("attribute {}", one.name),
+            found.type_name(),
+            expected,
+        )
     };
-    let exact = found.exactly(NumberType::F64).ok_or_else(wrong)?;
-    let mut floats = exact.to_f64();
-    let width = floats.len().checked_div(column.len()).unwrap_or(1).max(1);
-    for (row, values) in floats.chunks_mut(width).enumerate() {
+    let exact = found.exactly(kind).ok_or_else(wrong)?;
+    let mut bytes = exact
+        .bytes_as(kind)
+        .or_bug("numbers of another type")?
+        .to_vec();
+    let width = bytes.len().checked_div(column.len()).unwrap_or(1).max(1);
+    for (row, values) in bytes.chunks_mut(width).enumerate() {
         if column.is_null(row) {
-            values.fill(f64::NAN);
+            values.as_chunks_mut().0.fill(missing);
         }
     }
-    Ok(floats.into())
+    Ok(Values::of_bytes(kind, &bytes))
 }
 
 /// The column of an attribute: by its name, or with the prefix that distinguishes it from another column of the same name.

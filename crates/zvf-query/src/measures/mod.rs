@@ -182,7 +182,7 @@ impl Measures {
                 let table = MeasureTable::new(kind, &axes, schema, means)?;
                 let meter =
                     PathMeter::new(axes.len(), Metric::of(store.root().axes()), table.means());
-                let by_rows = Rule::of_store(store) == Rule::Sequential || kind == Kind::PointCloud;
+                let by_rows = kind == Kind::PointCloud || is_by_rows(store, &query).await?;
                 let source = match by_rows {
                     true => Source::Rows(Box::new(answer), meter),
                     false => Source::Linked,
@@ -423,9 +423,15 @@ impl Measures {
     }
 }
 
-/// Whether objects are measured in passes over their chunks: those of one level with links by the order of rows, without means.
+/// Whether objects are measured in passes over their chunks: without means, and with links by the order of rows.
 async fn takes_passes(store: &Store, query: &Query, means: &[String]) -> Result<bool, QueryError> {
-    if Rule::of_store(store) != Rule::Sequential || !means.is_empty() {
+    Ok(means.is_empty() && is_by_rows(store, query).await?)
+}
+
+/// Whether all rows of an object follow each other: links are by the order of rows, and the objects are in one level. An object of several levels is not
+/// linked between them.
+async fn is_by_rows(store: &Store, query: &Query) -> Result<bool, QueryError> {
+    if Rule::of_store(store) != Rule::Sequential {
         return Ok(false);
     }
     let need = Need {
@@ -484,7 +490,7 @@ async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryEr
         && query.relation.is_none()
         && query.passing.is_none();
     let all = whole && !query.is_by_object();
-    if all && Rule::of_store(store) == Rule::Sequential {
+    if all && is_by_rows(store, query).await? {
         let ids = object_ids(store, query.level, query.own_level_only).await?;
         return Ok(ids.into_iter().map(|id| (id, 0)).collect());
     }
