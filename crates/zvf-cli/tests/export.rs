@@ -1,7 +1,7 @@
 //! `zvf export`: files out, whole or not at all.
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::run::Home;
 
@@ -258,6 +258,116 @@ fn missing_dates_of_files_of_floats_are_missing() -> Result<()> {
         let rows = home.text(&["query", store, "--columns", "d", "--format", "csv"])?;
         let rows: Vec<&str> = rows.lines().skip(1).collect();
         assert_eq!(rows, ["19723.0", "NaN"], "{file}");
+    }
+    Ok(())
+}
+
+/// Attributes with the names of columns that answers have, too, are attributes in the views.
+#[test]
+fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
+    let points = "x,y,z,row,chunk,fragment,object_ids\n1,1,1,100,200,300,400\n2,2,2,101,201,301,401\n15,2,2,102,202,302,402\n";
+    let lines = "object_id,x,y,z\n1,0,0,0\n1,3,0,0\n1,3,4,0\n2,9,9,9\n2,9,9,19\n2,9,19,19\n";
+    let of_lines = "object_id,length,start,vertices,chunks\n1,7,8,9,10\n2,20,21,22,23\n";
+    let home = Home::made(&[
+        ("../p.csv", points.into()),
+        ("../l.csv", lines.into()),
+        ("../o.csv", of_lines.into()),
+    ])?;
+    let shape = ["--kind", "point_cloud", "--chunk-shape", "10,10,10"];
+    home.text(&[&["import", "p.csv", "p.zv"][..], &shape].concat())?;
+    home.text(&["export", "p.zv", "p", "--format", "precomputed"])?;
+    home.text(&["import", "p/points", "back.zv"])?;
+    let numbers = |text: String| -> Vec<String> {
+        let mut rows: Vec<String> = text
+            .lines()
+            .skip(1)
+            .map(|row| row.replace(".0", ""))
+            .collect();
+        rows.sort_unstable();
+        rows
+    };
+    let names = "attribute:row,attribute:chunk,attribute:fragment,attribute:object_ids";
+    let rows = home.text(&["query", "back.zv", "--columns", names, "--format", "csv"])?;
+    assert_eq!(
+        numbers(rows),
+        ["100,200,300,400", "101,201,301,401", "102,202,302,402"]
+    );
+    home.text(&["import", "l.csv", "l.zv", "--kind", "polyline"])?;
+    for name in ["length", "start", "vertices", "chunks"] {
+        let set = ["edit", "l.zv", "set-attribute", name, "--object", "--from"];
+        home.text(&[&set[..], &["o.csv", "--type", "float32"]].concat())?;
+    }
+    home.text(&["export", "l.zv", "l", "--format", "precomputed"])?;
+    home.text(&["import", "l/lines", "lines.zv"])?;
+    home.text(&["objects", "lines.zv", "-o", "o.ndjson"])?;
+    let objects = std::fs::read_to_string(home.file("o.ndjson"))?;
+    let objects: Vec<Value> = objects
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    for (one, [length, start, vertices, chunks]) in objects
+        .iter()
+        .zip([[7.0, 8.0, 9.0, 10.0], [20.0, 21.0, 22.0, 23.0]])
+    {
+        let number = |name: &str| {
+            // A list of objects has a column of its own of this name.
+            let beside = one.get(format!("{name}_2"));
+            beside.or_else(|| one.get(name)).and_then(Value::as_f64)
+        };
+        assert_eq!(number("length"), Some(length), "{one}");
+        assert_eq!(number("start"), Some(start), "{one}");
+        assert_eq!(number("vertices"), Some(vertices), "{one}");
+        assert_eq!(number("chunks"), Some(chunks), "{one}");
+    }
+    Ok(())
+}
+
+/// A channel never has the name of another attribute.
+#[test]
+fn channels_beside_an_attribute_of_their_name_have_another_one() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "x,y,z,v_0\n1,1,1,7\n2,2,2,8\n".into())])?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    std::fs::write(home.file("v.ndjson"), "{\"v\":[1,2]}\n{\"v\":[3,4]}\n")?;
+    let set = ["edit", "p.zv", "set-attribute", "v", "--by-order", "--from"];
+    home.text(&[&set[..], &["v.ndjson", "--type", "float32"]].concat())?;
+    let columns = ["--columns", "v,v_0"];
+    let csv = home.text(&[&["query", "p.zv", "--format", "csv"][..], &columns].concat())?;
+    let header = csv.lines().next();
+    assert_eq!(header, Some("v[0],v[1],v_0"), "{csv}");
+    home.text(&["export", "p.zv", "p.csv"])?;
+    home.text(&["import", "p.csv", "csv.zv"])?;
+    let done = home.json(&["export", "p.zv", "p", "--format", "precomputed", "--json"])?;
+    let warnings = done["warnings"].to_string();
+    assert!(
+        warnings.contains("points: attribute v is named v_2"),
+        "{warnings}"
+    );
+    home.text(&["import", "p/points", "back.zv"])?;
+    let columns = ["--columns", "v_2_0,v_2_1,v_0"];
+    let back = home.text(&[&["query", "back.zv", "--format", "csv"][..], &columns].concat())?;
+    let mut rows: Vec<String> = back
+        .lines()
+        .skip(1)
+        .map(|row| row.replace(".0", ""))
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["1,2,7", "3,4,8"], "{back}");
+    Ok(())
+}
+
+#[test]
+fn precomputed_folders_say_what_they_round_and_do_not_name() -> Result<()> {
+    let rows = "object_id,x,y,z,k\n1,4500000.123,0,0,p\n1,4500001.123,0,0,q\n";
+    let home = Home::made(&[("../l.csv", rows.into())])?;
+    let made = home.json(&["import", "l.csv", "l.zv", "--kind", "polyline", "--json"])?;
+    assert_eq!(made["position_type"], json!("float64"), "{made}");
+    let done = home.json(&["export", "l.zv", "l", "--format", "precomputed", "--json"])?;
+    let warnings = done["warnings"].to_string();
+    for said in [
+        "skeletons: names of categories of attribute k are left out (2)",
+        "positions are written as float32, which the formats have: they differ by at most 2.5e-1",
+    ] {
+        assert!(warnings.contains(said), "{said}: {warnings}");
     }
     Ok(())
 }

@@ -14,8 +14,16 @@ use crate::units::identifier;
 /// Largest number of components of a shown attribute.
 const MOST: usize = 8;
 
-/// Largest number of names of a categorical attribute.
-const MOST_LABELS: usize = 1000;
+/// Largest number of names of a categorical attribute, as many as a list of genes has; a viewer reads all of them first.
+const MOST_LABELS: usize = 65_536;
+
+/// The prefix of the column of an attribute that has the name of another column.
+const ATTRIBUTE: &str = "attribute:";
+
+/// The name of the attribute of a column.
+fn plain(column: &str) -> &str {
+    column.strip_prefix(ATTRIBUTE).unwrap_or(column)
+}
 
 /// The code of a missing category.
 const NO_CATEGORY: f64 = 4_294_967_295.0;
@@ -26,7 +34,7 @@ const NO_CATEGORY: f64 = 4_294_967_295.0;
 /// names. A missing number is NaN, a missing whole number 0.
 #[derive(Debug, Clone)]
 pub(crate) struct ShownAttribute {
-    column: String,
+    name: String,
     /// Identifier for Neuroglancer.
     id: String,
     kind: PropertyType,
@@ -34,6 +42,8 @@ pub(crate) struct ShownAttribute {
     width: usize,
     description: Option<String>,
     labels: Vec<(u32, String)>,
+    /// Names that are not among the labels.
+    more_labels: usize,
 }
 
 /// All attributes of a table that can be shown, and the names of those that cannot, or not exactly.
@@ -61,38 +71,59 @@ impl ShownAttributes {
                 continue;
             }
             let column = batch.and_then(|batch| batch.column_by_name(field.name()));
-            let mut taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
-            taken.extend(valid.iter().filter(|name| *name != field.name()).copied());
+            let name = plain(field.name());
+            let mut taken = found.ids();
+            taken.extend(
+                valid
+                    .iter()
+                    .filter(|name| *name != field.name())
+                    .map(|name| (*name).to_owned()),
+            );
+            let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
             match ShownAttribute::of(field, column, &taken) {
                 Some(attribute) => {
                     let element = shape(field.data_type()).map(|(_, element)| element);
                     let unit = field.metadata().get("zvf.unit");
                     let unit = unit.filter(|_| element == Some(&DataType::Int64));
                     if let Some(unit) = unit.filter(|unit| Moments::kind_of_unit(unit).is_some()) {
-                        found.moments.push([field.name(), unit].map(String::clone));
+                        found.moments.push([name.to_owned(), unit.clone()]);
                     }
-                    if attribute.id != *field.name() {
-                        let names = [field.name(), &attribute.id].map(String::clone);
-                        found.renamed.push(names);
+                    if attribute.id != name {
+                        found.renamed.push([name.to_owned(), attribute.id.clone()]);
                     }
                     let is_wide = matches!(
                         element,
                         Some(DataType::Int64 | DataType::UInt64 | DataType::Float64)
                     );
                     if is_wide {
-                        found.rounded.push(field.name().clone());
+                        found.rounded.push(name.to_owned());
                     }
                     found.shown.push(attribute);
                 }
-                None => found.left_out.push(field.name().clone()),
+                None => found.left_out.push(name.to_owned()),
             }
         }
         found
     }
 
-    /// What is not shown, or not exactly, for the member `zvf` of a document.
-    pub(crate) fn remarks(&self) -> Value {
+    /// The identifiers that are taken: those of the attributes, and those of their components.
+    fn ids(&self) -> Vec<String> {
+        let properties = self.shown.iter().flat_map(ShownAttribute::properties);
+        let own = self.shown.iter().map(|one| one.id.clone());
+        properties.map(|one| one.id).chain(own).collect()
+    }
+
+    /// What is not shown, or not exactly, for the member `zvf` of a document with names of categories, or without.
+    pub(crate) fn remarks(&self, named: bool) -> Value {
         let mut remarks = json!({"left_out": self.left_out, "rounded": self.rounded});
+        let unnamed = self.shown.iter().map(|one| match named {
+            true => (one.name(), one.more_labels),
+            false => (one.name(), one.more_labels.saturating_add(one.labels.len())),
+        });
+        let unnamed: Vec<_> = unnamed.filter(|(_, count)| *count > 0).collect();
+        if !unnamed.is_empty() {
+            remarks["unnamed"] = json!(unnamed);
+        }
         if !self.moments.is_empty() {
             remarks["moments"] = json!(self.moments);
         }
@@ -113,11 +144,12 @@ pub(crate) fn valid_names(schema: &Schema) -> Vec<&str> {
 
 impl ShownAttribute {
     fn of(field: &Field, column: Option<&ArrayRef>, taken: &[&str]) -> Option<Self> {
-        let mut labels = Vec::new();
+        let (mut labels, mut more_labels) = (Vec::new(), 0);
         let (kind, width) = match field.data_type() {
             DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8) => {
                 if let Some(dictionary) = column.and_then(|column| column.as_any_dictionary_opt()) {
                     let names = dictionary.values().as_string_opt::<i32>()?;
+                    more_labels = names.len().saturating_sub(MOST_LABELS);
                     let named = names.iter().take(MOST_LABELS).zip(0u32..);
                     labels.extend(named.filter_map(|(name, code)| Some((code, name?.to_owned()))));
                 }
@@ -142,18 +174,51 @@ impl ShownAttribute {
             (Some(text), Some(unit)) => Some(format!("{text} ({unit})")),
             (text, unit) => text.or(unit),
         };
-        (1..=MOST).contains(&width).then(|| Self {
-            column: field.name().clone(),
-            id: identifier(field.name(), taken),
+        let name = plain(field.name());
+        if !(1..=MOST).contains(&width) {
+            return None;
+        }
+        let mut shown = Self {
+            name: name.to_owned(),
+            id: identifier(name, taken),
             kind,
             width,
             description,
             labels,
-        })
+            more_labels,
+        };
+        // Components have identifiers of their own.
+        let mut tried: Vec<String> = Vec::new();
+        let is_taken = |property: &Property| taken.contains(&property.id.as_str());
+        while shown.properties().iter().any(is_taken) {
+            tried.push(shown.id);
+            let all = taken
+                .iter()
+                .copied()
+                .chain(tried.iter().map(String::as_str));
+            shown.id = identifier(name, &all.collect::<Vec<_>>());
+        }
+        Some(shown)
     }
 
-    pub(crate) fn column(&self) -> &str {
-        &self.column
+    /// The name of the attribute.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The column of the attribute, whatever other columns the batch has.
+    pub(crate) fn column<'b>(&self, batch: &'b RecordBatch) -> Option<(&'b Field, &'b ArrayRef)> {
+        let schema = batch.schema_ref();
+        let is_own = |at: &usize| {
+            let place = schema
+                .fields()
+                .get(*at)
+                .and_then(|field| field.metadata().get("zvf.column"));
+            place.is_none_or(|kind| kind != "place")
+        };
+        let beside = schema.index_of(&format!("{ATTRIBUTE}{}", self.name)).ok();
+        let at = beside.or_else(|| schema.index_of(&self.name).ok().filter(is_own))?;
+        Some((schema.fields().get(at)?, batch.columns().get(at)?))
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -217,7 +282,7 @@ impl ShownAttribute {
     /// # Errors
     /// 500 if the column has another width than in the documents or the first cell.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Result<Vec<f64>> {
-        let Some(column) = batch.column_by_name(&self.column) else {
+        let Some((field, column)) = self.column(batch) else {
             let missing = match self.labels.is_empty() {
                 true => f64::NAN,
                 false => NO_CATEGORY,
@@ -235,17 +300,13 @@ impl ShownAttribute {
                 }
                 codes
             }
-            None => {
-                let field = batch.schema_ref().field_with_name(&self.column);
-                let field = field.map_err(|error| ViewError::malformed(error.to_string()))?;
-                measured(field, column, 0.0).values
-            }
+            None => measured(field, column, 0.0).values,
         };
         let expected = batch.num_rows().saturating_mul(self.width);
         if numbers.len() != expected {
             return Err(ViewError::malformed(format!(
                 "attribute {}: found {} values for {} rows, expected {expected}",
-                self.column,
+                self.name,
                 numbers.len(),
                 batch.num_rows()
             )));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_query::stale_level;
+use zvf_store::format::dtype::{DType, DTypeKind};
 use zvf_store::{Class, Deltas, Names, Need, Store};
 
 use crate::error::ViewError;
@@ -256,6 +257,11 @@ impl PrecomputedWriter<'_> {
                 pairs.map(|(name, other)| format!("{view}: {what} {name} {change} {other}: {why}")),
             );
         }
+        let unnamed = document["zvf"]["unnamed"].as_array().into_iter().flatten();
+        let unnamed = unnamed.filter_map(|one| Some((one[0].as_str()?, one[1].as_u64()?)));
+        self.done.notes.extend(unnamed.map(|(name, count)| {
+            format!("{view}: names of categories of attribute {name} are left out ({count}): their codes are written")
+        }));
         for (member, into) in [
             ("left_out", &mut self.done.left_out),
             ("rounded", &mut self.done.rounded),
@@ -288,6 +294,28 @@ impl PrecomputedWriter<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// How far positions of this type are from those of the views, which are float32; `None` if they are equal.
+    fn rounding(&self, dtype: DType) -> Option<String> {
+        let wide = !matches!(
+            dtype.kind,
+            DTypeKind::F32
+                | DTypeKind::F16
+                | DTypeKind::I8
+                | DTypeKind::I16
+                | DTypeKind::U8
+                | DTypeKind::U16
+        );
+        let (low, high) = &self.opened.store.root().zarr_vectors.bounds;
+        let largest = low.iter().chain(high).map(|one| one.abs());
+        let largest = largest.filter(|one| one.is_finite()).fold(0.0, f64::max);
+        // Half of the distance between two numbers of 24 bits of this size.
+        let far = 2_f64.powi(-25) * 2_f64.powf(largest.log2().ceil());
+        let whole = !matches!(dtype.kind, DTypeKind::F64) && far < 1.0;
+        (wide && !whole && largest > 0.0).then(|| {
+            format!("positions are written as float32, which the formats have: they differ by at most {far:.1e} (largest coordinate {largest})")
+        })
     }
 
     /// What no view of this kind of store has.
@@ -351,6 +379,7 @@ impl PrecomputedWriter<'_> {
             let levels = self.opened.store.levels().iter();
             notes.extend(levels.filter_map(|number| stale_level(&self.opened.store, *number)));
         }
+        notes.extend(self.rounding(level.vertices().dtype()));
         Ok(notes)
     }
 

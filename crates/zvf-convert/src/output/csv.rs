@@ -136,25 +136,28 @@ pub fn cells(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// The header: names of the flattened columns.
+/// The header: names of the flattened columns. The channels of `v` are `v_0`, `v_1`, ..., or `v[0]`, `v[1]`, ... if another column has such a name.
 #[must_use]
 pub fn column_names(schema: &Schema) -> Vec<String> {
     let axes = super::axis_names(schema);
     let mut names = Vec::new();
+    let is_column = |name: &str| schema.fields().iter().any(|other| other.name() == name);
     for field in schema.fields() {
         let DataType::FixedSizeList(_, width) = field.data_type() else {
             names.push(field.name().clone());
             continue;
         };
-        for channel in 0..usize::try_from(*width).unwrap_or(0) {
+        let width = usize::try_from(*width).unwrap_or(0);
+        let plain = |channel: usize| format!("{}_{channel}", field.name());
+        let clashes = (0..width).any(|channel| is_column(&plain(channel)));
+        for channel in 0..width {
             let axis = axes.get(channel).filter(|_| field.name() == "position");
             names.push(match axis {
                 // An attribute may be called `x` too; then the columns of the axes get a prefix.
-                Some(axis) if schema.fields().iter().any(|other| other.name() == axis) => {
-                    format!("position_{axis}")
-                }
+                Some(axis) if is_column(axis) => format!("position_{axis}"),
                 Some(axis) => axis.clone(),
-                None => format!("{}_{channel}", field.name()),
+                None if clashes => format!("{}[{channel}]", field.name()),
+                None => plain(channel),
             });
         }
     }

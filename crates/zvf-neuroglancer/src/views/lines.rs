@@ -43,7 +43,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(true),
         spatial: spatial.collect(),
     });
-    document["zvf"] = plan.attributes.remarks();
+    document["zvf"] = plan.attributes.remarks(true);
     Ok(ViewContent::Document(document))
 }
 

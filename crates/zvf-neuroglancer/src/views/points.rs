@@ -70,7 +70,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         relationships: relationships(plan.has_objects),
         spatial,
     });
-    document["zvf"] = attributes.remarks();
+    document["zvf"] = attributes.remarks(true);
     Ok(ViewContent::Document(document))
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let groups = tags(opened, &objects, &mut found).await?;
     let left_out = u64::from(objects.len()).saturating_sub(MOST as u64);
     let mut document = found.document();
-    document["zvf"] = attributes.remarks();
+    document["zvf"] = attributes.remarks(true);
     document["zvf"]["segments_left_out"] = json!(left_out);
     if !groups.renamed.is_empty() {
         document["zvf"]["renamed_groups"] = json!(groups.renamed);
@@ -150,11 +150,8 @@ fn numbers(
     let mut taken: Vec<String> = vec!["label".to_owned(), "tags".to_owned()];
     taken.extend(found.strings.iter().map(|(id, _)| id.clone()));
     for attribute in &attributes.shown {
-        let is_text = first
-            .schema()
-            .field_with_name(attribute.column())
-            .is_ok_and(|field| matches!(field.data_type(), DataType::Dictionary(..)));
-        if is_text {
+        let column = attribute.column(first);
+        if column.is_some_and(|(field, _)| matches!(field.data_type(), DataType::Dictionary(..))) {
             continue;
         }
         let mut values = Vec::new();
@@ -164,7 +161,7 @@ fn numbers(
         let width = attribute.width();
         let written = values.iter().take(MOST.saturating_mul(width));
         if written.copied().any(f64::is_infinite) {
-            infinite.push(attribute.column().to_owned());
+            infinite.push(attribute.name().to_owned());
         }
         for part in 0..width {
             let column = values.chunks(width.max(1)).take(MOST);
@@ -175,7 +172,7 @@ fn numbers(
             };
             let names: Vec<&str> = taken.iter().map(String::as_str).collect();
             let id = identifier(&part_of(attribute.id()), &names);
-            let stored = part_of(attribute.column());
+            let stored = part_of(attribute.name());
             if id != stored {
                 attributes.renamed.push([stored, id.clone()]);
             }

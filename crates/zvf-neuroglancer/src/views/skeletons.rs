@@ -30,7 +30,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let mut document = skeleton_info(&transform(opened), &described, Some("properties"));
     let mut left_out = opened.other_axes();
     left_out.extend(attributes.left_out.iter().cloned());
-    document["zvf"] = attributes.remarks();
+    document["zvf"] = attributes.remarks(false);
     document["zvf"]["left_out"] = json!(left_out);
     Ok(ViewContent::Document(document))
 }
