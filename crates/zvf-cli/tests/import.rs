@@ -151,7 +151,11 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
             2,
             "expected one character",
         ),
-        (&["import", "a.swc", "http://127.0.0.1:1/x.zv"], 3, "http"),
+        (
+            &["import", "a.swc", "http://127.0.0.1:1/x.zv"],
+            2,
+            "a web server",
+        ),
     ];
     for (args, code, said) in cases {
         let ran = home.zvf(args)?;

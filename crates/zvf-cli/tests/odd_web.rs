@@ -324,3 +324,38 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
     }
     Ok(())
 }
+
+/// A server without listings has the columns in the order of the documents.
+#[test]
+fn a_copy_from_a_server_has_its_columns_in_any_order() -> Result<()> {
+    let home = Home::made(&[("../s.csv", "x,y,z,b,a\n1,1,1,5,6\n2,2,2,7,8\n".into())])?;
+    let shape = ["--chunk-shape", "50,50,50"];
+    home.text(&[&["import", "s.csv", "s.zv"][..], &shape].concat())?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let source = format!("{address}/s.zv");
+    home.text(&["rechunk", &source, "c.zv", "--chunk-shape", "20,20,20"])?;
+    home.text(&["diff", "s.zv", "c.zv"])?;
+    Ok(())
+}
+
+#[test]
+fn stores_on_web_servers_are_only_read() -> Result<()> {
+    let home = Home::made(&[("../s.csv", "x,y,z,b,a\n1,1,1,5,6\n2,2,2,7,8\n".into())])?;
+    home.text(&["import", "s.csv", "s.zv"])?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let source = format!("{address}/s.zv");
+    for command in [
+        &["edit", &*source, "delete", "--where", "a > 6"][..],
+        &["append", &*source, "s.csv"],
+        &["pyramid", &*source, "--factors", "2"],
+        &["vacuum", &*source],
+    ] {
+        let ran = home.zvf(command)?;
+        ensure!(
+            ran.code == 2 && ran.stderr.contains("stores on web servers are only read"),
+            "{command:?}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

@@ -42,7 +42,9 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
     let what = match tree.kv.backend() {
         Backend::Local(root) => local(root.path(), folders.as_ref().map(|f| f.as_slice())),
         _ => match folders {
-            None => "no store there: no object zarr.json at this address".to_owned(),
+            None => {
+                "no store there: no object zarr.json at this address, or no such bucket".to_owned()
+            }
             Some(names) if names.is_empty() => {
                 "no store there: nothing lies at this address, looked for zarr.json".to_owned()
             }

@@ -62,8 +62,11 @@ impl Chains {
         let stated = matches!(stated, Some("explicit_links" | "both"));
         // Before 0.9 rows of such links were not kept right (0.7 §12.3).
         let grid = state.level.vertices().grid_doc().is_some();
+        // Without listings, some link arrays are not found.
+        let found = state.level.refused().iter().all(|one| one.delta.is_none());
         (chain
             && grid
+            && found
             && stated
             && options.depth >= Depth::Conformance
             && state.number() == 0

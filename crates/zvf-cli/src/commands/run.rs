@@ -96,9 +96,9 @@ fn text(report: &JobReport) -> Result<String> {
         JobReport::Append(done) => appended(done),
         JobReport::Import(done) => import::text(done),
         JobReport::Vacuum(done) => format!(
-            "{}: dropped {}, removed {}\n",
+            "{}: dropped {} of deleted objects, removed {}\n",
             done.store,
-            counted(done.rows, "row of a deleted object"),
+            counted(done.rows, "row"),
             counted(done.leftovers, "leftover"),
         ),
         JobReport::Edit(done) => edit::text(done),

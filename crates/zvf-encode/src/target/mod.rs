@@ -182,8 +182,17 @@ impl Target {
     /// Resolves an address. With `durable`, [`barrier`](Self::barrier) waits for the local disk.
     ///
     /// # Errors
-    /// Misuse: an address of no known backend, a backend that cannot be created, an object store outside of a tokio runtime.
+    /// Misuse: an address of no known backend, or of a web server; a backend that cannot be created, an object store outside of a tokio runtime.
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
+        let is_web = address.starts_with("http://") || address.starts_with("https://");
+        if is_web && options.io.object_store.is_none() {
+            let expected = "a folder, s3://, gs:// or az://: stores on web servers are only read (`zvf copy` makes a copy of one)";
+            return Err(WriteError::input(
+                address,
+                "the address of a web server",
+                expected,
+            ));
+        }
         let place = match WriteLocation::of(address, &options.io)? {
             WriteLocation::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             WriteLocation::Prefix { store, prefix } => {
