@@ -1,8 +1,15 @@
 //! Ids, groups and units on their way from store to store: by files, by folders of queries, and directly.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema};
 use serde_json::{Value, json};
 
 use crate::run::Home;
@@ -196,6 +203,68 @@ fn tracts() -> Result<(Home, Objects)> {
     home.text(&["edit", "b.zv", "group", "add", "CST", "4,6"])?;
     let own = objects(&home, "b.zv")?;
     Ok((home, own))
+}
+
+/// The names of the groups of a folder, and the values of their attribute `big`.
+fn big(home: &Home, folder: &str) -> Result<Vec<(String, Option<i64>)>> {
+    let table = groups_table(home, folder)?;
+    let names = table.column_by_name("name").context("names")?;
+    let numbers = table.column_by_name("big").context("the attribute")?;
+    let numbers = numbers.as_primitive_opt::<Int64Type>().context("int64")?;
+    let names = names.as_string_opt::<i32>().context("texts")?;
+    let rows = names.iter().zip(numbers);
+    let mut rows: Vec<_> = rows
+        .map(|(name, number)| (name.unwrap_or_default().to_owned(), number))
+        .collect();
+    rows.sort();
+    Ok(rows)
+}
+
+fn groups_table(home: &Home, folder: &str) -> Result<RecordBatch> {
+    let file = std::fs::File::open(home.file(folder).join("groups.arrow"))?;
+    let mut batches = FileReader::try_new(file, None)?;
+    Ok(batches.next().context("a table")??)
+}
+
+/// A group that is new has no value of a whole number, and the others keep theirs, through every table and copy.
+#[test]
+fn whole_numbers_of_groups_stay_when_a_new_group_has_none() -> Result<()> {
+    let (home, _) = tracts()?;
+    home.text(&["import", "few.tck", "c.zv", "--chunk-shape", "20,20,20"])?;
+    home.text(&["query", "b.zv", "-o", "b"])?;
+    let table = groups_table(&home, "b")?;
+    let numbers = Int64Array::from(vec![9_007_199_254_740_993, -5]);
+    let mut fields = table.schema().fields().to_vec();
+    fields.push(Arc::new(Field::new("big", DataType::Int64, true)));
+    let schema = Schema::new_with_metadata(fields, table.schema().metadata().clone());
+    let columns = table.columns().iter().cloned();
+    let columns = columns.chain([Arc::new(numbers) as ArrayRef]).collect();
+    let table = RecordBatch::try_new(Arc::new(schema), columns)?;
+    let file = std::fs::File::create(home.file("b/groups.arrow"))?;
+    let mut writer = FileWriter::try_new(file, &table.schema())?;
+    writer.write(&table)?;
+    writer.finish()?;
+    home.text(&["append", "c.zv", "b", "--new-ids"])?;
+    home.text(&["edit", "c.zv", "group", "add", "D", "1"])?;
+    let wanted = [
+        ("AF".to_owned(), Some(9_007_199_254_740_993)),
+        ("CST".to_owned(), Some(-5)),
+        ("D".to_owned(), None),
+    ];
+    home.text(&["query", "c.zv", "-o", "c"])?;
+    assert_eq!(big(&home, "c")?, wanted);
+    home.text(&["import", "few.tck", "d.zv"])?;
+    home.text(&["append", "d.zv", "c", "--new-ids"])?;
+    home.text(&["merge", "c.zv", "a.zv", "m.zv", "--new-ids"])?;
+    home.text(&["split", "c.zv", "parts", "--by", "count", "1"])?;
+    home.text(&["migrate", "c.zv", "old.zv", "--to", "0.8.1"])?;
+    for store in ["d.zv", "m.zv", "parts/0.zarrvectors", "old.zv"] {
+        home.text(&["validate", store, "--level", "5"])?;
+        home.text(&["query", store, "-o", "out"])?;
+        assert_eq!(big(&home, "out")?, wanted, "{store}");
+        std::fs::remove_dir_all(home.file("out"))?;
+    }
+    Ok(())
 }
 
 #[test]

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use zvf_encode::tables::HeldColumn;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
-use zvf_write::{Groups, Kind, StoreSpec, Values};
+use zvf_write::{Groups, Kind, NumberType, StoreSpec, Values};
 
 use crate::error::{ConvertError, InFile, shown};
 use crate::table::arrow;
@@ -227,8 +227,13 @@ pub fn groups_of<'a>(
                         texts.map(|(text, row)| text.filter(|_| !stored.is_absent(*row))),
                     )
                 }
+                numbers if missing && numbers.number_type() == Some(NumberType::Bool) => {
+                    left("some groups have no value, and truth values cannot be missing");
+                    continue;
+                }
                 numbers if missing && !numbers.number_type().is_some_and(|one| one.is_float()) => {
-                    left("some groups have no value, and whole numbers cannot be missing");
+                    let absent = (0..).zip(&rows).filter(|(_, row)| stored.is_absent(**row));
+                    out = out.with_gaps(name, numbers, absent.map(|(at, _)| at));
                     continue;
                 }
                 numbers => numbers,

@@ -477,8 +477,8 @@ impl Edit {
                 left.insert(name.to_owned());
                 continue;
             };
-            let rows: Vec<usize> = new.iter().map(|(row, _)| *row).collect();
-            let places: Vec<usize> = new.iter().map(|(_, at)| *at).collect();
+            let new = new.iter().filter(|(row, _)| !groups.lacks(name, *row));
+            let (rows, places): (Vec<usize>, Vec<usize>) = new.copied().unzip();
             let values = values.fitted(&of_one.spec)?;
             of_one.set(&places, &values.of_rows(&rows, of_one.spec.channels)?)?;
         }

@@ -43,13 +43,15 @@ pub use records::array;
 pub use units::{check_unit, in_stored_units};
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
@@ -422,7 +424,29 @@ impl Groups {
             let names = names.iter().collect::<Option<Vec<_>>>();
             found = found.with_names(names.ok_or_else(|| lost("name"))?);
         }
-        found.attributes = attributes(groups, &OF_GROUPS)?;
+        let mut absent = BTreeMap::new();
+        let columns = groups.schema_ref().fields().iter().zip(groups.columns());
+        let columns = columns.map(|(field, column)| {
+            let number = match column_type(column.data_type()) {
+                Some((AttributeType::Number(number), _)) => Some(number),
+                _ => None,
+            };
+            let whole = number.is_some_and(|number| !number.is_float());
+            let Some(valid) = column.logical_nulls().filter(|_| whole) else {
+                return Ok(Arc::clone(column));
+            };
+            let name = field.name();
+            let name = name.strip_prefix("attribute:").unwrap_or(name);
+            let rows = (0..valid.len()).filter(|row| valid.is_null(*row));
+            absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
+            let plain = column.to_data().into_builder().nulls(None).build();
+            Ok(make_array(plain.or_bug("a column without its gaps")?))
+        });
+        let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
+        let plain = RecordBatch::try_new(groups.schema(), columns);
+        found.attributes = attributes(&plain.or_bug("a table of other columns")?, &OF_GROUPS)?;
+        absent.retain(|_, rows| !rows.is_empty());
+        found.absent = absent;
         Ok(found)
     }
 }

@@ -588,7 +588,8 @@ impl UnitedGroups {
                 ));
                 continue;
             }
-            for (row, place) in places.iter().enumerate() {
+            let with_value = places.iter().enumerate();
+            for (row, place) in with_value.filter(|(row, _)| !groups.lacks(name, *row)) {
                 let one = values.of_rows(&[row], channels)?;
                 match column.values.get(place) {
                     None => {
@@ -606,7 +607,7 @@ impl UnitedGroups {
         Ok(())
     }
 
-    /// All groups. An attribute of whole numbers that some groups lack is left out.
+    /// All groups. An attribute of truth values that some groups lack is left out.
     fn finish(self, notes: &mut Vec<String>) -> Result<Groups, ConvertError> {
         let count = self.names.len();
         let mut out = Groups::new(self.members).with_names(self.names);
@@ -624,14 +625,22 @@ impl UnitedGroups {
                     let mut one = AttributeSpec::number(&name, number);
                     one.channels = column.channels;
                     let Ok(none) = Values::absent(&one, column.channels) else {
-                        if column.values.len() < count {
+                        if column.values.len() == count {
+                            out = out.with_attribute(&name, together(rows.flatten())?);
+                            continue;
+                        }
+                        if number == NumberType::Bool {
                             notes.push(format!(
-                                "left out: attribute {} of groups: some have no value, and whole numbers cannot be missing",
+                                "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
                                 shown(&name)
                             ));
                             continue;
                         }
-                        out = out.with_attribute(&name, together(rows.flatten())?);
+                        let zeros = vec![0; number.size().saturating_mul(column.channels)];
+                        let zeros = Values::of_bytes(number, &zeros);
+                        let values = together(rows.map(|row| row.unwrap_or(&zeros)))?;
+                        let absent = (0..count).filter(|row| !column.values.contains_key(row));
+                        out = out.with_gaps(&name, values, absent);
                         continue;
                     };
                     together(rows.map(|row| row.unwrap_or(&none)))?

@@ -528,12 +528,12 @@ fn with_gaps(one: &AttributeSpec, column: &ArrayRef) -> Result<Values, WriteErro
         false => (NumberType::F64, f64::NAN.to_le_bytes()),
     };
     let wrong = || {
-        let expected = "whole numbers that float64 holds, since some objects have no value";
-        WriteError::input(
-            format!("attribute {}", one.name),
-            found.type_name(),
-            expected,
-        )
+        let expected = format!(
+            "whole numbers that float64 holds, since some objects have no value (`zvf edit STORE set-attribute {} --object` gives them one)",
+            one.name
+        );
+        let what = format!("attribute {}", one.name);
+        WriteError::input(what, found.type_name(), expected)
     };
     let exact = found.exactly(kind).ok_or_else(wrong)?;
     let mut bytes = exact

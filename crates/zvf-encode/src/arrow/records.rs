@@ -7,8 +7,9 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float16Array, Float32Array,
     Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, RecordBatch,
-    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use serde_json::json;
 use zvf_format::int::wide;
@@ -238,6 +239,28 @@ impl Groups {
         }
         let declared = self.attribute_specs();
         let (what, given) = (("group attribute", &OF_GROUPS[..]), &self.attributes);
-        BatchContext::at(spec, 0).table(own, what, given, declared.iter(), rows)
+        let table = BatchContext::at(spec, 0).table(own, what, given, declared.iter(), rows)?;
+        self.gapped(&table)
+    }
+
+    /// The table with nulls where groups have no value.
+    fn gapped(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
+        let fields = table.schema_ref().fields().iter().zip(table.columns());
+        let columns = fields.map(|(field, column)| {
+            let name = field.name();
+            let name = name.strip_prefix("attribute:").unwrap_or(name);
+            let own = self.attributes.iter().any(|(own, _)| own == name);
+            let Some(absent) = self.absent.get(name).filter(|_| own) else {
+                return Ok(Arc::clone(column));
+            };
+            let valid: NullBuffer = (0..column.len())
+                .map(|row| !absent.contains(&row))
+                .collect();
+            let gaps = column.to_data().into_builder().nulls(Some(valid)).build();
+            Ok(make_array(gaps.or_bug("a column with gaps")?))
+        });
+        let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
+        let table = RecordBatch::try_new(table.schema(), columns);
+        table.or_bug("a table of other columns")
     }
 }

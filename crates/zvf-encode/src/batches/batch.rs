@@ -1,6 +1,7 @@
 //! The input of writers: batches of vertices, tables of objects, groups.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_buffer::ScalarBuffer;
 use serde::{Deserialize, Serialize};
@@ -249,6 +250,9 @@ pub struct Groups {
     pub names: Vec<String>,
     /// Attributes by name, a row for each group.
     pub attributes: Vec<(String, Values)>,
+    /// The groups without a value, by attribute: for whole numbers, whose rows hold any number there. Floats are NaN, and texts are null.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl Groups {
@@ -259,6 +263,7 @@ impl Groups {
             members,
             names: Vec::new(),
             attributes: Vec::new(),
+            absent: BTreeMap::new(),
         }
     }
 
@@ -306,5 +311,26 @@ impl Groups {
     pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
         self
+    }
+
+    /// Adds an attribute of whole numbers, of which some groups have no value.
+    #[must_use]
+    pub fn with_gaps(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values>,
+        absent: impl IntoIterator<Item = usize>,
+    ) -> Self {
+        let name = name.into();
+        self.absent
+            .insert(name.clone(), absent.into_iter().collect());
+        self.with_attribute(name, values)
+    }
+
+    /// Whether a group has no value of an attribute of whole numbers.
+    #[must_use]
+    pub fn lacks(&self, name: &str, group: usize) -> bool {
+        let rows = self.absent.get(name);
+        rows.is_some_and(|rows| rows.contains(&group))
     }
 }

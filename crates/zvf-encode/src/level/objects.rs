@@ -18,7 +18,7 @@ use crate::records::sorter::{PlacedRows, Sorted};
 use crate::spec::names::check_name;
 use crate::spec::store::StoreSpec;
 use crate::spec::target_version::{ID_IS_ROW, IdsIn};
-use crate::tables::column::{HeldColumn, TableOf, column, described, plain_column};
+use crate::tables::column::{HeldColumn, TableOf, column, described, gapped_column, plain_column};
 use crate::target::Below;
 use crate::values::column::Values;
 use zvf_format::int::{index, signed, wide};
@@ -394,7 +394,11 @@ pub(crate) fn write_groups(
     let mut docs = vec![("groups".to_owned(), doc)];
     for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
-        let typed = plain_column(&what, values, groups.members.len())?;
+        let rows = groups.members.len();
+        let typed = match groups.absent.get(name) {
+            Some(absent) => gapped_column(&what, values, (rows, absent), spec.target.rules().ids)?,
+            None => plain_column(&what, values, rows)?,
+        };
         let given = ArrayAttributes::default();
         docs.push(typed.write(TableOf::Groups, name, given, &compression, target)?);
     }

@@ -5,7 +5,7 @@
 //! which fill is used and whether it means absence; [`Absence`] is the result. If every candidate occurs as a value, writers and
 //! edits refuse integers, and copies report the loss.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::{index, wide};
@@ -405,12 +405,40 @@ fn table_rows(
     Ok(table)
 }
 
+/// A column in one chunk, as [`plain_column`], of whole numbers that the rows in `absent` lack.
+pub(crate) fn gapped_column(
+    what: &str,
+    values: &Values,
+    (rows, absent): (usize, &BTreeSet<usize>),
+    form: IdsIn,
+) -> Result<Typed, WriteError> {
+    let number = values.number_type().or_bug("texts with gaps")?;
+    let channels = channels_of(values, rows);
+    let one = AttributeSpec::number(what, number).with_channels(channels);
+    let kept = (0..rows).map(|row| (!absent.contains(&row)).then_some(row));
+    let (kept, numbers): (Vec<_>, Vec<i64>) = kept.zip(0..).unzip();
+    let typed = column(
+        what,
+        &one,
+        &HeldColumn::of(values)?,
+        (&kept, &numbers),
+        form,
+    )?;
+    Ok(Typed {
+        chunk_rows: None,
+        ..typed
+    })
+}
+
+/// The channels of a column, of which every row has all.
+fn channels_of(values: &Values, rows: usize) -> usize {
+    let channels = values.len().checked_div(rows);
+    channels.map_or(1, |channels| channels.max(1))
+}
+
 /// A column in one chunk, with the same number of values in every row and none missing.
 pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<Typed, WriteError> {
-    let channels = values
-        .len()
-        .checked_div(rows)
-        .map_or(1, |channels| channels.max(1));
+    let channels = channels_of(values, rows);
     let table = table_rows(
         what,
         (channels, None),
