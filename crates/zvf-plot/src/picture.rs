@@ -105,7 +105,7 @@ impl Picture {
     /// The picture as sixels, which terminals such as foot and xterm draw, and a line feed: at most 256 colours, chosen by median cut. Pixels that are
     /// more than half transparent are left out.
     pub fn to_sixels(&self) -> String {
-        sixels(self)
+        sixels([self.width, self.height], &self.rgba)
     }
 
     /// A smaller picture: every pixel is the mean of the pixels that it replaces.

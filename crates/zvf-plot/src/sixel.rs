@@ -5,8 +5,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::Picture;
-
 /// Red, green and blue in percent, as colours are in this format.
 type Percent = [u8; 3];
 
@@ -16,17 +14,17 @@ const BAND: usize = 6;
 /// Most colours: terminals have this many registers.
 const COLORS: usize = 256;
 
-/// The picture as sixels.
-pub(crate) fn sixels(picture: &Picture) -> String {
-    let pixels: Vec<Option<Percent>> = picture.rgba().chunks_exact(4).map(percent).collect();
+/// A picture as sixels: its width and height, and the four bytes of each pixel, row by row.
+pub(crate) fn sixels([width, height]: [u32; 2], rgba: &[u8]) -> String {
+    let pixels: Vec<Option<Percent>> = rgba.chunks_exact(4).map(percent).collect();
     let (palette, registers) = palette(&pixels);
     // One pixel for each dot; pixels without a colour are not drawn.
-    let mut out = format!("\x1bP0;1;0q\"1;1;{};{}", picture.width(), picture.height());
+    let mut out = format!("\x1bP0;1;0q\"1;1;{width};{height}");
     for (register, [red, green, blue]) in palette.iter().enumerate() {
         // Writing to a String does not fail.
         let _ = write!(out, "#{register};2;{red};{green};{blue}");
     }
-    let width = (picture.width() as usize).max(1);
+    let width = (width as usize).max(1);
     for (number, band) in pixels.chunks(BAND * width).enumerate() {
         if number > 0 {
             out.push('-');
@@ -187,8 +185,7 @@ mod tests {
         let mut pixels = [red; 35];
         pixels[34] = blue;
         pixels[1] = clear;
-        let picture = Picture::of_rgba(5, 7, pixels.concat()).unwrap();
-        let text = sixels(&picture);
+        let text = sixels([5, 7], &pixels.concat());
         let (head, data) = text.split_at(text.find("#0;").unwrap());
         assert_eq!(head, "\x1bP0;1;0q\"1;1;5;7");
         let wanted = "#0;2;0;0;100#1;2;100;0;0#1~}~~~-#0!4?@$#1!4@\x1b\\\n";
