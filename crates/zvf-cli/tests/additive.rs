@@ -170,6 +170,14 @@ fn levels_that_complete_others_are_not_removed() -> Result<()> {
         );
     }
     assert_eq!(rows("0.zv")?, all);
+    // Without the other level, no read succeeds, and so does no validation.
+    std::fs::rename(home.file("0.zv/1"), home.file("away"))?;
+    let ran = home.zvf(&["query", "0.zv"])?;
+    ensure!(ran.code == 4, "{}", ran.stderr);
+    let report = home.zvf(&["validate", "0.zv", "--level", "1"])?;
+    let found = String::from_utf8_lossy(&report.stdout);
+    ensure!(report.code == 1 && found.contains("ZVF-L1-0004"), "{found}");
+    std::fs::rename(home.file("away"), home.file("0.zv/1"))?;
     // The way out of the message.
     home.text(&["query", "0.zv", "-o", "all.arrow"])?;
     home.text(&["import", "all.arrow", "new.zv"])?;

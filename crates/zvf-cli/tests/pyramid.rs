@@ -1,7 +1,7 @@
 //! `zvf pyramid`: levels that the other commands answer from.
 
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 
 use crate::run::Home;
 
@@ -391,5 +391,23 @@ fn the_bound_of_a_mesh_includes_parts_that_vanished() -> Result<()> {
     ];
     let made = home.json(&[&line[..], &["--json"]].concat())?;
     assert_eq!(made["warnings"], json!([]), "{made}");
+    Ok(())
+}
+
+#[test]
+fn levels_that_the_root_does_not_name_are_removed() -> Result<()> {
+    let rows: String = (0..40).map(|row| format!("{row},{row},1\n")).collect();
+    let home = Home::made(&[("../p.csv", format!("x,y,z\n{rows}").into_bytes())])?;
+    let shape = ["--chunk-shape", "20,20,20"];
+    home.text(&[&["import", "p.csv", "p.zv"][..], &shape].concat())?;
+    home.text(&["pyramid", "p.zv", "--factors", "2"])?;
+    let path = home.file("p.zv/zarr.json");
+    let mut root: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let datasets = root["attributes"]["multiscales"][0]["datasets"].as_array_mut();
+    datasets.context("datasets")?.truncate(1);
+    std::fs::write(&path, root.to_string())?;
+    home.text(&["pyramid", "p.zv", "--remove"])?;
+    ensure!(!home.file("p.zv/1").exists());
+    home.text(&["validate", "p.zv", "--level", "5"])?;
     Ok(())
 }

@@ -33,9 +33,11 @@ impl PyramidRun<'_> {
         )?;
         let done = journal.doc().and_then(|root| {
             self.unchanged(&root, store)?;
+            // While a change is under way, levels that the root does not name are none, but they go with the others.
+            let known = self.known(store)?;
             let store = self.reopen(journal.id())?;
             self.unchanged(&root, &store)?;
-            self.stage(&store, root, wanted, journal.id())
+            self.stage((&store, known), root, wanted, journal.id())
         });
         let (levels, staged) = match done {
             Ok(done) => done,
@@ -62,12 +64,11 @@ impl PyramidRun<'_> {
     /// Lays the objects of a change of levels aside.
     fn stage(
         &self,
-        store: &Store,
+        (store, known): (&Store, BTreeSet<String>),
         mut root: RootDoc,
         wanted: Option<&WantedLevels<'_>>,
         id: &str,
     ) -> Result<(Levels, StagedObjects), WriteError> {
-        let known = self.known(store)?;
         let stage = Stage::new(Redo::folder_of(id), known);
         let docs = self.documents(store)?;
         let finest = docs.first().cloned();

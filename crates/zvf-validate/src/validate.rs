@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use zvf_meta::Refinement;
 use zvf_meta::rules::Severity;
 use zvf_store::writing::MARKER;
 use zvf_store::{IoError, Need, RawStore, Store, StoreError};
@@ -203,6 +204,12 @@ impl Session<'_> {
                 self.findings.add(check, place, &refused.why, expected);
             }
             told = self.warnings(store, told);
+            let next = number.saturating_add(1);
+            if level.doc().refinement == Refinement::Add && !store.levels().contains(&next) {
+                let place = place().pointer("/attributes/zarr_vectors_level/refinement");
+                let expected = format!("replace, or level {next}, which completes this one");
+                self.findings.add(Check::LevelOpens, place, "add", expected);
+            }
             if level.doc().presence_is_deferred() && self.options.depth >= Depth::Metadata {
                 let found = "zarr_vectors_presence is deferred";
                 self.findings
