@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 use zvf_meta::Kind;
 use zvf_query::{Outputs, Query, Table, query};
-use zvf_store::Store;
+use zvf_store::{Need, Store};
 
 use crate::columns::{Properties, ShownAttributes};
 use crate::error::Result;
@@ -117,9 +117,18 @@ impl ViewedStore {
             };
             let answer = query(&self.store, one).await?.collect().await?;
             let batch = answer.table(Table::Vertices)?;
-            let found = batch.as_ref().map(|batch| {
-                ShownAttributes::of(&batch.schema(), Some(batch), &["position", "object_id"])
-            });
+            let need = Need {
+                objects: true,
+                ..Need::nothing()
+            };
+            // Without objects, the column of this name is an attribute.
+            let columns: &[&str] = match self.store.level(0, &need).await?.object_index() {
+                Some(_) => &["position", "object_id"],
+                None => &["position"],
+            };
+            let found = batch.as_ref();
+            let found =
+                found.map(|batch| ShownAttributes::of(&batch.schema(), Some(batch), columns));
             Ok(Arc::new(found.unwrap_or_default()))
         };
         self.attributes.get_or_try_init(read).await.cloned()

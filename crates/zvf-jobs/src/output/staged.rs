@@ -88,6 +88,12 @@ impl Staged {
 
     fn beside(target: &Path) -> Result<Self> {
         check_outside(target)?;
+        if target.to_str().is_some_and(|text| text.contains("://")) {
+            return Err(JobError::usage(format!(
+                "{}: found a URL, expected a path: this result is written to a local disk",
+                target.display()
+            )));
+        }
         let Some(name) = target.file_name() else {
             return Err(JobError::usage(format!(
                 "{}: expected a name to write to",
