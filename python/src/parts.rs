@@ -22,7 +22,7 @@ pub(crate) struct Parts {
 impl Parts {
     /// Joins the store, with the options of a writer that ends when `stop` is asked.
     fn join(&self, py: Python<'_>, stop: &Stop) -> PyResult<PartedStore> {
-        let options = self.writing.called("zvf.Parts", stop)?;
+        let options = self.writing.called("zvf.write", stop)?;
         let join = async {
             let store = PartedStore::join(&self.url, self.spec.clone(), options).await;
             store.map_err(|error| Failure::from(error).at(&self.url))

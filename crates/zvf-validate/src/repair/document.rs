@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::apply::Applied;
+use super::documents::ROOT;
 use super::plan::RepairPlan;
 use crate::{Report, Severity};
 
@@ -48,11 +49,16 @@ pub fn document(plan: &RepairPlan, applied: Option<&Applied>) -> Value {
             })
         })
         .collect();
+    let mut documents: Vec<&str> = plan.documents.iter().map(|one| &*one.key).collect();
+    // The root has the history.
+    if applied.is_some_and(|one| one.documents > documents.len()) {
+        documents.push(ROOT);
+    }
     json!({
         "store": plan.store,
         "applied": applied.is_some(),
         "backup": applied.and_then(|one| one.backup.as_deref()),
-        "documents": plan.documents.iter().map(|one| &one.key).collect::<Vec<_>>(),
+        "documents": documents,
         "changes": changes,
         "left": left,
         "given_up": plan.given_up.iter().map(|one| one.place.to_string()).collect::<Vec<_>>(),
