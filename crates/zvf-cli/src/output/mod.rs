@@ -1,7 +1,6 @@
 //! What is printed on stdout, and on terminals.
 
 pub(crate) mod interrupt;
-#[cfg(feature = "plot")]
 pub(crate) mod table;
 #[cfg(feature = "plot")]
 pub(crate) mod terminal;
