@@ -160,8 +160,8 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 pub type GroupsFound = (Groups, Vec<String>);
 
 /// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
-/// A group that has members, none of which is given, is left out; a group without any, or of deleted ones only, is kept. The notes name attributes that
-/// are left out.
+/// Groups that have members, but none in `members`, are left out. Groups without members are kept, also those whose members were all deleted. The notes
+/// name attributes that are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes.

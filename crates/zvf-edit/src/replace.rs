@@ -64,8 +64,7 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
     Ok(format!("{scheme}{path}.backup-{:x}{query}", unique()))
 }
 
-/// Replaces documents, after the current ones were kept at `backup`. Returns how many were replaced: with an entry for the history in the options, the
-/// root is one of them.
+/// Copies documents to `backup`, then replaces them. Returns how many were replaced. If the options have a history entry, the root is replaced, too.
 ///
 /// Either all documents count, or none; where only the root could not be read before, it may be the first alone. An
 /// interruption is finished or taken back by [`Edit::resume`](crate::Edit::resume).
@@ -200,27 +199,24 @@ fn check_unchanged(
     Ok(())
 }
 
-/// Adds an entry to the history in the root. A root that cannot be read has no history.
+/// Adds an entry to the history in the root document, which becomes one of the changes. A root that cannot be read gets none.
 fn record(
     target: &Target,
     changes: &mut Vec<DocumentChange>,
     entry: Value,
 ) -> Result<(), WriteError> {
-    if !changes.iter().any(|one| one.key == ROOT) {
-        let Some(was) = target.read(ROOT)? else {
-            return Ok(());
-        };
-        changes.push(DocumentChange {
-            key: ROOT.to_owned(),
-            now: was.clone(),
-            was,
-        });
-    }
-    for one in changes.iter_mut().filter(|one| one.key == ROOT) {
-        if let Ok(mut root) = RootDoc::parse(&one.now) {
-            root.record(Some(entry.clone()));
-            one.now = root.to_json().into_bytes();
-        }
+    let recorded = |root: &[u8]| {
+        let mut root = RootDoc::parse(root).ok()?;
+        root.record(Some(entry));
+        Some(root.to_json().into_bytes())
+    };
+    if let Some(root) = changes.iter_mut().find(|one| one.key == ROOT) {
+        root.now = recorded(&root.now).unwrap_or_else(|| root.now.clone());
+    } else if let Some(was) = target.read(ROOT)?
+        && let Some(now) = recorded(&was)
+    {
+        let key = ROOT.to_owned();
+        changes.push(DocumentChange { key, was, now });
     }
     Ok(())
 }

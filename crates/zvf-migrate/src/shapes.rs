@@ -183,7 +183,7 @@ impl MigrationRun {
         }
         if self.options.chunk_shape.is_some() {
             self.check_coarse_bins()?;
-            self.check_bin_counts()?;
+            self.check_kept_bins()?;
         }
         let Some(bins) = &self.options.bin_shape else {
             return Ok(());
@@ -206,17 +206,16 @@ impl MigrationRun {
         check_bin_count(&chunk, bins)
     }
 
-    /// Refuses chunks with too many of the bins that level 0 keeps.
-    fn check_bin_counts(&self) -> Result<(), WriteError> {
-        let asked = self.options.bin_shape.is_some();
-        for level in self.levels.iter().filter(|one| is_binned(one) && !asked) {
-            let chunk = self.chunk_shape(level);
-            let bins = level.bin_shape().filter(|bins| divides(bins, &chunk));
-            if let Some(bins) = bins {
-                check_bin_count(&chunk, bins)?;
-            }
+    /// Refuses new chunks that hold too many of the bins that level 0 keeps.
+    fn check_kept_bins(&self) -> Result<(), WriteError> {
+        let Some(level) = self.levels.iter().find(|level| is_binned(level)) else {
+            return Ok(());
+        };
+        let chunk = self.base_shape();
+        match level.bin_shape().filter(|bins| divides(bins, &chunk)) {
+            Some(bins) if self.options.bin_shape.is_none() => check_bin_count(&chunk, bins),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// A chunk of a coarser level is a whole multiple of its bin, if it is not smaller (0.9 §6).

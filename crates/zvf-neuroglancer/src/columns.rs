@@ -106,7 +106,7 @@ impl ShownAttributes {
         found
     }
 
-    /// The identifiers that are taken: those of the attributes, and those of their components.
+    /// All identifiers in use: of the attributes, and of their components.
     fn ids(&self) -> Vec<String> {
         let properties = self.shown.iter().flat_map(ShownAttribute::properties);
         let own = self.shown.iter().map(|one| one.id.clone());

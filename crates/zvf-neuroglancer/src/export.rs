@@ -296,7 +296,7 @@ impl PrecomputedWriter<'_> {
         Ok(())
     }
 
-    /// How far positions of this type are from those of the views, which are float32; `None` if they are equal.
+    /// A warning with the largest error of positions in the views, which have float32. `None` if float32 holds all positions of this type exactly.
     fn rounding(&self, dtype: DType) -> Option<String> {
         let wide = !matches!(
             dtype.kind,

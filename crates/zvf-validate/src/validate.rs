@@ -204,10 +204,11 @@ impl Session<'_> {
                 self.findings.add(check, place, &refused.why, expected);
             }
             told = self.warnings(store, told);
-            let next = number.saturating_add(1);
-            if level.doc().refinement == Refinement::Add && !store.levels().contains(&next) {
+            let next = number.checked_add(1);
+            let completed = next.is_some_and(|next| store.levels().contains(&next));
+            if level.doc().refinement == Refinement::Add && !completed {
                 let place = place().pointer("/attributes/zarr_vectors_level/refinement");
-                let expected = format!("replace, or level {next}, which completes this one");
+                let expected = "replace, or a next coarser level, which completes this one";
                 self.findings.add(Check::LevelOpens, place, "add", expected);
             }
             if level.doc().presence_is_deferred() && self.options.depth >= Depth::Metadata {

@@ -63,7 +63,7 @@ pub(crate) struct Common {
     pub(crate) store_option: Vec<(String, String)>,
 }
 
-/// The form of progress. Documented values would give each command its long help.
+/// The form of progress. Its values have no documentation, since clap would then print the long help of every command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressArg {
     #[default]

@@ -636,7 +636,8 @@ impl UnitedGroups {
                             ));
                             continue;
                         }
-                        let zeros = vec![0; number.size().saturating_mul(column.channels)];
+                        let bytes = number.size().checked_mul(column.channels);
+                        let zeros = vec![0; bytes.or_bug("a row of too many channels")?];
                         let zeros = Values::of_bytes(number, &zeros);
                         let values = together(rows.map(|row| row.unwrap_or(&zeros)))?;
                         let absent = (0..count).filter(|row| !column.values.contains_key(row));

@@ -158,7 +158,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     })
 }
 
-/// The vertices that a level and the levels that complete it state, and the number of these levels.
+/// The number of vertices of a level together with the coarser levels that complete it, by their documents, and the number of these levels.
 ///
 /// # Errors
 /// Misuse: a line with vertices in several of them, since they are not linked to each other, and a line is one list of vertices. The errors of the store.

@@ -77,7 +77,7 @@ pub struct EncodedRows {
     rows: usize,
     /// Rows without a value, ascending.
     missing: Vec<usize>,
-    /// Whether the values are moments, of which the smallest number means missing.
+    /// Whether the values are dates, times or durations. Their smallest number means "missing".
     moments: bool,
 }
 
@@ -95,7 +95,8 @@ impl EncodedRows {
         }
     }
 
-    /// The rows of an attribute with this unit: of dates, times and durations, a row whose values are all missing has no value.
+    /// Sets the unit of the attribute. If it makes the numbers dates, times or durations, rows that hold only the number for "missing" count as rows
+    /// without a value.
     #[must_use]
     pub fn of_unit(mut self, unit: Option<&str>) -> Self {
         let whole = matches!(self.element, ElementType::Number(NumberType::I64));
@@ -405,7 +406,7 @@ fn table_rows(
     Ok(table)
 }
 
-/// A column in one chunk, as [`plain_column`], of whole numbers that the rows in `absent` lack.
+/// A column of whole numbers in one chunk, as [`plain_column`] makes it, in which the rows in `absent` have no value.
 pub(crate) fn gapped_column(
     what: &str,
     values: &Values,
@@ -430,7 +431,7 @@ pub(crate) fn gapped_column(
     })
 }
 
-/// The channels of a column, of which every row has all.
+/// The number of values in each row of a column.
 fn channels_of(values: &Values, rows: usize) -> usize {
     let channels = values.len().checked_div(rows);
     channels.map_or(1, |channels| channels.max(1))

@@ -145,8 +145,9 @@ impl Measures {
             if store.kind() != Kind::PointCloud {
                 length_metric(store)?;
             }
-            let objects = select(store, &query).await?;
-            Self::of_objects(store, query, objects, means).await
+            let by_rows = is_by_rows(store, &query).await?;
+            let objects = select(store, &query, by_rows).await?;
+            Self::read_objects(store, query, objects, (means, by_rows)).await
         })
     }
 
@@ -156,6 +157,19 @@ impl Measures {
         query: Query,
         objects: Vec<(i64, u64)>,
         means: &'a [String],
+    ) -> BoxFuture<'a, Result<Self, QueryError>> {
+        Box::pin(async move {
+            let by_rows = is_by_rows(store, &query).await?;
+            Self::read_objects(store, query, objects, (means, by_rows)).await
+        })
+    }
+
+    /// The measures of objects whose links are known to be by the order of rows, or not.
+    fn read_objects<'a>(
+        store: &'a Store,
+        query: Query,
+        objects: Vec<(i64, u64)>,
+        (means, by_rows): (&'a [String], bool),
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
             let kind = store.kind();
@@ -169,7 +183,8 @@ impl Measures {
                 .iter()
                 .map(|axis| axis.name.clone())
                 .collect();
-            let (table, source) = if takes_passes(store, &query, means).await? {
+            let (table, source) = if by_rows && means.is_empty() {
+                // In passes over their chunks.
                 let table = MeasureTable::new(kind, &axes, &Schema::empty(), means)?;
                 (table, Source::Chains(None))
             } else {
@@ -182,8 +197,7 @@ impl Measures {
                 let table = MeasureTable::new(kind, &axes, schema, means)?;
                 let meter =
                     PathMeter::new(axes.len(), Metric::of(store.root().axes()), table.means());
-                let by_rows = kind == Kind::PointCloud || is_by_rows(store, &query).await?;
-                let source = match by_rows {
+                let source = match by_rows || kind == Kind::PointCloud {
                     true => Source::Rows(Box::new(answer), meter),
                     false => Source::Linked,
                 };
@@ -423,13 +437,8 @@ impl Measures {
     }
 }
 
-/// Whether objects are measured in passes over their chunks: without means, and with links by the order of rows.
-async fn takes_passes(store: &Store, query: &Query, means: &[String]) -> Result<bool, QueryError> {
-    Ok(means.is_empty() && is_by_rows(store, query).await?)
-}
-
-/// Whether all rows of an object follow each other: links are by the order of rows, and the objects are in one level. An object of several levels is not
-/// linked between them.
+/// Whether the rows of an object are one chain: the order of rows implies the links, and all rows are in one level. Rows in several levels that complete
+/// each other are not linked across levels.
 async fn is_by_rows(store: &Store, query: &Query) -> Result<bool, QueryError> {
     if Rule::of_store(store) != Rule::Sequential {
         return Ok(false);
@@ -484,13 +493,17 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
 }
 
 /// Ids of the selected objects, each once, and numbers of vertices, which are 0 where links follow from the order of rows: such objects are not read in batches.
-async fn select(store: &Store, query: &Query) -> Result<Vec<(i64, u64)>, QueryError> {
+async fn select(
+    store: &Store,
+    query: &Query,
+    by_rows: bool,
+) -> Result<Vec<(i64, u64)>, QueryError> {
     let whole = !query.is_spatial()
         && query.filter.is_none()
         && query.relation.is_none()
         && query.passing.is_none();
     let all = whole && !query.is_by_object();
-    if all && is_by_rows(store, query).await? {
+    if all && by_rows {
         let ids = object_ids(store, query.level, query.own_level_only).await?;
         return Ok(ids.into_iter().map(|id| (id, 0)).collect());
     }

@@ -14,7 +14,7 @@ use super::plan::RepairPlan;
 pub struct Applied {
     /// The address of the backup of the old documents; `None` if nothing had to be changed.
     pub backup: Option<String>,
-    /// Documents that were replaced: those of the plan, and the root if the options have an entry for its history.
+    /// Number of documents that were replaced. With a history entry in the options, the root is always one of them.
     pub documents: usize,
     /// The findings after the repair.
     pub report: Report,

@@ -12,7 +12,7 @@ use crate::values::number::NumberType;
 /// Most cells of a shard, and most bins of a chunk.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Refuses more than 2^24 bins in a chunk, each of which is a fragment.
+/// Checks that a chunk has at most 2^24 bins. A chunk of points stores one fragment for each of its bins, empty ones included.
 ///
 /// # Errors
 /// Misuse: more bins. Bug: bins that do not divide the chunk.
