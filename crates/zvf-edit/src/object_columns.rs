@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Field;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{column_type, values};
+use zvf_encode::arrow::{column_type, values, with_nulls};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, AttributeType, WriteError};
 
@@ -77,8 +77,7 @@ impl Edit {
         }
         for (field, column) in columns {
             let nulls = column.logical_nulls();
-            let data = column.to_data().into_builder().nulls(None).build();
-            let whole = make_array(data.ok().or_bug("a column without its nulls")?);
+            let whole = with_nulls(column, None)?;
             let table = self.tables.get_mut(field.name());
             let table = table.or_bug("values of no attribute")?;
             table.set(&rows, &values(field.name(), &whole)?)?;

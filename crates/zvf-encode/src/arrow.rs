@@ -52,7 +52,7 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
-use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 use serde_json::{Value, json};
@@ -79,6 +79,15 @@ const OF_LINKS: [&str; 1] = ["vertices"];
 pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
 /// Columns of groups that are no attributes.
 const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
+
+/// The same column with these nulls: one bit a row, `None` for no nulls.
+///
+/// # Errors
+/// Bug: another number of rows.
+pub fn with_nulls(column: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef, WriteError> {
+    let data = column.to_data().into_builder().nulls(nulls).build();
+    Ok(make_array(data.or_bug("nulls of another number of rows")?))
+}
 
 /// The type of the attribute for a column, and its values per row; `None` for a type that a store cannot hold.
 pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
@@ -439,8 +448,7 @@ impl Groups {
             let name = name.strip_prefix("attribute:").unwrap_or(name);
             let rows = (0..valid.len()).filter(|row| valid.is_null(*row));
             absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
-            let plain = column.to_data().into_builder().nulls(None).build();
-            Ok(make_array(plain.or_bug("a column without its gaps")?))
+            with_nulls(column, None)
         });
         let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
         let plain = RecordBatch::try_new(groups.schema(), columns);

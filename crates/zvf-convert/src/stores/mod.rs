@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{column_type, values};
+use zvf_encode::arrow::{column_type, values, with_nulls};
 use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::moments::MISSING;
@@ -520,8 +520,7 @@ fn nothing(of: AttributeType) -> Values {
 
 /// Whole numbers with missing ones: dates, times and durations with the number that means missing, others as float64.
 fn with_gaps(one: &AttributeSpec, column: &ArrayRef) -> Result<Values, WriteError> {
-    let plain = column.to_data().into_builder().nulls(None).build();
-    let plain = make_array(plain.or_bug("a column without its gaps")?);
+    let plain = with_nulls(column, None)?;
     let found = values(&one.name, &plain)?;
     let (kind, missing) = match one.has_moments() {
         true => (NumberType::I64, MISSING.to_le_bytes()),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{texts, values};
+use zvf_encode::arrow::{texts, values, with_nulls};
 use zvf_encode::error::OrBug;
 use zvf_format::int::index;
 use zvf_query::{Filter, Outputs, Query, Select, Table, Target, list_objects, query};
@@ -258,8 +258,7 @@ fn words(
             .map(|text| text.map(|text| text.into_owned()))
             .collect());
     }
-    let plain = column.to_data().into_builder().nulls(None).build();
-    let plain = arrow_array::make_array(plain.or_bug("a column without its gaps")?);
+    let plain = with_nulls(column, None)?;
     let list: Option<Vec<String>> = match values(name, &plain)? {
         Values::Bool(list) => Some(list.iter().map(|one| one.to_string()).collect()),
         numbers => whole(&numbers),

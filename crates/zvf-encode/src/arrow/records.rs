@@ -7,14 +7,14 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float16Array, Float32Array,
     Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, RecordBatch,
-    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array,
+    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use serde_json::json;
 use zvf_format::int::wide;
 
-use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES};
+use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES, with_nulls};
 use crate::WriteError;
 use crate::batches::batch::{Batch, Groups, ObjectTable};
 use crate::batches::prepare::{BatchContext, PreparedColumn};
@@ -256,8 +256,7 @@ impl Groups {
             let valid: NullBuffer = (0..column.len())
                 .map(|row| !absent.contains(&row))
                 .collect();
-            let gaps = column.to_data().into_builder().nulls(Some(valid)).build();
-            Ok(make_array(gaps.or_bug("a column with gaps")?))
+            with_nulls(column, Some(valid))
         });
         let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
         let table = RecordBatch::try_new(table.schema(), columns);
