@@ -1,5 +1,5 @@
-//! The size of the same numbers with each codec and shuffle. Slowly rising integers differ in their low bytes, so that it helps to store
-//! the bytes of each significance, or the bits, one after another.
+//! Prints the size of the same numbers with each codec and shuffle. Slowly rising integers differ in their low bytes, so storing the
+//! bytes of each significance, or the bits, together helps.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_blosc::{Codec, Encoder, FirstFilter, LastFilter, Settings};

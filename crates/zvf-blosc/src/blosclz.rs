@@ -1,9 +1,10 @@
 //! BloscLZ, Blosc's own codec: a byte-oriented LZ77 with 13-bit distances and an escape to 16 bits
 //! (`spec/caterva-b2nd.md` 7.6).
 //!
-//! A control byte below 32 is followed by that many plus one literal bytes. Any other starts a match: three bits
-//! of length, five of distance, then bytes that extend the length while they are 255, one byte of distance, and
-//! two more if the distance has its largest value. The top bits of the first control byte hold a version.
+//! A control byte below 32 is followed by that many plus one literal bytes. Any other control byte starts a
+//! match: three bits of length, five of distance, then bytes that extend the length while they are 255, one byte
+//! of distance, and two more if the distance has its largest value. The top bits of the first control byte hold
+//! a version.
 
 /// Largest distance without the two escape bytes.
 const FAR: usize = 8191;
@@ -67,7 +68,7 @@ fn walk(stream: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Copies `length` bytes from `distance` before `at` to `at`; the two may overlap.
+/// Copies `length` bytes that begin `distance` bytes before `at` to `at`; the two ranges may overlap.
 fn copy_back(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance)?;
     let end = at.checked_add(length)?;

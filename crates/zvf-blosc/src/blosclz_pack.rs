@@ -16,7 +16,7 @@ const MOST: usize = NEAR + 65535;
 /// A packer with its table.
 #[derive(Debug, Default)]
 pub(crate) struct Packer {
-    /// Place of the last four bytes with a hash, plus one.
+    /// Position of the last four bytes with a hash, plus one.
     table: Vec<u32>,
 }
 
@@ -28,7 +28,7 @@ impl Packer {
         let mut literals = 0;
         let mut at = 0;
         while at < data.len() {
-            // The first control byte is always of literals, and a match cannot begin at byte 0.
+            // The first control byte always starts literals, and a match cannot begin at byte 0.
             match self.find(data, at).filter(|_| at > 0) {
                 Some((distance, length)) => {
                     write_literals(data.get(literals..at).unwrap_or_default(), out);

@@ -7,8 +7,8 @@ use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special, Spec
 /// Most bytes of a dictionary.
 const DICTIONARY: u32 = 32768;
 
-/// The table of block starts, and the dictionary after it: the part of a compressed chunk that is needed before any
-/// of its blocks (`spec/caterva-b2nd.md` 7.3).
+/// The table of block starts, and the dictionary after it. Both are needed before any block of a compressed chunk
+/// (`spec/caterva-b2nd.md` 7.3).
 #[derive(Debug, Clone, Copy)]
 pub struct BlockTable<'a> {
     starts: &'a [[u8; 4]],
@@ -182,7 +182,7 @@ impl<'a> Chunk<'a> {
         &self.table
     }
 
-    /// The items of a special chunk; none for other chunks.
+    /// The items of a special chunk; `None` for other chunks.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Decodes block `block` alone into `out`, which is as long as the block. Errors state positions in the chunk.
+    /// Decodes only block `block` into `out`, which is as long as the block. Errors state positions in the chunk.
     ///
     /// `scratch` is as long or longer; `reference` is block 0, decoded, for other blocks of a chunk with delta.
     ///
@@ -310,7 +310,7 @@ impl<'a> Chunk<'a> {
 
 #[cfg(feature = "alloc")]
 impl Chunk<'_> {
-    /// Decodes every block and returns the first `keep` bytes of the chunk: memory for these and for three blocks.
+    /// Decodes every block and returns the first `keep` bytes of the chunk. Allocates these bytes and three blocks.
     ///
     /// # Errors
     ///

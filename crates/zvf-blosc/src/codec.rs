@@ -1,4 +1,4 @@
-//! The codecs of streams, with one trait.
+//! The codecs of streams, and their trait [`Expand`].
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ pub enum Codec {
     BloscLz,
     /// Bare LZ4 blocks.
     Lz4,
-    /// Bare Snappy blocks, of Blosc 1 alone.
+    /// Bare Snappy blocks; only in Blosc 1.
     Snappy,
     /// RFC 1950 streams.
     Zlib,
@@ -74,7 +74,7 @@ pub enum StreamError {
 
 /// A decoder of streams; [`Codecs`] is the implementation of this crate.
 pub trait Expand {
-    /// Decodes `stream` into exactly `out`; with the history `dictionary` if there is one.
+    /// Decodes `stream` into exactly `out`; with the history `dictionary` if it is given.
     ///
     /// # Errors
     ///

@@ -56,9 +56,9 @@ impl fmt::Display for Expected {
 /// assert_eq!(error.class(), Class::Truncated);
 /// assert_eq!(error.to_string(), "chunk header at byte 0: cut short, found 3 bytes, expected 16");
 /// ```
-// A deliberate duplicate of `zvf_format::DecodeError`: chunks are used without Zarr Vectors, so neither crate may need the other,
-// and a crate for the 40 lines that are the same would be a third one for both to depend on. This one knows codecs, that one
-// the letters of texts.
+// A deliberate duplicate of `zvf_format::DecodeError`: chunks are used without Zarr Vectors, so neither crate may depend on the
+// other. A third crate for the 40 common lines would be one more dependency of both. Only this type has codecs; only the other
+// one has the letters of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     what: &'static str,
@@ -92,7 +92,7 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// The field holds a value that others may read and this build does not.
+    /// The field holds a value that is legal, but that this build does not read.
     #[cold]
     #[must_use]
     pub const fn unsupported(what: &'static str, at: u64, found: i64, expected: Expected) -> Self {
@@ -117,14 +117,14 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// The same error with its position moved by `base` bytes, for a part of something larger.
+    /// The same error with its position moved by `base` bytes, for bytes that are part of a larger unit.
     #[must_use]
     pub const fn shifted(self, base: u64) -> Self {
         let at = self.at.saturating_add(base);
         Self { at, ..self }
     }
 
-    /// The field that could not be read, in the words of the specification.
+    /// The field that could not be read, in the terms of the specification.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what
@@ -169,7 +169,7 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// A length as a number of messages.
+/// A length as a number in error messages.
 pub(crate) fn signed(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

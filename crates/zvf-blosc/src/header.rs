@@ -465,7 +465,7 @@ impl Header {
     ///
     /// Limit: the header states more.
     pub fn possible(&self, cap: usize) -> Result<usize, DecodeError> {
-        /// Most decoded bytes for a byte of a stream: Zstandard's runs.
+        /// Most decoded bytes per byte of a stream: a run in Zstandard.
         const GAIN: usize = 1 << 18;
         let n = self.nbytes();
         let possible = match self.body() {

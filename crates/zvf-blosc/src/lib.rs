@@ -1,11 +1,11 @@
 //! Blosc and Blosc2 chunks: views, decoding block by block, filters and codecs. The core needs no std and no heap.
 //!
-//! [`Chunk`] is a view of one chunk, [`Encoder`] writes one (feature `alloc`), [`DecodeError`] names the field and the byte that are wrong.
+//! [`Chunk`] is a view of one chunk, [`Encoder`] writes one (feature `alloc`), [`DecodeError`] names the invalid field and its byte.
 //!
-//! A *chunk* is a compressed buffer: a header of 16 (Blosc1) or 32 bytes (Blosc2), a table of block starts, and blocks
-//! that can be decoded one at a time. Arrays of Caterva and b2nd frames are lists of such chunks, and numcodecs' `blosc`
-//! codec writes single ones. This crate handles one chunk, not frames, files or arrays. It follows
-//! `spec/caterva-b2nd.md` 7; where that page and upstream notes disagree, the actual bytes decide.
+//! A *chunk* is a compressed buffer: a header of 16 (Blosc1) or 32 bytes (Blosc2), a table of block starts, and blocks that can be decoded
+//! one at a time. Arrays in Caterva and b2nd frames are lists of such chunks, and numcodecs' `blosc` codec writes single ones. This crate
+//! handles one chunk, not frames, files or arrays. It follows `spec/caterva-b2nd.md` 7; where that page and upstream notes disagree, it
+//! follows the actual bytes.
 //!
 //! # A chunk
 //!
@@ -46,8 +46,8 @@
 //! # Ok::<(), zvf_blosc::DecodeError>(())
 //! ```
 //!
-//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and passes the bytes of single blocks to
-//! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, of Blosc1 too, under a cap.
+//! To fetch only ranges, parse [`Header`] and [`BlockTable`] from a prefix, and pass the bytes of single blocks to
+//! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, Blosc1 included, under a cap.
 //!
 //! # Hostile bytes
 //!
@@ -75,7 +75,7 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
-// `u32 as usize` and `usize as u64`, the only conversions by `as` here, lose nothing.
+// The only conversions by `as` here are `u32 as usize` and `usize as u64`, which lose nothing.
 #[cfg(target_pointer_width = "16")]
 compile_error!("chunks do not fit a 16-bit address space");
 #[cfg(any(feature = "std", test))]

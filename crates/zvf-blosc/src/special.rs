@@ -11,7 +11,7 @@ pub enum Special<'a> {
     Value(&'a [u8]),
 }
 
-/// The quiet NaN that special chunks of 4-byte items hold, little-endian.
+/// The quiet NaN in special chunks of 4-byte items, little-endian.
 const NAN4: [u8; 4] = [0, 0, 0xc0, 0x7f];
 /// The quiet NaN of 8-byte items.
 const NAN8: [u8; 8] = [0, 0, 0, 0, 0, 0, 0xf8, 0x7f];

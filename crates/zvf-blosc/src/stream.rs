@@ -14,7 +14,7 @@ pub enum Stream<'a> {
     Packed(&'a [u8]),
 }
 
-/// The streams of a block, each of which decodes to `each` bytes; positions in errors are relative to `bytes`.
+/// The streams of a block. Each decodes to `each` bytes. Positions in errors are relative to `bytes`.
 #[derive(Debug, Clone)]
 pub struct Streams<'a> {
     rest: &'a [u8],
@@ -55,7 +55,7 @@ impl<'a> Streams<'a> {
         self.at
     }
 
-    /// Takes the next stream, with its position; none after the last.
+    /// Takes the next stream, with its position; `None` after the last.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// The data that decoding a block needs besides its own bytes.
+/// The data, other than its own bytes, that decoding a block needs.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockContext<'a> {
     /// The chunk's header.

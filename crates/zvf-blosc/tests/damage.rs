@@ -1,4 +1,5 @@
-//! Damaged chunks: an error or some bytes, never a panic, never more memory than the cap.
+//! Damaged chunks give an error or some bytes, never a panic, and never use more memory than the
+//! cap.
 
 use proptest::prelude::*;
 use zvf_blosc::{
@@ -64,7 +65,7 @@ fn a_bad_block_start_is_named_by_its_place_also_behind_a_dictionary() {
         bytes.push(u8::from(dictionary));
         bytes.extend(50_u32.to_le_bytes());
         bytes.extend((-1_i32).to_le_bytes());
-        // Bytes of the dictionary, two of them; else nothing in particular.
+        // The dictionary: its size, then two bytes. Without the flag, these bytes mean nothing.
         bytes.extend([2, 0, 0, 0, 7, 7]);
         bytes.resize(54, 0);
         let chunk = Chunk::parse(&bytes).unwrap();
@@ -90,7 +91,7 @@ fn flipped_bits_are_answered() {
 proptest! {
     #[test]
     fn any_bytes(head in prop::array::uniform32(any::<u8>()), body in prop::collection::vec(any::<u8>(), 0..400)) {
-        // A header that is plausible enough to come past the first checks.
+        // A header that is plausible enough to pass the first checks.
         let mut bytes = head.to_vec();
         bytes.extend(body);
         bytes[0] = 5;
@@ -134,7 +135,7 @@ fn headers_are_checked_field_by_field() {
 
 #[test]
 fn claims_without_bytes_are_limits() {
-    // Two GiB of which the file has a few streams of zeros.
+    // States 2 GiB, but stores only a few streams of zeros.
     let mut bytes = vec![5, 1, 0x15, 1];
     for field in [0x7fff_0000u32, 0x7fff_0000, 40] {
         bytes.extend(field.to_le_bytes());

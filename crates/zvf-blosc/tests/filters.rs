@@ -1,4 +1,4 @@
-//! The filters against the formulas of the page, bit by bit and byte by byte.
+//! Compares the filters with the formulas of the specification, bit by bit and byte by byte.
 
 use proptest::prelude::*;
 use zvf_blosc::Pipeline;
@@ -22,7 +22,7 @@ fn undo(
     out
 }
 
-/// Slot 5 alone.
+/// A pipeline with a filter in slot 5 only.
 fn last(id: u8, meta: u8) -> [(u8, u8); 6] {
     let mut slots = [(0, 0); 6];
     slots[5] = (id, meta);
@@ -122,7 +122,7 @@ proptest! {
 
     #[test]
     fn several(data in prop::collection::vec(any::<u8>(), 0..600)) {
-        // Shuffle, then bit shuffle, on writing: undone the other way round.
+        // Written as shuffle, then bit shuffle; reversed in the opposite order.
         let mut slots = [(0, 0); 6];
         slots[1] = (1, 0);
         slots[2] = (4, 7);

@@ -1,4 +1,5 @@
-//! Tests of whole chunks: round trips, an independent reading of the filters, damage, Blosc1 frames.
+//! Tests of whole chunks: round trips, an independent implementation of the filters, damage, Blosc1
+//! frames.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What the encoder writes is read back, whole and block by block.
+//! Chunks of the encoder are read back, whole and block by block.
 
 use proptest::prelude::*;
 use zvf_blosc::{
@@ -22,7 +22,7 @@ fn every_codec() -> Vec<Option<Codec>> {
 }
 
 fn data() -> impl Strategy<Value = Vec<u8>> {
-    // Runs of random lengths: some streams pack, some are runs, some are raw.
+    // Runs of random lengths: some streams compress, some are runs, some are raw.
     prop::collection::vec((any::<u8>(), 1usize..60), 0..120).prop_map(|runs| {
         runs.into_iter()
             .flat_map(|(byte, n)| std::iter::repeat_n(byte, n))
@@ -145,7 +145,7 @@ fn nan_is_the_quiet_one() {
 
 #[test]
 fn far_matches_of_blosclz() {
-    // The same 300 random bytes, 20 000 bytes apart: beyond the reach of 13 bits.
+    // The same 300 random bytes, 20 000 bytes apart: more than a 13-bit distance.
     let mut state = 1u64;
     let mut random = |n: usize| -> Vec<u8> {
         (0..n)

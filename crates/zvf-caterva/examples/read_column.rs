@@ -1,5 +1,5 @@
-//! Writes an array of a million items without having all of them in memory, and reads one column of it. Only the blocks that have items
-//! of the column are decoded.
+//! Writes an array of a million items chunk by chunk, then reads one column of it. Only the blocks that intersect the column are
+//! decoded.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_caterva::{Array, Axis, Selection, WriteOptions, Writer};

@@ -1,4 +1,4 @@
-//! Item types, as the text of a `b2nd` metalayer says them (`spec/caterva-b2nd.md` 5.3).
+//! Item types, parsed from the text in a `b2nd` metalayer (`spec/caterva-b2nd.md` 5.3).
 
 /// What kind of number or text an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub enum ItemKind {
     Void,
     /// A list of named fields; see [`Dtype::fields`].
     Record,
-    /// No text, or one that this crate does not understand: items are so many bytes.
+    /// No text, or one that this crate does not understand. Only the size of an item is known.
     Opaque,
 }
 
@@ -55,8 +55,8 @@ pub struct Dtype<'a> {
 }
 
 impl<'a> Dtype<'a> {
-    /// The type a text names, for items of `size` bytes. A text that is not understood, or that is of another size,
-    /// gives an opaque type: never an error.
+    /// Parses the item type `text` of items of `size` bytes. A text that is not understood, or that has another
+    /// size, gives an opaque type: never an error.
     #[must_use]
     pub fn new(text: &'a str, size: usize) -> Self {
         let found = plain(text).or_else(|| record(text));
@@ -94,7 +94,7 @@ impl<'a> Dtype<'a> {
         self.size
     }
 
-    /// Whether the numbers are big-endian. Records say it field by field.
+    /// Whether the numbers are big-endian. In a record, each field has its own byte order.
     #[must_use]
     pub const fn big_endian(&self) -> bool {
         self.big_endian
@@ -122,7 +122,7 @@ impl<'a> Dtype<'a> {
     }
 }
 
-/// Bytes of an item of the type a text names; none for a text that is not understood.
+/// Bytes of an item of the type `text`; `None` for a text that is not understood.
 #[must_use]
 pub fn size_of(text: &str) -> Option<usize> {
     plain(text)
@@ -189,7 +189,7 @@ fn inner(text: &str) -> &str {
     list.unwrap_or_default()
 }
 
-/// The tuples of two texts at the start of `rest`; stops before anything else.
+/// Iterates over the tuples of two texts at the start of `rest`; stops before anything else.
 struct FieldTuples<'a> {
     rest: &'a str,
 }

@@ -8,7 +8,7 @@ use zvf_blosc::{DecodeError, Expected, SpecialKind};
 pub enum Entry {
     /// Contiguous: bytes from the **end** of the header. Sparse: number of the chunk's file.
     At(u64),
-    /// Stored nowhere; all items are equal.
+    /// No stored bytes; all items are equal.
     Special(SpecialKind),
 }
 
@@ -17,7 +17,8 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// Unsupported: a negative number that is no known special chunk. Its position is unknown here and said as 0.
+    /// Unsupported: a negative number that is no known special chunk. The error's position is 0, because the
+    /// position of the entry is not known here.
     pub fn parse(raw: i64) -> Result<Self, DecodeError> {
         if let Ok(at) = u64::try_from(raw) {
             return Ok(Self::At(at));

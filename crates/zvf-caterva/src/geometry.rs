@@ -7,12 +7,12 @@ use crate::header::signed;
 use crate::{FrameHeader, NdMeta};
 use zvf_grid::int::wide;
 
-/// Shapes of an array and what follows from them; all sizes are checked.
+/// Shapes of an array, and the counts and sizes that follow from them. All sizes are checked.
 ///
 /// # Shape
 ///
-/// All orders are C order: chunks over the grid of chunks, blocks over the grid of blocks of one chunk (which begins
-/// anew in every chunk), items in a block.
+/// All orders are C order: of the chunks in the array, of the blocks in a chunk, of the items in a block. The grid of
+/// blocks starts again in every chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Extents of the array.
@@ -126,7 +126,7 @@ impl Geometry {
     /// Bytes of the array, padding left out.
     #[must_use]
     pub fn nbytes(&self) -> u64 {
-        // Checked when the geometry was made.
+        // `new` checked that this does not overflow.
         self.shape
             .count()
             .unwrap_or(0)

@@ -41,7 +41,7 @@ pub struct FrameHeader {
     pub header_len: u32,
     /// Bytes of the frame (sparse: of `chunks.b2frame`).
     pub frame_len: u64,
-    /// Version, width of index entries, and what chunks are like.
+    /// Version, width of index entries, and whether the sizes of chunks and blocks vary.
     pub general_flags: u8,
     /// Where the chunks are.
     pub layout: FrameLayout,
@@ -200,7 +200,7 @@ impl FrameHeader {
         self.general_flags & 15
     }
 
-    /// Where the chunk index begins, from the start of the frame. None where 64 bits do not hold it.
+    /// Where the chunk index begins, from the start of the frame. `None` if the position exceeds 64 bits.
     #[must_use]
     pub fn index_start(&self) -> Option<u64> {
         let area = match self.layout {
@@ -228,7 +228,7 @@ impl FrameHeader {
             .min(each)
     }
 
-    /// Checks that a frame of this length can be among `available` bytes from its start.
+    /// Checks that `available` bytes, counted from the start of the frame, can hold the whole frame.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl FrameHeader {
 pub struct TrailerTail {
     /// Bytes of the whole trailer.
     pub trailer_len: u32,
-    /// Kind of the fingerprint; 0 everywhere: there is none.
+    /// Kind of the fingerprint; 0 in all files: no fingerprint.
     pub fingerprint: u8,
 }
 
@@ -292,7 +292,7 @@ impl TrailerTail {
     }
 }
 
-/// A position as a number of messages.
+/// A position as a number in error messages.
 pub(crate) fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

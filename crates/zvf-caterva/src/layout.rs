@@ -1,4 +1,5 @@
-//! The fixed structures of a frame, declared: header and end of the trailer (`spec/caterva-b2nd.md` 3.1 and 3.5).
+//! Declarations of the fixed structures of a frame: the header and the end of the trailer (`spec/caterva-b2nd.md`
+//! 3.1 and 3.5).
 //!
 //! ```text
 //! 0        FrameHead     87 bytes, then metalayers; ends at header_len
@@ -12,13 +13,13 @@ use zerocopy::byteorder::big_endian::{I32, I64, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use zvf_format::layout::{Numbers, Value};
 
-/// A value behind the N bytes of MessagePack that give its form.
+/// A value after the N bytes of MessagePack that give its type.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
 #[repr(C)]
 pub struct Marked<const N: usize, T> {
-    /// Known bytes.
+    /// The type bytes.
     pub markers: [u8; N],
     /// The value; numbers are big-endian.
     pub value: T,

@@ -1,11 +1,11 @@
 //! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that decode only the needed blocks, a
 //! writer.
 //!
-//! `Array` reads slices of a file, `Writer` makes one (both with `std`), [`FrameView`] is a view of a frame in memory.
+//! `Array` reads slices of a file, `Writer` creates a file (both with `std`), [`FrameView`] is a view of a frame in memory.
 //!
-//! An array is cut into equal *chunks*, every chunk into equal *blocks*. A chunk is one compressed buffer, a block the
-//! unit that can be decompressed alone; so a plane of a volume costs the blocks that it intersects, not the chunks. The bytes follow
-//! `spec/caterva-b2nd.md`; single chunks are decoded by [`zvf_blosc`].
+//! An array is cut into equal *chunks*, every chunk into equal *blocks*. A chunk is one compressed buffer; a block is the smallest
+//! unit that can be decompressed. Reading a plane of a volume therefore decodes the blocks that it intersects, not the chunks. The
+//! bytes follow `spec/caterva-b2nd.md`; single chunks are decoded by [`zvf_blosc`].
 //!
 //! ```text
 //! header 87 | metalayers: b2nd or caterva, others | chunks ... | index | trailer: variable-length metalayers
@@ -45,11 +45,10 @@
 //!
 //! # Cost of reading
 //!
-//! Opening takes two reads, of the header and of everything from the index on. For each chunk that a slice intersects there is one
-//! read of the block table, which is cached, and one for each run of needed blocks; small chunks, and chunks of which most
-//! is needed, are read whole. Special chunks are filled in without being read. [`Array::counts`] and
-//! [`ReadOptions::observer`] report what a read did. Threads work on slabs of the result; a single thread reads and decodes in
-//! the caller's thread.
+//! Opening takes two reads: the header, and everything from the index on. For each chunk that a slice intersects, the block table is
+//! read (and cached), then each run of needed blocks. Small chunks, and chunks of which most is needed, are read whole. Special
+//! chunks are filled in without being read. [`Array::counts`] and [`ReadOptions::observer`] report what a read did. Threads work on
+//! slabs of the result; a single thread reads and decodes in the caller's thread.
 //!
 //! # Hostile bytes
 //!

@@ -63,7 +63,7 @@ impl<'a> MarkedFields<'a> {
         Ok(u8::from_be_bytes(self.array(what, at)?))
     }
 
-    /// One byte that is known.
+    /// Checks that the byte at `at` is `wanted`.
     pub(crate) fn marker(
         &self,
         what: &'static str,

@@ -185,13 +185,13 @@ impl<'a> Metalayers<'a> {
         usize::from(self.count)
     }
 
-    /// Whether there is none.
+    /// Whether there are no metalayers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All of them, in the order of the file, which means nothing.
+    /// All metalayers, in the order of the file, which has no meaning.
     pub fn iter(&self) -> impl Iterator<Item = Metalayer<'a>> + use<'a> {
         let layers = *self;
         let mut at = layers.entries;
@@ -202,7 +202,7 @@ impl<'a> Metalayers<'a> {
         })
     }
 
-    /// The content of the one with this name.
+    /// The content of the metalayer with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.iter()

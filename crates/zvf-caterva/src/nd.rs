@@ -23,7 +23,7 @@ use zvf_grid::int::{index, wide};
 pub enum NdKind {
     /// `caterva`: no item type.
     Caterva,
-    /// `b2nd`: with an item type, as a rule.
+    /// `b2nd`: usually with an item type.
     B2nd,
 }
 

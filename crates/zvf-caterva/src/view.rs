@@ -6,11 +6,12 @@ use crate::header::signed;
 use crate::{FrameHeader, FrameLayout, Metalayers, NdKind, NdMeta, TrailerTail};
 use zvf_grid::int::{index, wide};
 
-/// Views of everything in a frame but its array; zero-copy.
+/// Zero-copy views of a frame: header, metalayers, index and single chunks, but not slices of the
+/// array.
 ///
 /// # Cost
 ///
-/// Parsing touches header, metalayers, trailer and the header of the index chunk; no chunk.
+/// Parsing reads header, metalayers, trailer and the header of the index chunk; no chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameView<'a> {
     bytes: &'a [u8],
@@ -125,7 +126,7 @@ pub fn find_nd<'a>(layers: &Metalayers<'a>) -> Result<Option<NdMeta<'a>>, Decode
     Ok(None)
 }
 
-/// The index chunk has 8 bytes for every chunk.
+/// Checks that the index chunk has 8 bytes for every chunk.
 pub(crate) fn check_index(
     header: &FrameHeader,
     index: &zvf_blosc::Header,

@@ -1,13 +1,13 @@
-//! Small files that claim to be large: nothing is allocated that their bytes do not justify.
+//! Small files with headers that claim large sizes: a reader allocates no more than the bytes justify.
 //!
-//! The claims here are of a GiB and more; a reader that believed them would be killed or take minutes.
+//! The claims are a GiB or more; a reader that believed them would be killed or take minutes.
 
 use zvf_caterva::{
     Array, Axis, Codec, Entry, ErrorClass, FirstFilter, Frame, LastFilter, ReadAt, Selection,
     SpecialKind, WriteOptions, Writer,
 };
 
-/// A frame of one chunk of one block, of so many one-byte items.
+/// A frame of these one-byte items, in one chunk of one block.
 fn frame(items: &[u8]) -> Vec<u8> {
     let n = items.len() as u64;
     let options = WriteOptions::new(1, &[n], &[n])
@@ -94,7 +94,7 @@ impl ReadAt for Hole {
 #[test]
 fn a_frame_that_is_all_index_is_not_read_into_memory() {
     let mut bytes = frame(&[7; 100]);
-    // The frame is as long as the file, and the chunk area is not.
+    // The frame is as long as the file; its chunk area is shorter.
     set(&mut bytes, 16, &big::<8>(1 << 40));
     let error = Frame::from_source(Box::new(Hole(bytes)), 0).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Limit);

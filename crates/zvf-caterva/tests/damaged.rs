@@ -1,4 +1,5 @@
-//! Every sample that is damaged on purpose: the manifest's verdict, and what is still read.
+//! Every deliberately damaged sample: the error that its manifest expects, and what can still be
+//! read.
 
 use zvf_caterva::{Array, Axis, Error, ErrorClass, Frame, FrameView, Selection};
 
@@ -11,7 +12,7 @@ fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).unwrap()
 }
 
-/// The part of the array in one chunk, and what it has to be: numbers from 1 in rows of 7.
+/// The part of the array in one chunk, and its expected items: numbers from 1 in rows of 7.
 fn chunk(number: usize) -> (Selection, Vec<u8>) {
     let (rows, columns) = (ROWS[number / 2].clone(), COLUMNS[number % 2].clone());
     let axes = [
@@ -25,7 +26,7 @@ fn chunk(number: usize) -> (Selection, Vec<u8>) {
     )
 }
 
-/// Chunks other than `bad` are right; `bad` is refused with this class and words.
+/// All chunks except `bad` can be read; `bad` fails with this class and these words.
 fn one_bad_chunk(name: &str, bad: usize, class: ErrorClass, words: &str) {
     for threads in [1, 2] {
         let array = Array::from_bytes(bytes(name)).unwrap();
@@ -46,7 +47,7 @@ fn one_bad_chunk(name: &str, bad: usize, class: ErrorClass, words: &str) {
         }
         check(name, &array.read_all().unwrap_err(), class, words);
     }
-    // From a file as from memory.
+    // Reading from a file gives the same error as reading from memory.
     let array = Array::open(folder().join(name)).unwrap();
     check(name, &array.read_all().unwrap_err(), class, words);
 }
@@ -138,7 +139,7 @@ fn x06_bstart_past_chunk() {
         ErrorClass::Malformed,
         "chunk 2, block 1: block start",
     );
-    // The other block of that chunk with items, rows 3 and 4 of columns 0 and 1, is still read.
+    // The other block of that chunk, rows 3 and 4 of columns 0 and 1, can still be read.
     let array = Array::from_bytes(bytes(name)).unwrap();
     let axes = [Axis::new(3, 5, 1), Axis::new(0, 2, 1)];
     let found = array

@@ -1,4 +1,4 @@
-//! Arrays in object stores give the same items, by few requests.
+//! Arrays in object stores give the same items, with few requests.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use zvf_io::{FileLocation, IoError, IoOptions, IoTrace, ObjectLocation, blocking
 
 use crate::support::{boxed, folder, numbers, samples, sha};
 
-/// A place in a bucket.
+/// A location in a bucket.
 fn place(store: &Arc<InMemory>, name: &str, trace: &IoTrace) -> ObjectLocation {
     let options = IoOptions::new()
         .with_trace(trace.clone())
@@ -42,7 +42,7 @@ async fn open_sparse(place: &ObjectLocation) -> Result<Array, Error> {
         .unwrap()
 }
 
-/// Everything of an array.
+/// All items of an array.
 async fn read_all(array: &Arc<Array>) -> Result<Vec<u8>, Error> {
     let array = Arc::clone(array);
     blocking(move || array.read_all()).await.unwrap()
@@ -102,7 +102,7 @@ async fn samples_in_objects() {
     }
 }
 
-/// A frame of items in chunks and blocks of so many, not compressed.
+/// A frame with this shape, chunk shape and block shape; not compressed.
 fn frame(items: &[u8], shape: &[u64], chunk: &[u64], block: &[u64]) -> Vec<u8> {
     let options = WriteOptions::new(1, chunk, block).with_codec(None, 0);
     let mut writer = Writer::in_memory(shape, options).unwrap();
@@ -163,7 +163,7 @@ async fn blocks_of_a_chunk_are_asked_for_together_and_small_chunks_whole() {
 
 #[tokio::test]
 async fn objects_that_are_cut_are_errors() {
-    // Also where the end of the file is not in its first request.
+    // The large frame's end is not in the first request.
     for (frame, step) in [(small(1), 7), (large(1), 997)] {
         for cut in (1..frame.len()).step_by(step) {
             let store = Arc::new(InMemory::new());

@@ -1,5 +1,5 @@
-//! What is written is read back: shapes, item sizes, codecs, filters and selections at random, against an indexer that
-//! shares nothing with the reader.
+//! Written arrays are read back: random shapes, item sizes, codecs, filters and selections. The expected items come
+//! from an indexer that shares no code with the reader.
 
 use proptest::prelude::*;
 use zvf_caterva::{
@@ -117,7 +117,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     prop_assert_eq!(array.read_all().unwrap(), &data[..]);
     prop_assert_eq!(array.frame().vlmeta("unit", 10).unwrap().unwrap(), b"\xa1m");
     prop_assert_eq!(array.kind(), case.kind);
-    // In memory blocks are decoded where they lie; of a file they are read, some at a time.
+    // In memory, blocks are decoded in place; from a file, they are read some at a time.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &bytes).unwrap();
     let of_file = Array::open(file.path()).unwrap();
@@ -139,7 +139,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
             (&of_file, 1, 100),
             (&of_file, 2, usize::MAX),
         ] {
-            // Small gaps and no whole chunks: as few bytes as there can be.
+            // Small gaps and no whole chunks: as few bytes as possible.
             let options = ReadOptions {
                 threads,
                 gap: 0,
@@ -212,7 +212,7 @@ fn files_are_read_by_position() {
     let first = array.counts();
     array.read_into(&selection, &mut out, &options).unwrap();
     let second = array.counts();
-    // The tables are kept: six chunks less to ask for.
+    // The tables of six chunks are cached, which saves six reads.
     assert_eq!(first.reads - opened.reads, second.reads - first.reads + 6);
     assert_eq!(second.blocks - first.blocks, first.blocks - opened.blocks);
 }
@@ -331,7 +331,7 @@ fn settings_that_cannot_be_are_refused() {
         )
         .is_some()
     );
-    // What is written last is looked at first, too.
+    // Variable-length metalayers are written last, but checked first, too.
     assert!(
         new(
             &[4],

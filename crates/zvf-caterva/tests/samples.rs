@@ -1,4 +1,4 @@
-//! Every good sample against its manifest.
+//! Compares every valid sample with its manifest.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -193,7 +193,7 @@ fn check_slice(name: &str, slice: &Value, array: &Array, threads: usize) {
         "{what}"
     );
     let mut listed: BTreeSet<(u64, u64)> = planned.into_iter().collect();
-    // Long lists are left out of the manifest, and their length stands in it.
+    // Long lists are left out of the manifest, which states their length instead.
     if let Some(pairs) = slice["chunk_block_pairs"].as_array() {
         let pair = |pair: &Value| (pair[0].as_u64().unwrap(), pair[1].as_u64().unwrap());
         let pairs: BTreeSet<(u64, u64)> = pairs.iter().map(pair).collect();
@@ -219,7 +219,7 @@ fn check_slice(name: &str, slice: &Value, array: &Array, threads: usize) {
         decoded.len() as u64,
         "{what}"
     );
-    // Exactly the listed blocks of chunks that have bytes of their own; and block 0 under delta.
+    // Exactly the listed blocks of stored chunks; with delta, also block 0.
     let wanted: BTreeSet<(u64, u64)> = listed
         .iter()
         .copied()

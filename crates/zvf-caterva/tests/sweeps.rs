@@ -1,10 +1,11 @@
-//! Every sample cut off and flipped everywhere: errors or items, never a panic, never much memory.
+//! Every sample, cut at many lengths and with bytes flipped: a read returns an error or items, never
+//! panics, and uses little memory.
 
 use zvf_caterva::{Axis, Frame, FrameView, ReadOptions, Selection};
 
 use crate::support::{folder, samples};
 
-/// Opens, reads slices, chunks and metalayers; whatever comes.
+/// Opens a frame and reads slices, chunks and metalayers; ignores errors.
 fn exercise(bytes: &[u8]) -> bool {
     let _ = FrameView::parse(bytes).map(|view| view.nd().is_ok());
     let Ok(frame) = Frame::from_bytes(bytes.to_vec()) else {

@@ -1,4 +1,4 @@
-//! Which codec follows which data: cells of several kinds, what is chosen for them, and size and time of all candidates.
+//! Which codec suits which data: for cells of several kinds, the chosen codec, and size and time of all candidates.
 //!
 //! `cargo run --release -p zvf-codec --features encode --example choice`
 #![allow(clippy::print_stdout, reason = "it prints a table")]
@@ -10,7 +10,7 @@ use zvf_codec::{BloscFrames, BloscLibrary, Chain, CodecError, CodecSample, Compr
 /// Rounds; the fastest one is printed.
 const ROUNDS: usize = 9;
 
-/// Numbers that look random and are the same everywhere.
+/// Pseudo-random numbers, equal on all platforms.
 struct Numbers(u64);
 
 impl Numbers {
@@ -27,7 +27,7 @@ impl Numbers {
             + f32::from((self.next() >> 48) as u16) / 4_294_967_296.0
     }
 
-    /// About normally distributed.
+    /// Approximately normally distributed.
     fn normal(&mut self) -> f32 {
         (0..12).map(|_| self.unit()).sum::<f32>() - 6.0
     }
@@ -57,7 +57,7 @@ fn cell(payload: &[u8]) -> Vec<u8> {
     [&1_u32.to_le_bytes(), &length.to_le_bytes(), payload].concat()
 }
 
-/// The shortest time of some rounds in microseconds, and the result.
+/// The shortest time of several rounds in microseconds, and the result.
 fn fastest<R>(mut work: impl FnMut() -> Result<R, CodecError>) -> Result<(u128, R), CodecError> {
     let mut result = work()?;
     let mut least = u128::MAX;

@@ -1,4 +1,4 @@
-//! Blosc-1 frames, as numcodecs writes them: one chunk of `zvf-blosc` a cell, with a short header.
+//! Blosc-1 frames, as numcodecs writes them: each cell is one chunk of `zvf-blosc`, with a short header.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::stored::{StoredBytes, wide};
 /// The version that every Blosc-1 library writes; Blosc2 has higher ones.
 const VERSION: u8 = 2;
 
-/// The bit of a header's flags that C-Blosc reserves: it refuses frames that set it. C-Blosc2 marks its delta filter with it.
+/// The bit of a header's flags that C-Blosc reserves: it refuses frames with this bit. C-Blosc2 marks its delta filter with it.
 const RESERVED: u8 = 0x08;
 
 /// Decompresses one frame.
@@ -35,7 +35,7 @@ pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
 }
 
 thread_local! {
-    /// The codecs that were used last: a state of zstd costs more to make than a block to decode.
+    /// The most recently used codecs: creating the state of zstd costs more than decoding a block.
     static CODECS: RefCell<Codecs> = RefCell::new(Codecs::new());
 }
 
@@ -82,7 +82,7 @@ fn check_streams(header: &Header, block: usize, bytes: &[u8]) -> Result<(), Code
     Ok(())
 }
 
-/// A frame with blocks that decode one by one.
+/// A frame whose blocks are decoded separately.
 #[derive(Debug)]
 pub(crate) struct BloscBlocks {
     header: Header,
@@ -94,14 +94,14 @@ pub(crate) struct BloscBlocks {
     scratch: Vec<u8>,
 }
 
-/// Bytes that are read of a frame for its header and most block tables.
+/// Bytes that are read from a frame for its header and, in most frames, its block table.
 const HEAD: usize = 512;
 
 impl BloscBlocks {
     /// Reads header and block table.
     ///
     /// # Errors
-    /// Malformed: they are damaged; limit: more decoded bytes than `limit`, or than the stored ones can produce.
+    /// Malformed: damaged header or block table; limit: more decoded bytes than `limit`, or than the stored bytes can produce.
     pub(crate) fn open(stored: &StoredBytes, limit: u64) -> Result<Self, CodecError> {
         let mut head = stored.get(0..HEAD)?;
         let header = parse_header(&head, stored.len(), limit)?;
@@ -128,7 +128,7 @@ impl BloscBlocks {
         self.header.nbytes()
     }
 
-    /// Whether ascending ranges are in three quarters of the blocks, or in half of plain bytes.
+    /// Whether ascending ranges intersect at least three quarters of the blocks, or, in a frame that stores plain bytes, cover at least half of them.
     pub(crate) fn is_most(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
         let size = self.header.blocksize().max(1);
         if self.pipeline.is_none() {
@@ -195,7 +195,7 @@ impl BloscBlocks {
                 header: &self.header,
                 pipeline: self.pipeline.as_ref().ok_or_else(missing)?,
                 dictionary: None,
-                // Only the delta filter needs it, and frames of this version have none: `check_header`.
+                // Only the delta filter needs it, and `check_header` refuses frames with that filter.
                 reference: None,
             };
             let scratch = &mut self.scratch;
@@ -209,12 +209,12 @@ impl BloscBlocks {
     }
 }
 
-/// Most bytes of a block that is decoded to get the first bytes of a frame, regardless of the limit: C-Blosc makes blocks of the size of a core's
+/// Most bytes of a block that is decoded to get the first bytes of a frame, regardless of the limit. C-Blosc makes blocks of the size of a core's
 /// cache.
 const MOST_BLOCK: u64 = 2 << 20;
 
-/// The first `keep` of `whole` bytes; all blocks are decompressed. Where blocks are larger than the limit and than usual,
-/// the whole frame is decoded, within the limit.
+/// The first `keep` of `whole` bytes; all blocks are decompressed. If a block exceeds both the limit and [`MOST_BLOCK`], the whole frame is decoded,
+/// within the limit.
 pub(crate) fn decode_first(
     frame: &[u8],
     keep: usize,
@@ -247,7 +247,7 @@ fn bad(what: impl std::fmt::Display) -> CodecError {
 fn failed(error: DecodeError) -> CodecError {
     match error.class() {
         Class::Unsupported => CodecError::Unsupported(format!("blosc: {error}")),
-        // The limit was checked before: the frame claims more bytes than its own can decode to.
+        // The caller's limit was checked before: the frame states more bytes than its stored bytes can decode to.
         _ => bad(error),
     }
 }
@@ -258,7 +258,7 @@ fn parse(frame: &[u8]) -> Result<Chunk<'_>, CodecError> {
     Ok(chunk)
 }
 
-/// Checks the header of a frame of so many stored bytes.
+/// Checks the header of a frame of `stored` bytes.
 fn check_header(header: &Header, stored: u64) -> Result<(), CodecError> {
     if header.version() != VERSION || header.len() != SHORT {
         let found = header.version();
@@ -278,7 +278,7 @@ fn check_header(header: &Header, stored: u64) -> Result<(), CodecError> {
     Ok(())
 }
 
-/// The header at the start of a frame of so many stored bytes.
+/// Parses the header at the start of a frame of `stored` bytes.
 fn parse_header(head: &[u8], stored: u64, limit: u64) -> Result<Header, CodecError> {
     check_claim(head, limit)?;
     let header = Header::parse(head).map_err(bad)?;
@@ -299,11 +299,11 @@ fn check_claim(frame: &[u8], limit: u64) -> Result<(), CodecError> {
 #[cfg(feature = "encode")]
 const BLOCK: usize = 16 << 10;
 
-/// How frames are written, by the configuration of the codec in documents. The effort of `lz4` and `blosclz` is one of this crate's:
-/// `clevel` 0 stores the bytes, all other levels are equal. `lz4hc` is written as `lz4`; readers do not distinguish them.
+/// The settings of frames, from the configuration of the codec in documents. For `lz4` and `blosclz`, `clevel` 0 stores the bytes, and this crate
+/// treats all other levels alike. `lz4hc` is written as `lz4`; readers do not distinguish them.
 ///
 /// # Errors
-/// A member that is missing or has a value that the codec does not take.
+/// A member that is missing, or whose value the codec does not support.
 #[cfg(all(feature = "encode", any(feature = "zarrs", test)))]
 pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
     let member = |name: &str| codec.configuration.get(name).filter(|one| !one.is_null());
@@ -337,7 +337,7 @@ pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
         Some("lz4" | "lz4hc") => (Library::Lz4, 0),
         Some("snappy") => (Library::Snappy, 0),
         Some("zlib") => (Library::Zlib, effort),
-        // The levels that C-Blosc takes.
+        // The levels that C-Blosc uses.
         Some("zstd") if effort == 9 => (Library::Zstd, 22),
         Some("zstd") => (Library::Zstd, (2 * effort).saturating_sub(1)),
         _ => return Err(word("cname", "blosclz, lz4, lz4hc, snappy, zlib or zstd")),
@@ -355,7 +355,7 @@ pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// How [`Compression::Blosc`](crate::Compression::Blosc) writes frames of items of so many bytes.
+/// How [`Compression::Blosc`](crate::Compression::Blosc) writes frames of items of `items` bytes.
 #[cfg(feature = "encode")]
 pub(crate) fn of_items(items: u8) -> Settings {
     let width = usize::from(items.max(1));
@@ -373,14 +373,14 @@ pub(crate) fn of_items(items: u8) -> Settings {
 
 #[cfg(feature = "encode")]
 thread_local! {
-    /// The encoder that was used last: its buffers and libraries cost more to make than a small cell to compress.
+    /// The most recently used encoder: creating its buffers and codecs costs more than compressing a small cell.
     static LAST: RefCell<Option<Encoder>> = const { RefCell::new(None) };
 }
 
 /// Compresses the bytes of one chunk to a frame.
 ///
 /// # Errors
-/// More bytes than a frame holds; a library that fails.
+/// More bytes than a frame can hold; a library that fails.
 #[cfg(feature = "encode")]
 pub(crate) fn encode(settings: Settings, bytes: &[u8]) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = match LAST.take() {
@@ -423,8 +423,8 @@ mod tests {
         assert!(matches!(decode(&frame, CAP), Err(CodecError::Malformed(_))));
     }
 
-    /// Frames that numcodecs 0.16.6 (C-Blosc) made of these bytes, cut to whole items: library, shuffle, size of items, size of blocks, bytes, bytes of
-    /// the frame.
+    /// Frames that numcodecs 0.16.6 (C-Blosc) made of these bytes, cut to whole items. An entry of the index: library, shuffle, size of items, size
+    /// of blocks, bytes, bytes of the frame.
     #[test]
     fn frames_of_c_blosc_are_read() {
         let bytes: Vec<u8> = (0..3000_u32)
@@ -443,7 +443,7 @@ mod tests {
         assert!(rest.is_empty());
     }
 
-    /// As C-Blosc (numcodecs 0.16.6) refuses each of these frames with it.
+    /// C-Blosc (numcodecs 0.16.6) also refuses each of these frames with the reserved bit.
     #[test]
     fn the_reserved_bit_is_refused_in_whole_frames_and_in_ranges() {
         use crate::{Chain, StoredBytes};
@@ -466,8 +466,8 @@ mod tests {
         }
     }
 
-    /// Any range of a frame is that of the whole, and a block start that is replaced by that of another block, or by any byte near it, is
-    /// an error or changes nothing.
+    /// A decoded range equals the same range of the whole frame. Replacing a block start by the start of another block, or by a nearby position,
+    /// gives an error or changes nothing.
     #[test]
     fn ranges_of_frames_of_c_blosc_are_read_and_damaged_tables_refused() {
         use crate::{Chain, CodecError, RangeDecoder, StoredBytes};

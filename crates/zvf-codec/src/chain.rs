@@ -79,7 +79,7 @@ impl Chain {
     /// One allocation for each codec that compresses; none for checksums.
     ///
     /// # Errors
-    /// Bytes that the codecs did not write; more than `limit` decoded bytes, before room is made for them.
+    /// Bytes that the codecs did not write; more than `limit` decoded bytes, before memory is allocated for them.
     pub fn decode<'b>(&self, data: Data<'b>, limit: u64) -> Result<Data<'b>, CodecError> {
         let mut data = data;
         for step in &self.0 {
@@ -107,11 +107,12 @@ impl Chain {
         Ok(data)
     }
 
-    /// The first `keep` of the `whole` bytes of a chunk, for a chunk that is padded beyond the limit: all of it is decoded and checked, but
-    /// only these bytes are held, where the codec that compresses is zstd, gzip, zlib, bz2 or blosc; other codecs decode the whole chunk.
+    /// Returns the first `keep` of the `whole` bytes of a chunk, for a chunk whose padding exceeds the limit. All of it is decoded and
+    /// checked. Only the first bytes are held if the compressing codec is zstd, gzip, zlib, bz2 or blosc; other codecs decode the whole
+    /// chunk.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), by the bytes that are held; a chunk of another length than `whole`.
+    /// As [`decode`](Self::decode), with the limit on the bytes that are held; a chunk of another length than `whole`.
     pub fn decode_first<'b>(
         &self,
         data: Data<'b>,
@@ -204,7 +205,7 @@ mod tests {
                 chain.decode_first(Data::Borrowed(&stored), (keep, whole), limit)
             };
             assert_eq!(first(1000, whole, limit).unwrap().as_slice(), &text[..1000]);
-            // Within the limit all of it is returned.
+            // A result within the limit is returned whole.
             assert_eq!(first(1000, whole, whole).unwrap().as_slice(), text);
             assert!(matches!(
                 first(9000, whole, limit),

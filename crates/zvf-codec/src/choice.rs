@@ -8,8 +8,8 @@
 //! | zstd | if it is smaller than all frames with their longer [document](DOCUMENT); for cells of several blocks, by more than [`WITHOUT_BLOCKS`] |
 //! | none | if nothing makes a sample of [`EVIDENCE`] or more smaller |
 //!
-//! The item size of frames (the unit of the shuffle) is one number of the array, a row of two to four of them, 4 bytes, or 1 byte (no shuffle): the one
-//! that is smallest with LZ4. For zstd, the two best of LZ4 are compared.
+//! The item size of frames is the unit of the shuffle: one number of the array, a row of two to four of them, 4 bytes, or 1 byte (no shuffle). The
+//! one that is smallest with LZ4 is chosen; for zstd, the two best with LZ4 are compared.
 
 use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
 
@@ -32,7 +32,7 @@ const DOCUMENT: usize = 128;
 /// Bytes of the header of a frame.
 const HEAD: usize = 16;
 
-/// Zstd is chosen if its frames are at least this many percent smaller than those of LZ4, which decode twice as fast.
+/// Zstd is chosen if its frames are at least this many percent smaller than LZ4 frames, which decode twice as fast.
 const SLOWER: usize = 4;
 /// Large blocks are chosen if their frames are at least this many percent smaller.
 const LARGER_BLOCKS: usize = 10;
@@ -46,8 +46,8 @@ pub struct CodecSample {
 }
 
 impl CodecSample {
-    /// Takes a sample of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` returns the first bytes of a cell, at most the
-    /// number.
+    /// Takes a sample of an array of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` takes the number of a cell
+    /// and a limit, and returns the first bytes of that cell, at most the limit.
     ///
     /// # Errors
     /// The errors of `cell`.
@@ -57,7 +57,7 @@ impl CodecSample {
     ) -> Result<Self, E> {
         let mut cells = Vec::new();
         let mut bytes = 0;
-        // Each further cell is in the middle of the largest gap, so that those taken are spread wherever the sample ends.
+        // Each further cell is in the middle of the largest gap, so that the cells are spread evenly wherever the sample ends.
         let bits = MOST_CELLS.trailing_zeros();
         let order = (0..MOST_CELLS).map(|n| n.reverse_bits() >> (usize::BITS - bits));
         let mut taken = Vec::with_capacity(MOST_CELLS);
@@ -79,7 +79,7 @@ impl CodecSample {
         self.cells.iter().map(Vec::len).sum()
     }
 
-    /// Bytes of the sample under a compression.
+    /// Bytes of the sample when it is compressed with `by`.
     fn compressed(&self, by: &Compression) -> Result<usize, CodecError> {
         let sizes = self.cells.iter().map(|cell| match by {
             Compression::Frames(frames) => {
@@ -93,7 +93,7 @@ impl CodecSample {
         sizes.sum()
     }
 
-    /// Some frames and their bytes, the smallest first, equal ones in their order.
+    /// Some frames and their bytes, the smallest first; equal sizes keep their order.
     fn by_size(
         &self,
         all: impl Iterator<Item = BloscFrames>,
@@ -104,7 +104,7 @@ impl CodecSample {
         Ok(sizes)
     }
 
-    /// The compression of an array of numbers of so many bytes.
+    /// The compression for an array of numbers of `items` bytes.
     fn choose(&self, items: usize) -> Result<Compression, CodecError> {
         let bytes = self.bytes();
         if bytes == 0 {
@@ -168,7 +168,7 @@ impl CodecSample {
 }
 
 impl Compression {
-    /// The compression of an array of numbers of so many bytes: of [`Auto`](Self::Auto) the one that suits a sample of its cells best, of others
+    /// Returns the compression for an array of numbers of `items` bytes: for [`Auto`](Self::Auto) the one that suits the sample best, for others
     /// [`of_items`](Self::of_items). The same sample gives the same compression.
     ///
     /// # Cost
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn noise_is_not_compressed_and_small_cells_do_not_grow() {
         assert_eq!(chosen(1, &[noise(100_000)]), Compression::None);
-        // The array may grow, and what comes may be other data.
+        // The array may grow, and later cells may hold other data.
         assert_eq!(chosen(1, &[noise(1000)]), Compression::Zstd);
         assert_eq!(chosen(4, &[]), Compression::Zstd);
         for size in [1, 40, 300] {

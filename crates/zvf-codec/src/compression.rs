@@ -18,28 +18,26 @@ use crate::{BloscFrames, Chain, CodecError, blosc};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// The codec of each array follows its data: writers [choose](Self::chosen) it from a sample of the array's cells. Without a sample it is the
-    /// same as [`Zstd`](Self::Zstd).
+    /// Writers [choose](Self::chosen) the codec of each array from a sample of its cells. Without a sample, as [`Zstd`](Self::Zstd).
     Auto,
     /// Zstandard at its default level, as the released writers do.
     #[default]
     Zstd,
-    /// Zstandard at a level of at most 22; 0 is the library's default, those below it are faster.
+    /// Zstandard at a level of at most 22; 0 is the library's default, negative levels are faster.
     ZstdLevel(i32),
     /// gzip at a level of 0 to 9.
     Gzip(u32),
-    /// Blosc-1 frames of LZ4 over shuffled bytes, of items of so many bytes; single bytes are compressed by zstd. Reads several times faster
-    /// than zstd alone, which spends most of the time of a scan. Writers take the size of the items of each array: see
-    /// [`of_items`](Self::of_items).
+    /// Blosc-1 frames of items of this many bytes: LZ4 over shuffled bytes; single bytes are compressed by zstd. Reads several times faster than zstd
+    /// alone, which takes most of the time of a scan. Writers use the item size of each array: see [`of_items`](Self::of_items).
     Blosc(u8),
     /// Blosc-1 frames with all settings stated.
     Frames(BloscFrames),
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
-    /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as documents have them:
-    /// see [`from_codecs`](Self::from_codecs). Needs the feature `zarrs`, to write it and to read it again.
+    /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as in documents: see [`from_codecs`](Self::from_codecs).
+    /// Reading and writing it need the feature `zarrs`.
     Pipeline(Vec<Codec>),
 }
 
@@ -54,15 +52,15 @@ impl Serialize for Compression {
 }
 
 impl Compression {
-    /// The compression of a list of codecs as the documents of arrays have it, without its first one, which makes bytes
-    /// of an array (`vlen-bytes` or `bytes`): such as `[{"name": "numcodecs.zlib", "configuration": {"level": 5}}, "crc32c"]`.
+    /// Parses a list of codecs as in the documents of arrays, without the first one, the array-to-bytes codec (`vlen-bytes` or `bytes`): such as
+    /// `[{"name": "numcodecs.zlib", "configuration": {"level": 5}}, "crc32c"]`.
     ///
-    /// Codecs that this crate implements become their own variant, others a [`Pipeline`](Self::Pipeline), whose codecs are made and tested on some
-    /// bytes.
+    /// Codecs that this crate implements become their own variant. Others become a [`Pipeline`](Self::Pipeline), whose codecs are created and tested
+    /// on some bytes.
     ///
     /// # Errors
-    /// Misuse: something else than a list of codecs; a codec that this build does not have, does not take the
-    /// configuration of, or that makes no bytes of bytes.
+    /// Misuse: not a list of codecs; a codec that this build does not have, that does not accept its configuration, or that is not a bytes-to-bytes
+    /// codec.
     ///
     /// Source: 0.9 §4.3.
     pub fn from_codecs(codecs: Value) -> Result<Self, CodecError> {
@@ -108,7 +106,7 @@ impl Compression {
         }
     }
 
-    /// The same compression for an array of items of so many bytes.
+    /// The same compression for an array of items of `bytes` bytes.
     #[must_use]
     pub fn of_items(&self, bytes: usize) -> Self {
         match (self, u8::try_from(bytes)) {
@@ -119,7 +117,7 @@ impl Compression {
         }
     }
 
-    /// Whether [`Chain`] decodes these codecs. Cells that are arrays of their own need that, because the generic reader cannot read them.
+    /// Whether [`Chain`] decodes these codecs. Cells that are arrays of their own require it, because the generic reader cannot read them.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         Chain::new(&self.codecs()).is_ok()
@@ -159,15 +157,16 @@ impl Compression {
         }
     }
 
-    /// The compression of an array whose first codec has this name; `None` if it has another one, or is followed by codecs that this build cannot write.
+    /// The compression of an array whose first codec is `first`. `None` if the first codec is another one, or if this build cannot write the codecs
+    /// after it.
     #[must_use]
     pub fn behind(first: &str, codecs: &[Codec]) -> Option<Self> {
         let (codec, rest) = codecs.split_first()?;
         (codec.name == first).then(|| Self::of(rest))?
     }
 
-    /// The compression that writes these codecs; `None` for a list that this build cannot write. Levels of effort may differ, because readers do not depend on
-    /// them.
+    /// The compression that writes these codecs; `None` for a list that this build cannot write. The level may differ, because readers do not depend
+    /// on it.
     #[must_use]
     pub fn of(codecs: &[Codec]) -> Option<Self> {
         let found = Self::known(codecs).unwrap_or_else(|| Self::Pipeline(codecs.to_vec()));
@@ -235,7 +234,7 @@ impl Compression {
                 .map_err(|error| failed(Error::other(error))),
             #[cfg(feature = "zarrs")]
             Self::Pipeline(codecs) => pipeline::encode(codecs, bytes),
-            // A specification that asks for it was refused.
+            // `check` refuses this variant.
             #[cfg(not(feature = "zarrs"))]
             Self::Pipeline(_) => self.check().map(|()| Vec::new()),
             Self::Checksum(inner) => {
@@ -249,7 +248,7 @@ impl Compression {
 }
 
 thread_local! {
-    /// A context costs more to make than a small cell to compress.
+    /// Creating a context costs more than compressing a small cell.
     static CONTEXT: RefCell<Option<(i32, Compressor<'static>)>> = const { RefCell::new(None) };
 }
 
@@ -362,7 +361,7 @@ mod tests {
         assert!(planes.iter().eq((0..4).flat_map(plane)));
         let summed = json!([{"name": "zstd", "configuration": {"level": 3, "checksum": true}}]);
         let frame = of(summed).encode(text.clone()).unwrap();
-        // The descriptor of a frame says whether a checksum follows.
+        // The descriptor of a frame states whether a checksum follows.
         assert_eq!(frame[4] & 4, 4);
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), text);
         let fletcher32 = of(json!(["numcodecs.fletcher32"]));
@@ -394,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Documents of stores that somebody else wrote can say anything.
+    /// Documents of stores by other writers can contain anything.
     #[cfg(feature = "zarrs")]
     #[test]
     fn configurations_of_any_size_are_codecs_or_refused() {

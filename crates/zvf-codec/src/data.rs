@@ -1,4 +1,4 @@
-//! Bytes between codecs, and bounded reading of them.
+//! Bytes that are passed between codecs, and bounded reading of them.
 
 use bytes::Bytes;
 
@@ -73,7 +73,7 @@ pub(crate) fn summed<'b>(
     Ok(data.without_last(4))
 }
 
-/// Reads everything that `reader` gives, at most `limit` bytes.
+/// Reads all bytes of `reader`, at most `limit`.
 #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
 pub(crate) fn read_bounded(
     codec: &'static str,
@@ -95,7 +95,8 @@ pub(crate) fn read_bounded(
     Ok(bytes)
 }
 
-/// Reads all of `whole` bytes that `reader` gives, and keeps the first `keep` of them: memory for these alone.
+/// Reads all `whole` bytes of `reader`, and keeps the first `keep` of them. Memory is allocated for these
+/// only.
 #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs", test))]
 pub(crate) fn read_first(
     codec: &'static str,

@@ -1,4 +1,4 @@
-//! Why a codec cannot be applied.
+//! The error of codecs: [`CodecError`].
 
 use zvf_meta::Codec;
 
@@ -9,7 +9,7 @@ pub enum CodecError {
     /// The codec did not write these bytes.
     #[error("{0}")]
     Malformed(String),
-    /// More decoded bytes than the caller allows; as far as known before they are decoded.
+    /// More decoded bytes than the caller allows.
     #[error("{bytes} decoded bytes are over the limit")]
     Limit {
         /// How many there are.
@@ -56,7 +56,7 @@ pub(crate) fn check(bytes: u64, limit: u64) -> Result<(), CodecError> {
     }
 }
 
-/// The names of codecs, as messages have them.
+/// The names of codecs, as shown in messages.
 #[must_use]
 pub fn names(codecs: &[Codec]) -> String {
     let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();

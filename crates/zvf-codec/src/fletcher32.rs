@@ -39,7 +39,7 @@ pub(crate) fn checked<'b>(data: Data<'b>) -> Result<Data<'b>, CodecError> {
 mod tests {
     use super::sum;
 
-    /// Of the bytes 1, 2, … by numcodecs 0.16.6, as they are stored.
+    /// Checksums of the bytes 1, 2, … by numcodecs 0.16.6, as they are stored.
     const BY_NUMCODECS: [[u8; 4]; 11] = [
         [0x00, 0x01, 0x00, 0x01],
         [0x02, 0x01, 0x02, 0x01],

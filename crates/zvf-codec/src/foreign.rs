@@ -1,7 +1,7 @@
 //! Codecs that the `zarrs` crate decodes, one at a time. Their output is never larger than their input.
 //!
-//! Arrays of `zarrs` cannot be used for them: its partial decoders fail on the checksum of cells inside shards (0.23.14), and do not support cells
-//! that are arrays of their own.
+//! They are not called through arrays of `zarrs`: its partial decoders fail on the checksum of cells inside shards (0.23.14), and do not support
+//! cells that are arrays of their own.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct Foreign {
     made: Arc<dyn BytesToBytesCodecTraits>,
 }
 
-/// The codec, created from its document.
+/// Codecs are equal if their documents are.
 impl PartialEq for Foreign {
     fn eq(&self, other: &Self) -> bool {
         self.codec == other.codec
@@ -34,7 +34,7 @@ impl Eq for Foreign {}
 
 impl Foreign {
     /// # Errors
-    /// The name of a codec that cannot be made, and why.
+    /// The name of a codec that cannot be created, and why.
     pub(crate) fn new(codec: &Codec) -> Result<Self, String> {
         Ok(Self {
             made: make(codec)?,
@@ -62,10 +62,10 @@ impl Foreign {
     }
 }
 
-/// Makes a bytes-to-bytes codec of the `zarrs` crate.
+/// Creates a bytes-to-bytes codec of the `zarrs` crate.
 ///
 /// # Errors
-/// The name of the codec, and why it cannot be made.
+/// The name of the codec, and why it cannot be created.
 pub(crate) fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{}: {why}", codec.name);
     let metadata: MetadataV3 =
@@ -108,7 +108,7 @@ mod tests {
                 .unwrap();
             assert_eq!(foreign.decode(&encoded).unwrap(), text, "{one:?}");
             for end in 0..encoded.len().min(40) {
-                // Of a shuffled cell only the length can be wrong.
+                // In a shuffled cell, only the length can be wrong.
                 let found = foreign.decode(&encoded[..end]);
                 assert!(found.is_err() || one.name == NAMES[1], "{one:?} {end}");
             }

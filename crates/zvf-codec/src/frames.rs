@@ -1,4 +1,4 @@
-//! Settings of the Blosc frames that writers choose among.
+//! Settings of Blosc frames, among which writers choose.
 
 use serde_json::{Value, json};
 use zvf_blosc::{Codec as Library, EncodeError, FirstFilter, Generation, LastFilter, Settings};
@@ -27,7 +27,8 @@ pub struct BloscFrames {
 }
 
 impl BloscFrames {
-    /// The same for an array of items of so many bytes. Items that are rows of these stay as they are.
+    /// The same settings for an array of items of `bytes` bytes. An item size that is a whole number
+    /// of these items is kept.
     #[must_use]
     pub(crate) fn of_items(self, bytes: u8) -> Self {
         let rows = self.items.is_multiple_of(bytes.max(1));
@@ -45,7 +46,7 @@ impl BloscFrames {
         Ok(())
     }
 
-    /// Bytes of a block of whole items.
+    /// Bytes of a block, rounded down to whole items.
     const fn block_bytes(self) -> u32 {
         match self.block.checked_rem(self.items as u32) {
             Some(rest) => self.block - rest,
@@ -156,7 +157,7 @@ mod tests {
             .check()
             .is_err()
         );
-        // Rows of three floats stay rows; they are no items of eight bytes.
+        // Rows of three 4-byte floats stay rows; 12 bytes are not a row of 8-byte items.
         let rows = BloscFrames { items: 12, ..good };
         assert_eq!(rows.of_items(4).items, 12);
         assert_eq!(rows.of_items(8).items, 8);

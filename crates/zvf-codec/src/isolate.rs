@@ -1,4 +1,4 @@
-//! Third-party decoders: a panic becomes an error of the class malformed.
+//! Calls third-party decoders: a panic becomes an error of the class malformed.
 //!
 //! The crates `zarrs`, `arrow-ipc`, `parquet`, `draco-core`, `zip`, `flate2` and `bzip2` are memory-safe, but parts of them assert that their input is
 //! valid. All crates of this workspace call them through [`isolate`] or [`isolate_future`], and nothing else catches panics.
@@ -17,9 +17,9 @@
 //!
 //! # Messages
 //!
-//! The first line of the panic's message is part of the error, so the panic hook does not print it. The first call installs a hook that passes the
-//! panics of all other code to the previous hook. If a program sets its own hook later, messages of isolated decoders are printed too; those of
-//! panics on threads of rayon always are.
+//! The first line of the panic's message is part of the error, so the panic hook does not print it. The first call installs a hook that passes all
+//! other panics to the previous hook. If a program sets its own hook later, messages of isolated decoders are printed too. Messages of panics on
+//! threads of rayon are always printed.
 //!
 //! # Unwind safety
 //!
@@ -39,7 +39,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics of isolated work off the standard error.
+/// Installs the panic hook that does not print panics of isolated work.
 fn install_hook() {
     static HOOK: Once = Once::new();
     // A thread that panics must not change the hook.
@@ -47,7 +47,7 @@ fn install_hook() {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                // The thread may be at its end.
+                // The thread may be exiting.
                 if !QUIET.try_with(Cell::get).unwrap_or(false) {
                     before(panic);
                 }
@@ -62,7 +62,7 @@ fn install_hook() {
 /// A few nanoseconds.
 ///
 /// # Errors
-/// The first line of the message, where `work` panics.
+/// The first line of the message, if `work` panics.
 pub fn isolate<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     install_hook();
     let before = QUIET.replace(true);

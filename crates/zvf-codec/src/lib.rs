@@ -1,8 +1,8 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
-//! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them
-//! (feature `encode`), and [`RangeDecoder`] decodes parts of a chunk. Maintained crates apply Zstandard, gzip and checksums, `zvf-blosc` Blosc, and `zarrs` has all other
-//! codecs, called through [`isolate`](mod@isolate).
+//! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them (feature `encode`),
+//! and [`RangeDecoder`] decodes parts of a chunk. Zstandard, gzip and checksums are implemented by maintained crates, Blosc by `zvf-blosc`, and all
+//! other codecs by `zarrs`, called through [`isolate`](mod@isolate).
 //!
 //! ```
 //! # #[cfg(feature = "encode")]
@@ -24,7 +24,8 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `pure`: the same without C code, for reading. `zarrs`: codecs that only that crate has. `encode`: `Compression`.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `pure`: the same without C code, for reading. `zarrs`: codecs that only the `zarrs` crate has.
+//! `encode`: `Compression`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "blosc-frames")]

@@ -1,4 +1,4 @@
-//! Zstandard frames without C code, for targets without a compiler of C.
+//! Zstandard frames without C code, for targets without a C compiler.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use crate::data::{read_bounded, read_first};
 use crate::error::{CodecError, check};
 use crate::stored::wide;
 
-/// The largest window that every frame may request: what levels up to 19 use. The decoder allocates the window.
+/// The largest window that every frame may request; levels up to 19 use it. The decoder allocates the window.
 const WINDOW: u64 = 8 << 20;
 
 /// The largest decoded size of a block, and the smallest stored size.
@@ -28,7 +28,7 @@ pub(crate) fn decode_first(data: &[u8], keep: usize, whole: u64) -> Result<Vec<u
     read_first("zstd", Frames::new(data, whole)?, keep, whole)
 }
 
-/// The decompressed bytes of frames in a row.
+/// The decompressed bytes of consecutive frames.
 struct Frames<'d> {
     rest: &'d [u8],
     decoder: FrameDecoder,
@@ -77,7 +77,7 @@ impl<'d> Frames<'d> {
         Ok(())
     }
 
-    /// Ends a frame: compares its length and checksum with those that it states.
+    /// Ends a frame: compares its length and checksum with the stated ones.
     fn end(&mut self, made: u64) -> io::Result<()> {
         let stated = self.decoder.content_size();
         if stated != 0 && stated != made {

@@ -1,13 +1,12 @@
-//! Decodes ranges of one chunk without the rest of it.
+//! Decodes ranges of one chunk without decoding the rest of it.
 //!
-//! The blocks of a Blosc frame can be decoded separately: [`RangeDecoder`] decodes only the blocks of a range, and reads only these from a
+//! The blocks of a Blosc frame can be decoded separately: [`RangeDecoder`] decodes only the blocks of a range, and reads only these blocks from a
 //! [`StoredBytes::Source`]. Chunks without codecs need no decoding. All other chunks are decoded whole.
 //!
 //! # Checks
 //! A checksum after the codec covers all stored bytes, so a chunk with a checksum is read as a whole and checked before a range is decoded. Without a
-//! checksum, the frame itself is checked: the limits in its header, that all block starts differ, that the streams of a block end where the next
-//! block begins, and that a block decodes to exactly its length. A damaged block start violates at least one of these rules, so that never another
-//! block is returned.
+//! checksum, the frame itself is checked: the limits in its header; all block starts differ; the streams of a block end where the next block begins;
+//! and a block decodes to exactly its length. A damaged block start violates at least one of these rules, so the wrong block is never returned.
 
 use std::ops::Range;
 
@@ -24,32 +23,32 @@ use crate::stored::{StoredBytes, wide};
 #[derive(Debug)]
 pub struct RangeDecoder {
     stored: StoredBytes,
-    /// The blocks of the stored bytes; `None`: these are the decoded ones.
+    /// The blocks of the stored bytes; `None` if the stored bytes are the decoded bytes.
     #[cfg(feature = "blosc-frames")]
     blocks: Option<BloscBlocks>,
     limit: u64,
 }
 
 impl Chain {
-    /// Whether ranges of a chunk are decoded without the rest: there is no codec, or Blosc is the first of them.
+    /// Whether ranges of a chunk can be decoded without the rest: there is no codec, or Blosc is the first of them.
     #[must_use]
     pub fn decodes_ranges(&self) -> bool {
         self.is_plain() || self.split_blocks().is_some()
     }
 
-    /// Whether ranges of a chunk are read without the rest of its stored bytes: there is no codec, or Blosc alone.
+    /// Whether ranges of a chunk can be read without the rest of its stored bytes: there is no codec, or Blosc alone.
     #[must_use]
     pub fn reads_ranges(&self) -> bool {
         self.is_plain() || self.split_blocks().is_some_and(|before| before.is_plain())
     }
 
-    /// A decoder of ranges of one chunk.
+    /// Creates a decoder of ranges of one chunk.
     ///
     /// # Cost
     /// For a Blosc frame its header and block table. Other chunks are decoded as a whole.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), of what is decoded so far; a frame that states more decoded bytes than `limit`.
+    /// As [`decode`](Self::decode), for the bytes decoded so far; a frame that states more decoded bytes than `limit`.
     pub fn ranges(&self, stored: StoredBytes, limit: u64) -> Result<RangeDecoder, CodecError> {
         #[cfg(feature = "blosc-frames")]
         if let Some(before) = self.split_blocks() {
@@ -102,14 +101,14 @@ impl RangeDecoder {
         self.len() == 0
     }
 
-    /// Whether ascending ranges cover so many blocks that all of them are decoded as well.
+    /// Whether ascending ranges cover so much that the whole chunk should be decoded.
     #[must_use]
     pub fn is_mostly(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
         #[cfg(feature = "blosc-frames")]
         if let Some(blocks) = &self.blocks {
             return blocks.is_most(ranges);
         }
-        // Bytes in memory are shared, not copied; elsewhere one read is as cheap as many.
+        // Bytes in memory are shared, not copied. From a source, one whole read is better than many if half of the bytes are wanted.
         match &self.stored {
             StoredBytes::Memory(_) => true,
             StoredBytes::Source(length, _) => {
@@ -119,7 +118,7 @@ impl RangeDecoder {
         }
     }
 
-    /// Appends the decoded bytes of a range to `out`. The block that was decoded last is kept for the next range.
+    /// Appends the decoded bytes of a range to `out`. The most recently decoded block is kept for the next range.
     ///
     /// # Errors
     /// Malformed: a range beyond the end, a damaged frame. I/O.

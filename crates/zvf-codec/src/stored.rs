@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use crate::error::CodecError;
 
-/// Reads a range of the stored bytes of a chunk; fewer bytes only at their end.
+/// Reads a range of the stored bytes of a chunk; returns fewer bytes only at the end of the chunk.
 pub type ReadStored = Box<dyn Fn(Range<u64>) -> Result<Bytes, CodecError> + Send + Sync>;
 
 /// The stored bytes of one chunk.
 pub enum StoredBytes {
     /// In memory.
     Memory(Bytes),
-    /// Elsewhere: their number, and a function that reads ranges.
+    /// Read on demand: their number, and a function that reads ranges.
     Source(u64, ReadStored),
 }
 

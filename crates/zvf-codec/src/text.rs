@@ -1,4 +1,4 @@
-//! Compressions as text of a user.
+//! Parses compressions from user input.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use crate::{CodecError, Compression};
 /// The accepted texts, for messages.
 const EXPECTED: &str = "auto, none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LEVEL (0 to 9), blosc, or a list of codecs in JSON";
 
-/// `auto`, `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
-/// [`Compression::from_codecs`] accepts it. The default levels are those of the libraries.
+/// Parses `auto`, `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
+/// [`Compression::from_codecs`] accepts it. The libraries' default levels apply.
 ///
 /// # Errors
 /// Misuse: anything else, and codecs that this build does not have.

@@ -1,4 +1,4 @@
-//! Blosc for `zarrs`: its own codec is the C library, with a C++ library for Snappy in it.
+//! Blosc for `zarrs`, whose own Blosc codec is the C library with a C++ library for Snappy.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ pub fn register_blosc() {
     });
 }
 
-/// The codec. A frame says itself how it was made: to read it, no configuration is needed.
+/// The codec. Reading needs no configuration, because a frame states its own settings.
 #[derive(Debug, Default)]
 struct Blosc {
     configuration: Configuration,

@@ -1,7 +1,7 @@
 //! Decoding speed of every blob: `cargo bench -p zvf-format`.
 //!
-//! The sizes are fixed, so that numbers of two runs on one machine compare: 10 000 fragments in one
-//! index (the figure the documentation of `fragments` quotes), 10 000 blocks, elements, rows, keys.
+//! The sizes are fixed, so that two runs on one machine are comparable: 10 000 fragments in one
+//! index (the number in the documentation of `fragments`), 10 000 blocks, elements, rows, keys.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use zvf_format::vlen::{VlenBuilder, VlenChunk, VlenDirectory};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// How many of everything.
+/// Number of fragments, blocks, elements, rows and keys.
 const N: u32 = 10_000;
 
 fn main() -> Outcome {
@@ -36,7 +36,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// An index of N fragments of four rows each; those for which `is_range` says no are lists.
+/// An index of N fragments of four rows each; fragments for which `is_range` is false are lists.
 fn index(is_range: impl Fn(u32) -> bool) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut builder = FragmentIndexBuilder::new();
     for f in 0..N {
@@ -50,7 +50,7 @@ fn index(is_range: impl Fn(u32) -> bool) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(builder.finish())
 }
 
-/// Numbers below N in an order that no cache line or branch predictor knows.
+/// Numbers below N in an order that neither caches nor branch predictors can use.
 fn shuffled() -> Vec<u32> {
     let mut state = 1_u64;
     let mut next = || {

@@ -1,5 +1,5 @@
-//! The positions of the rows of one fragment, from the bytes of two cells of a chunk. Nothing is allocated: the index and its rows are
-//! views of these bytes.
+//! Prints the positions of the rows of one fragment, from the bytes of two cells of a chunk. Nothing is allocated: the index and its
+//! rows are views of these bytes.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_format::fragments::FragmentIndex;

@@ -1,4 +1,4 @@
-//! A cursor whose reads name the field, so that every error states field and position.
+//! A cursor whose reads name the field, so every error states field and position.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -17,7 +17,7 @@ impl<'a> BlobCursor<'a> {
         Self { rest: bytes, at: 0 }
     }
 
-    /// Continues at byte `at` of a blob whose bytes from there on are `rest`.
+    /// Continues at byte `at` of a blob; `rest` holds the bytes from there on.
     pub(crate) fn resume(rest: &'a [u8], at: u64) -> Self {
         Self { rest, at }
     }

@@ -11,7 +11,7 @@
 
 use core::fmt;
 
-/// Why some bytes or some text could not be decoded.
+/// The error of bytes or text that cannot be decoded.
 ///
 /// An error has exactly one of four classes: [`is_truncated`](Self::is_truncated),
 /// [`is_malformed`](Self::is_malformed), [`is_unsupported`](Self::is_unsupported) or
@@ -45,7 +45,7 @@ enum Kind {
     Limit { found: u64, limit: u64 },
 }
 
-/// The offending value.
+/// The invalid value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Number(i64),
@@ -118,7 +118,7 @@ impl DecodeError {
         }
     }
 
-    /// A character of a text that the grammar does not allow; `None` is its end.
+    /// The error for a character that the grammar does not allow; `None` is the end of the text.
     #[cold]
     pub(crate) fn text(
         what: &'static str,
@@ -164,7 +164,7 @@ impl DecodeError {
         }
     }
 
-    /// The same error with its position moved by `base` bytes, for a part of a larger blob.
+    /// The same error with its position moved by `base` bytes, for bytes that are part of a larger blob.
     #[must_use]
     pub fn shifted(self, base: u64) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl DecodeError {
         }
     }
 
-    /// The field that could not be read, in the words of the specification.
+    /// The field that could not be read, in the terms of the specification.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
@@ -242,7 +242,7 @@ impl From<DecodeError> for std::io::Error {
     }
 }
 
-/// Why some values cannot be encoded: a bug of the caller.
+/// The error of values that cannot be encoded: a bug in the caller.
 ///
 /// # Examples
 ///
@@ -274,7 +274,7 @@ impl EncodeError {
         }
     }
 
-    /// The value that cannot be encoded, in the words of the specification.
+    /// The value that cannot be encoded, in the terms of the specification.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what

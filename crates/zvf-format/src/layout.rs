@@ -1,14 +1,14 @@
-//! Declared layouts: a struct for each wire structure, its size asserted, and a table of its fields.
+//! Declarative layouts: for each wire structure, a struct with an asserted size, and a table of its fields.
 //!
-//! Decoders use the struct, programs that print bytes the table. [`layout!`](crate::layout!) generates both from one declaration, so that
-//! they cannot disagree: the compiler computes offsets and widths, and a rule is the documentation of its member.
+//! Decoders use the struct; programs that print bytes use the table. [`layout!`](crate::layout!) generates both from one declaration, so they
+//! cannot disagree: the compiler computes offsets and widths, and a field's rule is its documentation.
 
 use zerocopy::byteorder::{big_endian as be, little_endian as le};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A type that can be read in place, at any address.
 pub trait Wire: FromBytes + KnownLayout + Immutable + Unaligned + Sized + 'static {
-    /// The first `count` values in `bytes`. None if there are fewer.
+    /// The first `count` values in `bytes`. `None` if there are fewer.
     #[must_use]
     fn several(bytes: &[u8], count: usize) -> Option<&[Self]> {
         let (values, _) = <[Self]>::ref_from_prefix_with_elems(bytes, count).ok()?;
@@ -22,7 +22,7 @@ pub trait Layout: Wire {
     /// The fields.
     const FIELDS: &'static [Field];
 
-    /// The structure with the bytes of every number in the opposite order, for formats whose files have either order.
+    /// The structure with the bytes of every number reversed, for formats whose files may have either byte order.
     #[must_use]
     fn byte_swapped(&self) -> Self
     where
@@ -49,25 +49,25 @@ pub struct Field {
     pub at: usize,
     /// Bytes.
     pub width: usize,
-    /// The numbers that it consists of.
+    /// The numbers in this field.
     pub numbers: Numbers,
     /// Its meaning, and the legal values.
     pub rule: &'static str,
 }
 
-/// One number, or several back to back.
+/// One number, or several adjacent ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
-    /// Bytes of each.
+    /// Bytes of each number.
     pub width: usize,
-    /// Two's complement.
+    /// Whether numbers are in two's complement.
     pub signed: bool,
-    /// Most significant byte first.
+    /// Whether the most significant byte comes first.
     pub big_endian: bool,
 }
 
 impl Field {
-    /// The numbers in the bytes of this field; of floats, their bits.
+    /// The numbers in the bytes of this field; for floats, their bits.
     pub fn numbers(self, bytes: &[u8]) -> impl Iterator<Item = i128> {
         let Numbers {
             width,
@@ -131,7 +131,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
     const NUMBERS: Numbers = T::NUMBERS;
 }
 
-/// The first of some names: the one given to [`layout!`](crate::layout!), or else the member's.
+/// The first of some names: the name given to [`layout!`](crate::layout!), or else the member's.
 #[doc(hidden)]
 #[must_use]
 pub const fn first(names: &[&'static str]) -> &'static str {

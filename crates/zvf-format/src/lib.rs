@@ -1,12 +1,11 @@
 //! Zero-copy codecs for every blob of the Zarr Vectors Format (ZVF): no std, no heap, no panics.
 //!
-//! The main views are [`fragments::FragmentIndex`] (the rows of each fragment of a chunk), [`manifest::Manifest`] (the fragments of an object) and
-//! those of [`links`].
+//! The main views are [`fragments::FragmentIndex`] (the rows of each fragment of a chunk), [`manifest::Manifest`] (the fragments of an object),
+//! and the views in [`links`].
 //!
-//! A ZVF store keeps points, lines, streamlines, graphs, skeletons and meshes in chunks on Zarr v3.
-//! This crate decodes and encodes the *bytes* of one cell, after it was fetched and decompressed,
-//! and the *grammar* of the names that address cells. It reads no files, no JSON and no
-//! compressed data, and covers all format versions since 0.6, which share these bytes.
+//! A ZVF store keeps points, lines, streamlines, graphs, skeletons and meshes in chunks on Zarr v3. This crate decodes and encodes the *bytes* of
+//! one cell, after it was fetched and decompressed, and the *grammar* of the names that address cells. It does not read files, JSON or compressed
+//! data. It covers all format versions since 0.6, which share these bytes.
 //!
 //! # Layout of a store
 //!
@@ -79,10 +78,9 @@
 //!
 //! # Parse, then check
 //!
-//! *Parse* is cheap and makes every later access safe. *Check* is linear and proves the rest. Parse
-//! alone is never unsound: a view of damaged bytes returns `None` or ends early, and nothing in
-//! this crate panics on input. Counts in the bytes are not trusted: every loop is bounded by the
-//! available bytes, and nothing is reserved before they are seen.
+//! *Parse* is cheap and makes every later access safe. *Check* is linear and verifies the rest. Parsing without checking is never unsound: a view
+//! of damaged bytes returns `None` or ends early, and nothing in this crate panics on input. Counts in the bytes are not trusted: every loop is
+//! bounded by the available bytes, and no memory is reserved before they are seen.
 //!
 //! A [`DecodeError`] is a small `Copy` value that names the field and its byte, and has one of
 //! four classes: truncated, malformed, unsupported, or over a limit.
@@ -95,9 +93,8 @@
 //! | `alloc` (default) | encoders, owned directories | writers, tests |
 //! | `std` | `From<DecodeError>` for `std::io::Error` | programs |
 //!
-//! The only dependency is zerocopy. Views return unaligned little-endian numbers ([`I64`],
-//! [`U32`]), because cells are stored at odd offsets inside larger chunks: `get` reads one, on every
-//! machine, regardless of its byte order.
+//! The only dependency is zerocopy. Views return unaligned little-endian numbers ([`I64`], [`U32`]), because cells are stored at odd offsets
+//! inside larger chunks. `get` reads such a number on every machine, regardless of its byte order.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
@@ -130,7 +127,7 @@ mod testing;
 pub mod vlen;
 
 pub use error::{DecodeError, EncodeError};
-/// The unaligned little-endian numbers that views return; `get` reads one.
+/// The unaligned little-endian numbers that views return; `get` reads the value.
 pub use zerocopy::byteorder::little_endian::{I64, U32, U64};
 
 /// Compiles the example of the README.

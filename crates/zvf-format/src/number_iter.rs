@@ -10,7 +10,7 @@ pub(crate) enum NumberIter<'a> {
 }
 
 impl<'a> NumberIter<'a> {
-    /// `count` numbers from `start` on. A range that runs past the largest number ends there.
+    /// `count` numbers from `start` on. A range that would exceed the largest number ends there.
     #[inline]
     pub(crate) fn range(start: i64, count: i64) -> Self {
         Self::Range {

@@ -9,7 +9,7 @@
 //!                  C order of the inner chunks         of the index
 //! ```
 //!
-//! The caller compares the checksum: this crate has no CRC.
+//! The caller compares the checksum, because this crate has no CRC.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -49,7 +49,7 @@ impl ShardEntry {
         }
     }
 
-    /// The entries of an index, without the checksum after them. None if bytes are left over.
+    /// The entries of an index, without the checksum after them. `None` if bytes are left over.
     #[must_use]
     pub fn all(index: &[u8]) -> Option<&[Self]> {
         <[Self]>::ref_from_bytes(index).ok()
@@ -112,7 +112,7 @@ impl<'a> ShardIndex<'a> {
         self.entries
     }
 
-    /// The entries and the checksum after them, as the codec `crc32c` of Zarr stores bytes.
+    /// The entries and the checksum after them, in the form in which Zarr's codec `crc32c` stores bytes.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -127,13 +127,13 @@ impl<'a> ShardIndex<'a> {
         self.data.get(start..usize::try_from(end).ok()?)
     }
 
-    /// Proves that every present inner chunk is before the index.
+    /// Checks that every present inner chunk is before the index.
     ///
     /// # Cost
     /// O(entries).
     ///
     /// # Errors
-    /// Malformed, naming the byte of the entry that is wrong.
+    /// Malformed, with the byte of the wrong entry.
     ///
     /// # Panics
     /// Never.
@@ -158,7 +158,7 @@ mod tests {
 
     use super::ShardIndex;
 
-    /// 8 bytes of data, a present and an absent entry, no right checksum.
+    /// 8 bytes of data, a present and an absent entry, and an invalid checksum.
     fn shard(offset: u8, nbytes: u8) -> [u8; 44] {
         let mut shard = [0xff; 44];
         shard[8..24].fill(0);

@@ -1,9 +1,9 @@
-//! The lengths of the inner chunks of a shard as a short text, for documents: with them a reader asks for inner chunks together with the index that
-//! proves where they are.
+//! The lengths of the inner chunks of a shard as a short text, for documents. With them, a reader requests inner chunks together with the index,
+//! which proves their positions.
 //!
-//! The text lists the inner chunks in the order in which writers of this workspace store them: [along the curve](curve), back to back from byte 0.
-//! A number is written in base 64 (`A-Z a-z 0-9 - _`), five bits a character, the lowest first; the sixth bit says that more follow. The number 0 is
-//! followed by the count of absent inner chunks that it stands for; those at the end are left out.
+//! The text lists the inner chunks in the order in which writers of this workspace store them: [along the curve](curve), back to back from byte 0. A
+//! number is written in base 64 (`A-Z a-z 0-9 - _`), five bits in each character, the lowest first; the sixth bit states that more follow. The number
+//! 0 is followed by the number of consecutive absent inner chunks. Absent chunks at the end are left out.
 
 use alloc::string::String;
 use alloc::vec;
@@ -12,11 +12,11 @@ use core::ops::Range;
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Most inner chunks of a shard whose lengths are written or read.
+/// Most inner chunks in a shard whose lengths are written or read.
 pub const MOST: u64 = 1 << 16;
 
-/// The place of an inner chunk along the Morton curve, axis 0 the fastest (0.9 §4.4), by its index in the shard; the lowest 24 bits of each component
-/// count.
+/// The place of an inner chunk along the Morton curve, axis 0 the fastest (0.9 §4.4), from its index in the shard. The lowest 24 bits of each
+/// component count.
 #[must_use]
 pub fn curve(index: &[u64]) -> u128 {
     let bits = (0..24_u32).flat_map(|bit| index.iter().map(move |at| (at, bit)));
@@ -25,10 +25,11 @@ pub fn curve(index: &[u64]) -> u128 {
     })
 }
 
-/// The numbers in the index, in C order, of the inner chunks of a shard of this shape, in the order of the curve. None if they are more than [`MOST`].
+/// The inner chunks of a shard of this shape in the order of the curve, by their numbers in the index (C order). `None` if there are more than
+/// [`MOST`].
 ///
 /// # Cost
-/// A sort of all of them.
+/// Sorts all inner chunks.
 #[must_use]
 pub fn stored_order(shape: &[u64]) -> Option<Vec<usize>> {
     let count = shape.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
@@ -49,7 +50,7 @@ pub fn stored_order(shape: &[u64]) -> Option<Vec<usize>> {
     Some(order.into_iter().map(|(_, place)| place).collect())
 }
 
-/// The text of the lengths of inner chunks, in the order of the curve; 0 is an absent one.
+/// The text for the lengths of inner chunks, which are in the order of the curve; 0 is an absent one.
 #[must_use]
 pub fn to_text(lengths: impl IntoIterator<Item = u64>) -> String {
     let mut text = String::new();
@@ -85,10 +86,10 @@ fn push(text: &mut String, mut number: u64) {
     }
 }
 
-/// The bytes that the inner chunks of a shard of this shape lie in, by their numbers in the index, if the lengths of a [text](to_text) are right; empty for
-/// absent ones.
+/// The bytes that hold each inner chunk of a shard of this shape, by number in the index, if the lengths in a [text](to_text) are right. Empty for
+/// absent chunks.
 ///
-/// None: a text that cannot be one, or more than [`MOST`] inner chunks.
+/// `None` for an invalid text, or more than [`MOST`] inner chunks.
 #[must_use]
 pub fn ranges(text: &str, shape: &[u64]) -> Option<Vec<Range<u64>>> {
     let order = stored_order(shape)?;
@@ -112,7 +113,7 @@ pub fn ranges(text: &str, shape: &[u64]) -> Option<Vec<Range<u64>>> {
 struct LengthDigits<'t>(core::slice::Iter<'t, u8>);
 
 impl LengthDigits<'_> {
-    /// The next number, or none at the end. None outside: no number.
+    /// The next number, or `Some(None)` at the end; `None` for an invalid number.
     fn next(&mut self) -> Option<Option<u64>> {
         let (mut number, mut shift) = (0_u64, 0_u32);
         for digit in self.0.by_ref() {
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_of_lengths_is_none() {
-        // No digit; a number that ends early; no count; a count of nothing; more inner chunks than the shard has; numbers beyond 64 bits.
+        // Not a digit; a number that ends early; no count; a count of 0; more inner chunks than the shard has; numbers beyond 64 bits.
         for wrong in [
             "H!",
             "Hg",

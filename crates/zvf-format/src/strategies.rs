@@ -1,4 +1,4 @@
-//! Generators for property tests: legal values of every blob, small but with all corners.
+//! Generators for property tests: legal values of every blob, small but with all edge cases.
 
 use std::ops::Range;
 use std::string::String;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 
-/// A fragment as a caller gives it to the encoder.
+/// A fragment as passed to the encoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GivenFragment {
     Range(i64, i64),
@@ -25,7 +25,7 @@ impl GivenFragment {
     }
 }
 
-/// Rows of a buffer: mostly small, so that they repeat and overlap.
+/// Rows of a buffer; mostly small, so that they repeat and overlap.
 fn row() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 0_i64..40, 1 => 0_i64..(1 << 40)]
 }
@@ -38,7 +38,7 @@ fn fragment() -> impl Strategy<Value = GivenFragment> {
     ]
 }
 
-/// Fragments of one chunk: around a word of the bitmap, and around two.
+/// Fragments of one chunk; up to about one or two bitmap words.
 pub(crate) fn fragments() -> impl Strategy<Value = Vec<GivenFragment>> {
     prop_oneof![
         vec(fragment(), 0..12),
@@ -67,7 +67,7 @@ pub(crate) fn blocks(key_rank: usize) -> impl Strategy<Value = Vec<(Vec<i64>, Ve
     vec((coordinate(key_rank), fragments), 0..8)
 }
 
-/// Byte strings, some of them empty.
+/// Byte strings, some of which are empty.
 pub(crate) fn byte_strings() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(vec(any::<u8>(), 0..10), 0..12)
 }
@@ -144,7 +144,7 @@ pub(crate) fn dtype() -> impl Strategy<Value = DType> {
     })
 }
 
-/// Text that is nearly a key, a delta or a segment.
+/// Text that resembles a key, a delta or a segment.
 pub(crate) fn nearly_key() -> impl Strategy<Value = String> {
     "[-+._0-9selfx]{0,24}"
 }

@@ -1,9 +1,9 @@
-//! Helpers that the tests of several modules share: bytes from a dump, and ways to damage them.
+//! Helpers shared by the tests of several modules: bytes from a dump, and ways to damage them.
 
 use std::string::String;
 use std::vec::Vec;
 
-/// The bytes of a hex dump; blanks, `|` and everything that is not a digit is skipped.
+/// The bytes of a hex dump; all other characters are skipped.
 pub(crate) fn hex(dump: &str) -> Vec<u8> {
     let digits: String = dump.chars().filter(char::is_ascii_hexdigit).collect();
     assert_eq!(digits.len() % 2, 0, "odd number of digits in a dump");
@@ -13,7 +13,7 @@ pub(crate) fn hex(dump: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Calls `f` with every proper beginning of `bytes`.
+/// Calls `f` with every proper prefix of `bytes`.
 pub(crate) fn every_truncation(bytes: &[u8], mut f: impl FnMut(&[u8])) {
     for end in 0..bytes.len() {
         f(&bytes[..end]);

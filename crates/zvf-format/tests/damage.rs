@@ -1,4 +1,4 @@
-//! Every decoder on damaged blobs of every kind, its own and those of the others.
+//! Runs every decoder on damaged blobs of every kind, including blobs for other decoders.
 
 use zvf_format::DecodeError;
 use zvf_format::dtype::{DType, DTypeKind};
@@ -49,13 +49,13 @@ fn samples() -> Vec<Vec<u8>> {
     vec![index, manifest, links, vlen.finish(), ragged.finish()]
 }
 
-/// Runs every decoder and walks what it returns; returns how many were content.
+/// Runs every decoder and iterates over its results; returns the number of decoders that succeeded.
 fn decode(bytes: &[u8]) -> usize {
     let mut content = 0;
     let mut note = |result: Result<(), DecodeError>| match result {
         Ok(()) => content += 1,
         Err(error) => {
-            // An error says what and where, and is of exactly one class.
+            // An error names field and position, and has exactly one class.
             let classes = [
                 error.is_truncated(),
                 error.is_malformed(),

@@ -1,4 +1,4 @@
-//! Tests through the public API alone.
+//! Tests through the public API only.
 #![allow(
     clippy::unwrap_used,
     reason = "a test ends where its preparation fails"

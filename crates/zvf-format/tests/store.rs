@@ -1,4 +1,4 @@
-//! The complete minimal store of `spec/zvf-0.9.md`, appendix A, read cell by cell.
+//! Reads the complete minimal store of `spec/zvf-0.9.md`, appendix A, cell by cell.
 
 use zvf_format::dtype::DType;
 use zvf_format::fragments::{FragmentIndex, FragmentIndexBuilder};

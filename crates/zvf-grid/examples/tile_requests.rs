@@ -1,5 +1,5 @@
-//! The requests that read a part of an image whose tiles are stored one after another in one object. Tiles that are near each other are
-//! fetched together: what is near depends on the storage.
+//! Computes the requests that read a part of an image whose tiles are stored consecutively in one object. Nearby tiles are fetched
+//! together; the storage determines which gaps are small enough.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_grid::{Axis, Dims, GridError, Merge, Selection};

@@ -3,10 +3,10 @@
 use crate::dims::same_rank;
 use crate::{Axis, Dims, GridError, MAX_RANK, Run, Selection};
 
-/// The elements of one cell that a selection has on one axis.
+/// The selected elements of one cell on one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisPart {
-    /// The cell's place in the grid on this axis.
+    /// The cell's coordinate in the grid on this axis.
     pub cell: u64,
     /// The elements: `src` from the start of the cell, `dst` from the start of the result.
     pub run: Run,
@@ -39,7 +39,7 @@ impl Iterator for AxisParts {
         if left == 0 || self.cell == 0 {
             return None;
         }
-        // Below `stop`, so nothing here overflows for a range that was checked.
+        // The index is below `stop`, so nothing here overflows for a checked range.
         let index = self
             .range
             .start
@@ -60,7 +60,7 @@ impl Iterator for AxisParts {
     }
 }
 
-/// The elements of one cell that are in a selection: a [`Run`] for each axis.
+/// The selected elements of one cell: a [`Run`] for each axis.
 #[derive(Debug, Clone, Copy)]
 pub struct CellPart {
     coord: Dims,
@@ -68,19 +68,19 @@ pub struct CellPart {
 }
 
 impl CellPart {
-    /// The cell's place in the grid.
+    /// The cell's coordinate in the grid.
     #[must_use]
     pub const fn coord(&self) -> Dims {
         self.coord
     }
 
-    /// One run for each axis: from the cell (`src`) to the result (`dst`), as [`crate::copy`] takes them.
+    /// One run for each axis: from the cell (`src`) to the result (`dst`), as in [`crate::copy`].
     #[must_use]
     pub fn runs(&self) -> &[Run] {
         self.runs.get(..self.coord.len()).unwrap_or(&[])
     }
 
-    /// The elements as a selection in the cell's own coordinates, for the blocks inside a chunk. Its result is copied to `dst` of [`Self::runs`] in
+    /// The elements as a selection in the cell's own coordinates, for the blocks inside a chunk. Its result belongs at `dst` of [`Self::runs`] in
     /// the result of the first selection.
     #[must_use]
     pub fn inner(&self) -> Selection {
@@ -116,8 +116,8 @@ impl CellPart {
         shape
     }
 
-    /// The same elements of the cell as a separate result of [`Self::shape`], which [`Self::place`] copies into the whole
-    /// result: for parts that are decoded without access to the whole result, such as on another thread.
+    /// The same elements of the cell as a separate result of [`Self::shape`], which [`Self::place`] copies into the whole result. For parts that
+    /// are decoded without access to the whole result, such as on another thread.
     #[must_use]
     pub fn alone(&self) -> Self {
         let mut part = *self;
@@ -158,7 +158,7 @@ impl CellPart {
                 .all(|(run, n)| run.count == *n && (run.step == 1 || run.count <= 1))
     }
 
-    /// Number of elements of the part. None if it exceeds 64 bits.
+    /// Number of elements of the part. `None` if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.runs()
@@ -174,7 +174,7 @@ pub struct Cells {
     /// The iterators, each positioned after the current part of its axis.
     axes: [AxisParts; MAX_RANK],
     selection: Selection,
-    /// The next part; none at the end.
+    /// The next part; `None` at the end.
     next: Option<CellPart>,
 }
 
@@ -219,7 +219,7 @@ impl Selection {
 }
 
 impl Cells {
-    /// Total number of cells, computed without visiting them. None if it exceeds 64 bits.
+    /// Total number of cells, computed without iterating over them. `None` if it exceeds 64 bits.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         if self.selection.is_empty() {

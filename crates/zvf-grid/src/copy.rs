@@ -1,16 +1,17 @@
-//! Copying elements between two buffers in C order.
+//! Copies elements between two buffers in C order.
 
 use crate::dims::same_rank;
 use crate::{Dims, GridError, MAX_RANK};
 
-/// One axis of a copy, in elements: `count` elements from `src`, every `step`-th, go to `dst` and following.
+/// One axis of a copy, in elements: `count` elements from `src` on, every `step`-th, are copied to `dst` and the following
+/// indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// First index in the source.
     pub src: u64,
     /// Distance of neighbouring indices in the source, at least 1.
     pub step: u64,
-    /// First index in the target, where the elements are adjacent.
+    /// First index in the target; the copied elements are adjacent there.
     pub dst: u64,
     /// Elements.
     pub count: u64,
@@ -30,7 +31,7 @@ impl Default for Run {
 /// Copies elements of `item` bytes from `src` (of `src_shape`) to `dst` (of `dst_shape`), both in C order, one [`Run`]
 /// for each axis. Everything is checked before the first byte is copied. Bytes of `dst` outside the runs are unchanged.
 ///
-/// Cost: one `memcpy` for the longest contiguous tail of axes, else a loop over elements of the last axis.
+/// Cost: one `memcpy` for the longest contiguous tail of axes; otherwise a loop over elements of the last axis.
 ///
 /// # Errors
 /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BufferLength`] if a buffer does not have the
@@ -97,7 +98,7 @@ struct Loop {
 struct CopyPlan {
     loops: [Loop; MAX_RANK],
     outer: usize,
-    /// First byte in the source, in the target.
+    /// First byte in the source, and in the target.
     src: usize,
     dst: usize,
     /// The innermost copy: elements, their bytes, and their distance in the source.
@@ -150,7 +151,7 @@ impl CopyPlan {
             stride: item,
         };
         if runs.iter().any(|run| run.count == 0) || item == 0 {
-            // Nothing to do: one loop of no turns.
+            // Nothing to copy: one loop without iterations.
             plan.outer = 1;
             return Ok(plan);
         }
@@ -165,7 +166,7 @@ impl CopyPlan {
         dst_shape: &[u64],
         runs: &[Run],
     ) -> Result<(), GridError> {
-        // Bytes from one element of the axis to the next. They fit, since the buffers are that long.
+        // Distance in bytes between neighbours on the axis. It fits, because the buffers are that long.
         let (mut src_stride, mut dst_stride) = (self.item, self.item);
         for (axis, run) in runs.iter().enumerate().rev() {
             // A fill has no source: its loops follow the target.
@@ -176,7 +177,7 @@ impl CopyPlan {
             let count = small(run.count)?;
             self.src = add(self.src, mul(from, src_stride)?)?;
             self.dst = add(self.dst, mul(small(run.dst)?, dst_stride)?)?;
-            // A single element has no distance to a next one; huge steps beside it must not count.
+            // A single element has no distance to a next one, so its step, which may be huge, is ignored.
             let src_step = if count == 1 {
                 src_stride
             } else {
@@ -187,7 +188,7 @@ impl CopyPlan {
                 && src_step == mul(self.item, self.count)?
                 && dst_stride == mul(self.item, self.count)?;
             if whole || count == 1 {
-                // Side by side with what stands inside: one longer run.
+                // Adjacent to the inner axes: one longer run.
                 self.count = mul(self.count, count)?;
             } else if self.outer == 0 && self.count == 1 && dst_stride == self.item {
                 self.count = count;
@@ -239,7 +240,7 @@ impl CopyPlan {
         }
     }
 
-    /// One innermost run: a `memcpy`, or elements with a distance.
+    /// One innermost run: a `memcpy`, or elements at a distance.
     fn inner(&self, src: &[u8], from: usize, dst: &mut [u8], to: usize) {
         let bytes = self.count * self.item;
         let Some(target) = dst.get_mut(to..to + bytes) else {

@@ -37,8 +37,8 @@ impl Dims {
         }
     }
 
-    /// Extents of the cell at `coord` of a grid of `cell`s, clipped to the array of `shape`: 0 on axes on which
-    /// the cell is outside.
+    /// Extents of the cell at `coord` in a grid of cells `cell`, clipped to the array of `shape`; 0 on axes on
+    /// which the cell is outside.
     ///
     /// # Errors
     /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`].
@@ -53,7 +53,7 @@ impl Dims {
         Ok(extent)
     }
 
-    /// Cells on each axis of a grid of `cell`s over `shape`: the extents divided, rounded up.
+    /// Number of cells on each axis of a grid over `shape`: the extents divided by `cell`, rounded up.
     ///
     /// # Errors
     /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], and [`GridError::EmptyCell`] if a cell has extent 0
@@ -71,17 +71,17 @@ impl Dims {
         Ok(grid)
     }
 
-    /// The product of all numbers; 1 for no axes. None if it exceeds 64 bits.
+    /// The product of all numbers; 1 without axes. `None` if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
-        // A zero anywhere makes the product 0, also where the others overflow.
+        // One zero makes the product 0, even if the others overflow.
         if self.contains(&0) {
             return Some(0);
         }
         self.iter().try_fold(1u64, |all, n| all.checked_mul(*n))
     }
 
-    /// Position of `coord` in C order in an array of these extents. None if it is outside or exceeds 64 bits.
+    /// Position of `coord` in C order in an array of these extents. `None` if it is outside or exceeds 64 bits.
     #[must_use]
     pub fn position(&self, coord: &[u64]) -> Option<u64> {
         if coord.len() != self.len() {

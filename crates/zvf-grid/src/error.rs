@@ -8,12 +8,12 @@ use core::fmt;
 pub enum GridError {
     /// More axes than [`crate::MAX_RANK`].
     TooManyAxes {
-        /// Axes given.
+        /// The given number of axes.
         found: usize,
     },
     /// Two arguments have different numbers of axes.
     RankMismatch {
-        /// Axes given.
+        /// The given number of axes.
         found: usize,
         /// Axes of the array.
         expected: usize,
@@ -40,12 +40,12 @@ pub enum GridError {
     TooLarge,
     /// A buffer does not have the length of its shape.
     BufferLength {
-        /// Bytes given.
+        /// The given number of bytes.
         found: u64,
         /// Bytes that the shape needs.
         expected: u64,
     },
-    /// A copy would leave one of its two buffers.
+    /// A copy would exceed one of its two buffers.
     OutOfBuffer {
         /// The axis, from 0.
         axis: usize,

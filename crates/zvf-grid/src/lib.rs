@@ -1,33 +1,33 @@
 //! Rectangular, strided selections of arrays in C order, the cells of a regular grid that they intersect, and the copies
 //! between a cell and a result.
 //!
-//! A [`Selection`] names the wanted elements, [`Cells`] iterates over the cells that it intersects, [`Merge`] states when two byte ranges become
-//! one request.
+//! A [`Selection`] describes the wanted elements, [`Cells`] iterates over the cells that it intersects, and [`Merge`] decides when two byte
+//! ranges become one request.
 //!
-//! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an
-//! array is cut into equal boxes, and a reader that wants some of its elements must compute which boxes to fetch and
-//! where each of their elements is copied to. Boxes that are stored near each other are fetched together ([`Merge`]). This crate
-//! does that arithmetic only: it knows no file format, does no I/O, never allocates and needs neither `std` nor `alloc`.
+//! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an array is cut into equal boxes. To read
+//! some elements, a reader must compute which boxes to fetch, and where to copy their elements. Boxes that are stored near each other are
+//! fetched together ([`Merge`]). This crate does only that arithmetic: it knows no file format, does no I/O, never allocates and needs neither
+//! `std` nor `alloc`.
 //!
 //! # Terms
 //!
 //! * *Axis 0* is the slowest, the last axis the fastest (C order, row-major).
-//! * A [`Selection`] takes, on every axis, the indices `start, start + step, …` below `stop` ([`Axis`]). Its *result* is
-//!   a dense C-order array of the elements it takes.
-//! * A *cell* is one box of the grid: a tile, a chunk or a block. Cells start at multiples of the cell's shape; the last
-//!   one of an axis may extend beyond the array. The format decides how such a cell is stored (clipped, padded): the
-//!   shape of the buffer is an argument of [`copy`].
+//! * A [`Selection`] takes, on every axis, the indices `start, start + step, …` below `stop` ([`Axis`]). Its *result* is a dense C-order array
+//!   of these elements.
+//! * A *cell* is one box of the grid: a tile, a chunk or a block. Cells start at multiples of the cell's shape; the last cell of an axis may
+//!   extend beyond the array. The format decides how such a cell is stored (clipped, padded), so the shape of the buffer is an argument of
+//!   [`copy`].
 //!
 //! # Cost
 //!
-//! Cost is proportional to what the selection intersects, not to the grid: [`Selection::cells`] of one column of a grid
-//! of 2⁶⁰ cells takes as long as that column has cells, and cells that a step jumps over are not visited. [`copy`] copies
-//! contiguous tails with one `memcpy` each, and single elements of 1, 2, 4, 8 and 16 bytes without a call per element.
+//! Cost is proportional to the intersected cells, not to the grid. [`Selection::cells`] of one column in a grid of 2⁶⁰ cells takes time
+//! proportional to the cells of that column; cells that a step skips are not visited. [`copy`] copies contiguous tails with one `memcpy` each,
+//! and single elements of 1, 2, 4, 8 and 16 bytes without a call per element.
 //!
 //! # Limits
 //!
-//! At most [`MAX_RANK`] axes. Numbers are `u64` and may come from a file: every product and sum is checked, and what
-//! does not fit is a [`GridError`]. Nothing panics.
+//! At most [`MAX_RANK`] axes. Numbers are `u64` and may come from a file: every product and sum is checked, and an overflow is a [`GridError`].
+//! Nothing panics.
 //!
 //! # Example
 //!
@@ -77,7 +77,7 @@ pub use merge::{Merge, MergedRanges};
 pub use select::{Axis, Selection};
 pub use slabs::Slabs;
 
-/// Most axes of an array: b2nd allows 16, TET 8, Zarr any number (more than 16 are not met in images).
+/// Most axes of an array: b2nd allows 16, TET 8, Zarr any number (images do not have more than 16).
 pub const MAX_RANK: usize = 16;
 
 /// Compiles the example of the README.

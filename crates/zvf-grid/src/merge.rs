@@ -3,7 +3,8 @@
 use core::iter::Peekable;
 use core::ops::Range;
 
-/// Decides when two ranges of one object become one request: two numbers for each backend.
+/// Decides when two ranges of one object become one request, by two numbers that depend on the
+/// backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
     /// Largest number of unwanted bytes between two ranges of one request.
@@ -18,18 +19,19 @@ impl Merge {
         gap: 16 << 10,
         most: 16 << 20,
     };
-    /// A bucket: some 20 ms to the first byte cost as much as some 256 KiB. 256 KiB and 16 MiB.
+    /// A bucket: the wait for the first byte, some 20 ms, costs as much as some 256 KiB. 256 KiB
+    /// and 16 MiB.
     pub const BUCKET: Self = Self {
         gap: 256 << 10,
         most: 16 << 20,
     };
-    /// A plain web server: often near, with less bandwidth. 64 KiB and 8 MiB.
+    /// A plain web server: often close, with less bandwidth. 64 KiB and 8 MiB.
     pub const WEB: Self = Self {
         gap: 64 << 10,
         most: 8 << 20,
     };
 
-    /// The requests that cover `ranges`, and how many ranges each covers.
+    /// The requests that cover `ranges`, each with the number of ranges that it covers.
     ///
     /// Ranges must be sorted by their start; they may overlap. Each is inside one request.
     ///

@@ -90,7 +90,7 @@ impl Selection {
         ))
     }
 
-    /// A selection of axes that are known to be inside their array; `shape` gives their number, its values are replaced.
+    /// A selection of axes that are inside their array. `shape` gives the number of axes; its values are replaced.
     pub(crate) fn of(axes: impl Iterator<Item = Axis>, mut shape: Dims) -> Self {
         let mut kept = [Axis::all(0); MAX_RANK];
         for ((range, slot), extent) in axes.zip(&mut kept).zip(shape.as_mut()) {
@@ -118,7 +118,7 @@ impl Selection {
         self.shape
     }
 
-    /// Number of elements of the result; 1 for an array without axes. None if it exceeds 64 bits.
+    /// Number of elements of the result; 1 for an array without axes. `None` if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.shape.count()

@@ -8,18 +8,18 @@ pub struct Slabs {
     selection: Selection,
     /// The axis that is cut.
     axis: usize,
-    /// Extent of a cell there.
+    /// Extent of a cell on that axis.
     cell: u64,
-    /// Smallest number of indices of a slab, which is rounded up to the next border of cells.
+    /// Smallest number of indices of a slab; it is extended to the next cell border.
     each: u64,
     /// Indices returned so far.
     done: u64,
 }
 
 impl Selection {
-    /// Cuts the selection into at most `most` selections whose results, one after the other, are the whole result: along the
-    /// first axis with more than one index, at borders of cells. For readers that fill parts of one buffer at
-    /// the same time (`split_at_mut`): no cell is in two slabs.
+    /// Cuts the selection into at most `most` selections whose concatenated results are the whole result. It is cut along
+    /// the first axis with more than one index, at cell borders. For readers that fill parts of one buffer concurrently
+    /// (`split_at_mut`): no cell is in two slabs.
     #[must_use]
     pub fn slabs(&self, cell: &[u64], most: u64) -> Slabs {
         let axis = self.shape().iter().position(|n| *n > 1).unwrap_or(0);
@@ -39,7 +39,7 @@ impl Iterator for Slabs {
 
     fn next(&mut self) -> Option<Selection> {
         let Some(range) = self.selection.axes().get(self.axis).copied() else {
-            // No axes: one piece, the only element.
+            // Without axes there is one slab with the only element.
             let first = self.done == 0;
             self.done = 1;
             return first.then_some(self.selection);
@@ -51,7 +51,7 @@ impl Iterator for Slabs {
         let start = range
             .start
             .checked_add(self.done.checked_mul(range.step)?)?;
-        // The last index of a piece of `each`, then all further ones of the same cell.
+        // The last index of a slab of `each` indices, extended by all further indices in the same cell.
         let last = start.saturating_add((self.each.min(left) - 1).saturating_mul(range.step));
         let border = (last / self.cell)
             .saturating_add(1)

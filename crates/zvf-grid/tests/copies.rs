@@ -1,11 +1,11 @@
-//! Elements arrive where the slow indexer puts them, and nothing else moves.
+//! Elements are copied to the positions that a simple indexer computes, and nothing else changes.
 
 use proptest::prelude::*;
 use zvf_grid::{GridError, Run, Selection, copy, fill};
 
 use crate::naive;
 
-/// `count` elements of `item` bytes, each with bytes of its own.
+/// `count` elements of `item` bytes, with different bytes.
 fn elements(count: usize, item: usize) -> Vec<u8> {
     (0..count * item)
         .map(|k| (k % 251) as u8 ^ (k / 251) as u8)
@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(&filled, &wanted_filled);
     }
 
-    /// A whole read: every cell of a grid, stored clipped, into the result.
+    /// A whole read: copies every cell of a grid, stored clipped, into the result.
     #[test]
     fn cells_together_give_the_selection(
         (shape, cell, axes) in naive::cases(),
@@ -84,7 +84,7 @@ proptest! {
                 stored.extend_from_slice(&array[from..from + item]);
             }
             copy(item, &stored, &extent, &mut found, &selection.shape(), part.runs()).unwrap();
-            // The same in two steps: the part by itself, then to its place.
+            // The same in two steps: the part as a separate result, then to its place.
             let mut alone = vec![0; usize::try_from(part.count().unwrap()).unwrap() * item];
             copy(item, &stored, &extent, &mut alone, &part.shape(), part.alone().runs()).unwrap();
             part.place(item, &alone, &mut placed, &selection.shape()).unwrap();

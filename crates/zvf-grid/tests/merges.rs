@@ -1,4 +1,4 @@
-//! Merged ranges.
+//! Tests of merged ranges.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ proptest! {
             let own;
             (own, rest) = rest.split_at(count);
             prop_assert!(own.iter().all(|range| request.start <= range.start && range.end <= request.end));
-            // Nothing is read along that is further than the gap from what is wanted.
+            // Every unwanted byte is within the gap after a wanted range.
             let mut end = request.start;
             for range in own {
                 prop_assert!(range.start <= end + gap);

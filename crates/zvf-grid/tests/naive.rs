@@ -1,4 +1,4 @@
-//! The slow way to say the same things: one element at a time, by its coordinates.
+//! A slow reference implementation: one element at a time, by its coordinates.
 
 use proptest::prelude::*;
 use zvf_grid::Axis;
@@ -21,7 +21,7 @@ pub(crate) fn coords(shape: &[u64]) -> Vec<Vec<u64>> {
     all
 }
 
-/// Place of `at` in C order.
+/// Position of `at` in C order.
 pub(crate) fn position(at: &[u64], shape: &[u64]) -> usize {
     let mut place = 0;
     for (c, extent) in at.iter().zip(shape) {

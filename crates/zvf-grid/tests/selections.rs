@@ -1,4 +1,4 @@
-//! Which cells a selection meets.
+//! Tests the cells that a selection intersects.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use zvf_grid::{Axis, Dims, GridError, Selection};
 use crate::naive;
 
 proptest! {
-    /// The cells are those of the elements taken, each once, in C order; their parts hold every element once.
+    /// The cells are those of the selected elements, each once, in C order; their parts hold every element
+    /// once.
     #[test]
     fn cells_are_those_of_the_elements((shape, cell, axes) in naive::cases()) {
         let selection = Selection::new(&axes, &shape).unwrap();
@@ -31,7 +32,7 @@ proptest! {
         prop_assert_eq!(Some(elements), selection.count());
     }
 
-    /// Blocks inside chunks: the two levels together take every element to its place.
+    /// Blocks inside chunks: the two levels together put every element in its place.
     #[test]
     fn blocks_inside_chunks_take_every_element(
         (shape, chunk, axes) in naive::cases(),
@@ -66,7 +67,7 @@ proptest! {
         prop_assert_eq!(found, Some(naive::selected(&axes, &shape)));
     }
 
-    /// Slabs, one behind the other, are the whole; no cell is in two.
+    /// Slabs, concatenated, are the whole selection; no cell is in two.
     #[test]
     fn slabs_follow_each_other((shape, cell, axes) in naive::cases(), most in 1u64..6) {
         let selection = Selection::new(&axes, &shape).unwrap();

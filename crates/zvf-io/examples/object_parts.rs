@@ -1,5 +1,4 @@
-//! Reads parts of objects below an address, and prints each request that this took. The address may also be that of a bucket or a web
-//! server.
+//! Reads parts of objects below an address, and prints each request that was sent. The address may also be a bucket or a web server.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_io::{Ask, Cap, IoOptions, IoTrace, Kv};

@@ -15,8 +15,8 @@ use crate::{Ask, Cap, IoError, Object};
 
 /// A store whose objects the calling program fetches: a page in a browser, firmware, a test. Cheap to clone; clones share it.
 ///
-/// Set it as [`IoOptions::caller_store`](crate::IoOptions::caller_store). The address of a store is then a name in messages, and keys are relative
-/// to the root of the store. Nothing is listed. The caller retries, and limits the time of a request.
+/// Set it as [`IoOptions::caller_store`](crate::IoOptions::caller_store). The address of a store is then only a name in messages, and keys are
+/// relative to the root of the store. Listings are not supported. The caller retries requests and limits their time.
 ///
 /// ```
 /// use zvf_io::{Ask, CallerStore, Cap, IoError, IoOptions, Kv, Object};
@@ -46,7 +46,7 @@ struct CallerInner {
     wanted: Mutex<CallerRequests>,
 }
 
-/// The requests to the caller.
+/// Requests that the caller must answer.
 #[derive(Debug, Default)]
 struct CallerRequests {
     next: u64,
@@ -76,7 +76,7 @@ pub struct ObjectFetch {
 /// The state of a [`CallerRun`].
 #[derive(Debug)]
 pub enum CallerStep<T> {
-    /// Objects that are needed, in any order. Each is returned once; the list is empty if earlier requests must be answered first.
+    /// Objects that are needed, in any order. Each is returned once; the list is empty if the caller must answer earlier requests first.
     Fetch(Vec<ObjectFetch>),
     /// The result.
     Done(T),
@@ -85,7 +85,7 @@ pub enum CallerStep<T> {
 /// A future that waits for objects from its caller, see [`CallerStore::run`].
 pub struct CallerRun<'f, T> {
     store: CallerStore,
-    /// `None` once it ended.
+    /// `None` once the future has ended.
     future: Option<Pin<Box<dyn Future<Output = T> + 'f>>>,
 }
 
@@ -97,7 +97,7 @@ impl<T> std::fmt::Debug for CallerRun<'_, T> {
 
 impl<T> Drop for CallerRun<'_, T> {
     fn drop(&mut self) {
-        // Drops the work that the future started.
+        // Drops the tasks that the future started.
         self.future = None;
         self.store.0.tasks.reap();
         // Requests of streams that read ahead are issued again when the stream is polled again.
@@ -115,7 +115,7 @@ impl CallerStore {
         Self::default()
     }
 
-    /// Begins to run a future that reads from this store. It may borrow, and need not be [`Send`].
+    /// Starts to run a future that reads from this store. The future may borrow, and need not be [`Send`].
     ///
     /// # Errors
     /// Misuse: another run of this store has not ended.
@@ -137,7 +137,7 @@ impl CallerStore {
     /// Runs a future to its end; `fetch` returns the requested objects, and `None` for objects that do not exist.
     ///
     /// # Errors
-    /// As [`run`](Self::run) and [`CallerRun::step`]. An error of `fetch` is the answer to that request.
+    /// As [`run`](Self::run) and [`CallerRun::step`]. An error of `fetch` becomes the result of that request.
     pub fn wait<T>(
         &self,
         future: impl Future<Output = T>,
@@ -240,8 +240,8 @@ impl<T> CallerRun<'_, T> {
         ))
     }
 
-    /// Answers a request: the object or the requested part of it, `None` if it does not exist. An answer that is not needed any more is
-    /// dropped.
+    /// Answers a request: with the object or the requested part of it, or with `None` if it does not exist. If the request was dropped, so is the
+    /// answer.
     ///
     /// # Errors
     /// Misuse: no request has this id.
@@ -255,7 +255,7 @@ impl<T> CallerRun<'_, T> {
             return Err(IoError::misuse(format!("no request has the id {id}")));
         }
         if let Some((_, to)) = wanted.waiting.remove(&id) {
-            // Fails if the future was dropped; the answer is not needed then.
+            // Sending fails if the future was dropped and no longer needs the answer.
             let _ = to.send(object);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Requests of readers to a [`CallerStore`]: slots, single-flight, trace, versions, overlay.
+//! Requests of readers to a [`CallerStore`]: request slots, single-flight, trace, versions, overlay.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::versions::{Pinned, ReportedState, SnapshotRole, changed, told};
 use crate::{Ask, CallerStore, Cap, IoError, Method, Object, Overlay, Question, Reply};
 use zvf_grid::int::wide;
 
-/// A [`CallerStore`] under an overlay, with its requests in flight.
+/// A [`CallerStore`] under an overlay, with its pending requests.
 #[derive(Debug, Clone)]
 pub struct CallerObjects {
     store: CallerStore,
@@ -36,7 +36,7 @@ impl CallerObjects {
         }
     }
 
-    /// The overlay that objects are read under.
+    /// The overlay through which objects are read.
     pub(crate) fn overlay(&self) -> Option<&Overlay> {
         self.overlay.as_deref()
     }
@@ -100,7 +100,7 @@ impl CallerObjects {
         answer
     }
 
-    /// Answers one question about the tree. Nothing can be listed.
+    /// Answers one question about the tree. Listings are not supported.
     pub(crate) async fn answer(
         &self,
         context: &Context,
@@ -145,7 +145,7 @@ impl CallerObjects {
     }
 }
 
-/// The state of an object, as far as the caller states it.
+/// The state of an object, as far as the caller reports it.
 fn state_of(object: &Object) -> ReportedState {
     ReportedState {
         etag: object.etag.clone(),
@@ -155,7 +155,8 @@ fn state_of(object: &Object) -> ReportedState {
 }
 
 impl Object {
-    /// A part of an object of `size` bytes that begins at `start`; the whole, if it begins at 0 and has all bytes.
+    /// A part of an object of `size` bytes that begins at `start`. It is the whole object if it begins at 0 and
+    /// has `size` bytes.
     pub fn new(bytes: impl Into<Bytes>, start: u64, size: u64) -> Self {
         Self {
             bytes: bytes.into(),
@@ -172,14 +173,14 @@ impl Object {
         Self::new(bytes, 0, size)
     }
 
-    /// The same with the validator of its content, by which changes are detected.
+    /// The same object with the validator of its content, by which changes are detected.
     #[must_use]
     pub fn with_etag(mut self, etag: impl Into<String>) -> Self {
         self.etag = Some(etag.into());
         self
     }
 
-    /// The requested part of an answer, which may have more.
+    /// Cuts the requested part out of an answer, which may have more bytes.
     pub(crate) fn wanted(mut self, key: &str, ask: &Ask, cap: Cap) -> Result<Self, IoError> {
         let wanted = ask.of(self.size);
         let end = self.start.checked_add(wide(self.bytes.len()));
@@ -225,7 +226,7 @@ mod tests {
         Kv::open("test", &options).unwrap()
     }
 
-    /// Reads a part of an object; the caller answers `object`.
+    /// Reads a part of an object; the caller answers with `object`.
     fn read(ask: Ask, object: Object) -> Result<Option<Object>, IoError> {
         let store = CallerStore::new();
         let kv = open(&store);
@@ -313,7 +314,7 @@ mod tests {
                 }
             }
         };
-        // Three at one time.
+        // At most three requests at the same time.
         assert_eq!(seen, ["abc", "d"]);
         let found: Vec<Option<Object>> = found.into_iter().map(Result::unwrap).collect();
         let found = found
@@ -339,7 +340,7 @@ mod tests {
         assert!(matches!(run.step().unwrap(), CallerStep::Fetch(more) if more.is_empty()));
         let denied = IoError::misuse("no");
         run.answer(wanted[0].id, Err(denied)).unwrap();
-        // The second answer to a request is dropped; an id that was never given is an error.
+        // The second answer to a request is dropped; an unknown id is an error.
         run.answer(wanted[0].id, Ok(None)).unwrap();
         assert_eq!(run.answer(7, Ok(None)).unwrap_err().class(), Class::Misuse);
         assert!(
@@ -359,7 +360,7 @@ mod tests {
         }
         let found = store.wait(&mut get, |_| Ok(Some(Object::whole(FILE))));
         assert_eq!(found.unwrap().unwrap().unwrap().bytes, FILE);
-        // A request whose future is gone is not.
+        // A request whose future was dropped is not issued again.
         let get = kv.get("b", Ask::Whole, Cap::cell(kv.limits()));
         assert!(matches!(
             store.run(get).unwrap().step().unwrap(),
@@ -433,20 +434,20 @@ mod tests {
         let store = CallerStore::new();
         let kv = open(&store);
         let get = || kv.get("a", Ask::Whole, Cap::cell(kv.limits()));
-        // Neither a run of another store nor a runtime answers.
+        // Neither a run of another store nor a runtime can answer.
         let other = CallerStore::new();
         let error = other.wait(get(), |_| Ok(None)).unwrap().unwrap_err();
         assert!(error.to_string().contains("of the same store"), "{error}");
         let error = futures::executor::block_on(get()).unwrap_err();
         assert_eq!(error.class(), Class::Misuse);
-        // One run at a time; the next may begin when it is dropped.
+        // Only one run at a time; the next may begin when it is dropped.
         let run = store.run(get()).unwrap();
         assert_eq!(store.run(get()).unwrap_err().class(), Class::Misuse);
         drop(run);
         assert!(store.wait(get(), |_| Ok(None)).unwrap().unwrap().is_none());
         let never = store.wait(std::future::pending::<()>(), |_| Ok(None));
         assert_eq!(never.unwrap_err().class(), Class::Misuse);
-        // It is no place for single files and uploads.
+        // The store does not support single files and uploads.
         let options = IoOptions::new().with_caller_store(store);
         assert!(crate::location::Location::resolve("a", &options).is_err());
     }

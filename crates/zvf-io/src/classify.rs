@@ -43,7 +43,7 @@ impl fmt::Display for Failure {
 
 /// Classifies an error of a backend other than absence.
 ///
-/// Backends report most failures as one "generic" kind with a text. A failure whose text does not show that it is permanent counts as transient,
+/// Backends report most failures as one "generic" kind with a text. A failure counts as transient unless its text shows that it is permanent,
 /// because reading twice is harmless and attempts are limited.
 #[cold]
 pub(crate) fn sort(key: &str, error: Error) -> Failure {
@@ -75,7 +75,7 @@ fn unsupported(key: &str, what: String) -> Failure {
 
 fn sort_generic(key: &str, error: Error) -> Failure {
     let text = chain(&error);
-    // The address that cloud machines ask for their own credentials.
+    // The address from which cloud machines request their own credentials.
     if text.contains("169.254.169.254") {
         return denied(
             key,
@@ -94,7 +94,7 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     const NO_RANGE: [&str; 4] = [
         "Received non-partial response",
         "Content-Range header not present",
-        // An answer with a range, but without the size of the object.
+        // An answer with a range but without the size of the object.
         "Failed to parse value for CONTENT_RANGE header",
         "Wanted range starting at",
     ];

@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// The same limits and trace, with no version observed yet.
+    /// The same limits and trace, without observed versions.
     pub(crate) fn without_versions(&self, verify: bool) -> Self {
         let shared = ContextInner {
             versions: Arc::new(Versions::new(verify)),
@@ -64,7 +64,7 @@ impl Context {
         }
     }
 
-    /// The same, for requests of another round.
+    /// The same state, for requests of another round.
     pub(crate) fn in_round(&self, round: u32) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -112,7 +112,7 @@ impl Context {
         trace.record_try(start, self.round, method, key, range, outcome);
     }
 
-    /// When neighbouring ranges are merged into one request.
+    /// The rules by which neighbouring ranges are merged into one request.
     pub fn merge(&self) -> Merge {
         self.shared.merge
     }
@@ -147,7 +147,7 @@ impl Context {
         Arc::clone(&self.shared.slots).try_acquire_owned().ok()
     }
 
-    /// Waits until `bytes` more may be in flight.
+    /// Waits until `bytes` more bytes may be in flight.
     pub(crate) async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, IoError> {
         let units = u32::try_from(bytes.div_ceil(UNIT))
             .unwrap_or(u32::MAX)

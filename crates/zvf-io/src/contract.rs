@@ -31,7 +31,7 @@ pub enum Ability {
     List,
     /// Writing a new store.
     Write,
-    /// Edits, coarse levels and parts, which several programs may attempt at the same time.
+    /// Edits, coarse levels and distributed writes, which several programs may attempt at the same time.
     Edit,
 }
 
@@ -505,7 +505,7 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with a backend.
+    /// A defect of a simulated backend.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum Defect {
         Ranges,
@@ -597,7 +597,7 @@ mod tests {
             let (Defect::Prefix, Some(prefix)) = (self.defect, prefix) else {
                 return self.inner.list(prefix);
             };
-            // As a backend that compares the texts of keys.
+            // Like a backend that compares keys as text.
             let prefix = prefix.to_string();
             let all = self.inner.list(None);
             let is_below = move |meta: &ObjectMeta| meta.location.as_ref().starts_with(&prefix);

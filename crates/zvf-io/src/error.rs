@@ -19,13 +19,13 @@ pub enum Class {
     Misuse,
     /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
     Limit,
-    /// Another program locks the object or changed it meanwhile. The call had no effect; a retry helps.
+    /// Another program locks the object or changed it in the meantime. The call had no effect; a retry helps.
     Busy,
     /// An internal invariant of this library is broken. Please report it. The call had no effect.
     Bug,
 }
 
-/// The error of a request to an address. Retrying helps only if [`is_transient`](Self::is_transient) is true.
+/// The error of a request to an address. A retry helps only if [`is_transient`](Self::is_transient) is true.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum IoError {
@@ -60,7 +60,7 @@ pub enum IoError {
     NotAnObject {
         /// The object.
         key: String,
-        /// The kind of the thing found.
+        /// The kind of entry that was found.
         what: String,
     },
     /// The address cannot be opened by this crate.
@@ -79,11 +79,11 @@ pub enum IoError {
     Limit {
         /// The object, cell or call.
         key: String,
-        /// What is counted; the field of [`Limits`](crate::Limits).
+        /// The counted thing; the field of [`Limits`](crate::Limits).
         what: &'static str,
         /// The count, as far as known.
         found: u64,
-        /// How many are allowed.
+        /// The largest allowed count.
         limit: u64,
     },
     /// The store or file changed while it was read. Open it again to read its present state.
@@ -108,7 +108,7 @@ pub enum IoError {
 pub const CELL_BYTES: &str = "cell_bytes";
 
 impl IoError {
-    /// The class a caller acts on.
+    /// The class that a caller can act on.
     pub fn class(&self) -> Class {
         match self {
             Self::Denied { .. }
@@ -148,7 +148,7 @@ impl IoError {
         matches!(self, Self::Limit { what, .. } if *what == CELL_BYTES)
     }
 
-    /// The object or prefix the error is about, when it is about one.
+    /// The object or prefix that the error is about, if there is one.
     pub fn key(&self) -> Option<&str> {
         match self {
             Self::Denied { key, .. }

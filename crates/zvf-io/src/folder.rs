@@ -1,8 +1,8 @@
 //! A folder of the local disk, kept open by a handle.
 //!
-//! If the system supports it, every file is opened relative to the handle of the folder. So a store that is moved away and replaced while it is
-//! read is read to its end. Resolving the path for every file would mix files of both stores, and a check at the end would not detect it if the
-//! first one is moved back.
+//! If the system supports it, every file is opened relative to the handle of the folder. A store that is moved and replaced during a read is
+//! therefore read to its end. Resolving the path for every file would mix files of both stores, and a check at the end would not detect it if
+//! the first store is moved back.
 
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
@@ -27,7 +27,7 @@ pub(crate) enum FolderEntry {
 type VisitEntry<'v, X> =
     dyn FnMut(String, FolderEntry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
 
-/// What distinguishes a file from one that replaces it, or from itself after a write.
+/// Distinguishes a file from its replacement, and its states before and after a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileStamp {
     /// 0 on systems without inodes.
@@ -55,7 +55,7 @@ impl FileStamp {
     }
 }
 
-/// A folder, by its path and, once it is open, by its handle.
+/// A folder: its path and, once it is open, its handle.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl Folder {
         }
     }
 
-    /// The overlay log.
+    /// The overlay.
     pub(crate) fn overlay(&self) -> Option<&Overlay> {
         self.overlay.as_ref()
     }
@@ -97,28 +97,28 @@ impl Folder {
         self.root.get_or_init(|| at::Root::of(&self.path))
     }
 
-    /// The path by which it was opened, for messages.
+    /// The path with which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file of a key for reading. Keys are made of checked segments, so they stay below the folder.
+    /// Opens the file of a key for reading. Keys consist of checked segments, so they stay below the folder.
     pub(crate) fn open(&self, key: &str) -> io::Result<(File, Metadata)> {
         self.root().open(&self.path, &self.key(key)?)
     }
 
-    /// The metadata of the file of a key; symbolic links are followed.
+    /// The metadata of the file of a key; follows symbolic links.
     pub(crate) fn metadata(&self, key: &str) -> io::Result<Metadata> {
         self.root().metadata(&self.path, &self.key(key)?)
     }
 
-    /// The stamp of the file of a key; symbolic links are followed.
+    /// The stamp of the file of a key; follows symbolic links.
     pub(crate) fn stamp(&self, key: &str) -> io::Result<FileStamp> {
         self.root().stamp(&self.path, &self.key(key)?)
     }
 
-    /// Visits the entries of the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
-    /// are left out.
+    /// Visits the entries of the folder of a key, in no particular order. Names that are not UTF-8 are left out, because they cannot be part of
+    /// a key.
     ///
     /// # Errors
     /// I/O, and the errors of `visit`.
@@ -131,7 +131,7 @@ impl Folder {
             .visit(&self.path, key, &mut |name, kind, _| visit(name, kind))
     }
 
-    /// As [`visit`](Self::visit), with the size of each entry except folders; symbolic links are not followed.
+    /// As [`visit`](Self::visit), with the size of each entry except folders; does not follow symbolic links.
     ///
     /// # Cost
     /// One `stat` for each entry, relative to its folder.
@@ -167,7 +167,7 @@ mod at {
     use super::{FileStamp, FolderEntry, VisitEntry};
     use zvf_sys::regular_file;
 
-    /// Flags of a handle for looking up names; on systems that have them, it needs no permission to read.
+    /// Flags of a handle for looking up names. On systems with `O_PATH`, it needs no read permission.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
     /// Flags of a handle for looking up names. Opening does not block if the path is not a folder.
@@ -182,7 +182,7 @@ mod at {
         .union(OFlags::NOCTTY)
         .union(OFlags::CLOEXEC);
 
-    /// A number of a stamp, whose type depends on the system; 0 for negative ones.
+    /// Converts a number of a stamp, whose type depends on the system; negative numbers become 0.
     fn positive(number: impl TryInto<u64>) -> u64 {
         number.try_into().unwrap_or(0)
     }

@@ -22,7 +22,7 @@ use crate::versions::SnapshotRole;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
 use zvf_grid::int::wide;
 
-/// Folders of the local disk whose sizes are summed concurrently.
+/// Number of local folders whose sizes are summed concurrently.
 const FOLDERS: usize = 4;
 
 /// The storage of an address.
@@ -97,7 +97,7 @@ impl Kv {
         }
     }
 
-    /// The same address, with another round for the requests in the trace.
+    /// A view of the same address, with another round for the requests in the trace.
     #[must_use]
     pub fn in_round(&self, round: u32) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Kv {
         }
     }
 
-    /// The same address under an overlay, with no version observed yet.
+    /// A view of the same address under an overlay, without observed versions.
     #[must_use]
     pub fn under(mut self, overlay: Overlay, verify: bool) -> Self {
         self.backend = match &self.backend {
@@ -119,7 +119,7 @@ impl Kv {
         self.without_versions(verify)
     }
 
-    /// The same address with no version observed yet; changes are detected if `verify`.
+    /// A view of the same address without observed versions; changes are detected if `verify` is set.
     #[must_use]
     pub fn without_versions(mut self, verify: bool) -> Self {
         self.context = self.context.without_versions(verify);
@@ -145,8 +145,8 @@ impl Kv {
         }
     }
 
-    /// Reads the root again if an absent object is one of the overlay's: the root has changed if the change was completed, and its objects are
-    /// at their own keys.
+    /// Reads the root again if an absent object is in the overlay. A changed root shows that the change was completed and its objects are at
+    /// their own keys.
     async fn check_absent(&self, key: &str) -> Result<(), IoError> {
         if self.replaced().is_some_and(|own| own.put().contains(key)) {
             let root = Question::Document("zarr.json".to_owned());
@@ -162,7 +162,7 @@ impl Kv {
         matches!(self.backend, Backend::Local(_))
     }
 
-    /// Whether listings are answered, as far as is known.
+    /// Whether listings are supported, as far as is known.
     pub fn can_list(&self) -> bool {
         match &self.backend {
             Backend::Local(_) => true,
@@ -185,7 +185,7 @@ impl Kv {
         Some(whole.part(ask))
     }
 
-    /// Runs work on files on a thread that may block, with a request slot.
+    /// Runs file operations on a blocking thread, with a request slot.
     pub(crate) async fn on_disk<R: Send + 'static>(
         &self,
         root: &Arc<Folder>,
@@ -217,7 +217,7 @@ impl Kv {
         Box::pin(driven(async move { kv.get_polled(&key, ask, limit).await }))
     }
 
-    /// As [`get`](Self::get), for callers that are always polled until they are done: see [`driven`].
+    /// As [`get`](Self::get), for callers that poll the future until it is done: see [`driven`].
     ///
     /// # Errors
     /// As [`get`](Self::get).

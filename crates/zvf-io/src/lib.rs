@@ -1,7 +1,7 @@
 //! Objects by key below an address: a folder, a bucket or a web server.
 //!
-//! All readers and writers of this workspace send their requests through this crate: stores through [`Kv`], single files of other
-//! formats through [`FileLocation`], writers through [`WriteRequests`]. It moves bytes and knows none of the formats.
+//! All readers and writers of this workspace send their requests through this crate: stores through [`Kv`], single files of other formats
+//! through [`FileLocation`], writers through [`WriteRequests`]. It moves bytes and depends on none of the formats.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -37,7 +37,7 @@
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
 //! | test suite for authors of backends (feature `contract`) | `contract.rs` |
-//! | read objects as if others replaced them | `overlay.rs`, [`IoOptions::drafts`] |
+//! | read objects under an overlay of replacements | `overlay.rs`, [`IoOptions::drafts`] |
 //!
 //! # Requests
 //!
@@ -46,17 +46,17 @@
 //! flight, another their bytes. A backend's missing features are detected by its first refusal: suffix ranges (replaced by a HEAD request and a
 //! range), any ranges (replaced by the whole object), listings.
 //!
-//! Snapshots are consistent: reading an object again with another ETag, time or size, or an object newer than the snapshot, is the error
+//! Snapshots are consistent. An object that is read again with another ETag, time or size, or that is newer than the snapshot, causes the error
 //! [`IoError::SourceChanged`]. [`Kv::verify`] checks the documents again at the end of an answer.
 //!
 //! # Features
 //!
 //! `backends` (default): every backend of `object_store`, the runtime of tokio, uploads. `http`: web servers, with TLS by rustls and ring
-//! (`use_ring`); `cloud`: web servers, S3, Google Cloud Storage and Azure. `contract`: the module of this name, a test suite for authors of
+//! (`use_ring`); `cloud`: web servers, S3, Google Cloud Storage and Azure. `contract`: the module with this name, a test suite for authors of
 //! backends.
 //!
 //! Without `backends` there is neither `object_store` nor a runtime: the calling program fetches objects ([`CallerStore`]), also on
-//! `wasm32-unknown-unknown`, or they are read from local files. Only the module `sync` of tokio is used then, which needs no operating system.
+//! `wasm32-unknown-unknown`, or they are read from local files. Of tokio, only the module `sync` is then used, which needs no operating system.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod caller;

@@ -19,8 +19,8 @@ pub struct Limits {
     pub cells_per_query: u64,
     /// Bytes kept in each cache: manifests, shard indexes, and fragments of chunks (at most 32 MiB). Default 256 MiB.
     pub cache_bytes: u64,
-    /// Rows of an object table or a group. Default 2^32 - 1: the format has no bound since 0.9.3, and answers number rows by 32
-    /// bits. A table that is read as a whole is bounded by [`cell_bytes`](Self::cell_bytes), too.
+    /// Rows of an object table or a group. Default 2^32 - 1: the format has no bound since 0.9.3, and results use 32-bit row
+    /// numbers. A table that is read as a whole is also bounded by [`cell_bytes`](Self::cell_bytes).
     pub object_rows: u64,
     /// Entries of a shard's index. Default 4 Mi (64 MiB of index).
     pub shard_entries: u64,

@@ -173,7 +173,8 @@ impl Remote {
         Ok(false)
     }
 
-    /// Whether a failure shows that the backend cannot list. After that, or after access to the listing of the root was denied, none is requested.
+    /// Whether a failure shows that the backend cannot list. After such a failure, or if access to the listing of the root was denied, no more
+    /// listings are requested.
     fn refuses(&self, prefix: &str, failure: &Failure) -> bool {
         let unsupported = matches!(failure, Failure::Final(IoError::NotSupported { .. }));
         let denied = matches!(failure, Failure::Final(IoError::Denied { .. }));

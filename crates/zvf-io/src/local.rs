@@ -1,4 +1,4 @@
-//! Plain file calls. Everything here blocks.
+//! Plain file operations. All of them block.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -85,7 +85,7 @@ fn read_file(
 #[derive(Debug)]
 pub struct OpenFile {
     file: File,
-    /// As it was opened.
+    /// Its metadata when it was opened.
     opened: Metadata,
 }
 
@@ -126,7 +126,7 @@ impl OpenFile {
         Ok(self.stamp(key)?.size)
     }
 
-    /// Bytes of the file when it was opened, and a text that is another one if the file is replaced or written to.
+    /// Bytes of the file when it was opened, and a text that changes if the file is replaced or written to.
     ///
     /// # Errors
     /// I/O; malformed: a folder.
@@ -135,7 +135,7 @@ impl OpenFile {
         Ok((state.size, state.etag.unwrap_or_default()))
     }
 
-    /// The rest of the file, which should have `length` bytes.
+    /// The rest of the file, whose expected length is `length` bytes.
     fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, IoError> {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         (&mut self.file)
@@ -359,7 +359,7 @@ impl From<IoError> for VisitEnd {
 fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     let mut names = Vec::new();
     entries(root, key, &mut |name, kind| {
-        // A symbolic link to a file counts as a file. A broken link is listed like a folder, so that an error about it is reported later.
+        // A symbolic link to a file counts as a file. A broken link is listed like a folder, so that a later step reports the error.
         let file = match kind {
             FolderEntry::File => true,
             FolderEntry::Folder => false,
@@ -396,7 +396,7 @@ pub(crate) fn below(key: &str, name: &str) -> String {
     }
 }
 
-/// Adds up the files of the folder of `key`, and names the folders in it.
+/// Adds up the files directly in the folder of `key`, and returns the names of its folders.
 pub(crate) fn folder_usage(
     root: &Folder,
     key: &str,
@@ -415,7 +415,7 @@ pub(crate) fn folder_usage(
     Ok((usage, folders))
 }
 
-/// Adds up the files below the folder of `key`. A folder is closed before its subfolders are opened, so that one handle is open at a time.
+/// Adds up the files below the folder of `key`. A folder is closed before its subfolders are opened, so only one handle is open at a time.
 pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<Usage, IoError> {
     check_depth(key, depth)?;
     let (mut usage, folders) = folder_usage(root, key, cap)?;
@@ -443,7 +443,7 @@ pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedStat
     Ok(found)
 }
 
-/// Collects the files below the folder of `key`, relative to it. Arrays have at most a handful of axes.
+/// Collects the files below the folder of `key`, relative to it. The recursion is shallow, because arrays have only a few axes.
 fn walk(
     root: &Folder,
     key: &str,

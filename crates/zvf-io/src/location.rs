@@ -30,14 +30,14 @@ pub(crate) enum Location {
 }
 
 #[cfg(feature = "backends")]
-/// The features of a kind of backend, as far as they are known before its first answer.
+/// The features of a kind of backend, as assumed before its first answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backs {
     /// Delimiter listings.
     pub(crate) lists: bool,
     /// Requests for the last bytes of an object.
     pub(crate) suffixes: bool,
-    /// When neighbouring ranges are cheaper as one request.
+    /// The rules by which neighbouring ranges are merged into one request.
     pub(crate) merge: Merge,
 }
 
@@ -61,7 +61,7 @@ impl Location {
         Self::of(address, options)
     }
 
-    /// A path; there are no other backends.
+    /// Resolves a path; there are no other backends.
     #[cfg(not(feature = "backends"))]
     fn of(address: &str, _: &IoOptions) -> Result<Self, IoError> {
         match scheme(address) {
@@ -181,7 +181,7 @@ fn remote(scheme: &str, url: &Url, options: &IoOptions) -> BuiltStore {
     }
 }
 
-/// No retries by the client: requests are retried, counted and recorded by `retry.rs`.
+/// Turns off the client's retries, because `retry.rs` retries, counts and records requests.
 #[cfg(feature = "http")]
 fn retries() -> object_store::RetryConfig {
     object_store::RetryConfig {

@@ -9,7 +9,7 @@ type OnceResult<T, E> = Arc<OnceCell<Result<T, E>>>;
 
 /// A value that the first caller loads while others wait for it.
 ///
-/// A failure is returned to all waiting callers: if each of them tried again in turn, a silent server would delay a query by one time-out for
+/// A failure is returned to all waiting callers. If each of them tried again in turn, a silent server would delay a query by one time-out for
 /// each waiter. A later caller tries again.
 #[derive(Debug)]
 pub struct Once<T, E>(Mutex<OnceResult<T, E>>);
@@ -21,7 +21,7 @@ impl<T, E> Default for Once<T, E> {
 }
 
 impl<T: Clone, E: Clone> Once<T, E> {
-    /// A known value.
+    /// Creates a value that is already loaded.
     pub fn ready(thing: T) -> Self {
         Self(Mutex::new(Arc::new(OnceCell::new_with(Some(Ok(thing))))))
     }
@@ -38,8 +38,8 @@ impl<T: Clone, E: Clone> Once<T, E> {
         }
     }
 
-    /// The value. A caller that is dropped while loading leaves the work to the next; the caller that loads has to be polled
-    /// until it is done, see [`driven`](crate::driven).
+    /// The value. If a caller is dropped while it loads, the next one takes over. The caller that loads must be polled until it is done, see
+    /// [`driven`](crate::driven).
     ///
     /// # Errors
     /// The errors of `load`.

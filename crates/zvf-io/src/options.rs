@@ -1,4 +1,4 @@
-//! How an address is opened.
+//! Options for opening an address.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ pub struct IoOptions {
     pub anonymous: bool,
     /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …).
     pub backend: Vec<(String, String)>,
-    /// Where requests are recorded. Off by default.
+    /// The record of requests. Off by default.
     pub trace: IoTrace,
-    /// Has the calling program fetch the objects; the address is then only a name in messages. See [`CallerStore`].
+    /// Set to let the calling program fetch the objects; the address is then only a name in messages. See [`CallerStore`].
     pub caller_store: Option<CallerStore>,
-    /// The backend, instead of the one that the address names; the path of the address remains the prefix.
+    /// A backend that replaces the one of the address; the path of the address remains the prefix.
     #[cfg(feature = "backends")]
     pub object_store: Option<Arc<dyn ObjectStore>>,
     /// When and how often failed requests are retried. Only this layer retries: retries of backends are turned off.
     pub retry: Retry,
-    /// The time without progress after which an attempt is abandoned: until its answer begins, and between two pieces of it. Default 30 s.
+    /// The time without progress after which an attempt is abandoned: until the answer begins, and between two pieces of it. Default 30 s.
     ///
-    /// A whole body may take this time and additionally the time of its announced bytes at 256 KiB/s.
+    /// A whole body may take this time plus the time of its announced bytes at 256 KiB/s.
     pub request_timeout: Duration,
-    /// When neighbouring byte ranges are merged into one request. The default depends on the kind of backend.
+    /// The rules by which neighbouring byte ranges are merged into one request. The default depends on the kind of backend.
     pub merge: Option<Merge>,
-    /// Whether changes and losses are detected: [`Kv::verify`](crate::Kv::verify) sends requests, and objects newer than the snapshot and
-    /// missing cells of presence lists are errors. Default true.
+    /// Whether changes and losses are detected. If so, [`Kv::verify`](crate::Kv::verify) sends requests, and these are errors: objects newer
+    /// than the snapshot, and missing cells of presence lists. Default true.
     ///
-    /// Turn it off for backends with times or ETags that differ between answers, and to read the rest of a damaged store: missing cells of
-    /// presence lists are then empty. Two reads of one object in different states are always an error.
+    /// Turn it off for backends whose times or ETags differ between answers, or to read the rest of a damaged store: missing cells of presence
+    /// lists are then empty. Two reads of one object in different states are always an error.
     pub verify: bool,
     /// Bytes that are read instead of stored objects, by key: a preview of a change. Listings do not include them, so every key must exist.
     /// Default none.
@@ -91,7 +91,7 @@ impl IoOptions {
         self
     }
 
-    /// Has the calling program fetch the objects, see [`caller_store`](Self::caller_store).
+    /// Lets the calling program fetch the objects, see [`caller_store`](Self::caller_store).
     #[must_use]
     pub fn with_caller_store(mut self, store: CallerStore) -> Self {
         self.caller_store = Some(store);
@@ -101,7 +101,7 @@ impl IoOptions {
     /// [`caller_store`](Self::caller_store), if no other backend is set.
     ///
     /// # Errors
-    /// Misuse: `object_store` is set, too.
+    /// Misuse: `object_store` is also set.
     pub(crate) fn only_caller_store(&self, address: &str) -> Result<Option<CallerStore>, IoError> {
         #[cfg(feature = "backends")]
         if self.caller_store.is_some() && self.object_store.is_some() {
@@ -115,7 +115,7 @@ impl IoOptions {
         Ok(self.caller_store.clone())
     }
 
-    /// Reads from `backend` instead of the one the address names.
+    /// Reads from `backend` instead of the backend of the address.
     #[cfg(feature = "backends")]
     #[must_use]
     pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
@@ -137,7 +137,7 @@ impl IoOptions {
         self
     }
 
-    /// Replaces the number of requests in flight.
+    /// Replaces the number of concurrent requests.
     #[must_use]
     pub fn with_concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
@@ -189,16 +189,16 @@ impl IoOptions {
 
 /// When and how often a failed request is retried.
 ///
-/// Only transient failures are retried: the status codes 5xx and 429, connections that were refused, reset or closed, bodies that are shorter or
-/// longer than announced, and time-outs; never another status of the class 4xx. The pause before an attempt is random up to a limit ("full
+/// Only transient failures are retried: the status codes 5xx and 429; connections that were refused, reset or closed; bodies that are shorter or
+/// longer than announced; and time-outs. No other status of the class 4xx is retried. The pause before an attempt is random up to a limit ("full
 /// jitter"), which doubles from attempt to attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// Most attempts of a request, including the first one. Default 5; 1: no retries.
     pub attempts: u32,
-    /// Longest pause before the second try. Default 100 ms.
+    /// Longest pause before the second attempt. Default 100 ms.
     pub first_pause: Duration,
-    /// Longest pause before any try. Default 5 s.
+    /// Longest pause before any attempt. Default 5 s.
     pub longest_pause: Duration,
     /// Time limit for all attempts of a request and the pauses between them. Default 60 s.
     ///

@@ -1,4 +1,4 @@
-//! Objects of a committed change that are not at their final keys yet; readers use them instead of the stored ones.
+//! Objects of a committed change that are not yet at their final keys; readers use them instead of the stored ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -26,8 +26,8 @@ use crate::versions::{ReportedState, SnapshotRole};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
 use zvf_grid::int::wide;
 
-/// Called after each piece of a download: with the bytes that were saved so far, and the length of the object if the server states it.
-/// After a failure that is retried, the bytes begin at 0 again.
+/// Called after each piece of a download, with the number of bytes saved so far and, if the server states it, the length of the
+/// object. After a failure that is retried, the number starts at 0 again.
 pub type SaveProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
 
 /// A prefix of an object store.
@@ -42,7 +42,7 @@ pub struct Remote {
     overlay: Option<Arc<Overlay>>,
 }
 
-/// The detected features of a backend, and the requests in flight.
+/// The detected features of a backend, and the pending requests.
 #[derive(Debug)]
 struct RemoteState {
     can: Can,
@@ -50,7 +50,7 @@ struct RemoteState {
     names: SingleFlight<Question, Option<Vec<String>>>,
 }
 
-/// The features of a backend, detected by its first refusal.
+/// The features of a backend. A missing feature is detected by the first refusal.
 #[derive(Debug)]
 struct Can {
     list: AtomicBool,
@@ -67,7 +67,7 @@ pub(crate) enum WantedPart {
 }
 
 impl WantedPart {
-    /// Offset and length, as the trace shows them.
+    /// Offset and length for the trace.
     fn traced(&self) -> (Option<u64>, Option<u64>) {
         match self {
             Self::State => (None, None),
@@ -159,12 +159,12 @@ impl Remote {
         key.map(|key| self.path(&key)).transpose()
     }
 
-    /// The overlay that objects are read under.
+    /// The overlay through which objects are read.
     pub(crate) fn overlay(&self) -> Option<&Overlay> {
         self.overlay.as_deref()
     }
 
-    /// Whether listings are answered, as far as is known.
+    /// Whether listings are supported, as far as is known.
     pub(crate) fn lists(&self) -> bool {
         self.shared.can.list.load(Ordering::Relaxed)
     }
@@ -233,7 +233,7 @@ impl Remote {
             };
             let size = match head {
                 Ok(head) => head.map_or(0, |head| head.state.size),
-                // All attempts failed, and a request for the object would fail in the same way.
+                // All attempts failed; a request for the object would fail in the same way.
                 Err(error) if error.is_transient() => return Err(error),
                 // A server that does not answer HEAD may answer GET.
                 Err(_) => 0,
@@ -254,7 +254,7 @@ impl Remote {
         if matches!(ask, Ask::Range(_) | Ask::Prefix(_)) && can.range.load(Ordering::Relaxed) {
             let part = WantedPart::Bytes(ask.clone());
             match self.send(context, key, part, purpose).await {
-                // This may also be an object that ends before the range begins, which the whole object shows.
+                // The object may also end before the range begins; reading the whole object shows this.
                 Err(IoError::NotSupported { .. }) => {}
                 other => return other.map(object),
             }
@@ -262,7 +262,7 @@ impl Remote {
         let got = self
             .send(context, key, WantedPart::Bytes(Ask::Whole), purpose)
             .await?;
-        // The object could only be read as a whole, so ranges are not requested again, unless it is just too short for this range.
+        // The object could only be read as a whole, so ranges are no longer requested, unless it is just too short for this range.
         let short = got.as_ref().is_some_and(|got| match ask {
             Ask::Range(range) => range.start >= got.state.size,
             _ => got.state.size == 0,
@@ -285,7 +285,7 @@ impl Remote {
             return Ok(None);
         };
         let mut tries = self.tries();
-        // The slot is kept between attempts; queueing again among thousands of failing requests would exceed the deadline.
+        // The slot is kept between attempts, because queueing again among thousands of failing requests would exceed the deadline.
         let _slot = context.slot().await?;
         loop {
             tries.made = tries.made.saturating_add(1);
@@ -336,7 +336,7 @@ impl Remote {
         }
     }
 
-    /// Makes one attempt to save an object. Only silence is limited: the time of a large object is not known.
+    /// Makes one attempt to save an object. Only silence is limited, because the time for a large object is not known.
     async fn save_once(
         &self,
         (key, path): (&str, &Path),
@@ -547,7 +547,7 @@ async fn body(
     Ok(bytes)
 }
 
-/// Records an attempt of a request: the bytes that came, or the failure.
+/// Records an attempt of a request: the received bytes, or the failure.
 fn record(
     context: &Context,
     start: Option<Instant>,

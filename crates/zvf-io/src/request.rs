@@ -31,7 +31,7 @@ impl Ask {
         }
     }
 
-    /// Offset and length, as the trace shows them.
+    /// Offset and length for the trace.
     pub(crate) fn traced(&self) -> (Option<u64>, Option<u64>) {
         match self {
             Self::Whole => (None, None),
@@ -120,7 +120,7 @@ impl Usage {
         self.merge(prefix, Self { objects: 1, bytes }, cap)
     }
 
-    /// Counts other objects, too.
+    /// Adds the counts of other objects.
     pub(crate) fn merge(&mut self, prefix: &str, other: Self, cap: Cap) -> Result<(), IoError> {
         self.objects = self.objects.saturating_add(other.objects);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -85,18 +85,18 @@ impl Tries {
         Ok(())
     }
 
-    /// Restarts the count and the time, after progress was made.
+    /// Restarts the count and the time after progress.
     pub(crate) fn restart(&mut self) {
         self.made = 0;
         self.spent = Duration::ZERO;
     }
 }
 
-/// The answer of a backend to a request that it received: success, or one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
-/// [`Error::NotModified`], which are not failures of the request.
+/// The answer of a backend to a request that it received: success, or one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`]
+/// and [`Error::NotModified`], which are not failures of the request.
 pub type BackendAnswer<T> = Result<T, Error>;
 
-/// Sends and retries requests of writers, by the rules for readers: see [`Retry`].
+/// Sends and retries requests of writers, by the same rules as for readers: see [`Retry`].
 #[derive(Debug, Clone, Copy)]
 pub struct WriteRequests {
     retry: Retry,
@@ -104,7 +104,7 @@ pub struct WriteRequests {
 }
 
 impl WriteRequests {
-    /// Requests with the limits and retries of these options.
+    /// Creates it with the limits and retries of these options.
     #[must_use]
     pub fn new(options: &IoOptions) -> Self {
         Self {
@@ -113,11 +113,11 @@ impl WriteRequests {
         }
     }
 
-    /// Sends a request with a body of `bytes` bytes, with retries. `send` gets the number of the attempt, from 1, because a failed attempt may
-    /// have been carried out.
+    /// Sends a request with a body of `bytes` bytes, with retries. `send` gets the number of the attempt, from 1: after a failed attempt, the backend
+    /// may still have carried out the request.
     ///
     /// # Errors
-    /// The same as for readers: denied, not supported, or all attempts of [`Retry`] failed.
+    /// As for readers: denied, not supported, or all attempts of [`Retry`] failed.
     pub async fn send<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
@@ -238,7 +238,7 @@ fn is_answer(error: &Error) -> bool {
     )
 }
 
-/// A random part of a pause. The keys of the standard hasher are random numbers.
+/// A random part of a pause. The random number comes from the keys of the standard hasher.
 fn part_of(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(0u8) >> 32;
     let nanos = pause.as_nanos().saturating_mul(u128::from(random)) >> 32;
@@ -265,7 +265,7 @@ mod tests {
         let pause = Duration::from_secs(8);
         let parts: Vec<Duration> = (0..400).map(|_| part_of(pause)).collect();
         assert!(parts.iter().all(|p| *p < pause));
-        // Each eighth is hit: the chance that one is not is below 1e-20.
+        // Each eighth occurs: the chance that one does not is below 1e-20.
         for eighth in 0..8 {
             assert!(parts.iter().any(|p| p.as_secs() == eighth));
         }

@@ -1,4 +1,4 @@
-//! Shares requests in flight: a caller with the same request waits for the pending answer.
+//! Shares pending requests: a caller with an identical request waits for the pending answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::IoError;
 use crate::once::Once;
 
-/// Requests in flight, by key and range.
+/// Pending requests, by key and range.
 #[derive(Debug)]
 pub(crate) struct SingleFlight<Id, T> {
     flights: Mutex<HashMap<Id, Arc<Once<T, IoError>>>>,
@@ -22,7 +22,7 @@ impl<Id, T> Default for SingleFlight<Id, T> {
 }
 
 impl<Id: Hash + Eq + Clone, T: Clone> SingleFlight<Id, T> {
-    /// Runs the request, or waits for an identical one in flight. If the caller that runs it is cancelled, a waiter takes over.
+    /// Runs the request, or waits for an identical pending one. If the caller that runs it is cancelled, a waiter takes over.
     ///
     /// All waiting callers must be polled until they are done, see [`driven`](crate::driven).
     pub(crate) async fn share(
@@ -34,14 +34,14 @@ impl<Id: Hash + Eq + Clone, T: Clone> SingleFlight<Id, T> {
         seat.flight.get_or_load(work).await
     }
 
-    /// The number of requests in flight.
+    /// The number of pending requests.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.flights.lock().unwrap().len()
     }
 }
 
-/// A waiter's share in a request in flight; the last one that is dropped removes the request from the list.
+/// A waiter's share in a pending request; the last one that is dropped removes the request from the list.
 struct Seat<'a, Id: Hash + Eq, T: Clone> {
     flights: &'a SingleFlight<Id, T>,
     id: Id,
@@ -151,7 +151,7 @@ mod tests {
         first.abort();
         assert_eq!(second.await.unwrap().unwrap(), 8);
         assert_eq!(flights.len(), 0);
-        // One alone that leaves is forgotten.
+        // If the only waiter is cancelled, the request is removed.
         let alone = slow(9);
         tokio::time::sleep(Duration::from_secs(1)).await;
         alone.abort();

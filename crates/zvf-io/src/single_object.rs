@@ -1,6 +1,6 @@
 //! Single files of other formats: [`FileLocation`], [`ObjectLocation`], and an object as a [`ReadAt`].
 //!
-//! Retries, time-outs, limits and the trace are the same as for stores.
+//! Retries, time-outs, limits and the trace work as for stores.
 
 use std::fs::File;
 use std::io;
@@ -34,8 +34,8 @@ pub enum FileLocation {
 }
 
 impl FileLocation {
-    /// Resolves the address of one file: a path, or a URL of a scheme that is compiled in, with the credentials and options
-    /// that a store there would be opened with. Sends nothing.
+    /// Resolves the address of one file: a path, or a URL of a scheme that is compiled in. Credentials and options apply as for a store at
+    /// that address. Sends nothing.
     ///
     /// # Errors
     /// Misuse: no backend knows the address, or it names no file.
@@ -98,8 +98,8 @@ impl ObjectLocation {
         }
     }
 
-    /// Opens the object, by a request for its first 64 KiB; `None` if it does not exist. If the server sends no ranges, the whole
-    /// object is read and kept in memory.
+    /// Opens the object with a request for its first 64 KiB; `None` if it does not exist. If the server does not support ranges, the whole
+    /// object is read into memory.
     ///
     /// # Errors
     /// I/O; limit: an object that is read whole and has more than [`Limits::cell_bytes`](crate::Limits::cell_bytes) bytes; misuse: no
@@ -116,7 +116,7 @@ impl ObjectLocation {
     /// As [`open`](Self::open), but never reads the whole object.
     ///
     /// # Errors
-    /// I/O; [`IoError::NotSupported`] if the server sends no ranges; misuse: no tokio runtime is running.
+    /// I/O; [`IoError::NotSupported`] if the server does not support ranges; misuse: no tokio runtime is running.
     pub fn open_ranges(&self) -> BoxFuture<'_, Result<Option<ObjectFile>, IoError>> {
         Box::pin(async move {
             let file = self.file(runtime()?);
@@ -126,11 +126,11 @@ impl ObjectLocation {
         })
     }
 
-    /// Writes the whole object to a file, from its start on; returns the number of bytes, or `None` if the object does not exist. After each
-    /// piece of the answer `progress` is called.
+    /// Writes the whole object to a file, from the file's start; returns the number of bytes, or `None` if the object does not exist.
+    /// `progress` is called after each piece of the answer.
     ///
     /// # Cost
-    /// One request, which is started over after a failure; one piece of the answer is in memory.
+    /// One request, which is restarted after a failure; one piece of the answer is in memory.
     ///
     /// # Errors
     /// I/O, of the server or of the file.
@@ -144,7 +144,7 @@ impl ObjectLocation {
         Box::pin(driven(save))
     }
 
-    /// The objects below this location, which are opened when they are read.
+    /// The objects below this location, each of which is opened when it is read.
     ///
     /// # Errors
     /// Misuse: no tokio runtime is running.
@@ -167,7 +167,7 @@ impl ObjectLocation {
     }
 }
 
-/// Objects below a common location, by name. Made by [`ObjectLocation::folder`].
+/// Objects below a common location, by name. Created by [`ObjectLocation::folder`].
 #[derive(Debug)]
 pub struct ObjectFolder {
     place: ObjectLocation,
@@ -180,13 +180,13 @@ impl ReadFolder for ObjectFolder {
     }
 }
 
-/// One version of one object, for blocking readers. Made by [`ObjectLocation::open`].
+/// One version of one object, for blocking readers. Created by [`ObjectLocation::open`].
 ///
-/// The first answer determines the version; a later answer of another version is [`IoError::SourceChanged`]. Errors of
-/// [`ReadAt`] are [`io::Error`] around an [`IoError`].
+/// The first answer determines the version; a later answer with another version is [`IoError::SourceChanged`]. Errors of [`ReadAt`] are an
+/// [`io::Error`] that contains an [`IoError`].
 ///
 /// # Blocking
-/// The runtime in which the object was opened sends the requests, and its methods wait for them: call them on a thread that may block
+/// The runtime in which the object was opened sends the requests, and the methods of this type wait for them. Call them on a blocking thread
 /// ([`blocking`](crate::blocking)), never in a task.
 #[derive(Debug)]
 pub struct ObjectFile {
@@ -200,7 +200,7 @@ struct SingleObjectInner {
     version: OnceLock<PinnedObject>,
 }
 
-/// The version that is read, and its first bytes, if they were read: all bytes if the server sends no ranges.
+/// The version that is read and, if they were read, its first bytes: all bytes if the server does not support ranges.
 #[derive(Debug)]
 struct PinnedObject {
     state: ReportedState,
@@ -208,7 +208,7 @@ struct PinnedObject {
 }
 
 impl PinnedObject {
-    /// Fails for an answer of another version.
+    /// Fails if the answer has another version.
     fn check(&self, key: &str, now: &ReportedState) -> Result<(), IoError> {
         let same = self.state.etag.is_none() || self.state.etag == now.etag;
         match same && self.state.size == now.size {
@@ -240,13 +240,13 @@ impl SingleObjectInner {
         }
     }
 
-    /// As [`first`](Self::first), by a range alone.
+    /// As [`first`](Self::first), but only with a range request.
     async fn start(&self) -> Result<Option<&PinnedObject>, IoError> {
         let got = self.send(WantedPart::Bytes(Ask::Range(0..AHEAD))).await?;
         self.begin(got)
     }
 
-    /// The version of a first answer.
+    /// Takes the version from a first answer.
     fn begin(&self, got: Option<Got>) -> Result<Option<&PinnedObject>, IoError> {
         let Some(Got { object, state }) = got else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl SingleObjectInner {
             .send(WantedPart::Bytes(Ask::Range(range.clone())))
             .await
         {
-            // No range was answered so far, so the server may not support them.
+            // No range request has succeeded so far, so the server may not support them.
             Err(IoError::NotSupported { .. }) if self.version.get().is_none() => {
                 let version = self.first().await?.ok_or_else(|| self.missing())?;
                 let kept = version.kept(&range).map(Bytes::copy_from_slice);
@@ -315,7 +315,7 @@ impl ObjectFile {
         work: impl Future<Output = Result<T, IoError>> + Send + 'static,
     ) -> io::Result<T> {
         let (to, answer) = std::sync::mpsc::sync_channel(1);
-        // The answer is dropped if the caller does not wait any more.
+        // The answer is dropped if the caller no longer waits.
         self.runtime.spawn(async move { drop(to.send(work.await)) });
         let stopped = || IoError::misuse("the runtime was shut down while the object was read");
         let answer = answer.recv().unwrap_or_else(|_| Err(stopped()));

@@ -25,7 +25,7 @@ use zvf_grid::int::wide;
 pub struct ObjectState {
     /// Bytes.
     pub size: u64,
-    /// The validator of the content: the ETag of the backend, without quotes; on a local disk inode and time of the last write.
+    /// The validator of the content: the ETag of the backend, without quotes; on a local disk, inode and time of the last write.
     pub etag: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl Kv {
                     self.on_disk(root, look).await?
                 }
                 Backend::Caller(_) => {
-                    // An answer with any part states the size.
+                    // An answer with any part states the size of the object.
                     let first = Ask::Range(0..1);
                     let object = self.get(key, first, Cap::cell(self.limits())).await?;
                     Ok(object.map(|object| ObjectState {
@@ -145,7 +145,7 @@ impl Kv {
     /// are not UTF-8 are left out.
     ///
     /// # Cost
-    /// One listing, of as many pages as the backend needs; on a local disk one `stat` a file.
+    /// One listing, with as many pages as the backend needs; on a local disk one `stat` for each file.
     ///
     /// # Errors
     /// I/O; malformed: a symbolic link to a folder in a local folder; limit, for more objects than

@@ -16,8 +16,8 @@ use crate::IoError;
 #[cfg(feature = "backends")]
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// A token that stops work: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any other
-/// failure. Clones share the state.
+/// A token that cancels work: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any
+/// other failure. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

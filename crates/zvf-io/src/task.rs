@@ -1,8 +1,8 @@
 //! Spawns futures on the runtime, and closures on its blocking threads. Under a [`CallerRun`](crate::CallerRun) futures are polled by its caller,
 //! and closures run immediately.
 //!
-//! Both are boxed first. The runtime is generic over its tasks, so its code would otherwise be compiled for each of some hundred closures, in
-//! every crate that reads stores.
+//! Both are boxed first. The runtime is generic over its tasks; without boxing, its code would be compiled for each of several hundred closures,
+//! in every crate that reads stores.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,10 +29,10 @@ impl<T> Handover<T> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
-    /// The result of a task that ended.
+    /// The result of a task that has ended.
     ///
     /// # Errors
-    /// Bug: the task stored none.
+    /// Bug: the task stored no result.
     pub fn take(&self) -> Result<T, IoError> {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         value.ok_or(IoError::Bug {
@@ -65,8 +65,8 @@ impl Drop for AbortOnDrop {
 /// Runs a future as a task, so that it is polled even while its caller is not polled. Dropping the caller cancels
 /// the task.
 ///
-/// Requests queue for slots. A future that has a slot and is not polled would block all later requests, with few slots forever. This happens in
-/// a buffered stream if its owner waits for another future.
+/// Requests queue for slots. A future that has a slot but is not polled would block all later requests; with few slots, forever. This happens in
+/// a buffered stream while its owner waits for another future.
 ///
 /// # Errors
 /// The errors of `work`; misuse: there is no runtime, or it was shut down.
@@ -78,7 +78,7 @@ pub async fn driven<T: Send + 'static, E: From<IoError> + Send + 'static>(
     result.take()?
 }
 
-/// Runs `work` on a thread that may block; on the calling thread under a [`CallerRun`](crate::CallerRun).
+/// Runs `work` on a blocking thread; under a [`CallerRun`](crate::CallerRun), on the calling thread.
 ///
 /// # Errors
 /// Misuse: there is no runtime, or it was shut down.

@@ -1,6 +1,6 @@
-//! Polls futures and their tasks on the thread of the caller, as a replacement for a runtime.
+//! Polls futures and their tasks on the thread of the caller, instead of a runtime.
 //!
-//! Tasks belong to a set that outlives single calls, so that work that a stream started continues when the stream is polled again.
+//! Tasks belong to a set that outlives single calls, so the tasks of a stream continue when the stream is polled again.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -80,8 +80,8 @@ impl Drop for Handle {
     }
 }
 
-/// Whether the futures polled by this thread belong to a [`CallerRun`](crate::CallerRun): there is one thread then, and work that would block
-/// another thread runs on it, at once.
+/// Whether the futures polled by this thread belong to a [`CallerRun`](crate::CallerRun). There is only one thread then, and blocking work
+/// runs on it immediately.
 #[must_use]
 pub fn is_caller_run() -> bool {
     Tasks::current().is_some()
@@ -96,7 +96,7 @@ impl Tasks {
     /// Runs a future as a task of this set; it is dropped with its caller.
     ///
     /// # Errors
-    /// Misuse: the set was dropped before.
+    /// Misuse: the set was already dropped.
     pub(crate) async fn drive(&self, work: BoxFuture<'static, ()>) -> Result<(), IoError> {
         let (to, ended) = oneshot::channel();
         let task = SharedTask::default();
@@ -157,7 +157,7 @@ impl Tasks {
     }
 }
 
-/// Makes a set the current one of this thread.
+/// Makes a set the current set of this thread.
 struct Entered(Option<Arc<Tasks>>);
 
 impl Entered {
@@ -172,7 +172,7 @@ impl Drop for Entered {
     }
 }
 
-/// A waker that records that something can make progress.
+/// A waker that records that some task can make progress.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
@@ -200,7 +200,7 @@ mod tests {
     fn tasks_run_while_their_caller_waits_for_another_future() {
         let tasks = Arc::new(Tasks::default());
         let (to, wait) = oneshot::channel::<u32>();
-        // The second future ends by what the first one does, which nobody polls at that time.
+        // The second future waits for the first one, which its owner does not poll at that time.
         let main = async {
             let first = driven(async move {
                 let inner = driven(async { Ok::<_, IoError>(6) }).await?;

@@ -1,13 +1,13 @@
-//! The one TLS stack: rustls, with the cryptography of ring.
+//! The only TLS stack: rustls, with the cryptography of ring.
 
-// The client of object_store, named as a dependency for its feature of TLS without a provider.
+// The HTTP client of object_store; a dependency only for its feature that selects TLS without a provider.
 use reqwest as _;
 
 /// Makes ring the process's provider of cryptography for rustls, unless the program has installed another one.
 ///
-/// The features `http` and `cloud` build the client of `object_store` without a provider, so that making a client fails until a provider is
-/// installed. Opening a store by its address installs one; programs that make clients of `object_store` themselves call this function first.
-/// Calling it again does nothing.
+/// With the features `http` and `cloud`, the client of `object_store` has no provider, so creating a client fails until one is installed.
+/// Opening a store by its address installs one; programs that create clients of `object_store` themselves call this function first. Further
+/// calls do nothing.
 ///
 /// ```
 /// # #[cfg(feature = "http")]

@@ -53,7 +53,7 @@ pub struct Request {
     pub attempt: u32,
     /// Why the attempt failed.
     pub failed: Option<String>,
-    /// How long it took, in microseconds; 0 on systems without a clock (`wasm32-unknown-unknown`).
+    /// Duration in microseconds; 0 on systems without a clock (`wasm32-unknown-unknown`).
     pub micros: u64,
 }
 
@@ -68,7 +68,7 @@ fn is_logged() -> bool {
 /// A switchable record of requests, shared by all its clones.
 ///
 /// # Cost
-/// Off (the default): one branch a request. On: one lock and one small allocation a request.
+/// Off (the default): one branch for each request. On: one lock and one small allocation for each request.
 #[derive(Clone, Default)]
 pub struct IoTrace(Option<Arc<Mutex<Vec<Request>>>>);
 
@@ -96,7 +96,7 @@ impl IoTrace {
         }
     }
 
-    /// The largest round recorded so far; 0 when nothing is.
+    /// The largest round recorded so far; 0 if nothing is recorded.
     pub fn rounds(&self) -> u32 {
         match &self.0 {
             None => 0,

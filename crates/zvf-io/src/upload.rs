@@ -16,7 +16,7 @@ use crate::{BackendAnswer, IoError, IoOptions, WriteRequests};
 pub enum WriteLocation {
     /// A folder of the local disk.
     Folder(PathBuf),
-    /// A prefix of an object store, without slashes at its ends; its client sends no request twice.
+    /// A prefix of an object store, without a slash at either end; its client does not retry requests.
     Prefix {
         /// The backend.
         store: Arc<dyn ObjectStore>,
@@ -38,19 +38,20 @@ impl WriteLocation {
     }
 }
 
-/// Files up to this size are put by one request, larger ones in parts of it.
+/// Files up to this size are uploaded by one request, larger ones in parts of this size.
 const PART: usize = 32 << 20;
 
-/// Uploads a local file to an address, and replaces what is there. The address is a path, or a URL of any backend that is
+/// Uploads a local file to an address, and replaces an existing file. The address is a path, or a URL of any backend that is
 /// compiled in.
 ///
 /// # Cost
-/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. Transient failures are retried by
-/// [`IoOptions::retry`]; a multipart upload is started over. Readers see the file only when it is complete.
+/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. Transient failures are retried
+/// according to [`IoOptions::retry`]; a multipart upload is restarted. Readers of an object store see the file only when it is
+/// complete. A local path is written by a plain copy.
 ///
 /// # Errors
 /// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend
-/// failed, or a file over 32 MiB goes to a backend without multipart uploads (a web server).
+/// failed, or a file over 32 MiB and a backend without multipart uploads (a web server).
 pub fn put_file<'a>(
     address: &'a str,
     options: &'a IoOptions,

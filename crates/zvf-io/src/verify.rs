@@ -1,4 +1,4 @@
-//! Checks again at the end of an answer that the documents of a snapshot are unchanged.
+//! Checks at the end of an answer that the documents of a snapshot are still unchanged.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{Ask, Cap};
 use crate::{IoError, local};
 
 impl Kv {
-    /// Checks the documents that answers depend on; for a local store on the calling thread if `here`.
+    /// Checks the documents on which answers depend; for a local store, on the calling thread if `here` is set.
     ///
     /// # Errors
     /// I/O: a document or listing changed ([`IoError::SourceChanged`]), or cannot be read.

@@ -1,7 +1,7 @@
 //! Records the states of objects that were read, to detect a store that changes while it is read.
 //!
-//! Three checks: an object that is read twice must be in the same state; an object must not be newer than the snapshot; and the documents of an
-//! answer must be unchanged at its end. Only the last one, `verify`, costs requests.
+//! Three checks: an object that is read twice must be in the same state; an object must not be newer than the snapshot; and the documents that an
+//! answer uses must be unchanged when it ends. Only the last check, `verify`, costs requests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -73,7 +73,7 @@ pub(crate) struct Pinned {
     pub(crate) state: ReportedState,
     /// A hash of the bytes, if the backend sends no validator.
     digest: Option<u64>,
-    /// Whether it was read before the snapshot was settled.
+    /// Whether it was read before the snapshot was complete.
     early: bool,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for ListingDigest {
 /// The documents and listings to check at the end of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    /// The number of objects that had been read then.
+    /// The number of objects that had been read when this list was made.
     pub(crate) reads: u64,
     /// Documents by key, as they were read; `None` if absent.
     pub(crate) documents: Vec<(String, Option<Pinned>)>,
@@ -108,7 +108,7 @@ pub(crate) struct Looks {
 /// The states of all objects that were read.
 #[derive(Debug)]
 pub struct Versions {
-    /// Whether changes are detected by further checks than of repeated reads.
+    /// Whether changes are also detected by other checks than repeated reads.
     on: bool,
     opened: i64,
     inner: Mutex<VersionsInner>,
@@ -116,9 +116,9 @@ pub struct Versions {
 
 #[derive(Debug, Default)]
 struct VersionsInner {
-    /// By path of the node: the key without `zarr.json`.
+    /// Documents by the path of their node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
-    /// Nodes without a document, which was requested together with the root.
+    /// Nodes whose documents were requested together with the root and do not exist.
     absent: BTreeSet<String>,
     /// Listings that were requested together with the root, by prefix.
     listed: BTreeMap<String, ListingDigest>,
@@ -126,10 +126,10 @@ struct VersionsInner {
     used: BTreeSet<String>,
     /// The levels of answers, as written in keys.
     levels: BTreeSet<String>,
-    /// By two hashes of the key, since there may be millions: ETag (hashed), time, size.
+    /// States of content objects: ETag (hashed), time, size. The map uses two hashes of the key, because there may be millions of objects.
     content: HashMap<(u64, u64), (Option<u64>, i64, u64)>,
     hashes: (RandomState, RandomState),
-    /// Objects that were written later do not belong to the snapshot. `None` while the snapshot is taken.
+    /// Objects that were written after this time do not belong to the snapshot. `None` while the snapshot is taken.
     horizon: Option<i64>,
     /// Objects read so far.
     reads: u64,
@@ -137,14 +137,14 @@ struct VersionsInner {
     verified: Option<u64>,
 }
 
-/// The age of a root, in microseconds, from which on listings that were requested with it need no check. It allows for the difference of clocks:
-/// buckets refuse signed requests with a larger one.
+/// From this age of the root on, in microseconds, listings that were requested with it need no check. It allows for differences between clocks:
+/// buckets refuse signed requests with a larger difference.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
-/// Most objects other than documents whose states are recorded; further ones are not compared when they are read again.
+/// Most objects other than documents whose states are recorded. Further objects are not compared when they are read again.
 const MOST_CONTENT: usize = 1 << 18;
 
-/// Microseconds since 1970, if there is a clock: WebAssembly has none of its own.
+/// Microseconds since 1970, if there is a clock; WebAssembly has none.
 fn now() -> Option<i64> {
     if !HAS_CLOCK {
         return None;
@@ -157,7 +157,7 @@ impl Versions {
     pub(crate) fn new(on: bool) -> Self {
         Self {
             on,
-            // Without a clock no object counts as newer than the snapshot: ETags and sizes show changes.
+            // Without a clock no object counts as newer than the snapshot; ETags and sizes show changes.
             opened: now().unwrap_or(i64::MAX),
             inner: Mutex::default(),
         }
@@ -202,7 +202,7 @@ impl Versions {
                 &TimedEvent("the object was written", state.modified),
             ));
         }
-        // Blobs that are requested with the documents, such as the records of links, are content.
+        // Objects that are requested with the documents but are not documents, such as the records of links, are content.
         let role = if key.ends_with("zarr.json") {
             role
         } else {
@@ -285,7 +285,7 @@ impl Versions {
         }
     }
 
-    /// The part of a listing that is compared. Staging folders of edits are not part of the store until the root names them.
+    /// The part of a listing that is compared. Staging folders of edits are left out: they are not part of the store until the root names them.
     pub(crate) fn listed(&self, names: &[String]) -> ListingDigest {
         let known = names.iter().filter(|name| !name.starts_with(STAGING));
         let known: Vec<&String> = known.collect();
@@ -296,11 +296,12 @@ impl Versions {
     }
 
     /// The documents and listings to check: all, or those on which the answer depends. If nothing was read since the last check, the root is
-    /// enough, because cached data is not newer than that. `None`: changes are not detected.
+    /// enough, because cached data is not newer than that check. `None` if changes are not detected.
     ///
     /// Objects that were requested after the root was read belong to the same state of the store, as long as the root is unchanged. Objects that
-    /// were requested together with the root may be older: if the store was replaced at that moment, an old document, or none, is combined with the
-    /// new root. So these documents, also absent ones, are checked; and the listings, if the root is so new that this may have happened.
+    /// were requested together with the root may be older: if the store was replaced at that moment, an old or absent document is combined with the
+    /// new root. Therefore these documents, including absent ones, are checked; and also the listings, if the root is so new that this may have
+    /// happened.
     pub(crate) fn to_verify(&self, all: bool) -> Option<Looks> {
         let inner = self.inner();
         if !self.on {
@@ -473,7 +474,7 @@ mod tests {
         pins.settle();
         pins.note("0/a/c/0", &old, SnapshotRole::Content, b"")
             .unwrap();
-        // Clocks differ: the times of the documents themselves count as not later than the snapshot.
+        // Clocks differ, so the times of the documents themselves count as part of the snapshot.
         pins.note("0/a/c/1", &soon, SnapshotRole::Content, b"")
             .unwrap();
         for role in [SnapshotRole::Document, SnapshotRole::Content] {

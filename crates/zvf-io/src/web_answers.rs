@@ -1,4 +1,4 @@
-//! Adds headers that the client requires to valid answers of web servers that lack them.
+//! Adds headers that the client requires to valid responses of web servers that lack them.
 
 use object_store::ClientOptions;
 use object_store::HeaderValue;
@@ -8,14 +8,14 @@ use object_store::client::{
 
 use crate::xml_answers;
 
-/// Marks, in its extensions, an answer without an announced length.
+/// An extension that marks a response without an announced length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unannounced;
 
 /// A placeholder date, as for stores without dates.
 const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT");
 
-/// Makes clients that accept such answers.
+/// Creates clients that accept such responses.
 #[derive(Debug, Default)]
 pub(crate) struct WebConnector(xml_answers::XmlConnector);
 

@@ -1,8 +1,8 @@
-//! The client of all network backends. It checks answers in XML before the backend parses them.
+//! The client of all network backends. It checks XML responses before the backend parses them.
 //!
-//! Every member of a listing is optional, so a page of a proxy, an error or half of a document would be parsed as an empty listing, and as
-//! complete success in answer to a request that removes objects. An answer that is not the expected, complete document therefore is a failed request,
-//! which is retried.
+//! Every member of a listing is optional. An error page of a proxy, or half of a document, would therefore be parsed as an empty listing, or as
+//! complete success of a request that removes objects. So a response that is not the expected, complete document counts as a failed request, which is
+//! retried.
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
@@ -11,7 +11,7 @@ use object_store::client::{
     ReqwestConnector,
 };
 
-/// Makes clients that check answers.
+/// Creates clients that check responses.
 #[derive(Debug, Default)]
 pub(crate) struct XmlConnector(ReqwestConnector);
 
@@ -46,7 +46,7 @@ impl HttpService for XmlClient {
     }
 }
 
-/// The root element of the expected answer; `None` if the request is not answered in XML.
+/// The root element of the expected response; `None` if the response is not XML.
 fn expected(method: &str, query: &str) -> Option<&'static str> {
     let has = |name: &str| {
         let mut pairs = query.split('&');

@@ -1,5 +1,5 @@
-//! What is wrong with the documents of a store, without reading any of its data. Each problem has the place in the document, the value
-//! found and the value expected.
+//! Finds problems in the documents of a store without reading its data. Each problem has the position in the document, the found and
+//! the expected value.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use zvf_meta::rules::check_documents;
 
 fn main() {
-    // The bounds are in the wrong order, and no such kind exists.
+    // The bounds are in the wrong order, and the geometry kind is unknown.
     let root = r#"{"zarr_format": 3, "node_type": "group", "attributes": {
         "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10, 10], "bounds": [[20, 0], [0, 9]],
             "geometry_types": ["point_clouds"]},

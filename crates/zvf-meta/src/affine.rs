@@ -17,10 +17,11 @@ impl AffineError {
     }
 }
 
-/// By how much of an element a place may be before the first voxel of an axis, because maps round.
+/// By how much of an element a place may be before the first voxel of an axis, to allow for rounding in maps.
 pub const VOXEL_SLACK: f64 = 1e-6;
 
-/// The element of an axis of `extent` elements whose voxel contains a place, in elements: index `floor(place + 0.5)`. `None` where the place is outside, or not a number.
+/// The element whose voxel contains a place, on an axis of `extent` elements; places are in elements. The index is `floor(place + 0.5)`. `None` if
+/// the place is outside, or not a number.
 ///
 /// ```
 /// use zvf_meta::element_at;
@@ -65,8 +66,8 @@ impl Affine {
         }
     }
 
-    /// A map by its rows, each with its offset at the end: `rank` rows of `rank + 1` numbers, and optionally followed by a row of
-    /// zeros and a one, as NIfTI writes it.
+    /// Creates a map from its rows, each with its offset at the end: `rank` rows of `rank + 1` numbers, optionally followed by a row of zeros and a
+    /// one, as in NIfTI.
     ///
     /// # Errors
     /// Misuse: another number of values, a value that is not finite, another last row.
@@ -114,7 +115,7 @@ impl Affine {
         })
     }
 
-    /// The map with one factor for each axis.
+    /// The map that scales each axis by a factor.
     #[must_use]
     pub fn of_scale(factors: &[f64]) -> Self {
         let mut map = Self::identity(factors.len());
@@ -150,7 +151,7 @@ impl Affine {
         map
     }
 
-    /// An element of the matrix; 0 outside of it.
+    /// An element of the matrix; 0 outside the matrix.
     #[must_use]
     pub fn at(&self, row: usize, column: usize) -> f64 {
         let row = self.matrix.get(row.saturating_mul(self.rank)..);
@@ -159,7 +160,7 @@ impl Affine {
             .unwrap_or(0.0)
     }
 
-    /// Rows of the matrix with the offset at the end of each, and `0 … 0 1` below them.
+    /// Rows of the matrix, each with its offset at the end, then the row `0 … 0 1`.
     #[must_use]
     pub fn rows(&self) -> Vec<Vec<f64>> {
         let mut rows: Vec<Vec<f64>> = (0..self.rank)
@@ -175,13 +176,13 @@ impl Affine {
         rows
     }
 
-    /// Whether it is the identity.
+    /// Whether this is the identity map.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         *self == Self::identity(self.rank)
     }
 
-    /// The map of some of the axes alone.
+    /// The map restricted to some of the axes.
     #[must_use]
     pub fn restricted(&self, axes: &[usize]) -> Self {
         let rows = axes.iter();
@@ -197,7 +198,7 @@ impl Affine {
         }
     }
 
-    /// The map of `rank` axes that maps these as this one does, and leaves all others as they are.
+    /// The map of `rank` axes that applies this map to `axes` and does not change the others.
     #[must_use]
     pub fn embedded(&self, axes: &[usize], rank: usize) -> Self {
         let mut map = Self::identity(rank);
@@ -214,7 +215,7 @@ impl Affine {
         map
     }
 
-    /// The determinant of the matrix, of up to three axes; 1 of more.
+    /// The determinant of a matrix with up to three axes; 1 for more axes.
     #[must_use]
     pub fn determinant(&self) -> f64 {
         let at = |row, column| self.at(row, column);
@@ -231,7 +232,7 @@ impl Affine {
         }
     }
 
-    /// By how much the map multiplies lengths along the axes of space, on average of all directions: the root of the determinant.
+    /// The factor by which the map multiplies lengths along the axes of space, averaged over all directions: the root of the determinant.
     #[must_use]
     pub fn mean_scale(&self, axes: &[Axis]) -> f64 {
         let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
@@ -275,7 +276,7 @@ impl Affine {
             .map(<[f64]>::to_vec)
             .collect();
         let singular = || AffineError::new("an affine whose axes lie in one plane has no inverse");
-        // Gauss and Jordan, with the largest pivot of each column.
+        // Gauss-Jordan elimination, with the largest pivot of each column.
         for column in 0..n {
             let size = |row: &usize| {
                 left.get(*row)

@@ -17,7 +17,7 @@ use crate::key_encoding::KeyEncoding;
 use crate::keylist::KeyList;
 use crate::node::{NodeKind, take_node};
 
-/// Most keys of a presence list that have a line each.
+/// Most keys of a presence list that is written with one line for each key.
 const LINES: usize = 1000;
 
 document! {
@@ -55,7 +55,8 @@ document! {
     }
 }
 
-/// The attributes of an array are parsed with its presence list and written from where they are; here only their place is written.
+/// The rule for `attributes`, which are parsed and written separately, together with the presence list. Here only their position is
+/// written, as null.
 struct AttributesInPlace;
 
 impl MemberRule<ArrayAttributes> for AttributesInPlace {
@@ -160,19 +161,19 @@ impl ArrayDoc {
         Value::Object(members)
     }
 
-    /// Writes the document, indented by two blanks as the reference does. A presence list of more than 1,000 keys is one line, which
-    /// halves what each reader of a large store fetches.
+    /// Writes the document, indented by two blanks as the reference does. A presence list of more than 1,000 keys is written on one
+    /// line, which halves what readers of a large store fetch.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut bytes = Vec::new();
-        // Writing to memory has no way to fail.
+        // Writing to memory cannot fail.
         match self.write(&mut bytes, self) {
             Ok(()) => String::from_utf8(bytes).unwrap_or_else(|_| self.to_value().to_string()),
             Err(_) => self.to_value().to_string(),
         }
     }
 
-    /// Writes the text of the document: of `text`, which is the document with other categories.
+    /// Writes `text`, which is this document, or this document with other categories.
     fn write(&self, writer: impl std::io::Write, text: &impl Serialize) -> serde_json::Result<()> {
         let keys = self.attributes.nonempty_chunks.as_ref();
         match keys.map_or(0, KeyList::len) > LINES {
@@ -181,11 +182,11 @@ impl ArrayDoc {
         }
     }
 
-    /// Writes the document, as [`to_json`](Self::to_json) does, with these texts as the categories of its attribute.
+    /// Writes the document as [`to_json`](Self::to_json) does, with `categories` as the categories of its attribute.
     ///
     /// # Cost
     ///
-    /// Memory: the text alone, of exactly its length. The texts are read twice.
+    /// Memory: exactly the length of the text. The categories are iterated twice.
     ///
     /// # Errors
     ///
@@ -217,8 +218,8 @@ impl ArrayDoc {
         }
     }
 
-    /// Returns the fill value as a number, reading the texts `NaN`, `Infinity`, `-Infinity`, and `true` and `false`
-    /// as 1 and 0. Not exact for integers beyond 2^53.
+    /// Returns the fill value as a number. The texts `NaN`, `Infinity` and `-Infinity` are numbers, `true` and `false` are 1 and 0.
+    /// Not exact for integers beyond 2^53.
     #[must_use]
     pub fn fill_number(&self) -> Option<f64> {
         match &self.fill_value {
@@ -227,7 +228,7 @@ impl ArrayDoc {
         }
     }
 
-    /// All members with the present chunk shape, and null for `attributes` to keep its position.
+    /// All members with the current chunk shape, and null for `attributes` to keep its position.
     fn members_of_chunks(&self) -> JsonObject {
         let mut grid = self.chunk_grid.clone();
         grid.entry("name").or_insert_with(|| Value::from("regular"));
@@ -244,7 +245,7 @@ impl ArrayDoc {
 }
 
 impl ArrayDoc {
-    /// Serializes the document with these attributes in the place of its own.
+    /// Serializes the document with these attributes in place of its own.
     fn serialize_with<S: Serializer>(
         &self,
         attributes: &impl Serialize,
@@ -269,7 +270,7 @@ impl Serialize for ArrayDoc {
     }
 }
 
-/// Texts as a JSON array.
+/// Serializes texts as a JSON array.
 #[derive(Clone)]
 struct TextArray<I>(I);
 
@@ -279,7 +280,7 @@ impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for TextArray<I> {
     }
 }
 
-/// A document with these categories.
+/// A document with other categories.
 struct WithTexts<'d, I> {
     doc: &'d ArrayDoc,
     texts: TextArray<I>,
@@ -390,7 +391,7 @@ impl ToJson for DataType {
     }
 }
 
-/// All members but the presence list, which is parsed straight into its own type.
+/// All members except the presence list, which is parsed directly into its own type.
 #[derive(Default)]
 struct RawArray {
     members: JsonObject,

@@ -107,7 +107,7 @@ impl ArrayAttributes {
         }
     }
 
-    /// Parses the attributes of a group that represents one array: its blobs or parts are children (0.7 §2.5).
+    /// Parses the attributes of a group that represents one array: the array's blobs or parts are its children (0.7 §2.5).
     ///
     /// # Errors
     ///
@@ -135,8 +135,8 @@ impl ArrayAttributes {
         Self::from_parts(presence, members)
     }
 
-    /// Returns the first category that is no value of the kind of the first one, with its place: categories are all texts, all truth
-    /// values or all numbers.
+    /// Returns the first category whose kind differs from that of the first category, and its index. Categories must be all texts, all booleans or
+    /// all numbers.
     ///
     /// Source: 0.9 §12.3.
     #[must_use]
@@ -175,7 +175,7 @@ impl ArrayAttributes {
         Value::Object(members)
     }
 
-    /// Serializes the attributes with these categories in the place of their own, if they have any.
+    /// Serializes the attributes with these categories in place of their own, if they have any.
     pub(crate) fn serialize_with<S: Serializer>(
         &self,
         categories: &impl Serialize,
@@ -207,7 +207,7 @@ impl Serialize for ArrayAttributes {
     }
 }
 
-/// Returns the first of some values that is no text, truth value or number, or of another of these kinds than the first one.
+/// Returns the first value that is not a text, boolean or number, or whose kind differs from that of the first value, and its index.
 #[must_use]
 pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     let kind = |value: &Value| match value {
@@ -221,7 +221,8 @@ pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     values.find(|(_, value)| kind(value).is_none() || kind(value) != first)
 }
 
-/// Categories are read as they are. Only their place is written, as null: lists may be long, and are written from where they are.
+/// The rule for categories. They are parsed as they are, but only their position is written, as null: long lists are written from where they are
+/// stored.
 struct CategoriesInPlace;
 
 impl MemberRule<Option<Vec<Value>>> for CategoriesInPlace {

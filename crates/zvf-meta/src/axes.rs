@@ -1,4 +1,4 @@
-//! Axes by their names, and the map between positions of two lists of axes.
+//! Axes by name, and the map between positions of two lists of axes.
 
 use crate::{Affine, Axis, units};
 
@@ -6,7 +6,7 @@ use crate::{Affine, Axis, units};
 const TIMES: [&str; 3] = ["t", "time", "frame"];
 
 impl Axis {
-    /// Creates an axis without a unit whose type follows from its name: `time` for `t`, `time` and `frame`, in any case, else `space`.
+    /// Creates an axis without a unit. Its type follows from its name: `time` for `t`, `time` and `frame`, in any case, else `space`.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -14,19 +14,19 @@ impl Axis {
         Self::new(name, if time { "time" } else { "space" })
     }
 
-    /// Whether positions along the axis are in space: only there lengths, scales and distances apply.
+    /// Whether positions along the axis are in space. Lengths, scales and distances apply only there.
     #[must_use]
     pub fn is_space(&self) -> bool {
         self.kind() == "space"
     }
 }
 
-/// The reason why positions cannot be converted from some axes to others.
+/// The reason why positions cannot be converted between two lists of axes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxesDiffer {
-    /// What was found, such as `axis z in voxel`.
+    /// The found value, such as `axis z in voxel`.
     pub found: String,
-    /// What was expected instead.
+    /// The expected value.
     pub expected: String,
 }
 
@@ -38,8 +38,8 @@ impl std::fmt::Display for AxesDiffer {
 
 impl std::error::Error for AxesDiffer {}
 
-/// The map from positions along the axes `from` to positions along the axes `to`. Axes are matched by name if `from` has all names of `to`, otherwise by
-/// order. Positions are converted if both axes have a unit, and unchanged otherwise.
+/// The map from positions along the axes `from` to positions along the axes `to`. Axes are matched by name if `from` has all names of `to`, otherwise
+/// by order. Positions are converted between units if both axes have one, and are otherwise unchanged.
 ///
 /// # Errors
 /// Different numbers of axes; units that cannot be converted into each other.

@@ -12,15 +12,15 @@ pub const SHARED_FRAGMENTS: &str = "shared_fragments";
 pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
 /// Link families between levels exist.
 pub const MULTISCALE_LINKS: &str = "multiscale_links";
-/// Without meaning: fragments are always in the fragment index. Defined, never written.
+/// Has no meaning: fragments are always in the fragment index. Defined, but never written.
 pub const FRAGMENT_INDEX: &str = "fragment_index";
-/// A level with `refinement` `add` holds only what the next coarser level lacks.
+/// A level with `refinement` `add` holds only the data that the next coarser level lacks.
 pub const ADDITIVE_LEVELS: &str = "additive_levels";
 /// An object index of numeric arrays exists: layout `dense_manifests_v1`.
 pub const DENSE_MANIFESTS: &str = "dense_manifests";
-/// Some level has one link group for each vertex fragment, in that order. A hint for readers of parts of cells.
+/// Some level has one link group for each vertex fragment, in the same order. A hint for readers of parts of cells.
 pub const FRAGMENT_LINK_GROUPS: &str = "fragment_link_groups";
-/// A link layout of 0.8 that 0.9 dropped; known by name, never required in 0.9.
+/// A link layout of 0.8 that 0.9 dropped. The token is known, but never required in 0.9.
 pub const PARTITIONED_CROSS_CHUNK_LINKS: &str = "partitioned_cross_chunk_links";
 
 /// Description of one token.

@@ -36,7 +36,7 @@ impl Codec {
         Vec::from_json(value, &Pointer::Prefix(""))
     }
 
-    /// The codec as in documents.
+    /// Returns the codec as it is written in documents.
     #[must_use]
     pub fn to_value(&self) -> Value {
         self.to_json()

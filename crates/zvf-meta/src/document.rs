@@ -86,16 +86,16 @@ pub(crate) trait Declared {
     const MEMBERS: &'static [Member];
 }
 
-/// How a member of an object becomes a field of type `T`, and the reverse. Null is the same as absent in all rules.
+/// How a member of an object becomes a field of type `T`, and the reverse. All rules treat null as absent.
 pub(crate) trait MemberRule<T> {
     /// Takes the member out of the object.
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError>;
 
-    /// Adds the member to an object, if it is to be written.
+    /// Adds the member to an object, unless the rule leaves it out.
     fn put(map: &mut Builder, name: &str, value: &T);
 }
 
-/// The member must exist, and is written always.
+/// The member must exist; it is always written.
 pub(crate) struct Required;
 
 /// The member may be absent: `None`, which is not written.
@@ -104,13 +104,13 @@ pub(crate) struct Optional;
 /// The member may be absent: `None`, which is written as null.
 pub(crate) struct Nullable;
 
-/// An absent member is the default of its type; the member is written always.
+/// An absent member gets the default of its type; the member is always written.
 pub(crate) struct Defaulted;
 
-/// An absent member is the default of its type, which is not written.
+/// An absent member gets the default of its type; the default is not written.
 pub(crate) struct UnlessDefault;
 
-/// An absent member is the number 1; the member is written always.
+/// An absent member is the number 1; the member is always written.
 pub(crate) struct OneIfAbsent;
 
 /// The role of a node: `zv_array`, or the old spelling `zvf_array` if the new one is absent. Only the new one is written.

@@ -10,8 +10,8 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetaError {
-    /// The bytes are not one JSON text, or end early, or nest deeper than the JSON reader allows, or hold something
-    /// other than a list of texts where the presence list belongs.
+    /// The bytes are not one JSON text, end early, or are nested deeper than the JSON reader allows; or the
+    /// presence list is not a list of texts.
     #[error("the {document} document cannot be read at line {line} column {column}")]
     Json {
         /// The expected kind of document: `root`, `level`, `array`, `group`.
@@ -60,7 +60,7 @@ pub enum MetaError {
 }
 
 impl MetaError {
-    /// Returns the JSON pointer of the member at fault, or `None` if it is the whole document.
+    /// Returns the JSON pointer of the invalid member, or `None` if the whole document is invalid.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {

@@ -148,7 +148,7 @@ impl LinkFamilyDoc {
         })
     }
 
-    /// Parses the attributes of a node: a family of 0.8 may be a group or one array.
+    /// Parses the attributes of a node: in 0.8, a family may be a group or one array.
     ///
     /// # Errors
     ///
@@ -185,8 +185,8 @@ impl LinkFamilyDoc {
         Self::from_attributes(members)
     }
 
-    /// Derives whether the rows of an array of this family begin with a permutation code: only links between
-    /// chunks of one level have one, and of these only duplicate or undirected families.
+    /// Derives whether the rows of an array of this family begin with a permutation code. Only links between chunks of one level have one, and
+    /// only in families that are duplicate or undirected.
     ///
     /// The array attribute `has_perm` repeats it.
     ///
@@ -256,7 +256,7 @@ impl LinkAttributeFamilyDoc {
     }
 }
 
-/// Returns whether a group's attributes are those of a family, by its `zv_array`.
+/// Returns the `zv_array` of a group, which identifies a family.
 #[must_use]
 pub fn group_discriminator(group: &GroupDoc) -> Option<&str> {
     group

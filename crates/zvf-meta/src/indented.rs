@@ -1,16 +1,16 @@
-//! Documents of many chunks as text: indented, but for the presence list, which is one line.
+//! Writes documents with many chunks: indented, except for the presence list, which is one line.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-/// Writes a document indented by two blanks, its list `nonempty_chunks` without blanks.
+/// Writes a document indented by two blanks, and its list `nonempty_chunks` without blanks.
 ///
-/// With a line for each key, blanks are half of the list.
+/// With a line for each key, half of the list would be blanks.
 ///
-/// `RawValue` of serde_json would take fewer lines. But its feature changes how every document is parsed: a member with a certain name
-/// would be read as JSON in JSON.
+/// `RawValue` of serde_json would need fewer lines of code, but its feature changes how every document is parsed: a member with a
+/// certain name would be parsed as JSON inside JSON.
 pub(crate) fn write<W: io::Write>(writer: W, document: &impl Serialize) -> serde_json::Result<()> {
     let formatter = Indented {
         inner: PrettyFormatter::new(),
@@ -31,9 +31,9 @@ struct Indented {
 
 /// The name of a member.
 enum Name {
-    /// It is being written.
+    /// The name is being written.
     Begun,
-    /// It was `nonempty_chunks`; its value comes next.
+    /// The name was `nonempty_chunks`; its value comes next.
     Presence,
     Other,
 }

@@ -9,7 +9,7 @@ use crate::error::{MetaError, describe};
 /// A JSON object: member names to values, in document order.
 pub type JsonObject = Map<String, Value>;
 
-/// The position of a value in its document. Displays as a JSON pointer, which is composed only then.
+/// The position of a value in its document. The JSON pointer is composed only when it is displayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pointer<'a> {
     /// The whole document, or a fixed prefix such as `/attributes/zarr_vectors`.
@@ -86,12 +86,12 @@ impl FromJson for bool {
     }
 }
 
-/// 2^53: up to here f64 represents every integer.
+/// 2^53: f64 represents every integer up to this one.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Converts a whole f64 to an integer; `None` for fractions, for NaN, and beyond 2^53, where digits are lost.
 fn exact_i64(value: f64) -> Option<i64> {
-    // Whole and exact, so nothing is rounded.
+    // The value is whole and exact, so nothing is rounded.
     (value.fract() == 0.0 && value.abs() <= EXACT).then_some(value as i64)
 }
 
@@ -243,7 +243,8 @@ impl<T: ToJson> ToJson for Option<T> {
     }
 }
 
-/// The members of one object, taken out one by one; members that are not taken are unknown and kept.
+/// The members of one object, which are taken out one by one. Members that are not taken are unknown and
+/// kept.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     map: JsonObject,
@@ -259,7 +260,7 @@ impl<'a> Members<'a> {
         Ok(Self::new(JsonObject::from_json(value, at)?, at))
     }
 
-    /// Takes a member out. Null is the same as absent.
+    /// Takes a member out. Null counts as absent.
     pub(crate) fn optional<T: FromJson>(&mut self, name: &str) -> Result<Option<T>, MetaError> {
         match self.map.shift_remove(name) {
             None => Ok(None),
@@ -267,13 +268,13 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Takes a member out that must exist and not be null.
+    /// Takes a required member out; absence and null are errors.
     pub(crate) fn required<T: FromJson>(&mut self, name: &str) -> Result<T, MetaError> {
         self.optional(name)?
             .ok_or_else(|| MetaError::missing(Pointer::Member(self.at, name), T::EXPECTED))
     }
 
-    /// Takes a member out if it has the expected type; otherwise it stays among the unknown ones.
+    /// Takes a member out if it has the expected type; otherwise it stays among the unknown members.
     pub(crate) fn lenient<T: FromJson>(&mut self, name: &str) -> Option<T> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
         let taken = T::from_json(value.clone(), &Pointer::Member(self.at, name)).ok()?;

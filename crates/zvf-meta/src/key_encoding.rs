@@ -19,7 +19,7 @@ pub struct KeyEncoding {
 /// The two chunk key encodings of Zarr v3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScheme {
-    /// `c/0/1`, or `c` alone for an array without axes.
+    /// `c/0/1`, or `c` for an array without axes.
     Default,
     /// `0.1`, or `0` for an array without axes.
     V2,
@@ -41,7 +41,8 @@ impl KeyEncoding {
     ///
     /// # Shape
     ///
-    /// `index` counts chunks along each axis from the array's first cell; never absolute chunk coordinates.
+    /// `index` counts chunks along each axis from the array's first cell; it is not an absolute chunk
+    /// coordinate.
     #[must_use]
     pub fn object_key(&self, index: &[u64]) -> String {
         let mut key = String::with_capacity(index.len().saturating_mul(4).saturating_add(1));

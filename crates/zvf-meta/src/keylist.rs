@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The chunk keys of `nonempty_chunks`, in document order.
 ///
-/// A level may list a hundred thousand keys; they are stored as one text and the end of each key in it, so that
-/// reading a list costs two growing buffers and not one allocation for each key.
+/// A level may list a hundred thousand keys. They are stored as one text with the end of each key, so reading a
+/// list costs two growing buffers and not one allocation for each key.
 ///
 /// # Shape
 ///
-/// Keys are texts such as `-1.0.12` (`K` decimal integers joined by `.`, absolute chunk coordinates). They
-/// are not checked here, but by [`rules`](crate::rules).
+/// Keys are texts such as `-1.0.12` (`K` decimal integers joined by `.`, absolute chunk coordinates). This type
+/// does not check them; [`rules`](crate::rules) does.
 ///
 /// Source: 0.9 §7.4.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct KeyList {
     ends: Vec<u32>,
 }
 
-/// A presence list that is longer than this crate can hold: 4 GiB of key text.
+/// The error of a presence list that is longer than this crate supports: 4 GiB of key text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the presence list holds more than 4294967295 bytes of keys")]
 pub struct KeyListFull;
@@ -167,14 +167,14 @@ impl<'de> Visitor<'de> for ListVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KeyList, A::Error> {
-        // No reservation: the size hint is the document's word, not ours.
+        // No reservation: the size hint comes from the document and is not trusted.
         let mut list = KeyList::new();
         while items.next_element_seed(Append(&mut list))?.is_some() {}
         Ok(list)
     }
 }
 
-/// Appends one key straight from the reader's buffer.
+/// Appends one key directly from the reader's buffer.
 struct Append<'a>(&'a mut KeyList);
 
 impl<'de> DeserializeSeed<'de> for Append<'_> {
@@ -242,7 +242,7 @@ mod tests {
             list.push(&format!("{index}.0.0"))?;
         }
         let text: usize = list.iter().map(str::len).sum();
-        // Two buffers that grow by doubling.
+        // The two buffers grow by doubling.
         let held = list.text.capacity() + list.ends.capacity() * size_of::<u32>();
         assert!(held <= 2 * (text + 4 * list.len()));
         Ok(())

@@ -100,7 +100,8 @@ impl FromJson for Refinement {
 }
 
 impl LevelDoc {
-    /// Whether arrays of the level have no presence lists yet, because writers are still running: the member `zarr_vectors_presence` (0.9.3).
+    /// Whether arrays of the level have no presence lists yet because writers are still running, as the member `zarr_vectors_presence`
+    /// (0.9.3) states.
     pub fn presence_is_deferred(&self) -> bool {
         let places = [&self.attributes_extra, &self.extra];
         let mut stated = places
@@ -150,7 +151,7 @@ impl LevelDoc {
 
     /// Returns `K`, the rank of chunk keys: `dims`, or one more on an attribute-chunked level.
     ///
-    /// A level rechunked by a non-spatial dimension has `chunk_dims` with one name more than axes and counts too.
+    /// A level rechunked by a non-spatial dimension counts too: its `chunk_dims` has one name more than there are axes.
     #[must_use]
     pub fn key_rank(&self, dims: usize) -> usize {
         let split = self.is_attribute_chunked()

@@ -45,9 +45,9 @@
 //!
 //! # Rules for every type
 //!
-//! - **Unknown members survive.** Each struct keeps the members that it has no field for, in document order, and writes them after
-//!   the known members. Known members are written in the order of the reference, so that a document of the
-//!   reference is written back byte for byte, in both of its forms (indented, and the one-line form of families).
+//! - **Unknown members survive.** Each struct keeps the members that have no field, in document order, and writes them after the known members. Known
+//!   members are written in the order of the reference, so a document of the reference is written back byte for byte, in both of its forms (indented,
+//!   and the one-line form of families).
 //! - **Null is absent**, and a number may be written as an integer or as a float, as in real stores. If a member
 //!   occurs twice, the last one counts.
 //! - **Nothing is guessed.** A member of another type is a [`MetaError`] with its JSON pointer, the found and the
@@ -60,9 +60,8 @@
 //!
 //! # Versions
 //!
-//! Format 0.6.0 to 0.9.4 is read, later versions with a warning, older ones are refused by name: see
-//! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must have: see
-//! [`capabilities`].
+//! Formats 0.6.0 to 0.9.4 are read, later versions with a warning; older ones are refused by name: see [`version::gate`] and [`RootDoc::admit`]. A
+//! store may also list capabilities that its readers must have: see [`capabilities`].
 //!
 //! Sources are given as page and section of the format notes: "0.9 §5.1".
 

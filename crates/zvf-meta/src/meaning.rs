@@ -1,4 +1,4 @@
-//! What members of documents mean, from the declarations of the structs that they are read into.
+//! The meaning of document members, from the declarations of the structs that hold them.
 
 use crate::document::{Declared, Member};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     ZarrVectors,
 };
 
-/// Members that no struct has a field for.
+/// Members that have no field in any struct.
 const OTHERS: &[Member] = &[
     ("zarr_format", &["Version of Zarr; always 3."]),
     ("node_type", &["Group or array."]),
@@ -21,8 +21,8 @@ const OTHERS: &[Member] = &[
     ("parametric_types", &["Registry of parametric objects."]),
 ];
 
-/// Returns what the member at `path` of a `zarr.json` means: the first sentence of its documentation, without the period. `None` for
-/// members that this crate does not know.
+/// Returns the meaning of the member at `path` of a `zarr.json`: the first sentence of its documentation, without the period. `None`
+/// for members that this crate does not know.
 ///
 /// # Examples
 ///

@@ -2,7 +2,7 @@
 
 use crate::{AxesDiffer, Axis, units};
 
-/// How distances between positions of a store are measured: along the axes of space. Axes of time come before them (0.9 §5.1) and do not count.
+/// Measures distances between positions of a store along the axes of space. Axes of time come before them (0.9 §5.1) and do not count.
 ///
 /// # Examples
 ///
@@ -21,7 +21,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Distances in the numbers of the axes, whatever their units are.
+    /// Distances in the numbers of the axes, whatever their units.
     #[must_use]
     pub fn of(axes: &[Axis]) -> Self {
         let times = axes.iter().take_while(|axis| axis.kind() == "time");
@@ -30,7 +30,7 @@ impl Metric {
         }
     }
 
-    /// Distances that are lengths: all axes of space have the same unit. Axes without a unit have that of the others.
+    /// Distances that are lengths: all axes of space have the same unit. Axes without a unit are assumed to have it, too.
     ///
     /// # Errors
     /// Two axes of space have different units, or an axis of time follows one of space.
@@ -62,8 +62,8 @@ impl Metric {
         self.times
     }
 
-    /// The part of a list that belongs to the axes of space, of a list with one value for each axis such as a position. A list that has no values
-    /// for them has an empty part.
+    /// The part of a list that belongs to the axes of space. The list has one value for each axis, as a position has. The part is empty if the list
+    /// is too short.
     #[must_use]
     pub fn space<T>(self, position: &[T]) -> &[T] {
         position
@@ -71,20 +71,20 @@ impl Metric {
             .map_or(&[], |(_, space)| space)
     }
 
-    /// The distance of two positions.
+    /// The distance between two positions.
     #[must_use]
     pub fn distance(self, a: &[f64], b: &[f64]) -> f64 {
         self.square(a, b).sqrt()
     }
 
-    /// The square of the distance of two positions.
+    /// The squared distance between two positions.
     #[must_use]
     pub fn square(self, a: &[f64], b: &[f64]) -> f64 {
         let axes = self.space(a).iter().zip(self.space(b));
         axes.map(|(a, b)| (a - b) * (a - b)).sum()
     }
 
-    /// The square of the distance of a position from a segment; with one axis of time, from the point of the segment at that time.
+    /// The squared distance of a position from a segment; with one axis of time, from the point of the segment at that time.
     #[must_use]
     pub fn square_to_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
         let axes = || {
@@ -108,9 +108,10 @@ impl Metric {
             .sum()
     }
 
-    /// Marks vertices of a line so that all others are at most the root of `square` away from the segment between the marked ones around them,
-    /// after Ramer, Douglas and Peucker: both ends and, part by part, the vertex that is farthest from the segment between the ends of the part, the
-    /// first one of several. Returns the square of the largest distance of a vertex without a mark. Vertices at no number keep no mark.
+    /// Simplifies a line by the algorithm of Ramer, Douglas and Peucker. Marks vertices such that every other vertex is at most the root of `square`
+    /// away from the segment between the marked vertices around it. The ends are marked; then, part by part, the vertex that is farthest from the
+    /// segment between the ends of the part, the first of several. Returns the squared largest distance of an unmarked vertex. Vertices with NaN
+    /// coordinates are not marked, except at the ends.
     ///
     /// # Cost
     /// O(n log n) if the line is divided evenly, O(n²) at worst; no recursion.
@@ -136,7 +137,7 @@ impl Metric {
         mark(last);
         let (mut most, mut parts) = (0.0_f64, vec![(0_usize, last)]);
         while let Some((start, end)) = parts.pop() {
-            // A line of one vertex has nothing between two.
+            // A line of one vertex has no vertex between its ends.
             let Some([a, inner @ .., b]) = line.get(start..=end) else {
                 continue;
             };
@@ -245,7 +246,7 @@ mod tests {
         let most = Metric::default().simplify(&line, 0.25, &mut stays);
         assert_eq!(stays, [true, false, true, false, false, true]);
         assert!((most - 0.01).abs() < 1e-12);
-        // A closed line does not vanish.
+        // A closed line is not simplified to nothing.
         let round: Vec<&[f64]> = vec![&[0.0, 0.0], &[5.0, 0.0], &[5.0, 5.0], &[0.0, 0.0]];
         let mut stays = vec![false; 4];
         Metric::default().simplify(&round, 0.25, &mut stays);
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn distances_in_time_are_those_at_the_same_moment() {
         let timed = Metric::of(&["t", "x"].map(Axis::named));
-        // A cell that rests until frame 20, then moves 10 until frame 40: straight in space, but not in time.
+        // A cell that rests until frame 20, then moves by 10 until frame 40: straight in space, but not in time.
         let line: Vec<[f64; 2]> = (0..=40_i32)
             .map(|frame| [f64::from(frame), f64::from((frame - 20).max(0)) / 2.0])
             .collect();

@@ -1,4 +1,4 @@
-//! Units that make whole numbers of 64 bits moments, dates, times of day or durations, and the numbers that they allow.
+//! Units by which 64-bit integers are moments, dates, times of day or durations, and the numbers that each unit allows.
 //!
 //! ```
 //! use zvf_meta::moments::Moments;
@@ -12,13 +12,13 @@
 
 use zvf_format::dtype::{DTypeKind, TimeUnit};
 
-/// The number of a missing moment, as in NumPy.
+/// The number that marks a missing moment, as in NumPy.
 pub const MISSING: i64 = i64::MIN;
 
-/// Milliseconds of a day.
+/// Milliseconds in a day.
 const DAY: i64 = 86_400_000;
 
-/// Units of time, and how many of them a second has.
+/// Units of time, and how many of them are in a second.
 const UNITS: [(&str, i64); 4] = [
     ("seconds", 1),
     ("milliseconds", 1_000),
@@ -29,18 +29,18 @@ const UNITS: [(&str, i64); 4] = [
 /// The meaning of the numbers of an attribute with such a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
-    /// Days since 1970: 32 bits, as Arrow has them.
+    /// Days since 1970: 32 bits, as in Arrow.
     Days,
-    /// Milliseconds since 1970 of whole days.
+    /// Milliseconds since 1970, of whole days.
     DaysInMilliseconds,
-    /// Times of day: how many of the unit a second has.
+    /// Times of day; the number of units in a second.
     TimeOfDay(i64),
     /// Moments and durations: any number.
     Any,
 }
 
 impl Moments {
-    /// The meaning of a unit; `None` if it is no unit of moments or durations.
+    /// The meaning of numbers with this unit; `None` if it is no unit of moments or durations.
     #[must_use]
     pub fn of_unit(unit: &str) -> Option<Self> {
         match unit {
@@ -57,8 +57,8 @@ impl Moments {
         any.then_some(Self::Any)
     }
 
-    /// The type of whole numbers of 64 bits with such a unit: `datetime64` of dates and moments, `timedelta64` of times of day and durations. The
-    /// smallest number of both is missing. `None` if it is no unit of moments or durations.
+    /// The type of 64-bit integers with this unit: `datetime64` for dates and moments, `timedelta64` for times of day and durations. In both, the
+    /// smallest number means missing. `None` if it is no unit of moments or durations.
     ///
     /// ```
     /// use zvf_format::dtype::{DTypeKind, TimeUnit};
@@ -85,8 +85,8 @@ impl Moments {
         })
     }
 
-    /// The unit of whole numbers of 64 bits of a type as NumPy names it: `datetime64[D]`, `[s]`, `[ms]`, `[us]` or `[ns]`, `timedelta64` with the
-    /// last four, and `date` for days. `None` for other types.
+    /// The unit of 64-bit integers of a type, by NumPy's name: `datetime64[D]`, `[s]`, `[ms]`, `[us]` or `[ns]`, `timedelta64` with the last
+    /// four, and `date` for days. `None` for other types.
     ///
     /// ```
     /// use zvf_meta::moments::Moments;
@@ -137,7 +137,7 @@ impl Moments {
         }
     }
 
-    /// The first of some numbers that is none of these, and its place.
+    /// The first number that is not valid for this meaning, and its index.
     #[must_use]
     pub fn first_odd(self, numbers: impl IntoIterator<Item = i64>) -> Option<(usize, i64)> {
         if self == Self::Any {
@@ -148,19 +148,19 @@ impl Moments {
     }
 }
 
-/// What numbers of such a unit count from.
+/// The origin from which numbers with a unit count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// 1970, without a zone.
+    /// 1970, without a time zone.
     Local,
-    /// 1970 in UTC, in whatever zone it is shown.
+    /// 1970 in UTC, regardless of the time zone for display.
     Utc,
     Midnight,
-    /// Nothing: a duration.
+    /// None: a duration.
     Nothing,
 }
 
-/// A conversion between two units of moments, dates, times of day or durations, which is exact.
+/// An exact conversion between two units of moments, dates, times of day or durations.
 ///
 /// ```
 /// use zvf_meta::moments::{MISSING, MomentScale};
@@ -180,8 +180,8 @@ pub struct MomentScale {
 }
 
 impl MomentScale {
-    /// The conversion from one unit to another; `None` if one is no unit of moments or durations, or if they count from another origin: a moment
-    /// with a zone is none without.
+    /// The conversion from one unit to another. `None` if one of them is no unit of moments or durations, or if their origins differ: moments
+    /// with and without a time zone cannot be converted.
     #[must_use]
     pub fn between(from: &str, to: &str) -> Option<Self> {
         let (origin, divide) = Self::of(from)?;
@@ -194,7 +194,7 @@ impl MomentScale {
         })
     }
 
-    /// The origin of a unit, and how many of it a day has.
+    /// The origin of a unit, and the number of units in a day.
     fn of(unit: &str) -> Option<(Origin, i64)> {
         let (first, rest) = unit.split_once(' ')?;
         let each = match Moments::of_unit(unit)? {
@@ -210,7 +210,7 @@ impl MomentScale {
         Some((origin, each * 86_400))
     }
 
-    /// A number in the other unit; `None` if it has none, or not exactly. The number of a missing moment stays.
+    /// Converts a number; `None` if the other unit cannot represent it exactly. A missing moment stays missing.
     #[must_use]
     pub fn apply(self, number: i64) -> Option<i64> {
         if number == MISSING {

@@ -16,13 +16,13 @@ pub struct Multiscales {
 }
 
 impl Multiscales {
-    /// Returns the axes of entry 0; those of other entries are ignored.
+    /// Returns the axes of entry 0; axes of other entries are ignored.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         self.entries.first().map_or(&[], |entry| &entry.axes)
     }
 
-    /// Returns the first dataset, over all entries, whose path is the level's number.
+    /// Returns the first dataset, in all entries, whose path is the level's number.
     #[must_use]
     pub fn dataset(&self, level: u32) -> Option<&Dataset> {
         let path = level.to_string();
@@ -148,20 +148,20 @@ pub struct LevelTransform<'a> {
 }
 
 impl<'a> LevelTransform<'a> {
-    /// Returns the scale: bin shape of the level over bin shape of level 0, a ratio without unit.
+    /// Returns the scale: bin shape of the level divided by bin shape of level 0, a ratio without unit.
     #[must_use]
     pub fn scale(&self) -> Option<&'a [f64]> {
         self.scale
     }
 
-    /// Returns the translation in world units: half a bin. On level 0 of a store with a `coordinate_offset` it is
-    /// that offset instead (trap T35), so level 0 never takes its bins from here.
+    /// Returns the translation in world units: half a bin. On level 0 of a store with a `coordinate_offset`, the
+    /// translation is that offset instead (trap T35), so the bins of level 0 are never derived from it.
     #[must_use]
     pub fn translation(&self) -> Option<&'a [f64]> {
         self.translation
     }
 
-    /// Returns the ratio of the level's bins to those of level 0. The same as [`scale`](Self::scale).
+    /// Returns the ratio of the level's bins to the bins of level 0. The same as [`scale`](Self::scale).
     #[must_use]
     pub fn bin_ratio(&self) -> Option<&'a [f64]> {
         self.scale
@@ -192,7 +192,7 @@ impl FromJson for Transform {
         let map = JsonObject::from_json(value, at)?;
         let kind = map.get("type").and_then(Value::as_str).map(str::to_owned);
         match kind.as_deref() {
-            // A scale that refers to a path instead of holding numbers is not one of ours.
+            // A scale that refers to a path instead of holding numbers counts as another transform.
             Some("scale") if map.contains_key("scale") => {
                 let mut members = Members::new(map, at);
                 members.required::<String>("type")?;

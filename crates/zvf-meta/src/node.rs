@@ -37,8 +37,8 @@ impl NodeKind {
 ///
 /// # Errors
 ///
-/// If the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`, or a
-/// `group` has a `chunk_grid`, which only arrays have.
+/// If the bytes are not a JSON object, `zarr_format` is not 3, `node_type` is neither `group` nor `array`, or a `group` has a
+/// `chunk_grid`, which only arrays have.
 pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     #[derive(Deserialize)]
     struct NodeMembers {
@@ -66,14 +66,15 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
 pub enum OddMember {
     /// A member that Zarr does not define.
     Unknown(String),
-    /// A member of another type than Zarr defines, and that type.
+    /// A member whose type differs from Zarr's definition, and the defined type.
     Other(String, &'static str),
     /// A missing member that Zarr requires.
     Missing(String),
 }
 
-/// The first member of a node that Zarr does not define, else one of another type than Zarr defines (`attributes`, the byte
-/// order of codecs), else the first missing one that it requires; `None` for a valid node, and for bytes that are no JSON object.
+/// Returns the first member that Zarr does not define; else the first of another type than Zarr defines (`attributes`, the byte
+/// order of codecs); else the first missing member that Zarr requires. `None` for a valid node, and for bytes that are not a JSON
+/// object.
 ///
 /// A member with `"must_understand": false` may have any name.
 ///
@@ -254,7 +255,7 @@ pub(crate) fn pretty(value: &Value) -> String {
 fn spaced(value: &Value) -> String {
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, Spaced);
-    // Writing a JSON value to memory has no way to fail; were it to, the text is written without blanks.
+    // Writing a JSON value to memory cannot fail; if it did, the text would be written without blanks.
     match value.serialize(&mut serializer) {
         Ok(()) => String::from_utf8(out).unwrap_or_else(|_| value.to_string()),
         Err(_) => value.to_string(),

@@ -1,4 +1,4 @@
-//! The `ome` member: a derived, additive description of the store for other tools.
+//! The `ome` member: a description of the store for other tools, derived from the other documents.
 
 use serde_json::Value;
 

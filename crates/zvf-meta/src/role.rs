@@ -211,10 +211,10 @@ impl<'a> Role<'a> {
     }
 }
 
-/// Returns whether a level may have a child of that name, in any version that is known.
+/// Returns whether a level may have a child with this name, in any known version.
 ///
-/// A store of a later version is read if every node is one of these, and refused by the name of the first that is
-/// not: its content may change the meaning of the others.
+/// A store of a later version is read only if every node is a known one. Otherwise it is refused, and the first
+/// unknown node is named: its content may change the meaning of the others.
 ///
 /// Source: 0.9 §3; 0.8 §4; 0.7 §3.
 #[must_use]

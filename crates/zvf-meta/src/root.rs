@@ -82,25 +82,25 @@ document! {
 /// The member of the root's attributes that lists the chunks of level 0 that edits changed since the coarse levels were made.
 pub const STALE: &str = "zvf_stale";
 
-/// The member of the root's attributes that lists the jobs that made and changed the store, oldest first; zvf writes it.
+/// The member of the root's attributes that lists the jobs that created and changed the store, oldest first; zvf writes it.
 const HISTORY: &str = "zvf_history";
 
-/// Entries of the history that are kept: the first, and the newest.
+/// Most entries of the history that are kept: the first one, and the newest ones.
 const MOST_ENTRIES: usize = 100;
 
-/// The member of an attribute in [`ZarrVectors::attribute_specs`] with the value of new rows that have none; zvf writes it.
+/// The member of an attribute in [`ZarrVectors::attribute_specs`] with the value for new rows that have none; zvf writes it.
 pub const FILL: &str = "zvf_fill";
 
 impl RootDoc {
-    /// The history of the store, oldest entry first; empty if there is none, or something else.
+    /// The history of the store, oldest entry first; empty if the member is absent or not a list.
     #[must_use]
     pub fn history(&self) -> &[Value] {
         let entries = self.extra.get(HISTORY).and_then(Value::as_array);
         entries.map_or(&[], Vec::as_slice)
     }
 
-    /// Adds an entry, if there is one, to the history. Of more than 100 the first and the newest are kept. A member of the same name that is no
-    /// list, which zvf does not write, is left alone.
+    /// Adds an entry, if there is one, to the history. If there are more than 100, the first and the newest are kept. A member with the same name
+    /// that is not a list, which zvf does not write, is left unchanged.
     pub fn record(&mut self, entry: Option<Value>) {
         let Some(entry) = entry else { return };
         let entries = self.extra.entry(HISTORY);
@@ -115,13 +115,12 @@ impl RootDoc {
     ///
     /// The version is not checked here, so that a tool can show an old store; readers call [`admit`](Self::admit).
     ///
-    /// An `ome` node of another shape is no error, since readers do not use it: it is kept in
-    /// [`extra`](Self::extra).
+    /// An `ome` node of another shape is no error, because readers do not use it; it is kept in [`extra`](Self::extra).
     ///
     /// # Errors
     ///
-    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. If the
-    /// store states an older version, that is the error.
+    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. If the store states an older version, the
+    /// error is about the version.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let document = parse_object("root", bytes)?;
         let version = stated_version(&document);
@@ -225,14 +224,14 @@ impl RootDoc {
         Ok(newer)
     }
 
-    /// Returns the transforms that `multiscales` holds for a level: the first dataset whose path is its number.
+    /// Returns the transforms of a level in `multiscales`: those of the first dataset whose path is its number.
     #[must_use]
     pub fn level_transform(&self, level: u32) -> Option<LevelTransform<'_>> {
         self.multiscales.transform(level)
     }
 }
 
-/// The version that a root document states, also under the name that stores before 0.5 used.
+/// The version that a root document states, also by the member name of stores before 0.5.
 fn stated_version(document: &JsonObject) -> Option<String> {
     let block = document.get("attributes")?.get("zarr_vectors")?;
     let text = block
@@ -261,7 +260,7 @@ impl MemberRule<(Vec<f64>, Vec<f64>)> for TwoCorners {
     }
 }
 
-/// A member that readers do not use: of another type, it is kept among the unknown ones.
+/// A member that readers do not use. If it has another type, it is kept among the unknown members.
 struct Lenient;
 
 impl<T: FromJson + ToJson> MemberRule<Option<T>> for Lenient {

@@ -1,6 +1,6 @@
-//! Texts of files in messages.
+//! Shows texts of files in messages.
 
-/// A text as a message shows it: quoted, and cut where it is long.
+/// A text for messages: quoted, and cut if it is long.
 #[must_use]
 pub fn shown(text: &str) -> String {
     const MOST: usize = 60;

@@ -43,7 +43,8 @@ impl Grid {
 
 /// Returns the chunk coordinate of a cell index in a grid from `origin`, component by component: `origin + index`, at most `i64::MAX`.
 ///
-/// The inverse of [`Grid::index`]. A longer one of the two is cut; the index is not compared with the extent of the grid.
+/// The inverse of [`Grid::index`]. If `origin` and `index` differ in length, the longer one is cut. The index is not compared with the
+/// extent of the grid.
 ///
 /// ```
 /// use zvf_meta::space::chunk_of_cell;
@@ -134,7 +135,7 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
 #[must_use]
 pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
     let quotient = position / size;
-    // Without SSE4.1 `floor` is a call; rounding towards zero is an instruction, and exact this far.
+    // Without SSE4.1, `floor` is a function call. Rounding towards zero is one instruction, and exact in this range.
     if quotient.abs() < SMALL {
         #[expect(clippy::cast_possible_truncation, reason = "rounded towards zero")]
         let whole = quotient as i64;
@@ -148,7 +149,7 @@ const I64_END: f64 = 9_223_372_036_854_775_808.0;
 
 /// Converts a rounded f64 to an integer; `None` for NaN and outside the range of the type.
 fn whole_i64(value: f64) -> Option<i64> {
-    // In range; NaN fails both comparisons.
+    // The value is in range; NaN fails both comparisons.
     (-I64_END..I64_END).contains(&value).then_some(value as i64)
 }
 
@@ -157,13 +158,13 @@ fn whole_u64(value: f64) -> Option<u64> {
     (0.0..=EXACT).contains(&value).then_some(value as u64)
 }
 
-/// Below it f64 represents every whole number and its neighbours.
+/// Below this number, f64 represents every whole number and its neighbours.
 const SMALL: f64 = 4_503_599_627_370_496.0;
 
 /// Returns how many bins a chunk holds along each axis, rounded half to even; `None` if the lengths differ or a
 /// quotient is not a finite number of 0 or more.
 ///
-/// Meaningful at level 0 only: bins of coarse levels are often larger than chunks and cut nothing.
+/// Meaningful at level 0 only: bins of coarse levels are often larger than chunks.
 ///
 /// Source: 0.9 §6.
 #[must_use]
@@ -176,7 +177,7 @@ pub fn bins_per_chunk(chunk_shape: &[f64], bin_shape: &[f64]) -> Option<Vec<u64>
 }
 
 impl RootDoc {
-    /// Returns the chunk shape of a level in world units: its own, else the root's.
+    /// Returns the chunk shape of a level in world units: its own, or else the root's.
     ///
     /// Source: 0.9 §6.
     #[must_use]
@@ -198,10 +199,9 @@ impl RootDoc {
 
     /// Returns the bin shape of a level in world units.
     ///
-    /// Level 0 uses `base_bin_shape`, else `chunk_shape`, and ignores its transforms: with a `coordinate_offset`
-    /// its translation is no half bin (trap T35). At other levels it is twice the translation in `multiscales`; if that is
-    /// missing, `bin_shape` or `bin_size` of the level's own block; if these are missing too, the ratio times the
-    /// bins of level 0.
+    /// Level 0 uses `base_bin_shape`, else `chunk_shape`, and ignores its transforms: with a `coordinate_offset`, its translation is
+    /// not half a bin (trap T35). At other levels the bin shape is twice the translation in `multiscales`. If that is missing, it is
+    /// `bin_shape` or `bin_size` of the level's own block; if these are missing too, the ratio times the bins of level 0.
     ///
     /// `None` if no member states it.
     ///
@@ -229,8 +229,8 @@ impl RootDoc {
             })
     }
 
-    /// Returns the ratio of a level's bins to those of level 0: its scale in `multiscales`, else `bin_ratio` of
-    /// its own block. Level 0 has none.
+    /// Returns the ratio of a level's bins to the bins of level 0: its scale in `multiscales`, else `bin_ratio` of its own block.
+    /// Level 0 has none.
     ///
     /// Source: 0.9 §5.2.
     #[must_use]
@@ -254,8 +254,8 @@ impl RootDoc {
             .filter(|offset| offset.iter().any(|&part| part != 0.0))
     }
 
-    /// Computes the grid of a level from the declared bounds. Arrays of a bulk writer have the grid of their
-    /// data instead, so every array's own document decides (trap T6): see [`ArrayDoc::grid`].
+    /// Computes the grid of a level from the declared bounds. Arrays of a bulk writer have the grid of their data instead, so each
+    /// array's own document is authoritative (trap T6): see [`ArrayDoc::grid`].
     ///
     /// # Errors
     ///
@@ -277,7 +277,7 @@ impl ArrayDoc {
     ///
     /// # Errors
     ///
-    /// If the origin has another number of components than the shape.
+    /// If the origin and the shape have different numbers of components.
     ///
     /// Source: 0.9 §7.2.
     pub fn grid(&self) -> Result<Grid, MetaError> {

@@ -1,6 +1,6 @@
 //! The short texts of keys and paths: chunk keys, deltas, offset segments, level names.
 //!
-//! Only rules use these functions. Decoders use the ones of `zvf-format`, which do not allocate.
+//! Only rules use these functions. Decoders use functions of `zvf-format`, which do not allocate.
 
 /// Decimal digits without a redundant zero.
 fn digits(text: &str) -> Option<&str> {

@@ -15,8 +15,8 @@
 /// A unit: its name, its size in metres or seconds, then its symbols and further names.
 type Unit = (&'static str, f64, &'static [&'static str]);
 
-/// Units of length of OME-Zarr 0.4 and 0.5. Symbols are case-sensitive (`Mm` is no `mm`), names are not, in the spelling `metre` and in
-/// the plural, too.
+/// Units of length of OME-Zarr 0.4 and 0.5. Symbols are case-sensitive (`Mm` is not `mm`). Names are not, and may be in the plural or
+/// in the spelling `metre`.
 const LENGTHS: &[Unit] = &[
     ("angstrom", 1e-10, &["Å", "Å", "ångström", "angström"]),
     ("attometer", 1e-18, &["am"]),
@@ -47,7 +47,7 @@ const LENGTHS: &[Unit] = &[
     ("zettameter", 1e21, &["Zm"]),
 ];
 
-/// Units of time of OME-Zarr 0.4 and 0.5, as those of length.
+/// Units of time of OME-Zarr 0.4 and 0.5, with the same rules as units of length.
 const TIMES: &[Unit] = &[
     ("attosecond", 1e-18, &["as"]),
     ("centisecond", 1e-2, &["cs"]),
@@ -74,7 +74,7 @@ const TIMES: &[Unit] = &[
     ("zettasecond", 1e21, &["Zs"]),
 ];
 
-/// The unit of that name in a table.
+/// Finds a unit by name in a table.
 fn find(units: &'static [Unit], text: &str) -> Option<&'static Unit> {
     let text = text.trim();
     let word = text.to_lowercase().replace("metre", "meter");
@@ -101,13 +101,13 @@ pub fn time_name(text: &str) -> Option<&'static str> {
     find(TIMES, text).map(|(name, ..)| *name)
 }
 
-/// Metres of a unit of length; `None` for other texts.
+/// The size of a unit of length in metres; `None` for other texts.
 #[must_use]
 pub fn metres(text: &str) -> Option<f64> {
     find(LENGTHS, text).map(|(_, size, _)| *size)
 }
 
-/// Seconds of a unit of time; `None` for other texts.
+/// The size of a unit of time in seconds; `None` for other texts.
 #[must_use]
 pub fn seconds(text: &str) -> Option<f64> {
     find(TIMES, text).map(|(_, size, _)| *size)
@@ -128,7 +128,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     }
     let lengths = metres(from).zip(metres(to));
     let (from, to) = lengths.or_else(|| seconds(from).zip(seconds(to)))?;
-    // Without the error of a division of decimal fractions.
+    // Removes the error of a division of decimal fractions.
     let raw = from / to;
     let short = format!("{raw:.11e}").parse().unwrap_or(raw);
     Some(if (raw / short - 1.0).abs() < 1e-14 {
@@ -138,7 +138,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     })
 }
 
-/// Why a text is no number and unit.
+/// The error for a text that is not a number and unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoUnit {
     /// The text, quoted.
@@ -155,7 +155,7 @@ impl std::fmt::Display for NoUnit {
 
 impl std::error::Error for NoUnit {}
 
-/// Parses a unit of length as a user writes it, with an optional number before it: the number, and the unit's name.
+/// Parses a unit of length from user input, with an optional number before it. Returns the number and the unit's name.
 ///
 /// # Errors
 /// The found text and the known units.
@@ -163,7 +163,7 @@ pub fn parse(text: &str) -> Result<(f64, &'static str), NoUnit> {
     parsed(text, LENGTHS, "a unit of length, such as um or 8nm")
 }
 
-/// Parses a unit of time as a user writes it, as [`parse`] does one of length.
+/// Parses a unit of time from user input, as [`parse`] does for lengths.
 ///
 /// # Errors
 /// The found text and the known units.
@@ -187,7 +187,7 @@ fn parsed(
     let number = |c: char| c.is_ascii_digit() || c == '.';
     let digits = text.find(|c| !number(c)).unwrap_or(text.len());
     let (mut scale, mut unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
-    // An exponent belongs to the number where digits follow it.
+    // An exponent belongs to the number if digits follow it.
     if let Some(rest) = unit.strip_prefix(['e', 'E']) {
         let signed = rest.strip_prefix(['-', '+']).unwrap_or(rest);
         let more = signed

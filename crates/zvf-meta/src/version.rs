@@ -1,4 +1,4 @@
-//! Format versions, and which of them are read.
+//! Format versions, and the versions that are read.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl Version {
     }
 }
 
-/// Digits alone: no sign, no blanks.
+/// Parses a number of digits only: no sign, no blanks.
 fn number(text: &str) -> Option<u32> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -66,7 +66,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The oldest version that is read. Older ones have another layout, which no later release of the reference reads.
+/// The oldest version that is read. Older versions have another layout, which no later release of the reference reads.
 pub const OLDEST: Version = Version::new(0, 6, 0);
 
 /// The newest known version; newer ones are read with a warning.
@@ -107,14 +107,14 @@ pub const EXPECTED: &str = "0.6.0 to 0.9.4";
 /// Message for a store that is older than [`OLDEST`].
 pub const OLDER: &str = "0.6.0 to 0.9.4; versions before 0.6 have another layout, which only the release that wrote them reads: write the store again from its source";
 
-/// The decision of a reader about a store of some version.
+/// A reader's decision about a store of some version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Read it.
     Supported(Version),
     /// Read it and warn: a later version may have changed the meaning of documents.
     Newer(Version),
-    /// Refuse it and name the version: the layout is another one.
+    /// Refuse it and name the version, because its layout differs.
     Older(Version),
     /// Refuse it: the text is not a version.
     Malformed,

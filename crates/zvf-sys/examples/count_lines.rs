@@ -1,5 +1,5 @@
-//! Counts the lines of a file on two threads, each of which reads pieces of it by position. `ReadAt` is the same for a file, a memory map
-//! and bytes in memory.
+//! Counts the lines of a file on two threads, each of which reads pieces of the file by position. `ReadAt` is the same for a file, a
+//! memory map and bytes in memory.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use std::io;

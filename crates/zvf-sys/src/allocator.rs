@@ -1,14 +1,14 @@
 //! The allocator of the program `zvf` and of the wheel: mimalloc 3.
 //!
-//! Cells are decoded on one thread and freed on another. The system's allocator is slow at that: it took a tenth of the time of a query.
-//! A program makes [`MiMalloc`] its allocator with a `#[global_allocator]` of its own; libraries never do.
+//! Cells are decoded on one thread and freed on another. The system's allocator is slow in this case: it took a tenth of the time of a
+//! query. A program sets [`MiMalloc`] as its allocator with its own `#[global_allocator]`; libraries never do.
 //!
-//! [`configure`] sets two options of mimalloc. By default it returns freed memory to the system after a second. A scan decodes hundreds
-//! of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, and no slower
-//! (`docs/benchmarks.md`). By default it also returns its memory piece by piece when the process ends, although the system then frees all
-//! of it at once. These options of the C library have no safe setter.
+//! [`configure`] sets two options of mimalloc. By default, mimalloc returns freed memory to the system after a second. A scan decodes
+//! hundreds of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, without a
+//! loss of speed (`docs/benchmarks.md`). By default, it also returns its memory piece by piece when the process ends, although the system
+//! then frees all of it at once. These options of the C library have no safe setter.
 //!
-//! The feature `dynamic-tls` is for the wheel. Without it, mimalloc finds its thread-local variables at fixed offsets, which is faster, but
+//! The feature `dynamic-tls` is for the wheel. Without it, mimalloc finds its thread-local variables at fixed offsets, which is faster. But
 //! a library that does so (`STATIC_TLS` in its ELF header) takes part of a small area that all libraries of a process share. If others have
 //! used it up, `import zvf` fails: "cannot allocate memory in static TLS block". `python/tests/test_beside.py` reads the header.
 //!
@@ -37,10 +37,10 @@ const DEFAULT: c_long = 1000;
 /// `mi_option_destroy_on_exit`: above 1, mimalloc does nothing when the process ends.
 const DESTROY_ON_EXIT: mi_option_t = 22;
 
-/// `mi_option_arena_reserve`, in KiB: the option after it.
+/// `mi_option_arena_reserve`, in KiB: the option after `mi_option_destroy_on_exit`.
 const ARENA_RESERVE: mi_option_t = 23;
 
-/// Its default.
+/// The default of `mi_option_arena_reserve`.
 const RESERVED: c_long = 1 << 20;
 
 /// Makes mimalloc return freed memory to the system after ten milliseconds instead of a second, and leave its memory to the system when the

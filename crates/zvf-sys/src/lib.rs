@@ -1,7 +1,7 @@
 //! The interface of this workspace to the operating system: files by position, memory maps, the allocator, threads.
 //!
-//! [`ReadAt`] reads a file at positions. It is implemented for files of the local disk ([`FileAt`]), [`Memory`], `Map` (feature `mmap`) and
-//! objects of servers (`ObjectFile` of `zvf-io`). [`in_parallel`] distributes jobs among threads.
+//! [`ReadAt`] reads a file at positions. It is implemented for local files ([`FileAt`]), [`Memory`], `Map` (feature `mmap`) and remote
+//! objects (`ObjectFile` of `zvf-io`). [`in_parallel`] distributes jobs among threads.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -11,8 +11,8 @@
 //!
 //! No feature is on by default, so that crates that only read files do not link an allocator.
 //!
-//! **Invariant:** only this crate uses `unsafe`: one block in each module of the first two features, with its condition documented on the
-//! function. All other crates of this workspace forbid it.
+//! **Invariant:** only this crate uses `unsafe`: one block in each module of the first two features. Its condition is documented on the
+//! function. All other crates of this workspace forbid `unsafe`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "allocator")]

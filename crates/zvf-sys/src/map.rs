@@ -11,8 +11,8 @@ use std::path::Path;
 /// A map needs `unsafe`, because the operating system does not prevent other programs from changing a mapped file. The condition:
 ///
 /// **While a map exists, no program truncates the file or writes into it.** Renaming another file over its name is allowed: the map keeps the
-/// old content. If that cannot be guaranteed, read the file instead. If the file is truncated, a signal ends the process; if it is rewritten,
-/// bytes change that were already checked.
+/// old content. If this cannot be guaranteed, read the file instead. If the file is truncated, a signal ends the process; if it is rewritten,
+/// bytes that were already checked change.
 ///
 /// ```
 /// let file = tempfile::NamedTempFile::new()?;
@@ -32,7 +32,7 @@ impl Map {
     ///
     /// # Cost
     ///
-    /// One system call; pages are read when they are touched.
+    /// One system call; pages are read when they are accessed.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl Map {
                 "only regular files are mapped",
             ));
         }
-        // SAFETY: the map is read-only and private to this value, and its lifetime is that of the borrow that `Deref`
-        // returns. memmap2 also requires that the file is not changed while it is mapped; this is the
+        // SAFETY: the map is read-only and private to this value, and no slice outlives it: `Deref`
+        // borrows it. memmap2 also requires that the file is not changed while it is mapped; this is the
         // documented condition of this function and of the type, and programs offer plain reads if it cannot be met.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })

@@ -1,4 +1,4 @@
-//! Runs jobs on several threads, and passes the results to one.
+//! Runs jobs on several threads, and passes the results to one thread.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// Runs jobs on up to `threads` threads, and passes their results to `take` on the calling thread, in any order.
 ///
-/// `start` makes the worker of one thread; it gets a job and a function for its results. A single job, and all jobs if `threads` is at most 1,
-/// are done on the calling thread. The iterator of jobs runs under a lock.
+/// `start` creates the worker of one thread. The worker gets a job and a function that accepts its results. A single job, and all jobs if
+/// `threads` is at most 1, run on the calling thread. The iterator of jobs runs under a lock.
 ///
 /// # Cost
-/// Starts threads, which end before this returns; workers wait while `threads` results are not taken yet.
+/// Starts threads, which end before this function returns. Workers wait while `threads` results have not been taken.
 ///
 /// # Errors
-/// The first error of a worker or of `take`. Jobs that have begun are finished, no other begins, and their results are dropped.
+/// The first error of a worker or of `take`. Jobs that have begun are finished, no others begin, and their results are dropped.
 ///
 /// ```
 /// let mut sum = 0;
@@ -64,7 +64,7 @@ where
             scope.spawn(move || {
                 let mut work = start();
                 for job in std::iter::once(job).chain(std::iter::from_fn(next)) {
-                    // After an error the receiver is dropped, and the results are not needed.
+                    // Sending fails if the receiver was dropped after an error; the results are then not needed.
                     let done = work(job, &mut |result| drop(to.send(Ok(result))));
                     if let Err(error) = done {
                         stopped.store(true, Relaxed);

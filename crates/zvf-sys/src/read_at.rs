@@ -1,4 +1,4 @@
-//! Bytes of files by position: [`ReadAt`].
+//! Reads files by position: [`ReadAt`].
 
 use std::fmt;
 use std::fs::File;
@@ -10,8 +10,8 @@ use zvf_grid::int::wide;
 
 use crate::regular_file::open_file;
 
-/// Reads the bytes of one file at positions: in memory, mapped, on a disk, or on a server. There is no cursor, so several threads can read at
-/// once.
+/// Reads the bytes of one file at positions: in memory, mapped, on a disk, or on a server. There is no cursor, so several threads can read
+/// concurrently.
 ///
 /// ```
 /// use zvf_sys::{Memory, ReadAt};
@@ -36,17 +36,17 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full; errors of the operating system or the server.
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Fills several buffers, each from its own position on. Servers get these requests at the same time.
+    /// Fills several buffers, each from its own position on. For files on a server, these requests are sent concurrently.
     ///
     /// # Errors
-    /// As [`read_at`](Self::read_at), of one of the reads that failed.
+    /// As [`read_at`](Self::read_at): the error of one of the failed reads.
     fn read_all(&self, parts: &mut [(u64, &mut [u8])]) -> io::Result<()> {
         parts
             .iter_mut()
             .try_for_each(|(at, out)| self.read_at(*at, out))
     }
 
-    /// All bytes, if they are in memory or mapped: readers decode them in place.
+    /// All bytes, if they are in memory or mapped. Readers decode them in place.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
@@ -70,7 +70,7 @@ impl dyn ReadAt + '_ {
 /// The cost of reads that are requests to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestCost {
-    /// When neighbouring ranges are cheaper as one request.
+    /// The rules by which neighbouring ranges are merged into one request.
     pub merge: Merge,
     /// Bytes at the start and at the end of a file that the first request there should include.
     pub ahead: u64,
@@ -78,7 +78,7 @@ pub struct RequestCost {
 
 /// The files of one folder, by name.
 pub trait ReadFolder: Send + Sync + fmt::Debug {
-    /// Opens a file. A missing file is an error here or when the file is read.
+    /// Opens a file. If it is missing, opening it or reading it fails.
     ///
     /// # Errors
     /// Errors of the operating system or the server.

@@ -42,7 +42,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Checks that an open file, which was opened without blocking, is a regular one; returns its metadata, too.
+/// Checks that an open file, which was opened without blocking, is a regular file; also returns its metadata.
 ///
 /// # Errors
 /// As [`open_file`].

@@ -1,5 +1,5 @@
-//! A file of labels in memory, and what `verify` reports of it before and after one of its bytes changed. Every tile is decoded: a
-//! change that leaves all of them decodable is not found.
+//! Writes labels to a file in memory, and prints the report of `verify` before and after one byte changes. `verify` decodes every
+//! tile; it does not find a change after which all tiles can still be decoded.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use std::io::Cursor;

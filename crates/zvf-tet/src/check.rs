@@ -1,8 +1,8 @@
-//! What needs all entries: counts, tiles, duplicates, overlaps; steps 15 to 19 of the checks.
+//! The checks that need all entries: counts, tiles, duplicates, overlaps; steps 15 to 19.
 //!
-//! A file in canonical order is proved in one pass without storage: row *i* is compared with the *i*-th tile that must
-//! exist. For any other order, row numbers are sorted in storage of the caller, one number an entry. A grid is never
-//! walked before its size was compared with the number of entries.
+//! A file in canonical order is checked in one pass without storage: row *i* is compared with the *i*-th tile that must
+//! exist. For any other order, row numbers are sorted in storage of the caller, one number for each entry. A grid is
+//! iterated only after its size was compared with the number of entries.
 
 use zvf_grid::Dims;
 
@@ -16,19 +16,19 @@ use zvf_grid::int::wide;
 /// The result of the checks of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Proof {
-    /// Entries are in the order of datasets and tiles: the row of a tile is computed, not searched.
+    /// Entries are in the order of datasets and tiles, so the row of a tile can be computed.
     pub canonical: bool,
     /// Payloads follow each other without gaps from the end of the index on, in the order of the entries.
     pub packed: bool,
     /// Where payloads have to end.
     pub payload_end: u64,
-    /// What is odd.
+    /// The warnings.
     pub warnings: Warnings,
 }
 
 impl<'a> Tet<'a> {
-    /// All checks of a whole file in memory, steps 1 to 19; `scratch` needs one number an entry where the file is not in
-    /// canonical order, and may be empty otherwise.
+    /// Makes all checks of a whole file in memory, steps 1 to 19. `scratch` needs one number for each entry if the file
+    /// is not in canonical order; it may be empty otherwise.
     ///
     /// # Errors
     /// Every class of these steps; [`Class::ScratchTooSmall`].
@@ -65,7 +65,7 @@ impl<'a> Tet<'a> {
         Ok((tet, proof))
     }
 
-    /// [`Self::open_in`] with storage from the heap, if it is needed: eight bytes an entry.
+    /// [`Self::open_in`] with storage from the heap, if it is needed: eight bytes for each entry.
     ///
     /// # Errors
     /// As [`Self::open_in`], without [`Class::ScratchTooSmall`].
@@ -85,7 +85,7 @@ impl<'a> Tet<'a> {
     /// Steps 13 and 15 to 19, after the footer was scanned.
     ///
     /// # Cost
-    /// O(1) an entry in a canonical file with ascending payloads; else a sort of row numbers.
+    /// O(1) for each entry of a canonical file with ascending payloads; else a sort of row numbers.
     ///
     /// # Errors
     /// The classes of these steps; [`Class::ScratchTooSmall`].
@@ -119,7 +119,7 @@ impl<'a> Tet<'a> {
         })
     }
 
-    /// As much of the caller's storage as is needed, or the wish for more.
+    /// The part of the caller's storage that is needed, or an error with the needed size.
     fn storage<'s>(&self, scratch: &'s mut [u64]) -> Result<&'s mut [u64], TetError> {
         let (have, need) = (scratch.len(), self.entries().len());
         scratch.get_mut(..need).ok_or_else(|| {
@@ -153,7 +153,7 @@ impl<'a> Tet<'a> {
         }
     }
 
-    /// Step 15; how many entries there must be.
+    /// Step 15; returns the expected number of entries.
     fn check_records(&self, warnings: &mut Warnings) -> Result<u64, TetError> {
         let mut total = 0_u64;
         for record in self.records() {
@@ -164,7 +164,7 @@ impl<'a> Tet<'a> {
         Ok(total)
     }
 
-    /// Step 16, ids and the number of all entries; whether all are in canonical order.
+    /// Step 16, ids and the number of all entries; returns whether all are in canonical order.
     fn check_counts(&self, total: u64) -> Result<bool, TetError> {
         let datasets = u64::from(self.superblock().dataset_count.get());
         for (row, entry) in (0..).zip(self.entries()) {
@@ -191,7 +191,7 @@ impl<'a> Tet<'a> {
                 Expected::Exactly(total),
             ));
         }
-        // From here on, walking all grids takes as many steps as there are entries.
+        // From here on, iterating all grids takes as many steps as there are entries.
         let mut entries = self.entries().iter();
         for record in self.records() {
             let geometry = record.check()?;
@@ -209,7 +209,7 @@ impl<'a> Tet<'a> {
         Ok(true)
     }
 
-    /// Step 17 for a canonical file: lengths only, the rest is proved.
+    /// Step 17 for a canonical file: only lengths, because the order proves the rest.
     fn check_tiles_in_order(&self, warnings: &mut Warnings) -> Result<(), TetError> {
         let mut rows = (0..).zip(self.entries());
         for record in self.records() {
@@ -286,8 +286,8 @@ impl<'a> Tet<'a> {
         Ok(())
     }
 
-    /// Fills `rows` with all row numbers, ordered by dataset and coordinate: where row *i* of a canonical file would be,
-    /// the number of the row that this file has there. `rows` has one number an entry.
+    /// Fills `rows` with all row numbers, sorted by dataset and coordinate. Position *i* then holds the row of the entry
+    /// that would be row *i* in a canonical file. `rows` has one number for each entry.
     ///
     /// # Errors
     /// [`Class::ScratchTooSmall`].
@@ -371,7 +371,8 @@ impl<'a> Tet<'a> {
         Ok(())
     }
 
-    /// Step 18 (equal offsets) and 19 (payloads over the index or over each other); whether all payloads are packed.
+    /// Steps 18 (equal offsets) and 19 (payloads that overlap the index or each other); returns whether all payloads are
+    /// packed.
     fn check_spans(
         &self,
         profile: Profile,
@@ -444,7 +445,7 @@ impl<'a> Tet<'a> {
         Ok(packed)
     }
 
-    /// Two payloads that share bytes; two with the same offset before all others.
+    /// Finds two payloads that share bytes; two with the same offset take precedence.
     fn overlap(&self, rows: &mut [u64]) -> Option<Overlap> {
         let entries = self.entries();
         let span = |row: u64| {
@@ -483,7 +484,7 @@ impl<'a> Tet<'a> {
     }
 }
 
-/// Entry `row` begins at `offset`, before `free`, where the previous payload ends.
+/// The payload of entry `row` begins at `offset`, before `free`, where the previous payload ends.
 #[derive(Debug, Clone, Copy)]
 struct Overlap {
     row: u64,
@@ -498,7 +499,7 @@ fn coordinates(entry: &IndexEntry) -> [u64; crate::layout::MAX_RANK] {
     entry.chunk_index.map(zerocopy::little_endian::U64::get)
 }
 
-/// The coordinates of a grid in C order.
+/// Iterates over the coordinates of a grid in C order.
 struct Odometer<'g> {
     grid: &'g Dims,
     coord: Dims,

@@ -1,4 +1,4 @@
-//! Faults of a file and their places: [`TetError`], its [`Class`], and [`Warnings`].
+//! Errors of a file and their positions: [`TetError`], its [`Class`], and [`Warnings`].
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ macro_rules! classes {
 }
 
 classes! {
-    /// The file or a region ends before what it must hold.
+    /// The file or a region is too short for its content.
     Truncated = "truncated",
     /// The file does not begin with `TETR`.
     BadMagic = "bad_magic",
@@ -37,7 +37,7 @@ classes! {
     IndexOutOfBounds = "index_out_of_bounds",
     /// An empty file with index fields other than (32, 0); strict profile.
     EmptyFileFields = "empty_file_fields",
-    /// More datasets than records fit.
+    /// More datasets than the bytes can hold records.
     DatasetCountTooLarge = "dataset_count_too_large",
     /// A rank outside 1 to 8.
     BadRank = "bad_rank",
@@ -45,29 +45,29 @@ classes! {
     BadNameUtf8 = "bad_name_utf8",
     /// Records that end before or after the directory.
     DirectoryLengthMismatch = "directory_length_mismatch",
-    /// An index that does not follow the directory.
+    /// An index that does not begin at the end of the directory.
     IndexOffsetMismatch = "index_offset_mismatch",
     /// The index does not begin with `TIDX`.
     BadIndexMagic = "bad_index_magic",
     /// A version of the index that this crate does not know.
     UnsupportedIndexVersion = "unsupported_index_version",
-    /// An index with another length than its entries.
+    /// An index whose length does not match its number of entries.
     IndexLengthMismatch = "index_length_mismatch",
-    /// The flag says footer, the end of the file does not.
+    /// The flags announce a footer, but the file does not end with one.
     FooterMissing = "footer_missing",
     /// A version of the footer that this crate does not know.
     UnsupportedHistoryVersion = "unsupported_history_version",
     /// A footer that is not between the index and the tail.
     FooterOutOfBounds = "footer_out_of_bounds",
-    /// A footer, or metadata, that is not the JSON it has to be.
+    /// A footer, or metadata, that is not the expected JSON.
     FooterJson = "footer_json",
-    /// Metadata in the footer and beside it.
+    /// Metadata both in the footer and beside it.
     FooterRefConflict = "footer_ref_conflict",
     /// A spill that is not before the footer.
     SpillOutOfBounds = "spill_out_of_bounds",
     /// A codec other than raw and zstd.
     UnknownCodec = "unknown_codec",
-    /// A raw tile with two different lengths.
+    /// A raw tile whose raw and stored lengths differ.
     RawStoredMismatch = "raw_stored_mismatch",
     /// A payload that is not inside the file, or overlaps the footer.
     PayloadOutOfBounds = "payload_out_of_bounds",
@@ -77,13 +77,13 @@ classes! {
     ZeroExtent = "zero_extent",
     /// A dataset with a size or grid of more than 64 bits.
     SizeOverflow = "size_overflow",
-    /// An entry of a missing dataset.
+    /// An entry of a dataset that does not exist.
     BadDatasetId = "bad_dataset_id",
     /// More or fewer entries than tiles.
     ChunkCountMismatch = "chunk_count_mismatch",
     /// An entry outside its grid.
     ChunkOutOfGrid = "chunk_out_of_grid",
-    /// A raw length that differs from the clipped tile.
+    /// A raw length that differs from the length of the clipped tile.
     TileLengthMismatch = "tile_length_mismatch",
     /// Two entries for one tile.
     DuplicateChunk = "duplicate_chunk",
@@ -109,7 +109,7 @@ classes! {
     PayloadGap = "payload_gap",
     /// A warning: unused bytes after the last payload.
     TrailingBytes = "trailing_bytes",
-    /// Not a fault of the file: too little storage was given to prove a file that is not in canonical order.
+    /// Not a fault of the file: too little storage for the checks of a file that is not in canonical order.
     ScratchTooSmall = "scratch_too_small",
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// What would have been right.
+/// The expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -129,7 +129,7 @@ pub enum Expected {
     AtLeast(u64),
     /// This number or less.
     AtMost(u64),
-    /// The text.
+    /// A description.
     Text(&'static str),
 }
 
@@ -148,11 +148,11 @@ impl fmt::Display for Expected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldOwner {
-    /// Of the file.
+    /// The file.
     File,
-    /// Of the record of this number.
+    /// The record with this number.
     Dataset(u64),
-    /// Of the index entry of this number.
+    /// The index entry with this number.
     Entry(u64),
 }
 
@@ -205,7 +205,7 @@ impl TetError {
         self.class
     }
 
-    /// The field, in the words of the specification.
+    /// The field, in the terms of the specification.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what
@@ -223,13 +223,13 @@ impl TetError {
         self.at
     }
 
-    /// The number that was found.
+    /// The found value.
     #[must_use]
     pub const fn found(&self) -> u64 {
         self.found
     }
 
-    /// What would have been right.
+    /// The expected value.
     #[must_use]
     pub const fn expected(&self) -> Expected {
         self.expected
@@ -254,20 +254,21 @@ impl fmt::Display for TetError {
 
 impl core::error::Error for TetError {}
 
-/// How strictly a file is judged, `spec/tet-v1.md` 10.3.
+/// How strictly a file is checked, `spec/tet-v1.md` 10.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// Files that the reference decodes correctly are accepted.
     Lenient,
-    /// Payloads over the index or over each other, spills out of place and odd empty files are refused, too.
+    /// Also refuses payloads that overlap the index or each other, misplaced spills, and empty files with
+    /// unusual index fields.
     #[default]
     Strict,
 }
 
-/// One kind of oddity: how often, and where first.
+/// One kind of irregularity: how often it occurs, and where first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is.
+    /// The kind.
     pub class: Class,
     /// The first such field.
     pub what: &'static str,
@@ -284,7 +285,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Counts one more.
+    /// Counts one more warning.
     pub(crate) fn add(&mut self, class: Class, what: &'static str, at: u64) {
         for slot in &mut self.slots {
             match slot {
@@ -306,12 +307,12 @@ impl Warnings {
         }
     }
 
-    /// The warnings, in the order in which they were met.
+    /// The warnings, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = Warning> + '_ {
         self.slots.iter().flatten().copied()
     }
 
-    /// Whether nothing is odd.
+    /// Whether there are no warnings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()

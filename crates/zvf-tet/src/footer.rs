@@ -1,4 +1,4 @@
-//! The end of a file: tail, and the places of the spills, without a JSON library; step 12 of the checks.
+//! The end of a file: the tail, and the positions of footer and spills, without a JSON library; step 12 of the checks.
 
 use zerocopy::FromBytes;
 
@@ -7,7 +7,7 @@ use crate::json::{self, Spill};
 use crate::layout::{FooterTail, TAIL_MAGIC};
 use zvf_grid::int::wide;
 
-/// The place of the footer.
+/// The position of the footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterPlace {
     /// 1 or 2.
@@ -19,8 +19,8 @@ pub struct FooterPlace {
 }
 
 impl FooterPlace {
-    /// Takes the end of a file of `file_len` bytes whose front (superblock, directory, index) ends at `floor`: `end` are
-    /// its last 16 bytes, or more of its end.
+    /// Parses the end of a file of `file_len` bytes. `floor` is the end of the front (superblock, directory, index).
+    /// `end` holds the last 16 bytes of the file, or more.
     ///
     /// # Errors
     /// [`Class::FooterMissing`], [`Class::UnsupportedHistoryVersion`], [`Class::FooterOutOfBounds`].
@@ -70,15 +70,15 @@ impl FooterPlace {
 /// The regions that a footer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterRefs {
-    /// The place of the footer.
+    /// The position of the footer.
     pub place: FooterPlace,
     /// Metadata beside the footer.
     pub metadata: Option<Spill>,
-    /// Zone maps; under version 1 they are there without counting.
+    /// Zone maps; under version 1 they do not affect `payload_end`.
     pub zone_maps: Option<Spill>,
-    /// Secondary indexes; under version 1 they are there without counting.
+    /// Secondary indexes; under version 1 they do not affect `payload_end`.
     pub secondary_index: Option<Spill>,
-    /// Where payloads have to end.
+    /// Where payloads must end.
     pub payload_end: u64,
 }
 
@@ -152,7 +152,7 @@ impl FooterRefs {
         })
     }
 
-    /// The end of `bytes`, a whole file whose front ends at `floor`.
+    /// Parses the end of `bytes`, a whole file whose front ends at `floor`.
     ///
     /// # Errors
     /// As [`FooterPlace::parse`] and [`Self::scan`].
@@ -166,7 +166,8 @@ impl FooterRefs {
         Self::scan(text, place, floor)
     }
 
-    /// Step 19 for the end of the file, strict profile only: no hints under version 1, spills side by side.
+    /// Step 19 for the end of the file, strict profile only: version 1 has no zone maps or indexes, and spills are
+    /// adjacent.
     ///
     /// # Errors
     /// [`Class::SpillInV1`], [`Class::SpillNotAdjacent`].

@@ -1,4 +1,5 @@
-//! A scanner of the footer's JSON that needs no heap: proves the syntax and finds the refs at the top.
+//! A scanner of the footer's JSON that needs no heap: checks the syntax and finds the refs in the
+//! top-level object.
 
 /// A range of bytes of the file that a footer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,10 +10,10 @@ pub struct Spill {
     pub len: u64,
 }
 
-/// Deepest nesting that is taken.
+/// Deepest nesting that is accepted.
 const DEPTH: u32 = 100;
 
-/// The members of the top object about regions of the file.
+/// The members of the top-level object that refer to regions of the file.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRegions {
     pub(crate) inline_metadata: bool,
@@ -21,14 +22,14 @@ pub(crate) struct FoundRegions {
     pub(crate) secondary_index: Option<Spill>,
 }
 
-/// Where the text stops being right.
+/// The position of a syntax error.
 #[derive(Debug)]
 pub(crate) struct Bad {
     pub(crate) at: usize,
     pub(crate) expected: &'static str,
 }
 
-/// Scans a footer: one object, with each known key once.
+/// Scans a footer: one object, in which each known key occurs at most once.
 pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
     if let Err(error) = core::str::from_utf8(text) {
         return Err(Bad {
@@ -75,7 +76,7 @@ pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
     }
 }
 
-/// Whether the inside of a string literal spells `name`, which is plain ASCII.
+/// Whether the content of a string literal spells `name`, which is plain ASCII.
 fn same(literal: &[u8], name: &str) -> bool {
     let mut rest = literal;
     for want in name.bytes() {
@@ -164,7 +165,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Any value. Recursion as deep as the nesting, which is bounded.
+    /// Scans any value. The recursion is as deep as the nesting, which is bounded.
     fn value(&mut self, depth: u32) -> Result<(), Bad> {
         if depth > DEPTH {
             return Err(self.bad("less nesting"));
@@ -209,7 +210,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A string literal; its inside.
+    /// Scans a string literal; returns its content.
     fn string(&mut self) -> Result<&'a [u8], Bad> {
         self.take(b'"', "a string")?;
         let start = self.at;

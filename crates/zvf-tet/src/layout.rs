@@ -1,4 +1,5 @@
-//! The fixed structures of the container, declared: superblock, record head, index header, index entry, footer tail.
+//! Declarations of the fixed structures of the container: superblock, record head, index header, index entry, footer
+//! tail.
 //!
 //! ```text
 //! 0        Superblock    32 bytes
@@ -10,7 +11,7 @@
 //! end−16   FooterTail    16 bytes, where bit 0 of the flags is set
 //! ```
 //!
-//! All numbers are little-endian and unaligned, so that a view on any bytes is sound on any machine.
+//! All numbers are little-endian and unaligned, so a view of any bytes is sound on any machine.
 
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -20,15 +21,15 @@ pub const MAGIC: [u8; 4] = *b"TETR";
 pub const INDEX_MAGIC: [u8; 4] = *b"TIDX";
 /// Last four bytes of a file with a footer.
 pub const TAIL_MAGIC: [u8; 4] = *b"THST";
-/// The one layout there is.
+/// The only layout version.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The one version of the chunk index.
+/// The only version of the chunk index.
 pub const INDEX_VERSION: u32 = 1;
 /// Bit 0 of the flags: the file ends with a footer.
 pub const FLAG_FOOTER: u32 = 1;
 /// Most axes of a dataset.
 pub const MAX_RANK: usize = 8;
-/// Where the length of the records lies.
+/// The position of the length of the records.
 pub const DIRECTORY_AT: u64 = 32;
 /// Where the records begin.
 pub const RECORDS_AT: u64 = 40;
@@ -118,7 +119,7 @@ zvf_format::layout! {
 }
 
 impl RecordHead {
-    /// Bytes of the name and of the padding behind it; at most 2^32 + 7.
+    /// Bytes of the name and of the padding after it; at most 2^32 + 7.
     #[must_use]
     pub fn padded_name(&self) -> u64 {
         u64::from(self.name_len.get()).next_multiple_of(8)
@@ -126,7 +127,7 @@ impl RecordHead {
 }
 
 impl IndexEntry {
-    /// End of the payload in the file. None where 64 bits do not hold it.
+    /// End of the payload in the file. `None` if the end exceeds 64 bits.
     #[must_use]
     pub fn payload_stop(&self) -> Option<u64> {
         self.payload_offset
@@ -134,7 +135,7 @@ impl IndexEntry {
             .checked_add(self.stored_byte_len.get())
     }
 
-    /// Whether the tile's place in the grid is `coord`; only the slots of the rank count.
+    /// Whether the tile's coordinate in the grid is `coord`; only the slots of the rank count.
     #[must_use]
     pub fn is_at(&self, coord: &[u64]) -> bool {
         coord.len() <= MAX_RANK
@@ -145,7 +146,7 @@ impl IndexEntry {
                 .all(|(slot, want)| slot.get() == *want)
     }
 
-    /// How the payload is stored. None for a codec this crate does not know.
+    /// How the payload is stored. `None` for a codec that this crate does not know.
     #[must_use]
     pub fn codec(&self) -> Option<TileCodec> {
         TileCodec::from_tag(self.codec.get())

@@ -1,4 +1,4 @@
-//! TET: one file with named arrays, cut into tiles, with an index that can be used in place.
+//! TET: one file with named arrays that are cut into tiles, and an index that can be used in place.
 //!
 //! [`Tet`] is a view of a file, `TetFile` reads and `TetWriter` writes one (feature `std`).
 //!
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view of the front of a file, with
-//! every check of the format as a typed [`TetError`]. The second, with `std`, reads selections of any rank and stride
-//! from memory, files, maps, and objects of servers by `zvf-io` ([`TetFile`]), verifies ([`verify`]) and
-//! writes ([`TetWriter`]). `docs/tet.md` describes the format.
+//! every check of the format as a typed [`TetError`]. The second half needs `std`. It reads selections of any rank and
+//! stride ([`TetFile`]) from memory, files, maps, and remote objects by `zvf-io`; it verifies ([`verify`]) and writes
+//! ([`TetWriter`]). `docs/tet.md` describes the format.
 //!
 //! # Inspect a file without a heap
 //!

@@ -9,7 +9,7 @@ use crate::layout::{MAX_RANK, RECORDS_AT, RecordHead};
 use crate::{DType, Warnings};
 use zvf_grid::int::wide;
 
-/// One dataset, as the file has it: borrowed, nothing decoded.
+/// One dataset as stored in the file: borrowed, nothing decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     number: u64,
@@ -22,7 +22,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Parses the record at the start of `bytes`, which are at byte `at` of the file; returns it with the rest.
+    /// Parses the record at the start of `bytes`, which begin at byte `at` of the file; returns it with the rest.
     fn parse(number: u64, at: u64, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), TetError> {
         let short = |what, need: u64| {
             TetError::new(
@@ -118,7 +118,7 @@ impl<'a> Record<'a> {
         self.head.dtype.get()
     }
 
-    /// Type of the elements. None for a tag that this crate does not know.
+    /// Type of the elements. `None` for a tag that this crate does not know.
     #[must_use]
     pub fn dtype(&self) -> Option<DType> {
         DType::from_tag(self.dtype_tag())
@@ -136,7 +136,7 @@ impl<'a> Record<'a> {
         self.shape
     }
 
-    /// Extents of a tile; those at the far end of an axis are clipped.
+    /// Extents of a tile; tiles at the end of an axis are clipped.
     #[must_use]
     pub const fn chunk_shape(&self) -> Dims {
         self.chunk_shape
@@ -240,7 +240,7 @@ pub struct DatasetGeometry {
 }
 
 impl DatasetGeometry {
-    /// Extents of the tile at `coord`, clipped to the dataset. None outside the grid.
+    /// Extents of the tile at `coord`, clipped to the dataset. `None` outside the grid.
     #[must_use]
     pub fn extent(&self, coord: &[u64]) -> Option<Dims> {
         let inside = coord.len() == self.grid.len()
@@ -250,7 +250,7 @@ impl DatasetGeometry {
             .flatten()
     }
 
-    /// Decoded bytes of the tile at `coord`. None outside the grid.
+    /// Decoded bytes of the tile at `coord`. `None` outside the grid.
     #[must_use]
     pub fn tile_bytes(&self, coord: &[u64]) -> Option<u64> {
         self.extent(coord)?
@@ -258,8 +258,8 @@ impl DatasetGeometry {
             .checked_mul(wide(self.dtype.size()))
     }
 
-    /// Whether tiles in canonical order, one after the other, are the dataset in row-major order: every axis before
-    /// the last one with more than one tile has tiles of extent 1 (`spec/tet-v1.md` 13.1).
+    /// Whether the tiles in canonical order, concatenated, are the dataset in row-major order. This holds if tiles
+    /// have extent 1 on every axis before the last axis with more than one tile (`spec/tet-v1.md` 13.1).
     #[must_use]
     pub fn tiles_are_row_major(&self) -> bool {
         let last = self.grid.iter().rposition(|tiles| *tiles > 1).unwrap_or(0);
@@ -271,7 +271,7 @@ impl DatasetGeometry {
     }
 }
 
-/// Numbers of the file, taken out.
+/// Copies the numbers out of the file.
 fn dims(values: &[U64]) -> Result<Dims, GridError> {
     let mut copy = Dims::zeros(values.len())?;
     for (slot, value) in copy.as_mut().iter_mut().zip(values) {
@@ -280,7 +280,7 @@ fn dims(values: &[U64]) -> Result<Dims, GridError> {
     Ok(copy)
 }
 
-/// The records of a directory, in order; ends after the first one that is not right.
+/// Iterates over the records of a directory, in order; ends after the first invalid one.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -304,7 +304,7 @@ impl<'a> Records<'a> {
         self.rest.len()
     }
 
-    /// The next record, or its fault.
+    /// The next record, or the error in it.
     pub(crate) fn advance(&mut self) -> Option<Result<Record<'a>, TetError>> {
         if self.number >= self.count {
             return None;

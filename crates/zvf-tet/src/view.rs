@@ -12,7 +12,7 @@ use zvf_grid::int::wide;
 
 /// Superblock, directory and chunk index of a file, as views on its first bytes.
 ///
-/// Making one costs a pass over the records and nothing an entry. The bytes need not be aligned.
+/// Creating it costs a pass over the records; entries are not read. The bytes need not be aligned.
 #[derive(Debug, Clone, Copy)]
 pub struct Tet<'a> {
     superblock: &'a Superblock,
@@ -22,7 +22,7 @@ pub struct Tet<'a> {
     entries: &'a [IndexEntry],
 }
 
-/// Steps 1 to 4: a superblock with an index inside the file.
+/// Steps 1 to 4: checks the superblock, and that the index is inside the file.
 fn superblock(head: &[u8], file_len: u64) -> Result<&Superblock, TetError> {
     let have = file_len.min(wide(head.len()));
     let Ok((block, _)) = Superblock::ref_from_prefix(head) else {
@@ -70,8 +70,9 @@ fn truncated(what: &'static str, at: u64, found: u64, need: u64) -> TetError {
     TetError::new(Class::Truncated, what, at, found, Expected::AtLeast(need))
 }
 
-/// How many bytes from the start of a file [`Tet::parse`] needs, from the first 40 of them (or all, if the file is
-/// shorter): the end of the index, or of a damaged directory that ends after it. Never more than `file_len`.
+/// Returns how many bytes from the start of a file [`Tet::parse`] needs: up to the end of the index, or of a damaged
+/// directory that ends after it. `first` holds the first 40 bytes, or all if the file is shorter. The result is never
+/// more than `file_len`.
 ///
 /// # Errors
 /// Steps 1 to 4 and 6 of the checks: [`Class::Truncated`], [`Class::BadMagic`], [`Class::UnsupportedLayoutVersion`],
@@ -89,7 +90,7 @@ pub fn head_len(first: &[u8], file_len: u64) -> Result<u64, TetError> {
     Ok(stop.max(index))
 }
 
-/// Step 6: the end of the records.
+/// Step 6: finds the end of the records.
 fn directory(head: &[u8], file_len: u64) -> Result<(u64, u64), TetError> {
     let length = head
         .get(32..)
@@ -112,14 +113,14 @@ fn directory(head: &[u8], file_len: u64) -> Result<(u64, u64), TetError> {
 }
 
 impl<'a> Tet<'a> {
-    /// Takes the front of a file of `file_len` bytes: steps 1 to 11 of the checks. `head` are its first bytes, as many as
-    /// [`head_len`] says, or more.
+    /// Parses the front of a file of `file_len` bytes: steps 1 to 11 of the checks. `head` holds at least the number of
+    /// first bytes that [`head_len`] returns.
     ///
     /// # Cost
-    /// One pass over the records; nothing an entry.
+    /// One pass over the records; entries are not read.
     ///
     /// # Errors
-    /// The classes of these steps; [`Class::Truncated`] where `head` is too short.
+    /// The classes of these steps; [`Class::Truncated`] if `head` is too short.
     ///
     /// # Panics
     /// Never.
@@ -225,13 +226,13 @@ impl<'a> Tet<'a> {
         Records::new(self.records, u64::from(self.superblock.dataset_count.get()))
     }
 
-    /// The first dataset of that name: names need not be unique.
+    /// The first dataset with that name; names need not be unique.
     #[must_use]
     pub fn record(&self, name: &str) -> Option<Record<'a>> {
         self.records().find(|record| record.name() == name)
     }
 
-    /// Header of the chunk index. None in an empty file.
+    /// Header of the chunk index; `None` in an empty file.
     #[must_use]
     pub const fn index_header(&self) -> Option<&'a IndexHeader> {
         self.header
@@ -310,11 +311,12 @@ impl<'a> Tet<'a> {
         Ok(())
     }
 
-    /// The entry of the tile at `coord` of dataset `id`, with entries from `first_row` on in canonical order: looked up
-    /// there, and searched for if another entry is at that row. See [`Proof::canonical`](crate::Proof::canonical).
+    /// Finds the entry of the tile at `coord` of dataset `id`, whose entries begin at row `first_row` in canonical order.
+    /// If the computed row holds another entry, all entries are searched. See
+    /// [`Proof::canonical`](crate::Proof::canonical).
     ///
     /// # Cost
-    /// O(rank) in a canonical file, else a pass over the entries.
+    /// O(rank) in a canonical file, otherwise a pass over the entries.
     #[must_use]
     pub fn find(
         &self,
@@ -341,7 +343,7 @@ fn part(head: &[u8], start: u64, stop: u64) -> Option<&[u8]> {
     head.get(usize::try_from(start).ok()?..usize::try_from(stop).ok()?)
 }
 
-/// Step 11: the index at `offset`, `length` bytes of it.
+/// Step 11: checks the index of `length` bytes at `offset`.
 fn index(head: &[u8], offset: u64, length: u64) -> Result<(&IndexHeader, &[IndexEntry]), TetError> {
     let stop = offset.saturating_add(length);
     let bytes = part(head, offset, stop)

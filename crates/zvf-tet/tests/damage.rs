@@ -1,10 +1,11 @@
-//! Cut and flipped fixtures: an error or an answer of the right size, never a panic, never much memory.
+//! Cut and flipped fixtures give an error or a result of the right size, never a panic, and use little
+//! memory.
 
 use zvf_tet::{OpenOptions, Profile, Tet, TetFile, verify};
 
 use crate::support::{bytes, files};
 
-/// Opens in both profiles, with and without a heap, and reads what opens.
+/// Opens in both profiles, with and without a heap, and reads every file that opens.
 fn try_all(bytes: &[u8]) {
     for profile in [Profile::Strict, Profile::Lenient] {
         let _ = Tet::open_in(bytes, profile, &mut []);
@@ -55,7 +56,7 @@ fn names() -> Vec<String> {
 fn cut_files_are_errors() {
     for name in names() {
         let bytes = bytes(&name);
-        // Every cut of the front, and every 7th behind it.
+        // Every cut of the front, and every 7th after it.
         for end in
             (0..bytes.len()).filter(|end| *end < 600 || end % 7 == 0 || bytes.len() - end < 40)
         {
@@ -69,7 +70,7 @@ fn flipped_bits_do_no_harm() {
     for entry in files("manifest.json") {
         let mut bytes = bytes(entry["file"].as_str().unwrap());
         for at in 0..bytes.len() {
-            // One bit of every byte of the larger files, three of the small ones.
+            // Flips one bit of every byte of the larger files, three of the small ones.
             let bits: &[u32] = if bytes.len() > 2000 {
                 &[at as u32 % 8]
             } else {
@@ -105,7 +106,7 @@ fn numbers_at_their_limits_do_no_harm() {
 
 #[test]
 fn a_small_payload_cannot_ask_for_much_memory() {
-    // One zstd tile of 36 bytes that claims 2^40: shape, chunk shape and length agree.
+    // One zstd tile of 36 bytes that claims to decode to 2^40: shape, chunk shape and length agree.
     let mut bytes = Vec::new();
     let frame = zstd_of_zeros();
     bytes.extend_from_slice(b"TETR");
@@ -154,7 +155,7 @@ fn a_small_payload_cannot_ask_for_much_memory() {
     assert!(!verify(&Ok(file)).is_ok());
 }
 
-/// A frame by hand: no content size, a repeated byte of 128 KiB, last block.
+/// A hand-made frame: no content size; one last block that repeats a byte for 128 KiB.
 fn zstd_of_zeros() -> Vec<u8> {
     let block = (1_u32 | (1 << 1) | ((128 << 10) << 3)).to_le_bytes();
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];

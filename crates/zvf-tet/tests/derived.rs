@@ -1,10 +1,10 @@
-//! Every changed fixture gets the verdict and the class of its manifest, in both profiles and in every way to open it.
+//! Every modified fixture gets the result and the class of its manifest, in both profiles and in every way to open it.
 
 use zvf_tet::{Class, Error, Profile, Tet, TetFile, verify};
 
 use crate::support::{bytes, everything, files, ways};
 
-/// Opening and then decoding all.
+/// Opens a file, then decodes all tiles.
 fn judge(file: Result<TetFile, Error>) -> Result<TetFile, Error> {
     let file = file?;
     for dataset in file.datasets() {
@@ -77,7 +77,7 @@ fn views_without_a_heap_find_the_same() {
             match (view, TetFile::from_bytes_with(bytes.clone(), options)) {
                 (Ok(end), Ok(file)) => assert_eq!(end, file.proof().payload_end),
                 (Err(error), Err(other)) => assert_eq!(Some(&error), other.fault()),
-                // What only a JSON library sees: members of the wrong type.
+                // Only a JSON library finds members of the wrong type.
                 (Ok(_), Err(error)) => assert!(matches!(error, Error::Json { .. }), "{error}"),
                 (Err(error), Ok(_)) => panic!("{}: {error}", entry["file"]),
             }

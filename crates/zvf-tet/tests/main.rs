@@ -1,4 +1,4 @@
-//! Tests through the public API alone. Expected answers come from the manifests of `testdata/tet`, or from a naive
+//! Tests through the public API only. Expected results come from the manifests of `testdata/tet`, or from a naive
 //! computation in [`support`].
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Every good fixture against its manifest: structure, all bytes, every slice, in every way to open a file.
+//! Compares every valid fixture with its manifest: structure, all bytes, every slice, in every way to open
+//! a file.
 
 use serde_json::Value;
 use zvf_tet::{Profile, Tet, TetFile, TileCodec, verify};

@@ -1,4 +1,4 @@
-//! Object stores: the same answers, with few requests.
+//! Object stores give the same results, with few requests.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use zvf_tet::{
 
 use crate::support::{axes, bytes, files, sha256};
 
-/// A bucket with one object, of which requests are merged across gaps of so many bytes.
+/// A bucket with one object. Requests are merged across gaps of at most `gap` bytes.
 struct Bucket {
     store: Arc<InMemory>,
     name: String,
@@ -58,7 +58,7 @@ impl Bucket {
         Some(Box::new(file))
     }
 
-    /// Runs `work` with the opened file on a thread that may block.
+    /// Runs `work` with the opened file on a blocking thread.
     async fn read<T: Send + 'static>(
         &self,
         options: OpenOptions,
@@ -204,7 +204,7 @@ async fn another_file_in_its_place_is_not_mixed_with_the_first_one() {
         Error::Io(error) => error.downcast::<IoError>().ok(),
         _ => None,
     };
-    // Of the same length, shorter, and gone.
+    // Replaced by an object of the same length, by a shorter one, and deleted.
     bucket.put(large()).await;
     let error = read(Arc::clone(&file)).await.unwrap().unwrap_err();
     assert!(matches!(
@@ -230,7 +230,7 @@ async fn another_file_in_its_place_is_not_mixed_with_the_first_one() {
 
 #[tokio::test]
 async fn a_column_asks_for_little_where_gaps_are_worth_requests() {
-    // Four tiles whole, or 64 elements of each. Those in the first 64 KiB of the file came with its first request.
+    // Four whole tiles, or 64 elements of each. The first 64 KiB of the file came with its first request.
     for (gap, requests, bytes) in [(256 << 10, 4, 4 * 64 * 8192 * 4), (0, 256, 1024)] {
         let mut bucket = Bucket::new("a.tet", large()).await;
         (bucket.gap, bucket.most) = (gap, 0);

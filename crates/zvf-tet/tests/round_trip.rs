@@ -1,4 +1,5 @@
-//! What is written is read back, against a naive indexer: any rank, type, codec, tiles and selection.
+//! Written files are read back and compared with a naive indexer: any rank, type, codec, tiles and
+//! selection.
 
 use std::io::Cursor;
 
@@ -41,7 +42,7 @@ fn made(name: String) -> impl Strategy<Value = Made> {
                     state = state
                         .wrapping_mul(6_364_136_223_846_793_005)
                         .wrapping_add(1);
-                    // A third of the bytes are 0xff, so that NaN and infinities are met.
+                    // A quarter of the bytes are 0xff, so that NaN and infinities occur.
                     if state >> 62 == 0 {
                         0xff
                     } else {
@@ -113,7 +114,7 @@ proptest! {
                 let (found, stats) = file.read(dataset, &wanted).unwrap();
                 prop_assert_eq!(&found, &expected);
                 prop_assert_eq!(&file.get(dataset, &wanted).unwrap()[..], &expected[..]);
-                // Tiles that hold a wanted element, counted one by one on every axis.
+                // Counts the tiles that hold a wanted element one by one on every axis.
                 let mut tiles = 1;
                 for ((axis, extent), chunk) in made.axes.iter().zip(&made.spec.shape).zip(&made.spec.chunk_shape) {
                     let mut hit: Vec<u64> = (0..*extent)

@@ -1,4 +1,4 @@
-//! Fixtures, and an indexer that shares nothing with the crate.
+//! Fixtures, and an indexer that shares no code with the crate.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&sha2::Sha256::digest(bytes))
 }
 
-/// The file opened in every way there is.
+/// Opens the file in every possible way.
 pub(crate) fn ways(name: &str, profile: Profile) -> Vec<(&'static str, Result<TetFile, Error>)> {
     let options = OpenOptions::default().with_profile(profile);
     vec![
@@ -55,12 +55,13 @@ pub(crate) fn ways(name: &str, profile: Profile) -> Vec<(&'static str, Result<Te
     ]
 }
 
-/// Everything of a dataset, one element after the other.
+/// Reads all elements of a dataset.
 pub(crate) fn everything(file: &TetFile, dataset: &Dataset) -> Result<Vec<u8>, Error> {
     file.read(dataset, &dataset.all()).map(|(bytes, _)| bytes)
 }
 
-/// The elements of a selection of a C-order array, by walking over all of its elements.
+/// The elements of a selection of a C-order array, found by iterating over all elements of the
+/// array.
 pub(crate) fn naive(item: usize, all: &[u8], shape: &[u64], axes: &[Axis]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, element) in all.chunks_exact(item).enumerate() {

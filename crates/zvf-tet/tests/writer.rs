@@ -1,4 +1,4 @@
-//! The writer: bytes, order of calls, footers, names, and what it refuses.
+//! The writer: bytes, order of calls, footers, names, and refused input.
 
 use std::io::{Cursor, Seek, SeekFrom, Write};
 
@@ -91,7 +91,7 @@ fn payloads_that_look_like_a_footer_get_bytes_behind_them() {
     assert_eq!(file[file.len() - 16..], [0; 16]);
     let file = TetFile::from_bytes(file).unwrap();
     assert_eq!(everything(&file, &file.datasets()[0]).unwrap(), payload);
-    // Also in pieces of one byte.
+    // Also with payloads of one byte.
     let tiles = vec![DatasetSpec::new("a", DType::U8, &[16], &[1])];
     let mut writer = memory(tiles, WriteOptions::default());
     writer.write_array(payload).unwrap();
@@ -147,7 +147,7 @@ fn large_metadata_lie_beside_the_footer() {
     }
 }
 
-/// Takes so many writes, fails once, and takes all others.
+/// Accepts `before` writes, fails once, and accepts all others.
 struct FailsOnce {
     bytes: Cursor<Vec<u8>>,
     before: u32,
@@ -158,7 +158,7 @@ impl Write for FailsOnce {
         let failed = self.before == 0;
         self.before = self.before.wrapping_sub(1);
         if failed {
-            // As a full disk does it: part of the bytes is there.
+            // Like a full disk: part of the bytes is written.
             self.bytes.write_all(&bytes[..bytes.len() / 2])?;
             return Err(std::io::ErrorKind::StorageFull.into());
         }
@@ -178,7 +178,7 @@ impl Seek for FailsOnce {
 
 #[test]
 fn nothing_is_written_behind_a_write_that_failed() {
-    // Tiles as long as the writer's buffer go to the sink as they are.
+    // Tiles as long as the writer's buffer go to the sink directly.
     let tile = 1 << 20;
     let specs = || vec![DatasetSpec::new("a", DType::U8, &[3 * tile], &[tile])];
     let tiles: Vec<Vec<u8>> = (1..=3).map(|byte| vec![byte; tile as usize]).collect();
@@ -232,7 +232,7 @@ fn footers_over_the_limits_of_the_reference_are_refused() {
         refused(&move |footer| footer.history = vec![row.clone()])
     };
     assert!(!with(&row));
-    // Rows count also where there are no metadata.
+    // Rows also count if there is no metadata.
     assert!(refused(&|footer| footer.history = vec![row.clone(); 4097]));
     assert!(!refused(&|footer| footer.history = vec![row.clone(); 4096]));
     let mut parents = row.clone();

@@ -1,4 +1,4 @@
-//! Writes a volume as a frame of Blosc2 blocks, and reads a slice with steps of it. Frames, TET files, Zarr arrays and image files are
+//! Writes a volume as a frame of Blosc2 blocks, and reads a slice of it with steps. Frames, TET files, Zarr arrays and image files are
 //! read the same way, also from a bucket.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 

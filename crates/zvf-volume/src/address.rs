@@ -1,11 +1,11 @@
 //! Addresses of volumes: `FILE[#NAME]`.
 
-/// The address of a volume: the file, folder or URL, and which of its volumes.
+/// The address of a volume: the file, folder or URL, and the selected volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeAddress {
     /// Path or URL.
     pub file: String,
-    /// Which volume of several; none: the only one, or the first level of an image.
+    /// Which volume of several; `None`: the only one, or the first level of an image.
     pub pick: Option<VolumePick>,
 }
 
@@ -19,8 +19,8 @@ pub enum VolumePick {
 }
 
 impl VolumeAddress {
-    /// Parses an address: the text after the last `#` selects a volume by name, `#@N` by number. If a file of the whole text exists, its `#` belongs to
-    /// the name.
+    /// Parses an address: the text after the last `#` selects a volume by name, `#@N` by number. If a file with the whole text as its name exists,
+    /// the `#` belongs to the name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let whole = || Self {

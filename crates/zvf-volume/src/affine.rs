@@ -4,7 +4,8 @@ use zvf_meta::Affine;
 
 use crate::AxisInfo;
 
-/// The affine of an image for its axes of space. `order` is the index of the world axis for each of them.
+/// The affine of an image for its axes of space. `order` holds the index of the world axis for each of
+/// them.
 #[must_use]
 pub fn affine_of_axes(axes: &[&AxisInfo], order: &[usize]) -> Affine {
     let width = axes.len().saturating_add(1);

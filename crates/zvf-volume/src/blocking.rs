@@ -1,8 +1,8 @@
-//! Blocking work of asynchronous readers.
+//! Runs blocking work of asynchronous readers.
 
 use crate::VolumeError;
 
-/// Runs blocking code on a thread for it.
+/// Runs blocking code on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
 ) -> Result<T, VolumeError> {

@@ -1,4 +1,4 @@
-//! From one form into another, chunk by chunk.
+//! Converts between containers, chunk by chunk.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use zvf_tet::{DatasetSpec, TetWriter};
 use crate::blocking::blocking;
 use crate::{Counts, Element, Volume, VolumeError, VolumeFormat, VolumeInfo};
 
-/// How a volume is written.
+/// Options of [`convert`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
@@ -36,7 +36,7 @@ pub struct ConvertOptions {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Converted {
-    /// The form that was written.
+    /// The container that was written.
     pub form: VolumeFormat,
     /// Elements.
     pub elements: u64,
@@ -55,7 +55,7 @@ pub struct Converted {
 /// not match, a chunk of the source is decoded once for each new chunk that it intersects.
 ///
 /// # Errors
-/// Misuse: an unknown ending, a type or shape that the container does not have, an existing file. I/O; malformed source.
+/// Misuse: an unknown ending, a type or shape that the container does not support, an existing file. I/O; malformed source.
 pub async fn convert(
     volume: &Volume,
     out: &Path,
@@ -100,8 +100,8 @@ pub async fn convert(
     })
 }
 
-/// Extents of a chunk for any container: those of the source, at most the extent of the volume, because some containers store the part of a chunk outside
-/// it, and at least 1, for axes without elements.
+/// Extents of a chunk for any container: those of the source, limited to the extents of the volume, because some containers store the part of a chunk
+/// outside the volume. At least 1, for axes without elements.
 fn chunk_of(info: &VolumeInfo) -> Result<Dims, VolumeError> {
     let extents = info.chunk.iter().zip(info.shape.iter());
     let extents = extents.map(|(chunk, shape)| (*chunk).min(*shape).max(1));
@@ -191,7 +191,7 @@ impl VolumeSink {
         }
     }
 
-    /// The elements that come next; none when all are written.
+    /// The next elements to write; `None` when all are written.
     fn next(&mut self) -> Result<Option<Selection>, VolumeError> {
         match self {
             Self::Tet(writer, _) => Ok(writer.next_tile()?.map(|(_, tile)| tile)),
@@ -232,7 +232,7 @@ impl VolumeSink {
 /// The element type in a TET file.
 fn tet_type(element: &Element) -> Result<zvf_tet::DType, VolumeError> {
     let found = element.number.and_then(|dtype| match dtype.kind {
-        // Converters of the format store it so.
+        // Converters of the format store booleans as `u8`.
         DTypeKind::Bool => Some(zvf_tet::DType::U8),
         _ if dtype.is_float() => zvf_tet::DType::from_name(&format!("f{}", dtype.size() * 8)),
         _ => zvf_tet::DType::from_name(&short(dtype)),
@@ -253,7 +253,7 @@ fn short(dtype: DType) -> String {
     format!("{letter}{}", dtype.size() * 8)
 }
 
-/// The names of the axes, if there are any.
+/// A footer with the names of the axes, if every axis has a name.
 fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
     let mut footer = zvf_tet::Footer::default();
     let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
@@ -269,7 +269,7 @@ fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
     footer
 }
 
-/// Extents of a block: requested, those of the source, or a part of the chunk.
+/// Extents of a block: the requested ones, those of the source, or a part of the chunk.
 fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
     /// Most elements of a block on one axis.
     const MOST: u64 = 32;
@@ -289,7 +289,7 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
     Ok(Dims::new(&block)?)
 }
 
-/// A Zarr array on its way: in a folder beside the name it will get.
+/// An unfinished Zarr array: a temporary folder beside its target.
 struct ZarrSink {
     folder: tempfile::TempDir,
     out: PathBuf,
@@ -383,7 +383,7 @@ impl ZarrSink {
     }
 
     fn write(&mut self, region: &Selection, bytes: &mut [u8]) -> Result<(), VolumeError> {
-        // `zarrs` takes elements in the byte order of this machine.
+        // `zarrs` expects elements in the byte order of this machine.
         self.element.to_order(Element::NATIVE, bytes);
         let ranges: Vec<_> = region
             .axes()
@@ -412,12 +412,12 @@ impl ZarrSink {
         }
         let path = self.folder.keep();
         if let Err(error) = std::fs::rename(&path, out) {
-            // A temporary file is removed in any case.
+            // The temporary folder is removed in any case.
             let _ = std::fs::remove_dir_all(&path);
             if let Some((folder, old)) = aside
                 && std::fs::rename(&old, out).is_err()
             {
-                // It is not lost, but only to be found in that folder.
+                // The old array is not lost, but remains in that folder.
                 let _ = folder.keep();
             }
             return Err(failed("writing")(error));
@@ -452,7 +452,7 @@ fn hidden(parent: &Path) -> Result<tempfile::TempDir, VolumeError> {
     )))
 }
 
-/// Brings everything in a folder to the disk.
+/// Syncs everything in a folder.
 fn sync(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -468,13 +468,13 @@ fn sync(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The disk, as `zarrs` says it.
+/// A disk error, as reported by `zarrs`.
 fn io(out: &Path, error: &dyn std::fmt::Display) -> VolumeError {
     let what = format!("writing {}", out.display());
     VolumeError::file(what)(std::io::Error::other(error.to_string()))
 }
 
-/// A document that cannot be.
+/// The error for an invalid document.
 fn zarr(error: &dyn std::fmt::Display) -> VolumeError {
     VolumeError::misuse(format!("zarr: {error}"))
 }

@@ -5,11 +5,11 @@ use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 /// The type of the elements of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
-    /// As NumPy writes it, for example `<f4`; for other types the stored text.
+    /// The type in NumPy's notation, for example `<f4`; for other types the stored text.
     pub text: String,
     /// Bytes of an element.
     pub size: usize,
-    /// The number type; none for texts, records and opaque bytes.
+    /// The number type; `None` for texts, records and opaque bytes.
     pub number: Option<DType>,
 }
 
@@ -31,7 +31,8 @@ impl Element {
         }
     }
 
-    /// The type with a name of NumPy or Zarr, for elements of `size` bytes; opaque if the name is unknown.
+    /// Parses the name of a NumPy or Zarr type, for elements of `size` bytes; opaque if the name is
+    /// unknown.
     pub(crate) fn parse(text: &str, size: usize) -> Self {
         let number = DType::parse(text)
             .ok()
@@ -47,7 +48,7 @@ impl Element {
         }
     }
 
-    /// Turns the bytes of elements to another byte order, in place. Records and texts stay as they are.
+    /// Converts elements to another byte order, in place. Records and texts do not change.
     pub(crate) fn to_order(&self, order: ByteOrder, bytes: &mut [u8]) {
         let Some(dtype) = self.number.filter(|one| one.order != order) else {
             return;

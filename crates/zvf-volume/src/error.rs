@@ -7,16 +7,17 @@ use zvf_store::{Class, IoError, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
-    /// The disk, bucket or web server; or a Zarr array, as the store's reader says it.
+    /// The disk, bucket or web server failed; or a Zarr array is damaged, as reported by the
+    /// store's reader.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A TET file.
+    /// A TET file is damaged or cannot be read or written.
     #[error(transparent)]
     Tet(zvf_tet::Error),
-    /// A Caterva or b2nd frame.
+    /// A Caterva or b2nd frame is damaged or cannot be read or written.
     #[error(transparent)]
     Caterva(zvf_caterva::Error),
-    /// A file on its way.
+    /// A file operation failed.
     #[error("{what}: {source}")]
     File {
         /// The operation and its file.
@@ -35,15 +36,15 @@ pub enum VolumeError {
     Malformed {
         /// The address or document.
         place: String,
-        /// What is there.
+        /// The found value.
         found: String,
-        /// What should be.
+        /// The expected value.
         expected: String,
     },
-    /// More than memory or a limit holds.
+    /// More bytes than memory or a limit can hold.
     #[error("{what}: {found} bytes, at most {limit} are allowed")]
     Limit {
-        /// What is so large.
+        /// The thing that is too large.
         what: String,
         /// Its bytes.
         found: u64,
@@ -65,7 +66,7 @@ impl From<IoError> for VolumeError {
 }
 
 impl VolumeError {
-    /// The class that a caller acts on.
+    /// The class that a caller can act on.
     #[must_use]
     pub fn class(&self) -> Class {
         use zvf_caterva::ErrorClass;
@@ -100,7 +101,7 @@ impl VolumeError {
         Self::Misuse { what: what.into() }
     }
 
-    /// The error of a file or an object; requests say themselves what failed.
+    /// The error of a file or an object; errors of requests already state what failed.
     pub(crate) fn file(what: impl Into<String>) -> impl Fn(std::io::Error) -> Self {
         let what = what.into();
         move |source| match source.downcast::<IoError>() {

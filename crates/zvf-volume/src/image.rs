@@ -1,4 +1,4 @@
-//! Zarr arrays, by themselves or as levels of an OME-Zarr image (0.4 and 0.5).
+//! Zarr arrays, single or as levels of an OME-Zarr image (0.4 and 0.5).
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use zvf_store::{IoOptions, RawStore};
 
 use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo};
 
-/// Chunks under way at one time.
+/// Chunks that are read concurrently.
 const AT_ONCE: usize = 8;
 
 /// One array of a Zarr hierarchy.
@@ -20,9 +20,9 @@ pub(crate) struct ZarrArray {
     document: Value,
 }
 
-/// All arrays that an address holds, in order: levels of an image, else the arrays of a group by name.
+/// All arrays at an address, in order: the levels of an image, or else the arrays of a group by name.
 ///
-/// `None`: there is no Zarr node.
+/// `None` if there is no Zarr node.
 pub(crate) async fn arrays(
     address: &str,
     options: &IoOptions,
@@ -132,7 +132,7 @@ fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
         .into_iter()
         .flatten()
         .map(|axis| AxisInfo {
-            // Before 0.4 an axis was its name alone.
+            // Before 0.4, an axis was only a name.
             name: text(axis).or_else(|| text(&axis["name"])),
             kind: text(&axis["type"]),
             unit: text(&axis["unit"]),
@@ -145,7 +145,7 @@ fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
         .map(|(level, path)| {
             let mut axes = axes.clone();
             let mut places = vec![(0.0, 1.0); axes.len()];
-            // The transforms of the whole image are applied after those of the level.
+            // The transforms of the whole image are applied after the transforms of the level.
             for list in [level, first].map(|owner| &owner["coordinateTransformations"]) {
                 for step in list.as_array().into_iter().flatten() {
                     transform(&mut places, step)?;
@@ -159,8 +159,8 @@ fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
         .collect()
 }
 
-/// Takes `(offset, scale)` of every axis through one more transformation. One that is not understood is an error: without it
-/// elements would be somewhere else.
+/// Applies one more transformation to the `(offset, scale)` of every axis. An unknown transformation is an error, because
+/// elements would otherwise have wrong positions.
 fn transform(places: &mut [(f64, f64)], step: &Value) -> Result<(), VolumeError> {
     let kind = step["type"].as_str().unwrap_or_default();
     if kind == "identity" {
@@ -221,7 +221,7 @@ fn array(
         &text,
         zvf_format::dtype::DType::parse(&text).map_or(0, |one| one.size()),
     );
-    // What `zarrs` hands over has the byte order of this machine.
+    // `zarrs` returns elements in the byte order of this machine.
     let element = match element.number {
         Some(mut dtype) => {
             dtype.order = Element::NATIVE;
@@ -318,7 +318,7 @@ fn version_3(document: &Value) -> ArrayMembers {
 }
 
 impl ZarrArray {
-    /// Reads a selection: each chunk that it meets once, as a box. Returns how many chunks that were.
+    /// Reads a selection: one box from each chunk that it intersects. Returns the number of chunks.
     pub(crate) async fn read(
         &self,
         info: &VolumeInfo,

@@ -1,7 +1,7 @@
 //! NIfTI and MGH files, plain or compressed by gzip.
 //!
-//! The first axis is the fastest in the file; volumes have the axes in the order of the header, as nibabel. A compressed file is
-//! decompressed once, when elements are first read, to memory or to a temporary file.
+//! The first axis is the fastest in the file; volumes have the axes in the order of the header, as in nibabel. A compressed file
+//! is decompressed once, when elements are first read, to memory or to a temporary file.
 
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,20 +19,20 @@ use crate::blocking::blocking;
 use crate::element::number;
 use crate::{AxisInfo, Counts, Element, VolumeError, VolumeFormat, VolumeInfo};
 
-/// Bytes of a copy that are kept in memory; a larger one is a temporary file.
+/// Most bytes of a copy that is kept in memory; a larger copy is a temporary file.
 const MEMORY: usize = 64 << 20;
-/// Bytes that are read at once, at most.
+/// Most bytes of one read.
 const WINDOW: u64 = 1 << 20;
 /// Rows with fewer bytes between them are read together.
 const GAP: u64 = 16 << 10;
-/// Deflate does not compress more than by this factor.
+/// The largest compression ratio of Deflate.
 const RATIO: u64 = 1032;
 /// Bytes of the first read of a file.
 const PAGE: usize = 16 << 10;
-/// Names of the axes, as programs for NIfTI have them.
+/// Names of the axes, as in programs for NIfTI.
 const NAMES: [&str; 7] = ["i", "j", "k", "t", "u", "v", "w"];
 
-/// The bytes of a file, one after another.
+/// Reads the bytes of a file in order.
 #[derive(Debug)]
 struct Forward<'f> {
     file: &'f dyn ReadAt,
@@ -41,7 +41,7 @@ struct Forward<'f> {
 }
 
 impl<'f> Forward<'f> {
-    /// Starts at the first byte and reads `capacity` bytes at once.
+    /// Starts at the first byte; each read takes `capacity` bytes.
     fn new(file: &'f dyn ReadAt, capacity: usize) -> std::io::Result<BufReader<Self>> {
         let size = file.size()?;
         let forward = Self { file, at: 0, size };
@@ -63,7 +63,7 @@ impl Read for Forward<'_> {
 /// An image with a parsed header.
 #[derive(Debug)]
 pub(crate) struct ImageFile {
-    /// For errors.
+    /// The name in error messages.
     name: String,
     file: Box<dyn ReadAt>,
     gzip: bool,
@@ -71,13 +71,13 @@ pub(crate) struct ImageFile {
     offset: u64,
     /// Byte after the last element.
     end: u64,
-    /// Bytes between neighbours of each axis of the volume.
+    /// Distance in bytes between neighbours on each axis of the volume.
     strides: Vec<u64>,
     /// Bytes of a stored number.
     size: usize,
     /// Type of a stored number, slope and intercept.
     scaling: Option<(DType, f64, f64)>,
-    /// The decompressed bytes, once elements were read.
+    /// The decompressed bytes, once elements have been read.
     copy: Mutex<Option<SpooledTempFile>>,
 }
 
@@ -221,7 +221,7 @@ fn opened(
     Ok((info, image))
 }
 
-/// The bytes that may hold a header, and why there are not more.
+/// Reads the bytes that may hold a header; returns the error if the read ended early.
 fn prefix(file: &mut dyn Read) -> (Vec<u8>, Option<std::io::Error>) {
     let mut bytes = Vec::new();
     let length = wide(ImageHeader::LENGTH);
@@ -238,7 +238,7 @@ fn malformed(
 }
 
 impl ImageFile {
-    /// Elements of a selection into `out`, zeros of its size. `item`: bytes of an element of the result.
+    /// Reads a selection into `out`, which has its size and is zero. `item` is the number of bytes of an element of the result.
     pub(crate) async fn read(
         self: &Arc<Self>,
         selection: Selection,
@@ -262,7 +262,7 @@ impl ImageFile {
         .await
     }
 
-    /// Fills `out` with the bytes from position `at` on, of the decompressed file if it is compressed.
+    /// Fills `out` with the bytes from position `at` on; positions of a compressed file count decompressed bytes.
     fn fill(&self, at: u64, out: &mut [u8]) -> Result<(), VolumeError> {
         let done = if self.gzip {
             let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -281,7 +281,7 @@ impl ImageFile {
         })
     }
 
-    /// As many bytes as the header states, and the checksum if they are all.
+    /// Decompresses as many bytes as the header states. If they are all, this also checks the checksum.
     fn decompress(&self) -> Result<SpooledTempFile, VolumeError> {
         let damaged = |error: String| malformed(&*self.name, error, "a gzip file");
         let packed = Forward::new(&*self.file, 64 * PAGE)
@@ -311,7 +311,7 @@ impl ImageFile {
         decoded.map_err(damaged)?
     }
 
-    /// The file ends too early.
+    /// The error for a file that ends too early.
     fn short(&self, length: u64) -> VolumeError {
         let (name, end) = (&self.name, self.end);
         VolumeError::malformed(
@@ -330,7 +330,8 @@ impl ImageFile {
         window: &mut Window<'_>,
         out: &mut [u8],
     ) -> Result<(), VolumeError> {
-        /// One axis: its range, the number of its indices, and bytes between them in the file and in the result.
+        /// One axis: its range, the number of its indices, and the distances between them in bytes, in the file and in the
+        /// result.
         #[derive(Clone, Copy)]
         struct AxisWalk {
             axis: Axis,
@@ -359,7 +360,7 @@ impl ImageFile {
             return Ok(());
         };
         let step = row.axis.step.saturating_mul(row.stride);
-        // Number of elements that are read at once, including the bytes between them.
+        // Number of elements in one read, which includes the bytes between them.
         let group = (WINDOW / step.max(1)).max(1);
         let size = wide(self.size);
         let mut index = vec![0_u64; outer.len()];
@@ -419,7 +420,7 @@ fn temporary(name: &str) -> impl FnOnce(std::io::Error) -> VolumeError {
     VolumeError::file(format!("copying {name} to a temporary file"))
 }
 
-/// The bytes around the last row.
+/// The bytes around the row that was read last.
 struct Window<'a> {
     image: &'a ImageFile,
     bytes: Vec<u8>,
@@ -428,7 +429,7 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Bytes of the file. If they follow the last read, reads ahead.
+    /// Returns bytes of the file. Reads ahead if they follow the last read.
     fn get(&mut self, at: u64, length: u64) -> Result<&[u8], VolumeError> {
         let end = at.saturating_add(length);
         let held = self.start.saturating_add(wide(self.bytes.len()));

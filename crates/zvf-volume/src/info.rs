@@ -13,7 +13,7 @@ pub enum VolumeFormat {
     Tet,
     /// An array in a contiguous or sparse Blosc2 frame: Caterva or b2nd.
     Caterva,
-    /// A Zarr array, by itself or in an image.
+    /// A Zarr array, single or in an image.
     Zarr,
     /// A NIfTI file.
     Nifti,
@@ -50,24 +50,24 @@ pub struct AxisInfo {
     pub kind: Option<String>,
     /// The unit of its coordinates.
     pub unit: Option<String>,
-    /// Where the centre of element `i` is: `offset + scale * i`. `None`: unknown.
+    /// Position of the centre of element `i`: `offset + scale * i`. `None` if unknown.
     pub place: Option<(f64, f64)>,
 }
 
 /// A volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeInfo {
-    /// Its name in the file: of a dataset, or the path of an array; empty if there is only one.
+    /// Its name in the file: the name of a dataset, or the path of an array; empty if there is only one.
     pub name: String,
     /// How it is stored.
     pub form: VolumeFormat,
-    /// What exactly: `b2nd`, `caterva`, `sparse b2nd`, `zarr v2`, …
+    /// The exact kind: `b2nd`, `caterva`, `sparse b2nd`, `zarr v2`, …
     pub layout: String,
     /// The elements.
     pub element: Element,
     /// Extents, axis 0 the slowest.
     pub shape: Dims,
-    /// Extents of a tile or chunk. Image files have none; what is here are those that a conversion writes.
+    /// Extents of a tile or chunk. Image files have none; for them, the chunks that a conversion writes.
     pub chunk: Dims,
     /// Extents of a block inside a chunk (of an inner chunk inside a shard).
     pub block: Option<Dims>,
@@ -77,7 +77,8 @@ pub struct VolumeInfo {
     pub filters: Vec<String>,
     /// Axes.
     pub axes: Vec<AxisInfo>,
-    /// Where the elements of an image file are: from the indices of its three axes of space to x, y and z.
+    /// The positions of the elements of an image file: maps the indices of its three axes of space to x, y
+    /// and z.
     pub affine: Option<StatedAffine>,
     /// Remarks for the user on how the file is read.
     pub notes: Vec<String>,

@@ -10,10 +10,10 @@ use zvf_grid::{Axis, MAX_RANK, Selection};
 use crate::element::number;
 use crate::{AxisUse, Volume, VolumeError, VolumeFormat};
 
-/// Bytes that are read at once, unless a chunk has more.
+/// Bytes that are read at once, unless a chunk is larger.
 const WINDOW: u64 = 64 << 20;
 
-/// Bytes of a chunk that is read as a whole; larger ones are read in parts.
+/// Largest chunk, in bytes, that is read as a whole; larger chunks are read in parts.
 const LARGEST: u64 = 256 << 20;
 
 /// Most labels that a message lists.
@@ -23,17 +23,18 @@ const LISTED: usize = 20;
 type ElementRun = (u64, u64);
 
 impl Volume {
-    /// The elements with one of some labels, or without labels the elements that are not 0, as ascending, separate runs (first element, count), numbered in C
-    /// order over the axes of space. NaN is no label, nor are numbers with a fraction.
+    /// Returns the elements that have one of the `labels`; without labels, the elements that are not 0. The result is a list of ascending, separate
+    /// runs (first element, count), numbered in C order over the axes of space. NaN and numbers with a fraction are not labels.
     ///
     /// # Cost
     ///
-    /// Every chunk is read once, 64 MiB of them at a time; chunks above 256 MiB in parts. Sixteen bytes a run, four times `most` at most.
+    /// Every chunk is read once, 64 MiB at a time; chunks above 256 MiB in parts. Memory: sixteen bytes for each run, at most for four times `most`
+    /// runs.
     ///
     /// # Errors
     ///
-    /// Misuse: elements that are not numbers, labels that no element has, no element but zeros; uses that do not fit the axes. Limit: more than `most` runs.
-    /// As [`read`](Self::read).
+    /// Misuse: elements that are not numbers; labels that no element has; only zeros; uses that do not fit the axes. Limit: more than `most` runs. As
+    /// [`read`](Self::read).
     pub fn runs_of_labels<'a>(
         &'a self,
         axes: &'a [AxisUse],
@@ -91,7 +92,7 @@ impl Volume {
                     let (bytes, _) = self.read(&selection).await?;
                     found.take(&bytes, (&low, &high), &extents)?;
                 }
-                // The next window, the last axis first.
+                // Advances to the next window, the last axis first.
                 let mut axis = low.len();
                 loop {
                     let Some(before) = axis.checked_sub(1) else {
@@ -113,15 +114,15 @@ impl Volume {
     }
 }
 
-/// The numbers of axes of space.
+/// The numbers for the axes of space.
 fn of_space<'n>(axes: &[AxisUse], numbers: impl Iterator<Item = &'n u64>) -> Vec<u64> {
     let pairs = axes.iter().zip(numbers);
     let space = pairs.filter(|(one, _)| **one == AxisUse::Space);
     space.map(|(_, number)| *number).collect()
 }
 
-/// Enlarges the extents of a chunk to a window of about `size` elements, or reduces them. `forward`: neighbours along the first axis are next to each
-/// other in the file, so that windows are whole along the first axes.
+/// Enlarges or reduces the extents of a chunk to a window of about [`WINDOW`] bytes; `size` is the number of bytes of an element. With `forward`,
+/// neighbours along the first axis are adjacent in the file, so windows are enlarged along the first axes first.
 fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
     let size = wide(size).max(1);
     for (window, extent) in window.iter_mut().zip(extents) {
@@ -150,13 +151,13 @@ fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
     }
 }
 
-/// The runs that were found.
+/// Collects the runs of elements.
 struct LabelRuns {
-    /// Rising; none: all but 0.
+    /// Ascending; if empty, all labels except 0.
     labels: Vec<i64>,
-    /// Which of them were found.
+    /// Which of the labels were found.
     seen: Vec<bool>,
-    /// Some labels that were found.
+    /// Some other labels that were found.
     others: BTreeSet<i64>,
     dtype: DType,
     runs: Vec<ElementRun>,
@@ -178,7 +179,7 @@ impl LabelRuns {
         }
     }
 
-    /// Takes the elements of a box.
+    /// Adds the elements of a box.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -213,10 +214,10 @@ impl LabelRuns {
         Ok(())
     }
 
-    /// Takes elements that are next to each other.
+    /// Adds adjacent elements.
     fn row(&mut self, row: &[u8], size: usize, start: u64) -> Result<(), VolumeError> {
         let mut at = start;
-        // Neighbours are mostly equal.
+        // Most neighbours are equal.
         for same in row.chunk_by_size(size) {
             let count = wide(same.len() / size);
             if self.belongs(same.get(..size).unwrap_or(same)) {
@@ -236,7 +237,7 @@ impl LabelRuns {
         Ok(())
     }
 
-    /// Whether an element belongs.
+    /// Whether an element has a wanted label.
     fn belongs(&mut self, element: &[u8]) -> bool {
         let label = whole(self.dtype, element);
         if let Some(label) = label.filter(|_| self.others.len() <= LISTED) {
@@ -251,7 +252,7 @@ impl LabelRuns {
         seen.map(|seen| *seen = true).is_some()
     }
 
-    /// Sorts the runs and joins those that meet.
+    /// Sorts the runs and joins adjacent ones.
     fn join(&mut self) {
         self.runs.sort_unstable();
         self.runs.dedup_by(|next, before| {
@@ -325,7 +326,7 @@ impl EqualElements for [u8] {
     }
 }
 
-/// The whole number that an element is.
+/// The value of an element, if it is a whole number.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the value is whole and between -2^63 and 2^63"

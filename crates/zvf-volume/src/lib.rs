@@ -1,25 +1,24 @@
-//! Dense volumes beside vector data: an FA map along streamlines, a label volume under synapses.
+//! Dense volumes that accompany vector data: an FA map along streamlines, a label volume under synapses.
 //!
-//! [`Volume`] is one view over four containers: datasets of TET files (`zvf-tet`), Caterva and b2nd arrays in Blosc2
-//! frames (`zvf-caterva`), Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, on the
-//! storage of `zvf-store`), and image files (NIfTI and MGH). All of them are read from the local disk, buckets and web servers, by boxes and
-//! strides, and only the tiles, blocks or chunks that a selection intersects are fetched. Image files that are compressed or in an object store
-//! are copied whole, once.
+//! [`Volume`] is one view over four containers: datasets of TET files (`zvf-tet`); Caterva and b2nd arrays in Blosc2 frames (`zvf-caterva`);
+//! Zarr arrays, single or as levels of an OME-Zarr image (by the crate `zarrs`, on the storage of `zvf-store`); and image files (NIfTI and
+//! MGH). All are read from the local disk, buckets and web servers, by boxes and strides, and only the tiles, blocks or chunks that a selection
+//! intersects are fetched. Image files that are compressed or in an object store are copied as a whole, once.
 //!
 //! # Addresses
 //!
-//! `FILE[#NAME]`: a path or URL; `#NAME` selects one of several datasets or levels, `#@N` by number. Without it the only
-//! volume is selected, or the first level of an image.
+//! `FILE[#NAME]`: a path or URL; `#NAME` selects one of several datasets or levels by name, `#@N` by number. Without it, the only volume is
+//! selected, or the first level of an image.
 //!
 //! # Coordinates
 //!
-//! Images state the positions of their elements ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`), image files an affine
-//! ([`VolumeInfo::affine`]); TET and Caterva do not. Element `i` of an axis is the centre of a voxel.
+//! Images state the positions of their elements ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`). Image files state an affine
+//! ([`VolumeInfo::affine`]). TET and Caterva state neither. Index `i` of an axis is the centre of a voxel.
 //!
 //! # Cost
 //!
-//! Opening reads the front (and end) of a file, or the documents of an image. A read takes the bytes of the intersected chunks and
-//! the result; memory beside the result is bounded by the chunks in flight.
+//! Opening reads the front (and end) of a file, or the documents of an image. A read fetches the bytes of the intersected chunks. Memory is
+//! bounded by the result and the chunks in flight.
 //!
 //! # Example
 //!

@@ -9,23 +9,23 @@ use crate::Element;
 pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
     let text = element.text.as_str();
     let descr = match zvf_caterva::dtype::size_of(text) {
-        // Also lists that are not understood here; NumPy may.
+        // Includes lists that this crate does not understand; NumPy may.
         found if text.starts_with('[') && found.is_none_or(|size| size == element.size) => {
             text.to_owned()
         }
         Some(size) if size == element.size => format!("'{text}'"),
-        // No type, or one of another size than the elements have.
+        // No type, or a type of another size than the elements.
         _ => format!("'|V{}'", element.size),
     };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
-    // One axis needs its comma, several do not mind it, none has none.
+    // NumPy needs the comma for one axis and accepts it for several; no axes have none.
     let mut text = format!(
         "{{'descr': {descr}, 'fortran_order': False, 'shape': ({}), }}",
         extents.trim_end()
     );
     let short = text.len() < usize::from(u16::MAX) - 128;
     let front = if short { 10 } else { 12 };
-    // Front, text and line break together are a multiple of 64.
+    // Front, text and line break together must be a multiple of 64.
     while (front + text.len() + 1) % 64 != 0 {
         text.push(' ');
     }

@@ -24,7 +24,7 @@ pub(crate) enum VolumeSource {
     Image(Arc<ImageFile>),
 }
 
-/// Everything that an address holds.
+/// Opens all volumes at an address.
 pub(crate) async fn all(
     address: &str,
     options: &IoOptions,
@@ -114,8 +114,8 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<FoundVolumes, VolumeEr
     Ok(None)
 }
 
-/// The volumes of an object or a sparse frame, or the error of reading it. Servers also answer with errors for folders and empty
-/// objects, so the error counts only if the address is no Zarr node either.
+/// The volumes of an object or a sparse frame, and the error of reading it. Servers also answer with errors for folders and
+/// empty objects, so the error counts only if the address is no Zarr node either.
 async fn remote(
     address: &str,
     place: &ObjectLocation,
@@ -145,7 +145,7 @@ async fn remote(
     Ok((Some(vec![found.await?]), None))
 }
 
-/// The codecs that tiles of a dataset have.
+/// The codecs of the tiles of a dataset.
 fn codecs(entries: &[zvf_tet::IndexEntry], number: u64) -> Vec<String> {
     let of_it = entries
         .iter()
@@ -195,7 +195,7 @@ fn dataset(dataset: &zvf_tet::Dataset, footer: Option<&zvf_tet::Footer>) -> Volu
     }
 }
 
-/// NumPy's letters of a type, without byte order.
+/// NumPy's letters for a type, without byte order.
 fn numpy(dtype: zvf_tet::DType) -> String {
     let letter = dtype.name().get(..1).unwrap_or_default();
     format!("{letter}{}", dtype.size())
@@ -245,7 +245,7 @@ fn nd(
     }
 }
 
-/// Codec and filters that the frame states; chunks may have others.
+/// Codec and filters as stated by the frame; chunks may have others.
 fn described(header: &zvf_caterva::FrameHeader) -> (String, Vec<String>) {
     let codec = match header.codec & 0x0F {
         0 => "blosclz".to_owned(),

@@ -1,31 +1,32 @@
-//! Which axis of a volume belongs to which axis of positions.
+//! Maps the axes of a volume to the axes of positions.
 
 use zvf_meta::{Affine, Axis, StatedAffine, map_of_axes};
 
 use crate::{AxisInfo, AxisUse, Volume, VolumeError, affine_of_axes};
 
-/// The axes of positions that the affine of an image file leads to.
+/// The axes of positions to which the affine of an image file maps.
 const WORLD: [&str; 3] = ["x", "y", "z"];
 
-/// How the axes of a volume and of a store belong together.
+/// The map from the axes of a volume to the axes of a store.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct VolumePlacement {
-    /// From elements to the picked axes, in the units of the store.
+    /// Maps elements to the picked axes, in the units of the store.
     pub to_world: Affine,
-    /// The axes of the store that the map leads to.
+    /// The axes of the store that the map produces.
     pub picked: Vec<usize>,
     /// Remarks about conversions of units.
     pub remarks: Vec<String>,
 }
 
 impl Volume {
-    /// Which axes of the volume are in space, and the index on the others: axes of another kind, and as many axes of one element as the volume has more than
-    /// positions, which have `dims` axes. `index` gives the index on an axis by its name or number; `None`: there is no way to give one.
+    /// Determines which axes of the volume are in space, and the index on all others. The others are the axes of another kind. If the volume has more
+    /// axes of space than positions have (`dims`), axes with one element are others, too. `index` gives the index on an axis, by name or number; it is
+    /// `None` if the caller offers no way to give one.
     ///
     /// # Errors
     ///
-    /// Misuse: an axis that is not in space, of several elements, without an index; an index on an axis that does not exist.
+    /// Misuse: an axis that is not in space and has several elements, but no index; an index on an axis that does not exist.
     pub fn axis_uses(
         &self,
         index: Option<&[(String, u64)]>,
@@ -69,7 +70,7 @@ impl Volume {
                 }
             }
         }
-        // Axes of one element that are more than the store has.
+        // Axes with one element that exceed the number of axes of the store.
         let space = |uses: &[AxisUse]| uses.iter().filter(|one| **one == AxisUse::Space).count();
         for at in (0..uses.len()).rev() {
             if space(&uses) > dims
@@ -95,8 +96,8 @@ impl VolumePlacement {
         }
     }
 
-    /// Determines the map from elements to positions of a store with these axes: `stated`, else that of the volume, else element i is at i. Axes of a volume that
-    /// the store names as well are matched by name, others in order.
+    /// Determines the map from elements to positions of a store with these axes: `stated`, else the map of the volume, else element i is at i. Axes
+    /// are matched by name if the store has all of their names, otherwise in order.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl VolumePlacement {
                 "the affine of the image maps its axes i, j and k together: an index is for others",
             ));
         }
-        // By name, if the store has every axis name of the volume, or of the positions that its affine leads to.
+        // By name, if the store has every axis name of the volume, or of the positions to which its affine maps.
         let of_world = info.affine.as_ref().map(|_| WORLD.map(Some).to_vec());
         let wanted =
             of_world.unwrap_or_else(|| space.iter().map(|axis| axis.name.as_deref()).collect());
@@ -175,7 +176,7 @@ impl VolumePlacement {
                 converted(image, &stated.affine, units, &to, &mut remarks)?
             }
             None => {
-                // By axis of the store.
+                // Indexed by axis of the store.
                 let mut units = vec![None; to.len()];
                 let mut placed = false;
                 for (axis, row) in space.iter().zip(&order) {
@@ -199,7 +200,7 @@ impl VolumePlacement {
     }
 }
 
-/// Converts a map in the units of an image to one in the units of the store. `units`: the unit of the image along each axis of the store.
+/// Converts a map in the units of an image to the units of the store. `units` holds the unit of the image along each axis of the store.
 ///
 /// # Errors
 ///

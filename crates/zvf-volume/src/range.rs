@@ -1,20 +1,20 @@
-//! Ranges as NumPy writes them: `0:10,5,::2`.
+//! Ranges in NumPy's notation: `0:10,5,::2`.
 
 use zvf_grid::{Axis, Dims, Selection};
 
 use crate::VolumeError;
 
-/// A selection, and which axes its result keeps: an axis with a single index is removed.
+/// A selection, and the axes that its result keeps: an axis with a single index is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxisRanges {
     /// The elements.
     pub selection: Selection,
-    /// For each axis whether it stays in the result.
+    /// For each axis, whether it stays in the result.
     pub kept: Vec<bool>,
 }
 
 impl AxisRanges {
-    /// Every element of an array.
+    /// Selects every element of an array.
     ///
     /// # Errors
     /// More axes than an array can have.
@@ -29,7 +29,7 @@ impl AxisRanges {
     /// end, indices beyond the end are cut off, axes without an item are read whole, `...` fills in whole axes. Steps are at least 1.
     ///
     /// # Errors
-    /// Misuse: not such a text, more items than axes, an index outside of its axis.
+    /// Misuse: an invalid text, more items than axes, an index outside its axis.
     pub fn parse(text: &str, shape: &[u64]) -> Result<Self, VolumeError> {
         let wrong = |what: String| VolumeError::misuse(format!("range {text:?}: {what}"));
         let items: Vec<&str> = match text.trim() {
@@ -65,10 +65,10 @@ impl AxisRanges {
         })
     }
 
-    /// Extents of the result, without the axes that one index took away.
+    /// Extents of the result, without the axes that were removed by a single index.
     ///
     /// # Errors
-    /// None that a range can have.
+    /// None for a range of this crate.
     pub fn result_shape(&self) -> Result<Dims, VolumeError> {
         let shape = self.selection.shape();
         let kept: Vec<u64> = shape

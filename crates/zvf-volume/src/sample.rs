@@ -1,4 +1,4 @@
-//! The value of a volume at given places.
+//! Samples a volume at given places.
 
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
@@ -8,10 +8,10 @@ use zvf_meta::{VOXEL_SLACK, element_at};
 use crate::element::number;
 use crate::{Affine, Counts, Volume, VolumeError};
 
-/// How a value between elements is found.
+/// How a value is computed at a place between elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interpolation {
-    /// The element whose voxel contains the place: index `floor(v + 0.5)`. The result has the type of the volume; for labels.
+    /// The value of the element whose voxel contains the place: index `floor(v + 0.5)`. The result has the type of the volume; for labels.
     Nearest,
     /// Linear interpolation along every axis between the centres of neighbouring elements. The result is floats.
     Linear,
@@ -37,13 +37,13 @@ pub enum AxisUse {
     Index(u64),
 }
 
-/// Reads a volume at places, one batch of places after another.
+/// Samples a volume at places, in batches.
 ///
 /// # Inside
 ///
-/// With [`Interpolation::Linear`] a place is inside where `0 <= v <= n - 1` on every axis, with [`Interpolation::Nearest`] where
-/// `-0.5 <= v < n - 0.5`; `v` is the place in elements, and a millionth of an element more is forgiven at closed ends,
-/// because maps round. Elsewhere the value is [`outside`](Self::with_outside). A coordinate that is no number is outside.
+/// `v` is the place in elements. A place is inside if `0 <= v <= n - 1` on every axis with [`Interpolation::Linear`], or `-0.5 <= v < n - 0.5` with
+/// [`Interpolation::Nearest`]. At closed ends a millionth of an element more is accepted, because maps round. All other places, including coordinates
+/// that are NaN, get the value of [`outside`](Self::with_outside).
 #[derive(Debug, Clone)]
 pub struct Sampler {
     volume: Volume,
@@ -53,7 +53,7 @@ pub struct Sampler {
     order: Interpolation,
     outside: f64,
     result: DType,
-    /// Most bytes of a box that is read at once.
+    /// Most bytes of a box in one read.
     most: u64,
 }
 
@@ -70,10 +70,10 @@ pub struct Sampled {
 }
 
 impl Sampler {
-    /// The size of the largest box that is read at once; a batch with a larger bounding box is cut.
+    /// The default limit on a box in one read, in bytes; a batch with a larger bounding box is cut.
     pub const BOX: u64 = 256 << 20;
 
-    /// A sampler of a volume of numbers; `to_world` maps the index of an element to its position, axes of space in order.
+    /// Creates a sampler of a volume of numbers. `to_world` maps the index of an element to its position, axes of space in order.
     ///
     /// # Errors
     /// Misuse: elements that are not numbers; uses that do not fit the axes; a map without an inverse.
@@ -144,25 +144,25 @@ impl Sampler {
         Ok(self)
     }
 
-    /// Sets how many bytes of elements are read at once, at most.
+    /// Sets the largest number of bytes of elements that one read takes.
     #[must_use]
     pub fn with_box(mut self, bytes: u64) -> Self {
         self.most = bytes.max(1);
         self
     }
 
-    /// The type of the values, little-endian: that of the volume for [`Interpolation::Nearest`]; otherwise `float32`, or `float64` for volumes of `float64` and of
-    /// integers that `float32` cannot represent.
+    /// The type of the values, little-endian: the type of the volume for [`Interpolation::Nearest`]; otherwise `float32`, or `float64` for volumes of
+    /// `float64` and of integers that `float32` cannot represent.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.result
     }
 
-    /// The values at places: as many numbers a place as there are axes of space.
+    /// The values at `places`, which has one number for each axis of space of each place.
     ///
     /// # Cost
-    /// The box around the places inside is read once, so every tile, chunk or block once. Where it has more bytes than the limit,
-    /// the places are cut into two groups along its longest axis, and so on: only blocks at such a cut are read twice.
+    /// The bounding box of the places inside the volume is read once, so every tile, chunk or block is read once. If the box exceeds the limit, the
+    /// places are cut into two groups along its longest axis, repeatedly; only blocks at such a cut are read twice.
     ///
     /// # Errors
     /// As [`Volume::read`].
@@ -235,7 +235,7 @@ impl Sampler {
             })
     }
 
-    /// The first element that a place needs on an axis, and its share of the next one.
+    /// The first element that a place needs on an axis, and the weight of the next one.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -245,7 +245,7 @@ impl Sampler {
         let last = extent.saturating_sub(1);
         let v = v.max(0.0);
         match self.order {
-            // Places inside have one.
+            // Every place inside has a nearest element.
             Interpolation::Nearest => (element_at(v, extent).unwrap_or(last), 0.0),
             Interpolation::Linear => match (v.floor() as u64).min(last) {
                 first if first == last => (first, 0.0),
@@ -269,7 +269,7 @@ impl Sampler {
         (!group.is_empty()).then_some(region)
     }
 
-    /// Cuts a group with a too large box in two, along the longest axis of the box, at a border of blocks.
+    /// Cuts a group whose box is too large in two, along the longest axis of the box, at a block border.
     fn cut(
         &self,
         voxels: &[f64],
@@ -294,7 +294,7 @@ impl Sampler {
             .collect();
         let rank = region.len();
         let extents = self.extents();
-        // The longest axis first; one along which all places share an element cannot be cut.
+        // The longest axis first; an axis on which all places share an element cannot be cut.
         let mut order: Vec<usize> = (0..rank).collect();
         let length = |axis: &usize| region.get(*axis).map_or(0, |(low, high)| high - low);
         order.sort_by_key(|axis| std::cmp::Reverse(length(axis)));
@@ -338,7 +338,7 @@ impl Sampler {
         let (elements, counts) = self.volume.read(&selection).await?;
         sampled.counts.add(counts);
         let dtype = self.volume.info().element.number.unwrap_or(self.result);
-        // Axes of one index have extent 1: the box is an array over the axes of space alone.
+        // Axes with one index have extent 1, so the box is an array over the axes of space.
         let rank = region.len();
         let mut strides = [0_usize; MAX_RANK];
         let mut stride = dtype.size();
@@ -408,12 +408,12 @@ impl Sampler {
     }
 }
 
-/// Whether a type holds a value; floats round.
+/// Whether a type can represent a value; floats round.
 fn holds(dtype: DType, value: f64) -> bool {
     let (low, end) = match dtype.kind {
         _ if dtype.is_float() => return true,
         DTypeKind::Bool => (0.0, 2.0),
-        // Ends are powers of two, which float64 holds; the largest integers of 64 bits are not.
+        // The bounds are powers of two, which float64 represents exactly; it cannot represent the largest 64-bit integers.
         DTypeKind::I8 => (-128.0, 128.0),
         DTypeKind::I16 => (-32_768.0, 32_768.0),
         DTypeKind::I32 => (-2.0_f64.powi(31), 2.0_f64.powi(31)),

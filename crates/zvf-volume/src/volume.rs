@@ -10,7 +10,7 @@ use crate::blocking::blocking;
 use crate::open::{VolumeSource, all};
 use crate::{Axis, Counts, VolumeAddress, VolumeError, VolumeInfo, VolumePick};
 
-/// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
+/// A dense array from which boxes can be read, in any container and storage. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Volume {
     address: String,
@@ -22,7 +22,7 @@ impl Volume {
     /// All volumes at an address, in order, or the one that the text after `#` selects.
     ///
     /// # Errors
-    /// I/O; nothing there that is a volume, or a damaged one.
+    /// I/O; no volume at the address, or a damaged one.
     pub fn list<'a>(
         address: &'a str,
         options: &'a IoOptions,
@@ -39,7 +39,7 @@ impl Volume {
             let volumes: Vec<Self> = match &place.pick {
                 None => volumes.collect(),
                 Some(VolumePick::Number(number)) => volumes.skip(*number).take(1).collect(),
-                // Names need not be unique: the first one is meant.
+                // Names need not be unique; the first match is selected.
                 Some(VolumePick::Name(name)) => volumes
                     .filter(|one| one.info.name == *name)
                     .take(1)
@@ -55,7 +55,7 @@ impl Volume {
         })
     }
 
-    /// Opens one volume: the one that `#` picks, the only one, or the first level of an image.
+    /// Opens one volume: the one that `#` selects, the only one, or the first level of an image.
     ///
     /// # Errors
     /// As [`Self::list`]; misuse if a file has several datasets and none is selected.
@@ -95,7 +95,7 @@ impl Volume {
         &self.address
     }
 
-    /// The elements of a box: `low` to `high`, half-open, C order, bytes as stored.
+    /// Reads a box: `low` to `high`, half-open, C order, bytes as stored.
     ///
     /// # Cost
     /// As [`Self::read`].
@@ -121,13 +121,14 @@ impl Volume {
         })
     }
 
-    /// The elements of a selection, C order, bytes as stored (Zarr: in the byte order of this machine); and what that took.
+    /// Reads a selection: elements in C order, bytes as stored (Zarr: in the byte order of this machine); also returns the
+    /// cost.
     ///
     /// # Cost
-    /// The tiles, chunks or blocks that the selection meets, each once; the result in memory.
+    /// Reads each tile, chunk or block that the selection intersects once; the result is in memory.
     ///
     /// # Errors
-    /// I/O; malformed payloads, by tile, chunk and block; a result that memory does not hold.
+    /// I/O; malformed payloads, by tile, chunk and block; a result that does not fit in memory.
     pub fn read<'a>(
         &'a self,
         selection: &'a Selection,
@@ -178,7 +179,7 @@ impl Volume {
         })
     }
 
-    /// Zeros for the result of a selection.
+    /// Allocates the zeroed result of a selection.
     #[expect(
         clippy::slow_vector_initialization,
         reason = "a result that memory does not hold is an error, and no abort"
@@ -214,7 +215,7 @@ fn tet_counts(stats: zvf_tet::ReadStats) -> Counts {
     }
 }
 
-/// Reads of the same array that go on at the same time are counted in each other.
+/// Concurrent reads of the same array are included in each other's counts.
 fn caterva_counts(
     chunks: u64,
     before: zvf_caterva::ReadCounts,

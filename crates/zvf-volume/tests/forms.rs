@@ -1,4 +1,4 @@
-//! Every form gives the same elements, and conversions lose none.
+//! Every container gives the same elements, and conversions lose no elements.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn whole(volume: &Volume) -> Vec<u8> {
     read(volume, &Selection::all(&volume.info().shape).unwrap())
 }
 
-/// The elements of a selection out of all elements, one by one.
+/// The elements of a selection, picked one by one from all elements.
 fn picked(all: &[u8], item: usize, shape: &[u64], axes: &[Axis]) -> Vec<u8> {
     let mut places = vec![0_u64];
     for (axis, extent) in axes.iter().zip(shape) {
@@ -67,7 +67,7 @@ fn selections(shape: &[u64]) -> impl Strategy<Value = Vec<Axis>> + use<> {
         .collect::<Vec<_>>()
 }
 
-/// Random selections of a volume against all of its elements.
+/// Compares random selections of a volume with its elements.
 fn check(volume: &Volume, all: &[u8]) {
     let info = volume.info();
     let mut runner = TestRunner::new(Config::with_cases(12));
@@ -100,11 +100,11 @@ fn bundled_volumes_stay_the_same_through_all_forms() {
         let source = open(testdata(file).to_str().unwrap()).unwrap();
         let all = whole(&source);
         check(&source, &all);
-        // What has no type of numbers stays in its form.
+        // Elements without a number type are not converted here.
         if source.info().element.number.is_none() {
             continue;
         }
-        // As little-endian numbers, which is what the others hold.
+        // As little-endian numbers, which the other containers store.
         let mut little = all.clone();
         if source.info().element.text.starts_with('>') {
             little
@@ -187,13 +187,13 @@ fn image(folder: &Path) {
             br#"{"zarr_format": 2, "shape": [4, 6], "chunks": [3, 4], "dtype": ">u2", "compressor": null,
                 "fill_value": 7, "order": "C", "filters": null}"#,
         );
-        // The chunk at (1, 1) is missing: it is the fill value.
+        // The chunk at (1, 1) is missing: its elements have the fill value.
         for (row, column) in [(0_u16, 0_u16), (0, 1), (1, 0)] {
             let mut bytes = Vec::new();
             for r in 0..3 {
                 for c in 0..4 {
                     let mut number = (100 * (row * 3 + r) + column * 4 + c).to_le_bytes();
-                    // As the type `>u2` says.
+                    // Big-endian, as the type `>u2` states.
                     number.reverse();
                     bytes.extend(number);
                 }
@@ -222,10 +222,10 @@ fn an_image_of_version_2_is_read_with_its_transforms() {
             .collect()
     };
     assert_eq!(places(&levels[0]), [(0.0, 20.0), (0.0, 0.5)]);
-    // The transforms of the whole image come after those of the level.
+    // The transforms of the whole image are applied after the transforms of the level.
     assert_eq!(places(&levels[1]), [(10.0, 40.0), (0.25, 1.0)]);
     assert_eq!(levels[0].info().axes[0].unit.as_deref(), Some("micrometer"));
-    // Without a pick it is the first level.
+    // Without a pick, the first level is opened.
     let first = open(address).unwrap();
     assert_eq!(
         (first.info().name.as_str(), first.info().form),
@@ -280,7 +280,7 @@ fn transforms_that_are_not_understood_are_refused() {
 fn tiles_that_are_longer_than_the_volume_do_not_grow_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("a.tet");
-    // A gibibyte a tile, if it were not clipped.
+    // A tile would have a gibibyte if it were not clipped.
     let spec = DatasetSpec::new("a", DType::U8, &[3, 2], &[1 << 20, 1 << 10]);
     let mut writer = TetWriter::create(&source, vec![spec], WriteOptions::default()).unwrap();
     writer.write_array(&[1, 2, 3, 4, 5, 6]).unwrap();

@@ -1,4 +1,5 @@
-//! NIfTI and MGH files against arrays in the order of the file. `python/tests/test_images.py` compares files that nibabel wrote.
+//! Compares NIfTI and MGH files with arrays in the order of the file. `python/tests/test_images.py` compares files that nibabel
+//! wrote.
 
 use std::io::Write;
 
@@ -8,7 +9,7 @@ use zvf_store::blocking::Runtime;
 use zvf_store::{Class, IoOptions};
 use zvf_volume::{Axis, Selection, Volume, VolumeError, VolumeFormat};
 
-/// A NIfTI-1 file. `at`: a byte and what is there instead.
+/// A NIfTI-1 file. `at` lists bytes to replace, by position.
 fn nifti(
     shape: &[i16],
     datatype: i16,
@@ -71,7 +72,7 @@ fn read(volume: &Volume, selection: &Selection) -> Result<Vec<u8>, VolumeError> 
 #[test]
 fn selections_are_those_of_the_array_whose_first_axis_is_the_fastest() {
     let folder = tempfile::tempdir().unwrap();
-    // Long rows, so that they are read in parts, and small ones with gaps.
+    // Long rows that are read in parts, and short ones with gaps.
     for (number, (shape, step)) in [
         (vec![40_i16, 7, 5, 3], 1),
         (vec![1500, 2, 3], 400),
@@ -198,7 +199,7 @@ fn values_colours_and_positions_are_those_of_the_header() {
         .flat_map(|one| one.to_le_bytes())
         .collect();
     assert_eq!(values, wanted);
-    // Without forms, and with sizes that are not positive: the affine that nibabel 5.4 states.
+    // Without sform and qform, and with sizes that are not positive: the affine that nibabel 5.4 states.
     let fields: [(usize, &[u8]); 4] = [
         (254, &[0, 0]),
         (80, &(-2_f32).to_le_bytes()),
@@ -279,7 +280,7 @@ fn files_that_are_not_allowed_are_errors_with_a_place() {
         assert!(error.to_string().contains(wanted), "{wanted}: {error}");
         assert_eq!(error.class(), Class::Malformed, "{error}");
     }
-    // An intercept beside a slope of 0 is not used.
+    // With a slope of 0, the intercept is not used.
     std::fs::write(&path, broken(116, &f32::INFINITY.to_le_bytes())).unwrap();
     let volume = open(address).unwrap();
     let all = Selection::all(&volume.info().shape).unwrap();

@@ -1,4 +1,4 @@
-//! Ranges as NumPy reads them. Expected results were made with `numpy.arange(n)[…]`.
+//! Ranges are read as NumPy reads them. Expected results come from `numpy.arange(n)[…]`.
 
 use zvf_volume::{Axis, AxisRanges};
 

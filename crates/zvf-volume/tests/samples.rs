@@ -1,4 +1,4 @@
-//! Samples against an interpolation that is written down corner by corner, on the whole array.
+//! Compares samples with an interpolation over the corners of each voxel, on the whole array.
 
 use proptest::prelude::*;
 use zvf_caterva::{WriteOptions, Writer};
@@ -30,7 +30,7 @@ fn element(shape: &[u64], values: &[f32], at: &[u64]) -> f64 {
     f64::from(values[usize::try_from(place).unwrap()])
 }
 
-/// Linear on each axis in turn: the definition by recursion.
+/// Linear interpolation on each axis in turn: the recursive definition.
 fn linear(shape: &[u64], values: &[f32], voxel: &[f64], at: &mut Vec<u64>) -> f64 {
     let axis = at.len();
     if axis == shape.len() {
@@ -63,7 +63,7 @@ fn numbers(bytes: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// A quarter is a number that floats hold: both ways come to the same places.
+/// Multiples of 0.25 are exact in floats, so both computations get the same places.
 fn places(rank: usize) -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(
         (-12..60_i32).prop_map(|one| f64::from(one) * 0.25),
@@ -93,7 +93,7 @@ proptest! {
             .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 20) as f32 / 64.0)
             .collect();
         let volume = volume(folder.path(), &shape, &values);
-        // World: twice as large, shifted by one on every axis.
+        // World coordinates: twice the element index, plus one, on every axis.
         let mut rows = Vec::new();
         for row in 0..rank {
             rows.extend((0..rank).map(|column| if row == column { 2.0 } else { 0.0 }));
@@ -145,7 +145,7 @@ proptest! {
             let (mut there, mut here) = ([0.0; 3], [0.0; 3]);
             map.apply(&place, &mut there);
             back.apply(&there, &mut here);
-            // Badly conditioned matrices lose digits, which the inverse of the inverse shows.
+            // Badly conditioned matrices lose digits, which shows in the inverse of the inverse.
             let size = |one: &Affine| {
                 let mut image = [0.0; 3];
                 one.apply(&[1.0; 3], &mut image);
@@ -171,7 +171,8 @@ fn each_block_is_read_once_for_a_batch() {
         Interpolation::Linear,
     )
     .unwrap();
-    // Many places in one corner: elements 0 to 3 on each axis, 2 blocks of 2 an axis.
+    // Many places in one corner: elements 0 to 3 on each axis, which are 2 blocks of 2 elements on
+    // each axis.
     let places: Vec<f64> = (0..3000).map(|at| f64::from(at % 29) * 0.1).collect();
     let sampled = Runtime::new()
         .unwrap()

@@ -13,7 +13,7 @@ pub use settings::{EncodeError, FirstFilter, Generation, LastFilter, Settings};
 
 /// Flag of a chunk that stores the plain bytes.
 const STORED: u8 = 0x02;
-/// Flag of a chunk whose blocks are one stream each.
+/// Flag of a chunk in which each block is one stream.
 const UNSPLIT: u8 = 0x10;
 
 /// The body of an encoded chunk.
@@ -82,11 +82,11 @@ impl Encoder {
         }
     }
 
-    /// Encodes later chunks with other settings; keeps buffers and the state of codecs, which cost more to make than a small chunk to encode.
+    /// Sets other settings for later chunks. Keeps buffers and codec state, because creating them costs more than encoding a small chunk.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); the settings are as before.
+    /// As [`new`](Self::new); the old settings then remain.
     pub fn set(&mut self, settings: Settings) -> Result<(), EncodeError> {
         Self::check(settings)?;
         self.settings = settings;
@@ -129,7 +129,7 @@ impl Encoder {
         Ok(ChunkBody::Stored)
     }
 
-    /// Appends a chunk without streams, where all items are the same.
+    /// Appends a chunk without streams, if all items are equal.
     fn special(&self, data: &[u8], n: u32, out: &mut Vec<u8>) -> Option<ChunkBody> {
         let (width, head) = (self.settings.typesize, self.settings.format.header_len());
         if data.iter().all(|byte| *byte == 0) {
@@ -259,14 +259,14 @@ impl Encoder {
                 LastFilter::Shuffle => (2, 1),
                 LastFilter::BitShuffle => (2, 4),
             },
-            // Both bits of shuffles: the header is a long one.
+            // Both shuffle bits are set: they mark a long header.
             Generation::Blosc2 if settings.first == FirstFilter::Delta => (5, 5 | 8),
             Generation::Blosc2 => (5, 5),
         };
         out.extend([version, 1, flags | filters, typesize]);
         out.extend(n.to_le_bytes());
         out.extend([0; 8]);
-        // The format has no block of no bytes, and no block longer than its chunk.
+        // The format has no empty block, and no block longer than its chunk.
         let blocksize = settings.blocksize.min(n as usize).max(1);
         set(out, start + 8, blocksize);
         set(out, start + 12, cbytes);

@@ -33,7 +33,7 @@ impl Packers {
         }
     }
 
-    /// Writes the stream of `data` into `out`, which is emptied first; a stream longer than `data` may be cut.
+    /// Writes the stream of `data` into `out`, which is emptied first. A stream longer than `data` may be cut.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Packers {
             return false;
         };
         state.reset();
-        // A stream that does not fit is longer than the data, and then not used.
+        // A stream that does not fit is longer than the data, and is not used.
         out.resize(data.len(), 0);
         let end = state.compress(data, out, flate2::FlushCompress::Finish);
         match end {

@@ -1,4 +1,4 @@
-//! How chunks are to be written, and what can be wrong with that.
+//! The settings of an encoder, and the errors of writing a chunk.
 
 use core::fmt;
 
@@ -63,9 +63,9 @@ pub struct Settings {
     pub typesize: usize,
     /// Bytes of a block.
     pub blocksize: usize,
-    /// The codec; none for stored chunks.
+    /// The codec; `None` for stored chunks.
     pub codec: Option<Codec>,
-    /// The codec's own level; LZ4 and BloscLZ have one only.
+    /// The level, on the codec's own scale; LZ4 and BloscLZ have only one.
     pub level: i32,
     /// Filter before the shuffle.
     pub first: FirstFilter,
@@ -74,7 +74,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Zstandard at level 3 (LZ4, or BloscLZ, where it is not built), byte shuffle.
+    /// Byte shuffle and Zstandard at level 3; without Zstandard LZ4, without both BloscLZ.
     #[must_use]
     pub const fn new(typesize: usize, blocksize: usize) -> Self {
         let codec = if cfg!(feature = "zstd") {
@@ -95,7 +95,7 @@ impl Settings {
         }
     }
 
-    /// The same with another codec, at its usual level.
+    /// The same settings with another codec, at its usual level.
     #[must_use]
     pub const fn with_codec(self, codec: Option<Codec>) -> Self {
         let level = if matches!(codec, Some(Codec::Zlib)) {
@@ -110,13 +110,13 @@ impl Settings {
         }
     }
 
-    /// The same for chunks of another generation.
+    /// The same settings for chunks of another generation.
     #[must_use]
     pub const fn with_format(self, format: Generation) -> Self {
         Self { format, ..self }
     }
 
-    /// The same with other filters.
+    /// The same settings with other filters.
     #[must_use]
     pub const fn with_filters(self, first: FirstFilter, last: LastFilter) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Settings {
         }
     }
 
-    /// Item size as chunk headers say it.
+    /// Item size as stated in chunk headers.
     #[must_use]
     pub const fn chunk_typesize(&self) -> usize {
         if self.typesize > 255 {

@@ -1,4 +1,4 @@
-//! Bit shuffle: bit `b` of byte `j` of every item together, eight items in a byte.
+//! Bit shuffle: stores bit `b` of byte `j` of all items together, eight items in a byte.
 
 /// Transposes a matrix of 8 times 8 bits: byte = row, bit = column.
 const fn transpose(mut x: u64) -> u64 {
@@ -10,7 +10,7 @@ const fn transpose(mut x: u64) -> u64 {
     x ^ t ^ (t << 28)
 }
 
-/// How many bytes of `n` are shuffled, and bytes of a plane of bits.
+/// The number of shuffled bytes of `n`, and the bytes of a bit plane.
 const fn extent(n: usize, width: usize, whole: bool) -> (usize, usize) {
     let k = n / width;
     if whole && !k.is_multiple_of(8) {
@@ -20,7 +20,8 @@ const fn extent(n: usize, width: usize, whole: bool) -> (usize, usize) {
     (k8 * width, k8 / 8)
 }
 
-/// Reverses a bit shuffle of items of `width` bytes. With `whole`, blocks whose items are no multiple of 8 are copied.
+/// Reverses a bit shuffle of items of `width` bytes. With `whole`, blocks whose number of items is no multiple of 8
+/// are copied.
 pub(crate) fn unbitshuffle(planes: &[u8], width: usize, whole: bool, out: &mut [u8]) {
     let (width, n) = (width.max(1), planes.len().min(out.len()));
     let (shuffled, plane) = extent(n, width, whole);
@@ -48,7 +49,7 @@ pub(crate) fn unbitshuffle(planes: &[u8], width: usize, whole: bool, out: &mut [
     }
 }
 
-/// Bit shuffle of items of `width` bytes. With `whole`, blocks whose items are no multiple of 8 are copied.
+/// Bit shuffle of items of `width` bytes. With `whole`, blocks whose number of items is no multiple of 8 are copied.
 #[cfg(feature = "alloc")]
 pub(crate) fn bitshuffle(items: &[u8], width: usize, whole: bool, out: &mut [u8]) {
     let (width, n) = (width.max(1), items.len().min(out.len()));

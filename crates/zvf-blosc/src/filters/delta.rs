@@ -1,4 +1,5 @@
-//! Delta: XOR with the word before in block 0, with the decoded block 0 in every other block of the chunk.
+//! Delta: XOR with the previous word in block 0, and with the decoded block 0 in every other block of the
+//! chunk.
 
 /// Bytes of a word for items of `typesize` bytes.
 pub(crate) const fn word(typesize: usize) -> usize {
@@ -9,7 +10,7 @@ pub(crate) const fn word(typesize: usize) -> usize {
     }
 }
 
-/// Reverses delta in block 0, in place. Bytes after the last whole word stay.
+/// Reverses delta in block 0, in place. Bytes after the last whole word do not change.
 pub(crate) fn decode_first(data: &mut [u8], word: usize) {
     match word {
         2 => running::<2>(data),
@@ -29,7 +30,7 @@ fn running<const W: usize>(data: &mut [u8]) {
     }
 }
 
-/// Reverses delta in another block than 0, in place.
+/// Reverses delta in a block other than 0, in place.
 pub(crate) fn decode_other(data: &mut [u8], reference: &[u8], word: usize) {
     let whole = data.len() - data.len() % word.max(1);
     for (byte, other) in data.iter_mut().take(whole).zip(reference) {

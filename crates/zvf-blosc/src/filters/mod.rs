@@ -28,7 +28,7 @@ pub mod id {
     pub const SHUFFLE: u8 = 1;
     /// Bit shuffle.
     pub const BITSHUFFLE: u8 = 2;
-    /// XOR with block 0, or with the word before.
+    /// XOR with block 0, or with the previous word.
     pub const DELTA: u8 = 3;
     /// Truncated mantissas; nothing to reverse.
     pub const TRUNC_PREC: u8 = 4;
@@ -43,14 +43,14 @@ pub mod id {
 enum ResolvedFilter {
     Nothing,
     Shuffle(usize),
-    /// Item width; whether blocks whose items are no multiple of 8 were copied (chunk version 2).
+    /// Item width; whether blocks were copied if their number of items is no multiple of 8 (chunk version 2).
     BitShuffle(usize, bool),
     Delta(usize),
     ByteDelta(usize),
 }
 
 impl ResolvedFilter {
-    /// Whether the operation writes to another buffer than it reads.
+    /// Whether the operation cannot work in place.
     const fn moves(self) -> bool {
         matches!(self, Self::Shuffle(_) | Self::BitShuffle(..))
     }
@@ -171,8 +171,8 @@ impl Pipeline {
 
     /// Reverses the filters of one block; the result is in `out`.
     ///
-    /// The joined streams are in `scratch` or `out`, see [`Self::starts_in_scratch`]; both are as long as the
-    /// block. `reference` is the decoded block 0 of the chunk, or none in block 0 itself; under delta only.
+    /// The joined streams are in `scratch` or `out`, see [`Self::starts_in_scratch`]; both are as long as the block.
+    /// `reference` is needed for delta only: the decoded block 0 of the chunk, or `None` in block 0 itself.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Byte shuffle: byte `j` of every item together, then byte `j + 1`.
+//! Byte shuffle: stores byte `j` of all items together, then byte `j + 1`.
 
-/// Items of a tile: it fits the first cache together with its source bytes.
+/// Items of a tile, which fits the L1 cache together with its source bytes.
 const TILE: usize = 512;
 
 /// Moves byte `j` of item `i`, stored at `j * k + i`, back to `i * width + j`, where `k` is the number of whole items;
@@ -33,14 +33,14 @@ pub fn unshuffle(planes: &[u8], width: usize, out: &mut [u8]) {
     }
 }
 
-/// The bytes of `count` items from `first` on, of plane `j` of planes of `k` bytes.
+/// The bytes of plane `j` that belong to `count` items from `first` on; a plane has `k` bytes.
 fn row(planes: &[u8], k: usize, j: usize, first: usize, count: usize) -> &[u8] {
     planes
         .get(j * k + first..j * k + first + count)
         .unwrap_or_default()
 }
 
-// The loops below are plain on purpose: the compiler turns exactly this shape into vector instructions.
+// The loops below are deliberately simple: the compiler turns exactly this form into vector instructions.
 
 fn twos(planes: &[u8], k: usize, out: &mut [u8]) {
     let (low, high) = (row(planes, k, 0, 0, k), row(planes, k, 1, 0, k));
@@ -61,7 +61,7 @@ fn word(a: u8, b: u8, c: u8, d: u8) -> u32 {
     u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16 | u32::from(d) << 24
 }
 
-/// Four planes, from plane `j` on, as words of a tile.
+/// Combines four planes, from plane `j` on, into the words of a tile.
 fn words(planes: &[u8], k: usize, j: usize, first: usize, tile: &mut [u32]) {
     let [a, b, c, d] = [0, 1, 2, 3].map(|n| row(planes, k, j + n, first, tile.len()));
     for ((((word_, a), b), c), d) in tile.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -97,7 +97,7 @@ fn sixteens(planes: &[u8], k: usize, out: &mut [u8]) {
     }
 }
 
-/// Multiples of 4: a tile of words at a time, written at the distance of items.
+/// Unshuffles widths that are multiples of 4: one tile of words at a time, written with the stride of the items.
 fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
     let mut tile = [0u32; TILE];
     let each = (16384 / width).clamp(16, TILE);
@@ -115,7 +115,7 @@ fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
     }
 }
 
-/// Reverses the shuffle of some items only: `count` of them from item `first` on, every `step`-th, into `out`.
+/// Reverses the shuffle of some items only: every `step`-th item from item `first` on, as many as `out` holds.
 ///
 /// For selections of a small part of a block. Items outside the planes are left as they are in `out`.
 pub fn unshuffle_some(planes: &[u8], width: usize, first: usize, step: usize, out: &mut [u8]) {
@@ -127,7 +127,7 @@ pub fn unshuffle_some(planes: &[u8], width: usize, first: usize, step: usize, ou
     }
 }
 
-/// An item at a time from all its planes.
+/// Collects one item at a time from all its planes.
 fn some<const W: usize>(planes: &[u8], first: usize, step: usize, out: &mut [u8]) {
     let k = planes.len() / W;
     let plane = |j: usize| planes.get(j * k..(j + 1) * k).unwrap_or_default();
@@ -157,7 +157,7 @@ fn some_of_any(planes: &[u8], width: usize, first: usize, step: usize, out: &mut
     }
 }
 
-/// Any width, in stripes of items that stay in the first cache while all their planes are read.
+/// Unshuffles any width, in stripes of items that stay in the L1 cache while all their planes are read.
 fn any(planes: &[u8], width: usize, out: &mut [u8]) {
     let k = out.len() / width;
     let stripe = (8192 / width).max(16);
@@ -180,7 +180,7 @@ fn any(planes: &[u8], width: usize, out: &mut [u8]) {
     }
 }
 
-/// The other direction: bytes of items to planes.
+/// Shuffles: bytes of items to planes.
 #[cfg(feature = "alloc")]
 pub(crate) fn shuffle(items: &[u8], width: usize, out: &mut [u8]) {
     let n = items.len().min(out.len());

@@ -1,6 +1,7 @@
-//! Byte delta (filter 35): every byte of a plane minus the one before it.
+//! Byte delta (filter 35): stores each byte of a plane minus the previous one.
 
-/// Reverses it in place, for consecutive planes of `width` interleaved bytes. The tail stays.
+/// Reverses the filter in place, for `width` consecutive planes. Bytes after the last whole plane
+/// do not change.
 pub(crate) fn undo(data: &mut [u8], width: usize) {
     let k = data.len() / width.max(1);
     if k == 0 {

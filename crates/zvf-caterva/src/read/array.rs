@@ -16,9 +16,9 @@ use crate::dtype::Dtype;
 use crate::{Entry, Geometry, NdKind};
 use zvf_grid::int::wide;
 
-/// Chunks of a frame on a server that are read at the same time.
+/// Chunks of a remote frame that are read concurrently.
 const IN_FLIGHT: usize = 16;
-/// Bytes between two needed blocks of a chunk on a server that are read along.
+/// Largest gap, in bytes, between two needed blocks of a remote chunk that one read spans.
 const REMOTE_GAP: usize = 16 << 10;
 
 /// An n-d array in a frame.
@@ -49,7 +49,7 @@ pub struct Array {
 }
 
 impl Frame {
-    /// The array, if the frame has an n-d metalayer that fits it.
+    /// Returns the array, if the frame has an n-d metalayer that fits it.
     ///
     /// # Errors
     ///
@@ -112,13 +112,13 @@ impl Array {
     ///
     /// # Cost
     ///
-    /// Decodes the blocks that the selection meets, and block 0 of chunks with delta; nothing else. Special chunks are
-    /// filled in without being read.
+    /// Decodes the blocks that the selection intersects, and block 0 of chunks with delta; nothing else. Special chunks
+    /// are filled in without being read.
     ///
     /// # Errors
     ///
-    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read, with several threads the first that
-    /// was met; I/O; memory.
+    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read; with several threads, the first
+    /// failure that occurred. I/O; memory.
     pub fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
         let mut out = buffer(selection, self.geometry.item)?;
         let mut options = ReadOptions::default();
@@ -172,7 +172,7 @@ impl Array {
         self.read_serial(selection, out, options)
     }
 
-    /// Threads take slabs from a common list, this thread among them.
+    /// Threads, this one included, take slabs from a shared list.
     fn read_slabs(
         &self,
         slabs: Vec<(Selection, &mut [u8])>,
@@ -234,7 +234,7 @@ impl Array {
             .try_for_each(|part| self.read_part(part, &shape, options, work, out))
     }
 
-    /// Reads a selection from a server: several chunks at a time, each decoded by the thread that waited for it.
+    /// Reads a selection from a server: several chunks concurrently. The thread that waits for a chunk also decodes it.
     fn read_remote(
         &self,
         selection: &Selection,
@@ -247,7 +247,7 @@ impl Array {
                 let bytes = part.count().and_then(|n| n.checked_mul(wide(item)));
                 let bytes = bytes.ok_or(GridError::TooLarge)?;
                 let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
-                // Not larger than the result, which is allocated.
+                // Not larger than the result, which is already allocated.
                 let mut own = vec![0; n];
                 let mut work = pool.take();
                 let alone = (chunk, part.alone());
@@ -308,7 +308,7 @@ impl Array {
         let mut extents = std::mem::take(&mut work.extents);
         extents.clear();
         let done = if self.frame.remote {
-            // All requests of a chunk together.
+            // All requests of a chunk at once.
             let listed = windows.try_for_each(|window| {
                 visit.extents(&table, &window?, work.reference_of, &mut extents)
             });
@@ -395,12 +395,12 @@ fn check_selection(geometry: &Geometry, selection: &Selection, found: usize) -> 
     Ok(())
 }
 
-/// A buffer for the result of a selection; an error where memory does not hold it.
+/// Allocates the buffer for the result of a selection, or fails if there is not enough memory.
 fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
     let bytes = selection.count().and_then(|n| n.checked_mul(wide(item)));
     let bytes = bytes.ok_or(GridError::TooLarge)?;
     let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
-    // Asks before `vec!`, which would stop the program; `vec!` in turn gets pages that are zero already.
+    // `try_reserve_exact` reports a lack of memory, where `vec!` would abort. `vec!` gets pages that are already zero.
     Vec::<u8>::new()
         .try_reserve_exact(n)
         .map_err(|_| Error::Memory { bytes })?;
@@ -409,8 +409,8 @@ fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
 
 /// Cuts a selection and its result into slabs for some threads.
 ///
-/// Slabs end at chunk borders if there are enough chunks to keep all threads busy, otherwise at block borders, if
-/// blocks of the chunks line up to one grid.
+/// Slabs end at chunk borders if there are enough chunks to keep all threads busy. Otherwise they end at block borders,
+/// if the blocks of all chunks align to one grid.
 fn split<'o>(
     geometry: &Geometry,
     selection: &Selection,

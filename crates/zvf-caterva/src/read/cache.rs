@@ -1,4 +1,4 @@
-//! What is kept of chunks that were visited, and buffers between reads.
+//! The cache of chunk heads, and the buffers that reads reuse.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,22 +7,23 @@ use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline, Special
 
 use zvf_grid::int::wide;
 
-/// Most bytes of tables that are kept; then all are dropped.
+/// Most bytes of cached tables; when they exceed it, all are dropped.
 const TABLES: usize = 64 << 20;
 
-/// Header, block table and dictionary of one chunk: what is read before its blocks.
+/// Header, block table and dictionary of one chunk, which are read before its blocks.
 #[derive(Debug)]
 pub(crate) struct ChunkHead {
     pub(crate) header: Header,
     pub(crate) pipeline: Option<Pipeline>,
-    /// The chunk's bytes up to and with the dictionary; with the value of a special chunk.
+    /// The chunk's first bytes, through the dictionary; for a special chunk, through its value.
     head: Vec<u8>,
     /// End of each block's bytes, by block.
     ends: Vec<u32>,
 }
 
 impl ChunkHead {
-    /// The length of the prefix that [`Self::new`] needs, as far as it follows from `prefix`.
+    /// The length of the prefix that [`Self::new`] needs. It can grow once `prefix` contains the
+    /// size of the dictionary.
     pub(crate) fn needs(header: &Header, prefix: &[u8]) -> usize {
         let end = header.table_end();
         match header.body() {
@@ -118,7 +119,7 @@ impl ChunkHead {
     }
 }
 
-/// Tables of chunks that were visited.
+/// Cached heads of chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkHeadCache {
     kept: Mutex<(HashMap<u64, Arc<ChunkHead>>, usize)>,
@@ -152,15 +153,15 @@ pub(crate) struct Workspace {
     pub(crate) raw: Vec<u8>,
     /// Segments of `raw`: where each begins in the chunk, its length, and its place in `raw`.
     pub(crate) segments: Vec<(usize, usize, usize)>,
-    /// What is to be read next.
+    /// Ranges to read next.
     pub(crate) extents: Vec<std::ops::Range<usize>>,
-    /// A block before its filters are undone.
+    /// A block whose filters are not decoded yet.
     pub(crate) scratch: Vec<u8>,
-    /// A decoded block that is not decoded in place.
+    /// A decoded block, if it is not decoded in place.
     pub(crate) block: Vec<u8>,
-    /// A header block, where those are not the array's blocks.
+    /// A block of the chunk's own table, if its blocks differ from the array's.
     pub(crate) piece: Vec<u8>,
-    /// Block 0 of a chunk with delta, and which chunk's.
+    /// Block 0 of the chunk `reference_of`, if chunks have delta.
     pub(crate) reference: Vec<u8>,
     pub(crate) reference_of: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! From the bytes of blocks to their place in the result.
+//! Decodes blocks and copies them to their place in the result.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ use super::{Error, ReadOptions};
 use crate::Geometry;
 use zvf_grid::int::wide;
 
-/// Blocks up to this size are decoded whatever they are stored as; larger ones need the bytes to justify them.
+/// Blocks up to this size are always decoded; larger ones only if their stored bytes can produce that size.
 const FREE: usize = 64 << 20;
-/// Most decoded bytes for one byte of a stream: runs of Zstandard.
+/// Most decoded bytes per stored byte of a stream: a run in Zstandard.
 const GAIN: usize = 1 << 18;
 
-/// Blocks that are listed at a time: a list of all blocks of a chunk could be a hundred times as large as its table.
+/// Most blocks that are listed at a time: a list of all blocks of a chunk could be a hundred times as large as its table.
 const WINDOW: usize = 1024;
 
-/// If at most one in so many items of a shuffled block is wanted, only these items are unshuffled.
+/// If at most one in this many items of a shuffled block is wanted, only the wanted items are unshuffled.
 const SOME: usize = 4;
 
-/// Whether so little of a block of `items` is wanted, in lines long enough, that its items are better fetched one line
-/// after another than all of them put together.
+/// Whether to unshuffle only the wanted items of a block of `items`, line by line. This pays off if they are very few, or
+/// if they are few and their lines are long.
 fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     let count = block.part.count().unwrap_or(u64::MAX);
     let lines = block.part.runs().iter().zip(shape);
@@ -36,7 +36,7 @@ fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     count <= 64 || (line >= 8 && count <= wide(items / SOME))
 }
 
-/// A block that a read takes something of.
+/// A block of which a read needs some items.
 #[derive(Debug)]
 pub(crate) struct Needed {
     part: BlockPart,
@@ -46,7 +46,7 @@ pub(crate) struct Needed {
     stored: usize,
 }
 
-/// One chunk of a read.
+/// The part of a read that one chunk serves.
 pub(crate) struct ChunkRead<'a> {
     pub(crate) geometry: &'a Geometry,
     pub(crate) chunk: u64,
@@ -59,7 +59,7 @@ pub(crate) struct ChunkRead<'a> {
 }
 
 impl<'a> ChunkRead<'a> {
-    /// A read of `part` of a chunk for a result of `shape`.
+    /// Creates the read of `part` of a chunk for a result of `shape`.
     pub(crate) fn new(
         geometry: &'a Geometry,
         parts: &'a FrameParts,
@@ -82,7 +82,7 @@ impl<'a> ChunkRead<'a> {
         let item = self.geometry.item;
         let mut value = vec![0; item];
         match special {
-            // A value of whole items, as every writer makes it.
+            // A value whose length does not divide the item size.
             Special::Value(bytes) if !item.is_multiple_of(bytes.len().max(1)) => {
                 return self.fill_blocks(special, out);
             }
@@ -92,7 +92,7 @@ impl<'a> ChunkRead<'a> {
         Ok(())
     }
 
-    /// Fills from a value that is longer than an item: it is a period of the chunk's bytes.
+    /// Fills from a value whose length does not divide the item size; the chunk's bytes repeat it.
     fn fill_blocks(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
         let Geometry {
             item, block_bytes, ..
@@ -132,8 +132,8 @@ impl<'a> ChunkRead<'a> {
         from / each..to.div_ceil(each)
     }
 
-    /// The blocks that the part takes from a chunk, some at a time: in C order, and among each other in that of the chunk's
-    /// bytes, which may be another one, since several threads may have written them.
+    /// Iterates over the blocks that the part needs, in windows. Windows follow C order. Inside a window, blocks are sorted
+    /// by their position in the chunk; the two orders can differ if several threads wrote the chunk.
     pub(crate) fn windows<'v>(
         &'v self,
         table: &'v ChunkHead,
@@ -190,7 +190,7 @@ impl<'a> ChunkRead<'a> {
         before.map_or(needed.len(), |before| before.max(1))
     }
 
-    /// Adds the extents of some blocks, and the one of block 0 if a chunk has delta and `reference_of` is another chunk.
+    /// Adds the extents of the needed blocks. With delta, adds block 0 too, unless `reference_of` is this chunk.
     pub(crate) fn extents(
         &self,
         table: &ChunkHead,
@@ -317,7 +317,7 @@ impl<'a> ChunkRead<'a> {
         Ok(())
     }
 
-    /// Where the block goes, if it goes there whole and in one piece.
+    /// The position of the block in the result, if the whole block is stored there as one run.
     fn place(&self, block: &BlockPart, runs: &[Run]) -> Option<usize> {
         let shape = &self.geometry.block;
         if !block.part.is_whole(shape) {
@@ -379,7 +379,7 @@ impl<'a> ChunkRead<'a> {
         Ok(())
     }
 
-    /// Fails before memory is allocated for blocks that their stored bytes cannot decode to.
+    /// Fails, before memory is allocated, if the stored bytes of the blocks cannot decode to `n` bytes.
     fn check_size(&self, table: &ChunkHead, n: usize, blocks: Range<usize>) -> Result<(), Error> {
         if n <= FREE || table.header.body() != Body::Compressed {
             return Ok(());
@@ -479,7 +479,7 @@ impl<'a> ChunkRead<'a> {
 
 /// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs describe part of a block.
 fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
-    // Axes of one item at the end of the result are no axes of it: the one before is its line then.
+    // Trailing axes on which the result has one item are skipped; lines run along the last axis before them.
     let rank = shape.iter().rposition(|result| *result > 1);
     let rank = rank.map_or(1, |last| last + 1).min(runs.len());
     let (mut tail, mut at) = (1, 0);
@@ -506,7 +506,7 @@ fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u6
     lines(&axes, 0, 0, &mut line);
 }
 
-/// Calls `line` with the first item of every line of the last axis, in the block and in the result.
+/// Calls `line` with the index of the first item of every line along the last axis: in the block, and in the result.
 fn lines(axes: &[(Run, u64, u64)], src: u64, dst: u64, line: &mut impl FnMut(u64, u64, &Run)) {
     let Some(((run, block, shape), rest)) = axes.split_first() else {
         let one = Run {

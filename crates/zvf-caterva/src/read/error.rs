@@ -57,11 +57,11 @@ pub enum Error {
     /// The writer was given something that it cannot write.
     #[error("{what}: found {found}, expected {expected}")]
     Usage {
-        /// What it is.
+        /// The name of the value.
         what: &'static str,
-        /// Its value.
+        /// The value.
         found: u64,
-        /// What would have been right.
+        /// The expected value.
         expected: u64,
     },
     /// The writer's settings cannot be encoded.

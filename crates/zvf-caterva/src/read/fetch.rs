@@ -1,4 +1,4 @@
-//! Getting the bytes of one chunk, as few and in as few reads as its blocks need (`spec/caterva-b2nd.md` 8).
+//! Reads the bytes of one chunk: only those that its blocks need, in few reads (`spec/caterva-b2nd.md` 8).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use zvf_grid::int::wide;
 pub struct ReadOptions<'a> {
     /// Threads to use, this one included; 0 for as many as the rayon pool has.
     pub threads: usize,
-    /// Bytes between two needed blocks that are read along rather than skipped.
+    /// Largest gap between two needed blocks, in bytes, that is read rather than skipped.
     pub gap: usize,
     /// Chunks of at most this many stored bytes are read whole.
     pub whole_chunk: usize,
-    /// Stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's
-    /// cache then. A block is never cut, and a request to an object store never bounded by this.
+    /// Most stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's cache. A
+    /// single block may be larger. Requests to object stores are not limited by it.
     pub piece: usize,
     /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
     pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
@@ -72,11 +72,11 @@ impl ReadOptions<'_> {
 enum ChunkFile<'a> {
     /// The file of the frame.
     Frame(&'a dyn ReadAt),
-    /// Its own.
+    /// The chunk's own file.
     Own(Box<dyn ReadAt>),
 }
 
-/// The way to the bytes of a chunk.
+/// Where the bytes of a chunk are read from.
 #[derive(Debug)]
 pub(crate) struct ChunkSource<'a> {
     frame: &'a Frame,
@@ -112,8 +112,8 @@ impl Frame {
         })
     }
 
-    /// Header and block table of a chunk, and the bytes from its start that were read for that: none if the table was kept. At most three
-    /// reads; of a server all of a chunk of at most `whole` bytes is read.
+    /// Returns header and block table of a chunk, and the first bytes of the chunk that were read for them; no bytes if the table was
+    /// cached. Takes at most three reads. If a remote chunk has at most `whole` bytes, it is read whole.
     pub(crate) fn table(
         &self,
         source: &ChunkSource<'_>,
@@ -153,7 +153,7 @@ impl ChunkSource<'_> {
     pub(crate) fn available(&self) -> Result<u64, Error> {
         let parts = &self.frame.parts;
         match &self.file {
-            // Before a request it is worth knowing whether the chunk is small.
+            // A tight bound shows whether the chunk is small enough to read whole.
             ChunkFile::Frame(_) if self.frame.remote => {
                 Ok(parts.index.next_above(self.at).saturating_sub(self.at))
             }
@@ -246,7 +246,7 @@ pub(crate) fn coalesce(
     joined.collect()
 }
 
-/// Bytes that were read, found by their place in the chunk.
+/// Bytes that were read, addressed by their position in the chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FetchedBytes<'a> {
     /// The chunk from its first byte.

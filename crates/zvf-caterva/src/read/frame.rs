@@ -74,7 +74,7 @@ impl Frame {
         Self::from_source(Box::new(open(path.as_ref())?), offset)
     }
 
-    /// A contiguous frame at the start of bytes in memory; blocks are decoded without a copy of the stored bytes.
+    /// A contiguous frame at the start of bytes in memory. Blocks are decoded without copying the stored bytes.
     ///
     /// # Errors
     ///
@@ -97,7 +97,8 @@ impl Frame {
         })
     }
 
-    /// A sparse frame: its open file [`HEAD`](Self::HEAD), and the folder with the files of its chunks, which are opened as they are read.
+    /// A sparse frame: its open file [`HEAD`](Self::HEAD), and the folder of its chunk files. A chunk file is opened when its chunk is
+    /// read.
     ///
     /// # Errors
     ///

@@ -11,9 +11,9 @@ use crate::view::{check_entry, check_index};
 use crate::{Entry, FrameHeader};
 use zvf_grid::int::wide;
 
-/// Blocks of the index up to this size are decoded whatever they are stored as.
+/// Blocks of the index up to this size are always decoded.
 const FREE: usize = 1 << 20;
-/// Larger ones have to be at most this many times the stored index.
+/// Larger blocks may have at most this many times the bytes of the stored index.
 const GAIN: usize = 1 << 10;
 /// Most chunks for which positions are sorted, to bound the length of a chunk before its header is read.
 const SORTED: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! What every kind of reader keeps of an opened frame.
+//! The parsed parts of an opened frame, shared by all readers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,14 +64,14 @@ impl From<DecodeError> for Stop {
     }
 }
 
-/// What [`FrameParts::table`] makes of the bytes that were read.
+/// The result of [`FrameParts::table`].
 pub(crate) enum TableRead {
-    /// So many bytes of the chunk have to be read first.
+    /// This many first bytes of the chunk are needed.
     Lacks(usize),
     Table(Arc<ChunkHead>),
 }
 
-/// An opened frame without the way to its bytes.
+/// An opened frame without its byte source.
 #[derive(Debug)]
 pub(crate) struct FrameParts {
     pub(crate) header: FrameHeader,
@@ -89,8 +89,8 @@ impl FrameParts {
     /// Most bytes from the index to the end of the frame that are read into memory: an index of 2^27 stored entries.
     const TAIL: u64 = 1 << 30;
 
-    /// Opens a frame whose first bytes are `head`, and `tail` those from the index to its end, where they are read
-    /// already. `size` are the bytes that there are of it, where that is known.
+    /// Opens a frame from its first bytes, `head`. `tail` holds the bytes from the index to the end of the frame, if they
+    /// were read already. `size` is the number of available bytes from the start of the frame, if known.
     pub(crate) fn open(
         head: &[u8],
         tail: Option<&[u8]>,
@@ -122,7 +122,7 @@ impl FrameParts {
         Ok(Self::new(header, own.to_vec(), tail)?)
     }
 
-    /// From the first `header_len` bytes, and those from the index to the end of the frame.
+    /// Creates the parts from the first `header_len` bytes and from the bytes from the index to the end of the frame.
     fn new(header: FrameHeader, head: Vec<u8>, tail: &[u8]) -> Result<Self, DecodeError> {
         Metalayers::of_header(&head)?;
         let end = tail
@@ -181,8 +181,8 @@ impl FrameParts {
         Ok((geometry, meta.kind(), dtype))
     }
 
-    /// The header of a chunk that ends within `most` bytes. One that is not of the expected length is refused before anything
-    /// is allocated for it.
+    /// Parses the header of a chunk that ends within `most` bytes. A chunk that does not have the expected length is refused
+    /// before memory is allocated for it.
     pub(crate) fn chunk_header(
         &self,
         chunk: u64,
@@ -198,8 +198,8 @@ impl FrameParts {
         Ok(header)
     }
 
-    /// Header and block table of a chunk, from its first bytes, or how many of these are lacking. `most` are the bytes up to
-    /// where it has to end, and `guess` those to ask for first: at least a header.
+    /// Parses header and block table of a chunk from its first bytes, or returns how many first bytes are needed. The chunk
+    /// has at most `most` bytes. If `bytes` is empty, `guess` bytes are requested: at least a header.
     pub(crate) fn table(
         &self,
         chunk: u64,
@@ -228,7 +228,7 @@ impl FrameParts {
     }
 }
 
-/// The frame says the layout it was found in.
+/// Checks that the header states the layout in which the frame was found.
 fn check_layout(header: &FrameHeader, layout: FrameLayout) -> Result<(), DecodeError> {
     if header.layout == layout {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Which blocks a selection needs: arithmetic, no bytes.
+//! Computes which blocks a selection needs, without reading bytes.
 
 use zvf_grid::{CellPart, GridError, Selection};
 
@@ -12,7 +12,7 @@ pub(crate) struct BlockPart {
 }
 
 impl Geometry {
-    /// The chunks that a selection meets, in C order, with their numbers.
+    /// The chunks that a selection intersects, in C order, with their numbers.
     ///
     /// # Errors
     ///
@@ -39,8 +39,8 @@ impl Geometry {
         }))
     }
 
-    /// Every (chunk, block) pair that a selection needs, in C order of chunks, then of blocks: those of special chunks
-    /// too, which a reader does not decode.
+    /// Every (chunk, block) pair that a selection needs, in C order of chunks, then of blocks. Blocks of special
+    /// chunks are included, although a reader does not decode them.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The bytes of header, index and trailer.
+//! Encodes header, index and trailer.
 
 use zvf_blosc::{Codec, Encoder, Settings};
 
@@ -7,7 +7,7 @@ use crate::marked::Marks;
 use crate::{Error, Geometry, HEADER, MAGIC, MOST_FIXED, MOST_VARIABLE, NdKind};
 use zvf_grid::int::wide;
 
-/// Lengths that are known at the end.
+/// Lengths that are known only after the last chunk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Lengths {
     pub(crate) frame: u64,
@@ -103,7 +103,7 @@ fn nd(geometry: &Geometry, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// A metalayer section that begins `base` bytes into what positions count from.
+/// A metalayer section that begins `base` bytes after the origin of its positions.
 fn section(
     layers: &[(&str, &[u8])],
     base: usize,
@@ -147,7 +147,7 @@ fn section(
     Ok(out.0)
 }
 
-/// Bytes of the items of an index for so many chunks.
+/// Decoded bytes of an index for `chunks` chunks.
 pub(crate) fn index_len(chunks: u64) -> Result<u32, Error> {
     let bytes = chunks.saturating_mul(8);
     u32_of(
@@ -156,7 +156,7 @@ pub(crate) fn index_len(chunks: u64) -> Result<u32, Error> {
     )
 }
 
-/// The index: always a stored chunk, which every reader takes; nothing without chunks.
+/// The index, as a chunk without compression, which every reader supports; empty without chunks.
 pub(crate) fn index(entries: &[i64]) -> Result<Vec<u8>, Error> {
     if entries.is_empty() {
         return Ok(Vec::new());

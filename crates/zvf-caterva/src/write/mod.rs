@@ -30,8 +30,8 @@ pub struct ChunkRegion {
 /// Writes one array into a new frame.
 ///
 /// Chunks are compressed and appended one after another, so an array of any size needs the memory of a few chunks. A
-/// file is written under another name beside its place, synced, and renamed by [`Writer::finish`]; a writer that is
-/// dropped before leaves nothing behind.
+/// file is written under a temporary name in the same folder, synced, and renamed by [`Writer::finish`]. A writer
+/// that is dropped before that leaves no file.
 ///
 /// # Examples
 ///
@@ -147,7 +147,7 @@ impl Writer {
         }))
     }
 
-    /// Writes the next chunk: its items in C order, without padding ([`Self::next_region`] says the extents).
+    /// Writes the next chunk: its items in C order, without padding ([`Self::next_region`] returns the extents).
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl Writer {
         self.append(written?, &out)
     }
 
-    /// Writes all chunks that are left, several at a time. `fill` puts the items of a region, in C order, into a
-    /// buffer of zero bytes; it is called from several threads, for every region once.
+    /// Writes all chunks that are left, several concurrently. `fill` puts the items of a region, in C order, into a
+    /// buffer of zero bytes. It is called from several threads, once for each region.
     ///
     /// # Errors
     ///
@@ -272,7 +272,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes index, trailer and header, and renames the file to its name. Returns the frame of a writer in memory.
+    /// Writes index, trailer and header, and renames the file to its final name. Returns the bytes of a frame in
+    /// memory.
     ///
     /// # Errors
     ///
@@ -300,7 +301,7 @@ impl Writer {
     }
 }
 
-/// Lays the items of a clipped chunk out block by block, padding zero.
+/// Arranges the items of a clipped chunk block by block; padding is zero.
 fn to_blocks(
     geometry: &Geometry,
     extent: &Dims,
@@ -329,7 +330,7 @@ fn to_blocks(
         let from = number.and_then(|n| n.checked_mul(geometry.block_bytes));
         let block = from.and_then(|from| blocks.get_mut(from..from + geometry.block_bytes));
         let block = block.ok_or(GridError::TooLarge)?;
-        // From the chunk to the block: the selection's own directions, turned round.
+        // The selection's runs copy from the block to the chunk; swapped, they copy from the chunk to the block.
         let mut runs = [Run::default(); zvf_grid::MAX_RANK];
         for (run, part) in runs.iter_mut().zip(cell.runs()) {
             *run = Run {

@@ -1,4 +1,4 @@
-//! How an array is to be written.
+//! The options of a writer.
 
 use zvf_blosc::{Codec, FirstFilter, LastFilter, Settings};
 use zvf_grid::Dims;
@@ -58,14 +58,14 @@ impl WriteOptions {
         self
     }
 
-    /// The name of the n-d metalayer; `caterva` for readers from before 2023, which has no item type.
+    /// The n-d metalayer. `caterva` has no item type; only readers from before 2023 need it.
     #[must_use]
     pub fn with_kind(mut self, kind: NdKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The codec and its own level; none stores chunks as they are.
+    /// The codec, with a level on the codec's own scale; `None` stores chunks without compression.
     #[must_use]
     pub fn with_codec(mut self, codec: Option<Codec>, level: i32) -> Self {
         self.codec = Some(codec.map(|codec| (codec, level)));
@@ -80,14 +80,14 @@ impl WriteOptions {
         self
     }
 
-    /// One more fixed metalayer, stored as it is.
+    /// Adds a fixed metalayer, stored as it is.
     #[must_use]
     pub fn with_metalayer(mut self, name: &str, content: &[u8]) -> Self {
         self.metalayers.push((name.to_owned(), content.to_vec()));
         self
     }
 
-    /// One more variable-length metalayer; Python readers expect MessagePack in it.
+    /// Adds a variable-length metalayer; Python readers expect MessagePack in it.
     #[must_use]
     pub fn with_vlmetalayer(mut self, name: &str, content: &[u8]) -> Self {
         self.vlmetalayers.push((name.to_owned(), content.to_vec()));

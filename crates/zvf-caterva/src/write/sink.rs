@@ -1,4 +1,4 @@
-//! Where a new frame goes.
+//! The destination of a new frame: a file or memory.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -12,12 +12,12 @@ pub(crate) enum FrameSink {
     File(Temporary),
 }
 
-/// A file beside its later place; removed when dropped, unless it was renamed.
+/// A temporary file in the folder of its target; removed when dropped, unless it was renamed.
 #[derive(Debug)]
 pub(crate) struct Temporary {
     file: tempfile::NamedTempFile,
     target: PathBuf,
-    /// A write failed: it is unknown how much of it is there, so nothing may follow it.
+    /// A write failed. How much of it was written is unknown, so no further write is allowed.
     broken: bool,
 }
 
@@ -53,7 +53,7 @@ impl FrameSink {
         Ok(())
     }
 
-    /// Replaces the header and puts the frame in its place.
+    /// Replaces the header. A file is then renamed to its target.
     pub(crate) fn finish(self, header: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         match self {
             Self::Memory(mut out) => {
@@ -92,7 +92,8 @@ impl Temporary {
         self.file
             .persist(&self.target)
             .map_err(|error| error.error)?;
-        // The new name has to survive a crash as well; folders cannot be opened everywhere.
+        // The folder is synced so that the rename survives a crash; not every system can open
+        // folders.
         if cfg!(unix) {
             File::open(folder(&self.target))?.sync_all()?;
         }

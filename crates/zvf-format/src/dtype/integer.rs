@@ -1,11 +1,11 @@
-//! Integers of any width, sign and byte order, as i64: the columns of link rows, and codes.
+//! Integers of any width, sign and byte order, as i64: for columns of link rows, and codes.
 
 use super::{ByteOrder, DType, DTypeKind};
 use crate::int::{index, same_bits};
 
 impl DType {
-    /// The first element of `bytes` that is no text, by its number, and the unit that is no Unicode code point (0xD800, 0x110000). `None`
-    /// for types other than UTF-32.
+    /// The first element of `bytes` that is not a valid text: its number, and the unit that is no Unicode code point (0xD800, 0x110000).
+    /// `None` if all are valid, and for types other than UTF-32.
     ///
     /// # Panics
     /// Never.
@@ -28,7 +28,7 @@ impl DType {
         Some((at.checked_div(index(chars))?, code))
     }
 
-    /// Smallest and largest value that the type and an i64 both hold; `None` if it is not an integer.
+    /// Smallest and largest value that both the type and an i64 can represent; `None` if it is not an integer.
     #[must_use]
     pub const fn integer_bounds(&self) -> Option<(i64, i64)> {
         Some(match self.kind {
@@ -46,7 +46,7 @@ impl DType {
 
     /// Value `i` of a list of integers; `None` past the last whole one, and if the type is not an integer.
     ///
-    /// An unsigned value above 2^63 - 1 is returned as a negative number, which no row number is.
+    /// An unsigned value above 2^63 - 1 is returned as a negative number, which is not a valid row number.
     #[must_use]
     #[inline]
     pub fn integer_at(&self, bytes: &[u8], i: usize) -> Option<i64> {

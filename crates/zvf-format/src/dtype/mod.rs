@@ -1,4 +1,4 @@
-//! Names of element types, in numpy's spelling.
+//! Element types, by their names in numpy's spelling.
 //!
 //! `spec/zvf-0.9.md` section 8.2. They are stored in the `dtype` attributes of arrays:
 //!
@@ -11,8 +11,8 @@
 //! order  := "<" | ">" | "=" | "|"
 //! ```
 //!
-//! The user's spelling is kept on disk, so `f4`, `<f4` and `float32` are one type; `>f4` is the
-//! same type stored big-endian. A [`DType`] is displayed in numpy's preferred spelling.
+//! The user's spelling is kept on disk. `f4`, `<f4` and `float32` are the same type; `>f4` is that
+//! type stored big-endian. A [`DType`] is displayed in numpy's preferred spelling.
 
 mod integer;
 mod parse;
@@ -25,7 +25,7 @@ use core::fmt;
 /// The type of the elements of a cell: a kind and a byte order.
 ///
 /// # Shape
-/// One element; other members define rows of several (`row_shape`, `link_width`).
+/// One element; other document members define rows of several elements (`row_shape`, `link_width`).
 ///
 /// # Examples
 ///
@@ -48,7 +48,7 @@ pub struct DType {
 /// Byte order of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant byte first; also of types without an order (`bool`, `int8`, `|S3`).
+    /// Least significant byte first; also for types without a byte order (`bool`, `int8`, `|S3`).
     Little,
     /// Most significant byte first.
     Big,
@@ -106,7 +106,7 @@ pub enum DTypeKind {
         /// The unit of the number.
         unit: TimeUnit,
     },
-    /// Memory addresses of another process (trap T14), without a value to read.
+    /// Memory addresses of another process (trap T14); they have no readable value.
     Object,
 }
 
@@ -144,13 +144,13 @@ pub enum TimeUnit {
 }
 
 impl DType {
-    /// The type that a missing `dtype` means (8.2).
+    /// The type if `dtype` is absent (8.2).
     pub const DEFAULT: Self = Self {
         kind: DTypeKind::F32,
         order: ByteOrder::Little,
     };
 
-    /// Little-endian 64-bit integers, in which writers store link rows.
+    /// Little-endian 64-bit integers: the type in which writers store link rows.
     pub const I64: Self = Self::little(DTypeKind::I64);
 
     /// The little-endian type of a kind.
@@ -183,8 +183,8 @@ impl DType {
         }
     }
 
-    /// Bytes of one number inside an element: the unit in which a big-endian element is reversed.
-    /// 4 for `complex64` and text, 1 for types without a byte order.
+    /// Bytes of one number inside an element: the unit in which the bytes of a big-endian element
+    /// are reversed. 4 for `complex64` and text, 1 for types without a byte order.
     #[must_use]
     pub const fn number_size(&self) -> usize {
         match self.kind {
@@ -195,7 +195,7 @@ impl DType {
         }
     }
 
-    /// Whether the elements are integers, which link cells and codes must be.
+    /// Whether the elements are integers. Link cells and codes must be.
     #[must_use]
     pub const fn is_integer(&self) -> bool {
         use DTypeKind::{I8, I16, I32, I64, U8, U16, U32, U64};

@@ -40,7 +40,7 @@ impl DType {
             ));
         };
         let dtype = Self { kind, order };
-        // Nothing to order: one spelling for one type.
+        // Types without a byte order have one representation.
         let ordered = dtype.number_size() > 1 && kind != DTypeKind::Object;
         Ok(if ordered { dtype } else { Self::little(kind) })
     }
@@ -54,7 +54,7 @@ impl core::str::FromStr for DType {
     }
 }
 
-/// Names, which never carry a byte order.
+/// Parses a name; names have no byte order.
 fn named(text: &str) -> Option<DTypeKind> {
     Some(match text {
         "bool" | "bool_" | "bool8" => DTypeKind::Bool,
@@ -82,7 +82,7 @@ fn named(text: &str) -> Option<DTypeKind> {
     })
 }
 
-/// Codes: a letter and a size in bytes, or a single letter.
+/// Parses a code: a letter and a size in bytes, or a single letter.
 fn coded(code: &str) -> Option<DTypeKind> {
     Some(match code {
         "b1" | "?" => DTypeKind::Bool,
@@ -103,7 +103,7 @@ fn coded(code: &str) -> Option<DTypeKind> {
         _ => {
             if let Some(chars) = code.strip_prefix('U') {
                 let chars = width(chars)?;
-                // The width in bytes must fit as well.
+                // The width in bytes must also fit 32 bits.
                 chars.checked_mul(4)?;
                 return Some(DTypeKind::Utf32 { chars });
             }
@@ -120,7 +120,7 @@ fn coded(code: &str) -> Option<DTypeKind> {
     })
 }
 
-/// A width of 1 and more in plain digits.
+/// A width of at least 1 in plain digits.
 fn width(digits: &str) -> Option<u32> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -1,4 +1,4 @@
-//! Every spelling of the specification, and that names round trip.
+//! Tests every spelling of the specification, and that names round trip.
 
 use std::string::{String, ToString};
 

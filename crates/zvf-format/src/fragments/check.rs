@@ -8,17 +8,17 @@ use crate::error::{DecodeError, Expected};
 use crate::int::{index, same_bits, wide};
 
 impl FragmentIndex<'_> {
-    /// Proves that the tables agree with each other: the bitmap has R set bits among its first F,
-    /// the list offsets begin at 0 and never fall.
+    /// Checks that the tables agree with each other: the bitmap has R set bits among its first F,
+    /// and the list offsets begin at 0 and never decrease.
     ///
-    /// After it, [`iter`](Self::iter) yields exactly F fragments and [`get`](Self::get) is `Some`
-    /// for every one of them.
+    /// If it succeeds, [`iter`](Self::iter) yields exactly F fragments, and [`get`](Self::get) is
+    /// `Some` for every one of them.
     ///
     /// # Cost
     /// O(F / 64 + E).
     ///
     /// # Errors
-    /// Malformed, naming the byte of the count or offset that is wrong.
+    /// Malformed, with the byte of the wrong count or offset.
     ///
     /// # Panics
     /// Never.
@@ -59,16 +59,17 @@ impl FragmentIndex<'_> {
         Ok(())
     }
 
-    /// Proves what a reader of a row buffer of `rows` rows needs: [`verify`](Self::verify),
-    /// and every row of every fragment is in `0..rows`. Padding is ignored.
+    /// Checks everything that a reader of a row buffer of `rows` rows relies on:
+    /// [`verify`](Self::verify), and every row of every fragment is in `0..rows`. Padding is
+    /// ignored.
     ///
-    /// After it, `start..start + count` and every list entry can be used as indices.
+    /// If it succeeds, `start..start + count` and every list entry can be used as indices.
     ///
     /// # Cost
     /// O(F / 64 + E + R + T).
     ///
     /// # Errors
-    /// Malformed, naming the byte of the start, count or row that is wrong.
+    /// Malformed, with the byte of the wrong start, count or row.
     ///
     /// # Panics
     /// Never.
@@ -78,7 +79,7 @@ impl FragmentIndex<'_> {
         Ok(())
     }
 
-    /// The vertex extent, of ranges and rows that end at `limit` at most.
+    /// Computes the vertex extent, and checks that ranges and rows end at `limit` at most.
     fn extent_within(&self, limit: i64) -> Result<u64, DecodeError> {
         let offsets = self.table_offsets();
         let within = |what: &'static str, at: u64, found: i64, most: i64| {
@@ -105,15 +106,15 @@ impl FragmentIndex<'_> {
         Ok(extent.unsigned_abs())
     }
 
-    /// Proves every write-time invariant against a row buffer of `rows` rows:
-    /// [`check_rows`](Self::check_rows), padding bits and bytes are zero, nothing follows the last
+    /// Checks every write-time invariant against a row buffer of `rows` rows:
+    /// [`check_rows`](Self::check_rows); padding bits and bytes are zero; nothing follows the last
     /// table.
     ///
     /// # Cost
     /// As [`check_rows`](Self::check_rows).
     ///
     /// # Errors
-    /// Malformed, naming the byte that is wrong.
+    /// Malformed, with the wrong byte.
     ///
     /// # Panics
     /// Never.
@@ -170,11 +171,11 @@ impl FragmentIndex<'_> {
     }
 
     /// Whether the fragments tile a buffer of `rows` rows (9.4): all are ranges, the first starts
-    /// at 0, each starts where the one before ended, the last ends at `rows`. An index without
-    /// fragments tiles no rows.
+    /// at 0, each of the others starts where the previous one ended, and the last ends at `rows`.
+    /// An index without fragments tiles 0 rows.
     ///
     /// # Cost
-    /// O(F); ends at the first fragment that does not fit.
+    /// O(F); stops at the first fragment that violates this.
     #[must_use]
     pub fn tiles(&self, rows: u64) -> bool {
         if self.list_count() != 0 || self.set_bits() != i64::from(self.fragments) {

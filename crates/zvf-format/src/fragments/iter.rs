@@ -10,7 +10,7 @@ use crate::int::index;
 use crate::number_iter::NumberIter;
 
 impl<'a> FragmentIndex<'a> {
-    /// The rows of fragment `f`, whichever kind it is. Same cost as [`get`](Self::get).
+    /// The rows of fragment `f`, range or list. Same cost as [`get`](Self::get).
     #[must_use]
     pub fn indices(&self, f: u32) -> Option<RowIter<'a>> {
         Some(self.get(f)?.rows())
@@ -63,8 +63,8 @@ impl<'a> Fragment<'a> {
 
 /// The fragments of one index in order: what [`FragmentIndex::iter`] returns.
 ///
-/// An index that passes [`verify`](FragmentIndex::verify) yields exactly F fragments. On
-/// another one the iterator ends at the first fragment that the tables do not hold.
+/// For an index that passes [`verify`](FragmentIndex::verify), it yields exactly F fragments.
+/// Otherwise it ends at the first fragment that the tables do not contain.
 #[derive(Debug, Clone)]
 pub struct FragmentIter<'a> {
     left: u32,

@@ -2,7 +2,7 @@
 
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
 
-/// The first four bytes, as a little-endian number: `47 46 56 5A` in a dump.
+/// The first four bytes, as a little-endian number; stored as `47 46 56 5A`.
 pub const MAGIC: u32 = 0x5A56_4647;
 
 /// The first four bytes.
@@ -38,7 +38,7 @@ crate::layout! {
 }
 
 impl FragmentHead {
-    /// Bytes of the bitmap with bits, and of the padding after them.
+    /// Bytes of the bitmap that hold bits, and bytes of the padding after them.
     #[must_use]
     pub fn bitmap_bytes(&self) -> (u64, u64) {
         let used = u64::from(self.fragments.get()).div_ceil(8);
@@ -52,7 +52,7 @@ impl FragmentHead {
     }
 }
 
-/// Whether fragment `f` is a range, by the bytes of a bitmap: bit f % 8 of byte f / 8.
+/// Whether fragment `f` is a range, according to the bytes of a bitmap: bit f % 8 of byte f / 8.
 #[must_use]
 pub fn is_range(bitmap: &[u8], f: u32) -> bool {
     let byte = bitmap.get(crate::int::index(f / 8));

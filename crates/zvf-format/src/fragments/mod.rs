@@ -29,14 +29,15 @@
 //! | [`FragmentIndex::check_rows`] | and O(R + T) | every row is in the buffer; a reader may gather |
 //! | [`FragmentIndex::check`] | the same | every write-time invariant, padding and length too |
 //!
-//! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment of its own,
+//! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment, distinct from an empty
+//! range.
 //! distinct from an empty range.
 //!
 //! # Cost of access
 //!
 //! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order with constant steps
-//! and suits nearly every reader. [`FragmentIndex::get`] counts the bits before f, one word
-//! at a time; [`RankDirectory`] stores those counts.
+//! and suits nearly every reader. [`FragmentIndex::get`] counts the bits before f, one word at a time;
+//! [`RankDirectory`] stores these counts.
 //!
 //! Measured with `cargo bench -p zvf-format` on a two-core x86-64 server with other work running;
 //! 10 000 fragments, all of them ranges or half of them lists:
@@ -51,8 +52,8 @@
 //! | [`RankDirectory::get`] of a random fragment | 5 ns | 5 ns |
 //! | building the directory | 0.3 µs | 0.3 µs |
 //!
-//! So `get` costs about 1 ns for every 64 fragments before f. The directory pays from the fifth random
-//! access on at 10 000 fragments; below some 500 fragments, or in order, it never does.
+//! So `get` costs about 1 ns for every 64 fragments before f. At 10 000 fragments, the directory pays off from the
+//! fifth random access on. Below some 500 fragments, or for access in order, it never does.
 
 mod check;
 mod iter;

@@ -16,7 +16,7 @@ use crate::int::index;
 /// Rows count from 0 inside the chunk. Offsets in errors are bytes from the start of the blob.
 ///
 /// # Cost
-/// Five slices, `Copy`; no allocation anywhere.
+/// Five slices, `Copy`; never allocates.
 #[derive(Debug, Clone, Copy)]
 pub struct FragmentIndex<'a> {
     pub(super) fragments: u32,
@@ -83,8 +83,8 @@ impl<'a> FragmentIndex<'a> {
         }
         let words = cursor.take_slice::<U64>(index(fragments).div_ceil(64), "range bitmap")?;
         let table = cursor.take_slice::<RangeEntry>(index(ranges), "range table")?;
-        // E + 1: the subtraction was checked above; E = 2^32 - 1 has no room in 32-bit memory,
-        // and then its bitmap had none either.
+        // E + 1: the subtraction was checked above. E = 2^32 - 1 does not fit in 32-bit memory, but
+        // then the bitmap did not fit either.
         let lists = index(fragments - ranges);
         let offsets = cursor.take_slice::<U32>(lists.saturating_add(1), "explicit offsets")?;
         let total = offsets.last().map_or(0, |last| last.get());
@@ -165,8 +165,8 @@ impl<'a> FragmentIndex<'a> {
     /// O(F / 64) word counts. To visit all fragments use [`iter`](Self::iter); for random
     /// access to large indexes see [`RankDirectory`](super::RankDirectory).
     ///
-    /// `None` past the last fragment; on an index that was not verified also if the tables do
-    /// not hold the fragment.
+    /// `None` past the last fragment; on an index that was not verified, also if the tables do not
+    /// contain the fragment.
     #[must_use]
     pub fn get(&self, f: u32) -> Option<Fragment<'a>> {
         let is_range = self.is_range(f)?;
@@ -178,7 +178,7 @@ impl<'a> FragmentIndex<'a> {
         self.resolve(f, is_range, before)
     }
 
-    /// Fragment `f`, given the number of ranges in the words before its own.
+    /// Fragment `f`, given the number of ranges in the bitmap words before the word of `f`.
     #[inline]
     pub(super) fn resolve(&self, f: u32, is_range: bool, before: u32) -> Option<Fragment<'a>> {
         let word = self.words.get(index(f >> 6))?.get();
@@ -223,7 +223,8 @@ pub struct TableOffsets {
 }
 
 impl Fragment<'_> {
-    /// Number of rows of the fragment; a negative count, which no verified index has, is 0 rows.
+    /// Number of rows of the fragment. A negative count, which a verified index never has, counts as
+    /// 0 rows.
     #[must_use]
     #[inline]
     pub fn len(&self) -> u64 {
@@ -240,7 +241,7 @@ impl Fragment<'_> {
     }
 }
 
-/// The error for a refused field of the head. Not inlined, since parse is on the hot path.
+/// The error for an invalid field of the head. Not inlined, because parse is on the hot path.
 #[cold]
 fn refuse_head(head: &FragmentHead) -> DecodeError {
     if head.magic.get() != MAGIC {

@@ -4,12 +4,11 @@ use super::parse::{Fragment, FragmentIndex};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
-/// The number of ranges before each bitmap word, with which fragment f is found in O(1).
+/// The number of ranges before each bitmap word, which allows finding fragment f in O(1).
 ///
-/// One `u32` per 64 fragments, in storage that the caller chooses: a borrowed slice without any
-/// feature (`build_in`), a `Vec` with `alloc`
-/// (`build`). The directory does not borrow the index, so it can be kept
-/// in a cache together with the bytes.
+/// One `u32` per 64 fragments, in storage of the caller's choice: a borrowed slice without any
+/// feature (`build_in`), a `Vec` with `alloc` (`build`). The directory does not borrow the index, so
+/// it can be cached together with the bytes.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! The examples of the format's pages byte for byte, every error, and round trips.
 
 use std::vec::Vec;
 
@@ -48,7 +48,7 @@ fn decode(blob: &[u8]) -> Vec<Vec<i64>> {
         .collect()
 }
 
-/// The blob with `bytes` in place of its own from `at` on.
+/// The blob with `bytes` written over its bytes from `at` on.
 fn with(blob: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut blob = blob.to_vec();
     blob[at..at + bytes.len()].copy_from_slice(bytes);
@@ -245,14 +245,15 @@ fn the_head_is_checked() {
 
 #[test]
 fn a_popcount_that_disagrees_is_refused() {
-    // Two ranges claimed, three and one set.
+    // The head states two ranges; the bitmap has three, then one.
     for bits in [0b111, 0b100] {
         let blob = with(&worked_example(), 16, &[bits]);
         let index = FragmentIndex::parse(&blob).unwrap();
         let error = index.verify().unwrap_err();
         assert_eq!(place(error), ("range fragment count", 12));
         assert!(!index.tiles(28));
-        // Unverified, the walk ends where the tables do, and never invents a fragment.
+        // Without verification, the iterator ends where the tables end, and never invents a
+        // fragment.
         assert!(index.iter().count() <= 3);
     }
     let error = FragmentIndex::parse(&with(&worked_example(), 16, &[7]))
@@ -366,7 +367,7 @@ fn every_bit_flip_is_a_value_or_an_error() {
     }
 }
 
-/// Everything a reader can do with bytes it does not trust.
+/// Calls everything that a reader can call on untrusted bytes.
 fn visit_everything(bytes: &[u8]) {
     let Ok(index) = FragmentIndex::parse(bytes) else {
         return;
@@ -423,7 +424,7 @@ fn huge_counts_fail_at_once() {
                 .is_truncated()
         );
     }
-    // A list of 2^32 - 1 rows that are not there.
+    // A list that claims 2^32 - 1 rows, which do not exist.
     let mut blob = encode(&[GivenFragment::Rows(Vec::new())]);
     blob[28..32].fill(0xFF);
     assert_eq!(
@@ -476,7 +477,7 @@ fn the_encoder_refuses_what_no_index_holds() {
     assert_eq!((error.what(), error.item()), ("fragment row", 1));
     assert_eq!(builder.len(), 1);
     assert_eq!(decode(&builder.finish()), [[3, 4]]);
-    // The last row there is has no end to write down, so it stays a list.
+    // A range cannot end after the largest row number, so this row stays a list.
     builder.push_rows(&[i64::MAX]).unwrap();
     assert!(matches!(
         FragmentIndex::parse(&builder.finish()).unwrap().get(1),
@@ -486,7 +487,7 @@ fn the_encoder_refuses_what_no_index_holds() {
 
 #[test]
 fn an_index_is_rewritten_byte_for_byte() {
-    // A list that is a run, which only another tool writes.
+    // A list that is a run; only other tools write one.
     let blob = hex(
         "4746565a 0100 0000 01000000 00000000 0000000000000000 00000000 02000000
         0300000000000000 0400000000000000",
@@ -503,7 +504,7 @@ proptest! {
     #[test]
     fn what_is_encoded_is_decoded(given in fragments(), shift in 0_usize..8) {
         let blob = encode(&given);
-        // Blobs sit at any address inside a larger one.
+        // A blob may begin at any address.
         let mut moved = std::vec![0; shift];
         moved.extend_from_slice(&blob);
         let index = FragmentIndex::parse(&moved[shift..]).unwrap();

@@ -36,7 +36,7 @@ pub struct FragmentIndexBuilder {
     fragments: u32,
     words: Vec<U64>,
     table: Vec<RangeEntry>,
-    /// E + 1 offsets; the leading zero is there from the start.
+    /// E + 1 offsets; the leading zero is always present.
     offsets: Vec<U32>,
     rows: Vec<I64>,
 }
@@ -107,8 +107,8 @@ impl FragmentIndexBuilder {
         Ok(())
     }
 
-    /// Appends the rows of a list, in its order. A list that is not empty and rises by one is
-    /// stored as a range; an empty list stays a list.
+    /// Appends the rows of a list, in its order. A non-empty list in which each row is one more
+    /// than the previous one is stored as a range; an empty list stays a list.
     ///
     /// # Errors
     /// If a row is negative, or the index is full: 2^32 - 1 fragments or listed rows. The
@@ -120,7 +120,7 @@ impl FragmentIndexBuilder {
         }
     }
 
-    /// Appends a fragment as it is: a list stays a list even if it is a run. For rewriting an
+    /// Appends a fragment unchanged: a list stays a list even if it is a run. For rewriting an
     /// index byte for byte.
     ///
     /// # Errors
@@ -207,14 +207,14 @@ impl FragmentIndexBuilder {
     }
 }
 
-/// Start and count of a list that is not empty and rises by one.
+/// Start and count of a non-empty list in which each row is one more than the previous one.
 fn as_run(rows: &[i64]) -> Option<(i64, i64)> {
     let &start = rows.first()?;
     let rises = rows.windows(2).all(|pair| match pair {
         [a, b] => a.checked_add(1) == Some(*b),
         _ => false,
     });
-    // A run that ends at the largest number has no end to write down.
+    // A run that includes the largest number has an end that cannot be represented.
     start.checked_add(signed(rows.len()))?;
     rises.then_some((start, signed(rows.len())))
 }

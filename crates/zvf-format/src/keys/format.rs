@@ -32,7 +32,7 @@ impl fmt::Display for KeyText<'_> {
             if axis > 0 {
                 f.write_char('.')?;
             }
-            // Digits and a sign are always text.
+            // Digits and a sign are always valid UTF-8.
             f.write_str(core::str::from_utf8(decimal(component, &mut buffer)).unwrap_or_default())?;
         }
         Ok(())
@@ -105,10 +105,10 @@ impl fmt::Display for OffsetsText<'_> {
 }
 
 /// Compares two coordinates by the text of their keys, byte for byte: the order of presence lists
-/// and of link numbering (13.5). It is not the order of the numbers: `10.0` is before `2.0`.
+/// and of link numbering (13.5). It differs from the order of the numbers: `10.0` is before `2.0`.
 ///
 /// # Cost
-/// No allocation; numbers are written to the stack only where the coordinates differ.
+/// No allocation; numbers are formatted on the stack, and only where the coordinates differ.
 ///
 /// # Examples
 ///
@@ -132,8 +132,8 @@ pub fn cmp_ascii(a: &[i64], b: &[i64]) -> Ordering {
         if order != Ordering::Equal {
             return order;
         }
-        // One is the beginning of the other. What follows the shorter is a dot, below every
-        // digit, or the end of its key.
+        // One text is a prefix of the other. After the shorter one comes a dot, which sorts before
+        // every digit, or the end of the key.
         return x.len().cmp(&y.len());
     }
     a.len().cmp(&b.len())

@@ -15,11 +15,11 @@
 //! level    := "0" | [1-9][0-9]*                   10            <store>/<level>
 //! ```
 //!
-//! Texts are parsed into slices of the caller and written by `Display` values, without a heap.
-//! Keys have exactly one spelling; for signed numbers a redundant one (`+01`) is read, as the
-//! reference does, and never written.
+//! Texts are parsed into slices of the caller and written by `Display` values, without a heap. Keys
+//! have exactly one spelling. For signed numbers, a redundant zero (`+01`) is read, as in the
+//! reference, but never written.
 //!
-//! Presence lists and link numbering are in the order of the *text*, which is not that of the
+//! Presence lists and link numbering are sorted by the *text*, which differs from the order of the
 //! numbers: [`cmp_ascii`].
 
 mod format;

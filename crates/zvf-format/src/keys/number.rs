@@ -1,4 +1,4 @@
-//! Decimal numbers, read from and written to text without allocation.
+//! Decimal numbers, parsed from and formatted as text without allocation.
 
 use core::fmt;
 
@@ -51,7 +51,8 @@ impl<'t> Text<'t> {
         Err(DecodeError::text(what, self.at, self.peek(), expected))
     }
 
-    /// At least one digit. With `plain` no leading zero is allowed. The sign was taken before.
+    /// Takes at least one digit. With `plain`, leading zeros are not allowed. The sign was taken
+    /// before.
     #[inline]
     pub(super) fn digits(
         &mut self,
@@ -60,7 +61,7 @@ impl<'t> Text<'t> {
         what: &'static str,
     ) -> Result<i64, DecodeError> {
         let start = self.at;
-        // Summed on the negative side, which is one number longer.
+        // Sums on the negative side, which has one more number.
         let mut value = 0_i64;
         while let Some(byte @ b'0'..=b'9') = self.peek() {
             let digit = i64::from(byte - b'0');
@@ -110,7 +111,7 @@ impl<'t> Text<'t> {
         )
     }
 
-    /// `0`, or digits after an optional minus: a component of a chunk key.
+    /// Takes a component of a chunk key: `0`, or digits after an optional minus.
     #[inline]
     pub(super) fn plain(&mut self, what: &'static str) -> Result<i64, DecodeError> {
         let negative = self.peek() == Some(b'-');
@@ -120,7 +121,7 @@ impl<'t> Text<'t> {
         self.digits(negative, true, what)
     }
 
-    /// `0`, or digits after a required sign: a component of a delta or an offset.
+    /// Takes a component of a delta or an offset: `0`, or digits after a required sign.
     #[inline]
     pub(super) fn signed(&mut self, what: &'static str) -> Result<i64, DecodeError> {
         match self.peek() {

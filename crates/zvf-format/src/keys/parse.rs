@@ -5,11 +5,11 @@ use crate::error::DecodeError;
 
 /// Parses a chunk key, `-1.0.12`, into the front of `out`; returns its rank.
 ///
-/// Only the text that [`format_key`](super::format_key) writes is accepted: no plus sign, no
-/// leading zeros, no `-0`, so that every chunk has one key.
+/// Accepts only the text that [`format_key`](super::format_key) writes: no plus sign, no leading
+/// zeros, no `-0`. So every chunk has exactly one key.
 ///
 /// # Shape
-/// K numbers, one per axis of the key, in axis order.
+/// K numbers, one for each axis of the key, in axis order.
 ///
 /// # Cost
 /// O(text), no allocation.
@@ -69,7 +69,7 @@ pub fn parse_cell_key(
 
 /// Parses a delta: `0`, `+n` or `-n`, the levels that a link family spans.
 ///
-/// Leading zeros after the sign are read, as the reference does (13.1), and never written.
+/// Leading zeros after the sign are read, as in the reference (13.1), but never written.
 ///
 /// # Errors
 /// Malformed for any other text, and for numbers beyond 32 bits.
@@ -100,12 +100,12 @@ pub fn parse_delta(text: &str) -> Result<i32, DecodeError> {
     })
 }
 
-/// Parses the offsets segment of a link array, `+1.0.0_0.-1.0` or `self`; returns how many numbers
-/// it wrote to `out`.
+/// Parses the offsets segment of a link array, `+1.0.0_0.-1.0` or `self`; returns the number of
+/// values written to `out`.
 ///
 /// # Shape
 /// `(link_width - 1) * key_rank` numbers: for each endpoint after the first, its chunk minus the
-/// anchor of the source chunk. None for `self`, which is the only segment of width 1.
+/// anchor of the source chunk. No numbers for `self`, the only segment of width 1.
 ///
 /// # Cost
 /// O(text), no allocation.
@@ -171,8 +171,8 @@ pub fn parse_offsets(
     Ok(used)
 }
 
-/// Parses the name of a level group: `0` or digits that do not begin with 0, within 32 bits.
-/// `None` for any other name, which is no level (section 3).
+/// Parses the name of a level group: `0`, or digits that do not begin with 0, within 32 bits.
+/// `None` for any other name, which is not a level (section 3).
 ///
 /// # Examples
 ///

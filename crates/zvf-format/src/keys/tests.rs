@@ -1,4 +1,4 @@
-//! The grammar on both sides: what is read, what is refused, and that writing inverts reading.
+//! Tests the grammar: accepted and refused texts, and that formatting inverts parsing.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -185,7 +185,7 @@ fn offset_segments() {
             .unwrap_err()
             .is_malformed()
     );
-    // A rank of 0 is nonsense; the text is still finite.
+    // A rank of 0 is invalid, but the text is still finite.
     assert_eq!(format_offsets(&[1, -1], 0).to_string(), "+1_-1");
 }
 

@@ -22,9 +22,9 @@ pub struct CellForm {
 impl CellForm {
     /// The layout that follows from a family's policy and an array's offsets (13.3, 13.4).
     ///
-    /// Only arrays inside one chunk and one level are flat. A permutation is stored where a writer
-    /// may have reordered endpoints: across chunks, inside one level, unless the family is directed
-    /// and canonical.
+    /// Only arrays inside one chunk and one level are flat. A permutation is stored if a writer may
+    /// have reordered endpoints: across chunks of one level, unless the family is directed and
+    /// canonical.
     #[must_use]
     pub fn derive(
         link_width: usize,
@@ -44,7 +44,7 @@ impl CellForm {
         }
     }
 
-    /// W, columns of one row: L, and one more with a permutation.
+    /// W, the columns of one row: L, plus one with a permutation.
     #[must_use]
     pub fn row_width(&self) -> usize {
         self.link_width.saturating_add(usize::from(self.has_perm))
@@ -107,13 +107,13 @@ impl<'a> LinkCell<'a> {
         Ok(Self { rows, form })
     }
 
-    /// Proves that every permutation code is in range and no row number is negative.
+    /// Checks that every permutation code is in range and no row number is negative.
     ///
     /// # Cost
     /// O(rows).
     ///
     /// # Errors
-    /// Malformed, naming the byte of the code or row that is wrong.
+    /// Malformed, with the byte of the wrong code or row.
     ///
     /// # Panics
     /// Never.
@@ -175,7 +175,7 @@ pub struct LinkRecord<'a> {
 }
 
 impl LinkRecord<'_> {
-    /// The permutation code; 0, the identity, if the cell stores none.
+    /// The permutation code; 0, the identity, if the cell stores no codes.
     #[must_use]
     #[inline]
     pub fn perm(&self) -> i64 {
@@ -196,7 +196,7 @@ impl LinkRecord<'_> {
         self.row.get(i + usize::from(self.form.has_perm))
     }
 
-    /// For each stored endpoint, its number in the application's order: fills `out`, of length L.
+    /// Fills `out`, of length L, with the number of each stored endpoint in the application's order.
     ///
     /// # Errors
     /// Malformed for a code out of range and an `out` of another length.
@@ -217,11 +217,11 @@ impl LinkRecord<'_> {
         Ok(())
     }
 
-    /// The rows of all endpoints in the order of the application: fills `out`, of length L.
+    /// Fills `out`, of length L, with the rows of all endpoints in the application's order.
     ///
     /// # Errors
-    /// Malformed for a code out of range, a negative row and an `out` of another length. The position
-    /// counts from the first byte of the record.
+    /// Malformed for a code out of range, a negative row, and an `out` of another length. The
+    /// position counts from the first byte of the record.
     ///
     /// # Panics
     /// Never.
@@ -254,8 +254,8 @@ impl LinkRecord<'_> {
         Ok(())
     }
 
-    /// Proves that the permutation code is in range and no row is negative. The position in the
-    /// error counts from the first byte of the record.
+    /// Checks that the permutation code is in range and no row is negative. The position in the error
+    /// counts from the first byte of the record.
     fn check(&self) -> Result<(), DecodeError> {
         let perm = usize::from(self.form.has_perm);
         if self.form.has_perm && lehmer::code_index(self.perm(), self.form.link_width).is_none() {

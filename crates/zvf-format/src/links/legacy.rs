@@ -17,7 +17,7 @@ use crate::int::{signed, wide};
 /// The records of one `data` blob of 0.7, borrowed.
 ///
 /// # Shape
-/// N records of L endpoints, each A chunk numbers and a row, in the order of the application.
+/// N records of L endpoints. Each endpoint has A chunk numbers and a row, in the application's order.
 #[derive(Debug, Clone, Copy)]
 pub struct FlatRecords<'a> {
     values: &'a [I64],
@@ -61,7 +61,7 @@ impl<'a> FlatRecords<'a> {
         self.values.is_empty()
     }
 
-    /// Chunk and row of endpoint `e` of record `i`; `None` past the last of either.
+    /// Chunk and row of endpoint `e` of record `i`; `None` past the last record or endpoint.
     #[must_use]
     pub fn endpoint(&self, i: usize, e: usize) -> Option<(&'a [I64], i64)> {
         if e >= self.link_width {

@@ -12,13 +12,14 @@
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 
-/// The largest number of endpoints whose permutations have a code here: 8! = 40320 permutations.
+/// The largest number of endpoints for which this module has permutation codes: 8! = 40320
+/// permutations.
 pub const MAX_WIDTH: usize = 8;
 
 /// `FACTORIALS[n]` = n!
 const FACTORIALS: [u32; MAX_WIDTH + 1] = [1, 1, 2, 6, 24, 120, 720, 5040, 40320];
 
-/// The code of a permutation of `0..L`; `None` if `perm` is not one or L is above
+/// The code of a permutation of `0..L`; `None` if `perm` is not a permutation, or L is above
 /// [`MAX_WIDTH`].
 ///
 /// # Examples
@@ -47,8 +48,8 @@ pub fn encode(perm: &[u8]) -> Option<u32> {
 /// Writes the permutation of `0..L` with code `code` into `out`, whose length is L.
 ///
 /// # Errors
-/// Malformed if the code is negative or not below L!; limit if L is above [`MAX_WIDTH`]. `out`
-/// is then unchanged. The position in the error is 0: the caller knows the row.
+/// Malformed if the code is negative or not below L!; limit if L is above [`MAX_WIDTH`]. `out` is
+/// then unchanged. The position in the error is 0, because only the caller knows the row.
 ///
 /// # Panics
 /// Never.
@@ -88,7 +89,7 @@ pub fn decode(code: i64, out: &mut [u8]) -> Result<(), DecodeError> {
             ));
         }
     };
-    // Value v is still unused when bit v is set.
+    // Value v is unused if bit v is set.
     let mut unused = u16::MAX;
     for (i, slot) in out.iter_mut().enumerate() {
         let weight = FACTORIALS.get(width - 1 - i).copied().unwrap_or(1);
@@ -109,8 +110,8 @@ pub fn decode(code: i64, out: &mut [u8]) -> Result<(), DecodeError> {
 /// Puts stored endpoints back into application order: `out[s[i]] = placed[i]`.
 ///
 /// # Errors
-/// Malformed if the lengths differ or `s` names a place that does not exist; `out` is then
-/// unspecified. The position is the index in `s`.
+/// Malformed if the lengths differ or `s` contains an invalid index; `out` is then unspecified. The
+/// position is the index in `s`.
 ///
 /// # Panics
 /// Never.

@@ -14,9 +14,9 @@
 //! links/-1/0.0.0       a ragged blob of rows of L columns: levels differ, endpoints are not reordered
 //! ```
 //!
-//! A column is an integer of the array's `dtype`. If an undirected record crosses
-//! chunks, its writer sorted the endpoints; `perm` is the [Lehmer code](lehmer) of that order, and
-//! reading restores the original one:
+//! A column is an integer of the array's `dtype`. If an undirected record crosses chunks, its writer
+//! sorted the endpoints. `perm` is the [Lehmer code](lehmer) of that order, and reading restores the
+//! original order:
 //!
 //! ```text
 //! stored endpoint i is endpoint s[i] of the application      original[s[i]] = placed[i]

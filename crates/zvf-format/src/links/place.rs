@@ -16,15 +16,15 @@ pub struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// The order of canonical placement: chunk numbers from the first axis on, then the row.
+    /// The order of canonical placement: by chunk numbers, from the first axis on, then by row.
     #[must_use]
     pub fn canonical_cmp(&self, other: &Self) -> Ordering {
         self.chunk.cmp(other.chunk).then(self.row.cmp(&other.row))
     }
 }
 
-/// The placement s of an undirected canonical record: positions sorted by (chunk, row), stable.
-/// A record inside one chunk keeps its order, as does any record of a directed family: their s is the
+/// The placement s of an undirected canonical record: endpoints sorted by (chunk, row), stable. A
+/// record inside one chunk keeps its order, and so does any record of a directed family: its s is the
 /// identity and needs no function.
 ///
 /// # Shape
@@ -46,8 +46,9 @@ pub fn canonical_order(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(),
     Ok(())
 }
 
-/// The placements of a record in a `duplicate` family: one for each distinct chunk, its smallest
-/// endpoint first and the others in the order of the application; chunks ascending.
+/// The placements of a record in a `duplicate` family, one for each distinct chunk, in ascending
+/// order of chunks. The smallest endpoint in the chunk comes first, the others in the application's
+/// order.
 ///
 /// Calls `visit` with each placement.
 ///
@@ -103,7 +104,7 @@ pub fn duplicate_order(
     Ok(())
 }
 
-/// `0, 1, 2, …`, if `out` is long enough and the permutation has a code.
+/// Fills `out` with `0, 1, 2, …`; fails if its length differs or the permutation has no code.
 fn identity(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(), DecodeError> {
     let width = endpoints.len();
     if width > MAX_WIDTH {
@@ -129,7 +130,7 @@ fn identity(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(), DecodeErro
     Ok(())
 }
 
-/// Sorts positions by their endpoints, ties by position. `core` has no stable sort, but the
+/// Sorts positions by their endpoints, and ties by position. `core` has no stable sort, but the
 /// position makes every key distinct.
 fn sort(endpoints: &[Endpoint<'_>], out: &mut [u8]) {
     out.sort_unstable_by(|&a, &b| {
@@ -141,7 +142,7 @@ fn sort(endpoints: &[Endpoint<'_>], out: &mut [u8]) {
 }
 
 /// The anchor of a source chunk at the target level: `floor(source * r_source / r_target)` on each
-/// axis (13.6). With equal grids it is the source itself.
+/// axis (13.6). With equal grids the anchor is the source.
 ///
 /// # Units
 /// `r_source` and `r_target` are the chunk shapes of the two levels as multiples of the root's.
@@ -192,7 +193,7 @@ pub fn anchor(
             );
             return Err(DecodeError::limit("link anchor", wide(axis), found, limit));
         };
-        // The divisor is positive, so Euclid's quotient is the floor.
+        // The divisor is positive, so the Euclidean quotient is the floor.
         *slot = product.div_euclid(to);
     }
     Ok(())

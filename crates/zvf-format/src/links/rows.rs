@@ -14,7 +14,7 @@ use crate::ragged::RaggedBlob;
 /// The rows of one link cell, borrowed.
 ///
 /// # Shape
-/// M rows of W columns, where W counts the permutation column if there is one.
+/// M rows of W columns; W includes the permutation column, if there is one.
 ///
 /// # Units
 /// Buffer rows of the endpoint chunks, counting from 0.
@@ -33,8 +33,8 @@ impl<'a> LinkRows<'a> {
     /// O(1).
     ///
     /// # Errors
-    /// Malformed if the bytes are not a whole number of rows; limit for a width of 0 or one
-    /// whose row does not fit in memory; unsupported for a type that is not an integer.
+    /// Malformed if the bytes are not a whole number of rows; limit for a width of 0, or if a row
+    /// does not fit in memory; unsupported for a type that is not an integer.
     ///
     /// # Panics
     /// Never.
@@ -50,13 +50,13 @@ impl<'a> LinkRows<'a> {
     }
 
     /// Parses a ragged blob of matrices of `width` columns: every other cell. The groups are
-    /// consecutive, and their rows are numbered through.
+    /// consecutive, and their rows are numbered consecutively.
     ///
     /// # Cost
     /// O(groups), no allocation.
     ///
     /// # Errors
-    /// As [`RaggedBlob::parse`] and [`flat`](Self::flat), for every group.
+    /// As [`RaggedBlob::parse`]; as [`flat`](Self::flat), for every group.
     ///
     /// # Panics
     /// Never.
@@ -83,7 +83,7 @@ impl<'a> LinkRows<'a> {
         })
     }
 
-    /// M, the number of rows of all groups.
+    /// M, the number of rows in all groups.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -241,7 +241,7 @@ fn whole_rows(what: &'static str, at: u64, length: usize, row: usize) -> Result<
     if length.is_multiple_of(row) {
         return Ok(());
     }
-    // The nearest length that would do, so that the message can be acted on.
+    // The largest valid length below it, so that the message can be acted on.
     let expected = Expected::Exactly(signed(length / row * row));
     Err(DecodeError::malformed(what, at, signed(length), expected))
 }
@@ -256,11 +256,12 @@ pub struct RowView<'a> {
 impl<'a> RowView<'a> {
     /// The value in column `column`; `None` past the last one.
     ///
-    /// An unsigned value above 2^63 - 1 is returned as a negative number, which no row number is.
+    /// An unsigned value above 2^63 - 1 is returned as a negative number, which is not a valid row
+    /// number.
     #[must_use]
     #[inline]
     pub fn get(&self, column: usize) -> Option<i64> {
-        // What nearly every cell holds, ahead of the table of types.
+        // Nearly every cell has this type, so it is tested before the table of types.
         if self.dtype == DType::I64 {
             return Some(i64::from_le_bytes(*self.bytes.as_chunks().0.get(column)?));
         }
@@ -282,7 +283,7 @@ impl<'a> RowView<'a> {
     /// The columns, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + use<'a> {
         let row = *self;
-        // There is a value in every column, so that nothing is ever replaced.
+        // Every column has a value, so the default is never used.
         (0..self.len()).map(move |column| row.get(column).unwrap_or(-1))
     }
 }

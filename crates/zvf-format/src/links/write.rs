@@ -9,7 +9,7 @@ use crate::error::{EncodeError, Expected};
 use crate::int::{signed, wide};
 use crate::ragged::RaggedBuilder;
 
-/// Collects the rows of one link cell and writes it, flat or ragged by its layout.
+/// Collects the rows of one link cell and writes it, flat or ragged depending on its layout.
 ///
 /// # Examples
 ///
@@ -58,12 +58,12 @@ impl LinkCellBuilder {
         self.rows == 0
     }
 
-    /// Appends a record: its placement s and its rows in placed order.
+    /// Appends a record: its placement s, and its rows in stored order.
     ///
     /// # Errors
-    /// If the type of the columns is not an integer; if either does not have L entries; if the layout has no permutation column
-    /// and s is not the identity, or s is no permutation of at most 8; if a row is negative or larger than the
-    /// element type holds. The builder is then unchanged.
+    /// If the type of the columns is not an integer; if either slice does not have L entries; if the layout has no permutation
+    /// column and s is not the identity, or s is not a permutation of at most 8; if a row is negative or does not fit the
+    /// element type. The builder is then unchanged.
     pub fn push(&mut self, placement: &[u8], placed: &[i64]) -> Result<(), EncodeError> {
         let width = self.form.link_width;
         for found in [placement.len(), placed.len()] {
@@ -131,8 +131,8 @@ impl LinkCellBuilder {
         Ok(())
     }
 
-    /// Ends the current group: the next record begins another one. Only ragged cells have groups;
-    /// in a flat cell this does nothing, its groups are in `link_fragments`. An empty group is kept.
+    /// Ends the current group; the next record begins another one. Only ragged cells have groups; in a flat cell this does
+    /// nothing, because its groups are in `link_fragments`. An empty group is kept.
     pub fn end_group(&mut self) {
         if self.form.ragged {
             self.groups.push(&self.group);
@@ -154,7 +154,7 @@ impl LinkCellBuilder {
 
     /// Appends one column; the value was checked to fit.
     fn put(&mut self, value: i64) {
-        // What writers store, by a copy of known width.
+        // The usual type, copied with a known width.
         if self.form.dtype == DType::I64 {
             self.group.extend_from_slice(&value.to_le_bytes());
             return;

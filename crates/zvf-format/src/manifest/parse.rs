@@ -57,11 +57,11 @@ pub enum FragmentRefs<'a> {
 impl<'a> Manifest<'a> {
     /// Parses and validates a whole manifest for chunk coordinates of `key_rank` numbers.
     ///
-    /// A blob of no bytes is a row that was never written; it reads as a manifest without blocks
-    /// (trap T31).
+    /// An empty blob is a row that was never written. It is read as a manifest without blocks (trap
+    /// T31).
     ///
     /// # Cost
-    /// O(bytes), no allocation. A huge block count fails at once: every block takes bytes.
+    /// O(bytes), no allocation. A huge block count fails immediately, because every block takes bytes.
     ///
     /// # Errors
     /// Truncated if a block runs past the end; unsupported for a mode above 2; malformed for
@@ -146,9 +146,8 @@ impl<'a> Manifest<'a> {
         self.key_rank
     }
 
-    /// Number of (chunk, fragment) references of all blocks. May be huge in a hostile
-    /// manifest, since a range takes 16 bytes regardless of its length: see
-    /// [`FragmentRefs::check`].
+    /// Number of (chunk, fragment) references in all blocks. It may be huge in a hostile manifest,
+    /// because a range takes 16 bytes regardless of its length: see [`FragmentRefs::check`].
     #[must_use]
     pub fn fragment_count(&self) -> u64 {
         self.fragments
@@ -181,7 +180,7 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// Takes one block and checks it.
+/// Takes and checks one block.
 #[inline]
 fn take_block<'a>(cursor: &mut BlobCursor<'a>, key_rank: usize) -> Result<Block<'a>, DecodeError> {
     let chunk = cursor.take_slice::<I64>(key_rank, "manifest chunk coordinate")?;
@@ -199,7 +198,8 @@ fn take_block<'a>(cursor: &mut BlobCursor<'a>, key_rank: usize) -> Result<Block<
         }
         1 => {
             let at = cursor.at();
-            // A `FragmentRun`, number by number: taken at once, `fragment_refs` is a quarter slower.
+            // The fields of a `FragmentRun` are taken one by one: taking them together makes
+            // `fragment_refs` a quarter slower.
             let start = cursor.take::<I64>("manifest fragment range start")?.get();
             let count = cursor.take::<I64>("manifest fragment range count")?.get();
             if !(0..=LAST_FRAGMENT + 1).contains(&start) {
@@ -286,7 +286,7 @@ impl<'a> Iterator for Blocks<'a> {
             return None;
         }
         self.left -= 1;
-        // Parsed before, so this does not fail.
+        // `parse` has checked every block, so this does not fail.
         take_block(&mut self.cursor, self.key_rank).ok()
     }
 
@@ -315,7 +315,7 @@ impl<'a> FragmentRefs<'a> {
         self.len() == 0
     }
 
-    /// The mode the block is stored with: 0, 1 or 2.
+    /// The stored mode of the block: 0, 1 or 2.
     #[must_use]
     pub fn mode(&self) -> u8 {
         match self {
@@ -325,8 +325,8 @@ impl<'a> FragmentRefs<'a> {
         }
     }
 
-    /// The first fragment number that a chunk with `fragments` fragments does not have; `None`
-    /// if all exist.
+    /// The first fragment number that does not exist in a chunk with `fragments` fragments; `None` if
+    /// all exist.
     ///
     /// # Cost
     /// O(1), O(n) for a list: bounded by the bytes, so call it before

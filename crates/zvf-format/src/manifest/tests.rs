@@ -1,4 +1,4 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! The examples of the format's pages byte for byte, every error, and round trips.
 
 use std::vec::Vec;
 
@@ -115,13 +115,13 @@ fn the_mode_follows_from_what_is_pushed() {
 
 #[test]
 fn empty_objects() {
-    // Trap T31: a row that was never written has no bytes at all.
+    // Trap T31: a row that was never written has no bytes.
     let never_written = Manifest::parse(&[], 3).unwrap();
     assert!(never_written.is_empty() && never_written.fragment_refs().next().is_none());
     let empty = ManifestBuilder::new(3).unwrap().finish();
     assert_eq!(empty, [0; 4]);
     assert!(Manifest::parse(&empty, 3).unwrap().is_empty());
-    // An empty list is a block that names nothing.
+    // An empty list is a block without fragments.
     let nothing = hex("01000000 0500000000000000 02 00000000");
     assert_eq!(
         (

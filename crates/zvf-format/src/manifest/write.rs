@@ -38,7 +38,7 @@ use crate::int::{index, signed};
 pub struct ManifestBuilder {
     key_rank: usize,
     blocks: u32,
-    /// The blob; the first four bytes are filled in last.
+    /// The blob; the first four bytes are written last.
     bytes: Vec<u8>,
 }
 

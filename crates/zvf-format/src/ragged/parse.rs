@@ -26,14 +26,14 @@ pub struct RaggedBlob<'a> {
 impl<'a> RaggedBlob<'a> {
     /// Reads the table and checks every offset.
     ///
-    /// Fewer than 8 bytes are a blob without groups (13.4).
+    /// A blob of fewer than 8 bytes has no groups (13.4).
     ///
     /// # Cost
     /// O(G), no allocation.
     ///
     /// # Errors
-    /// Truncated if the table runs past the end; malformed for a negative count, offsets that do
-    /// not begin at 0, fall or pass the end, and data outside all groups.
+    /// Truncated if the table extends past the end; malformed for a negative count, for offsets
+    /// that do not begin at 0, that decrease or exceed the end, and for data outside all groups.
     ///
     /// # Panics
     /// Never.
@@ -125,7 +125,7 @@ impl<'a> RaggedBlob<'a> {
     }
 }
 
-/// Group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
+/// Group g is `data[offsets[g] .. offsets[g + 1]]`; the last group extends to the end.
 #[derive(Debug, Clone, Copy)]
 struct GroupSlices<'a> {
     offsets: &'a [I64],

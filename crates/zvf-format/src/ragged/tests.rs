@@ -1,4 +1,4 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! The examples of the format's pages byte for byte, every error, and round trips.
 
 use std::vec::Vec;
 
@@ -60,7 +60,7 @@ fn every_truncation_names_what_is_cut() {
                 );
             }
             (56..80, Err(error)) => assert_eq!((error.what(), error.at()), ("ragged offset", 24)),
-            // The last group is open: only its rows can tell that it is short.
+            // The last group is open: only its rows can show that it is cut short.
             (80.., Ok(blob)) => assert_eq!(blob.len(), 3),
             (length, other) => panic!("cut at {length}: {other:?}"),
         }

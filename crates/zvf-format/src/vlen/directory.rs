@@ -6,9 +6,9 @@ use super::parse::{ElementHead, VlenChunk};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
-/// The start of each element of a chunk, with which element i is found in O(1).
+/// The start of each element of a chunk, which allows finding element i in O(1).
 ///
-/// One `usize` per element, in storage that the caller chooses: a borrowed slice without any
+/// One `usize` per element, in storage of the caller's choice: a borrowed slice without any
 /// feature, a `Vec` with `alloc`. It does not borrow the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VlenDirectory<S> {
@@ -63,8 +63,8 @@ impl VlenDirectory<alloc::vec::Vec<usize>> {
 }
 
 impl<S: AsRef<[usize]>> VlenDirectory<S> {
-    /// Element `i` of the chunk that the directory was built from; with another chunk the result is
-    /// some bytes of it or `None`, never a panic.
+    /// Element `i` of the chunk that the directory was built from. With another chunk, the result
+    /// is some bytes of that chunk or `None`, never a panic.
     ///
     /// # Cost
     /// O(1).

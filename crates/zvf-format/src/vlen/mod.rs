@@ -9,13 +9,13 @@
 //!            └────────────┴────────────────┘
 //! ```
 //!
-//! Chunk-grid arrays have one element in each chunk: [`VlenChunk::parse_cell`] returns it. The arrays
-//! of rank 1 (`object_index/manifests`, `groups`) have many, and an edge chunk is padded with empty
-//! elements to the full length: the count is always that of the chunk shape, and a chunk with
+//! Chunk-grid arrays have one element in each chunk: [`VlenChunk::parse_cell`] returns it. Arrays of
+//! rank 1 (`object_index/manifests`, `groups`) have many. Their edge chunks are padded with empty
+//! elements to the full length, so the count always equals the size of the chunk shape; a chunk with
 //! another count is refused.
 //!
-//! Elements are iterated in order with constant steps. [`VlenChunk::get`] iterates, too; a
-//! [`VlenDirectory`] of their starts costs one iteration and finds elements in O(1).
+//! Elements are iterated in order with constant steps. [`VlenChunk::get`] iterates, too. A
+//! [`VlenDirectory`] of element starts costs one iteration and finds elements in O(1).
 
 mod directory;
 mod parse;

@@ -36,7 +36,7 @@ pub struct VlenChunk<'a> {
 }
 
 impl<'a> VlenChunk<'a> {
-    /// The number of elements that a chunk states. None without a head.
+    /// The number of elements that a chunk states. `None` if the head is missing.
     #[must_use]
     pub fn count(bytes: &[u8]) -> Option<u64> {
         let (head, _) = VlenHead::ref_from_prefix(bytes).ok()?;
@@ -128,7 +128,7 @@ impl<'a> VlenChunk<'a> {
     /// Element `i`; `None` past the last one.
     ///
     /// # Cost
-    /// O(i): lengths are iterated. For random access to many elements see
+    /// O(i), because lengths are iterated. For random access to many elements see
     /// [`VlenDirectory`](super::VlenDirectory).
     #[must_use]
     pub fn get(&self, i: u32) -> Option<&'a [u8]> {
@@ -198,7 +198,7 @@ impl<'a> Iterator for VlenIter<'a> {
             return None;
         }
         self.left -= 1;
-        // Parsed before, so this does not fail.
+        // `parse` has checked every element, so this does not fail.
         take_element(&mut self.cursor).ok()
     }
 

@@ -1,4 +1,4 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! The examples of the format's pages byte for byte, every error, and round trips.
 
 use std::vec::Vec;
 
@@ -158,7 +158,7 @@ fn the_directory_finds_elements_and_says_when_its_storage_is_short() {
     for i in 0..5 {
         assert_eq!(directory.get(&chunk, i), chunk.get(i));
     }
-    // Of another chunk: some bytes or nothing.
+    // With another chunk: some bytes or nothing.
     let other = vertices_cell();
     let _ = (0..3)
         .map(|i| directory.get(&VlenChunk::parse(&other, 1).unwrap(), i))

@@ -40,7 +40,7 @@ impl VlenBuilder {
         }
     }
 
-    /// The chunk of a single element: the cell of a chunk-grid array.
+    /// Writes the chunk of a single element: the cell of a chunk-grid array.
     ///
     /// # Errors
     /// If the element has 4 GiB or more.
@@ -104,7 +104,8 @@ impl VlenBuilder {
         self.bytes
     }
 
-    /// Writes the chunk, padded with empty elements to `count`: edge chunks have the full length.
+    /// Writes the chunk, padded with empty elements to `count`, because edge chunks have the full
+    /// length.
     ///
     /// # Errors
     /// If there are more than `count` elements.

@@ -7,8 +7,8 @@ use url::Url;
 use super::{Backs, BuiltStore, NoBackend, profile, retries};
 use crate::IoOptions;
 
-/// The client's limit on a whole transfer: a day, which disables it in effect. `retry.rs` limits the time without progress, and the time of a
-/// body by its length.
+/// The client's limit on a whole transfer: a day, which in effect disables the limit. `retry.rs` limits the time without progress, and the
+/// time of a body according to its length.
 const TIMEOUT: &str = "86400 seconds";
 
 /// Applies `key=value` pairs to a builder.

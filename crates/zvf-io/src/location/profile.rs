@@ -12,7 +12,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 
 use crate::IoOptions;
 
-/// The keys, which are taken from one place only, and the other supported settings.
+/// The keys, which are taken from a single source, and the other supported settings.
 const KEYS: [(&str, AmazonS3ConfigKey); 3] = [
     ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
     ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
@@ -22,7 +22,7 @@ const SETTINGS: [(&str, AmazonS3ConfigKey); 2] = [
     ("region", AmazonS3ConfigKey::Region),
     ("endpoint_url", AmazonS3ConfigKey::Endpoint),
 ];
-/// Settings for keys from another program or service.
+/// Settings that refer to keys of another program or service.
 const ELSEWHERE: [&str; 5] = [
     "sso_session",
     "sso_start_url",
@@ -36,7 +36,7 @@ pub(super) const OPTION: &str = "profile";
 /// The settings of one profile.
 type ProfileSettings = BTreeMap<String, String>;
 
-/// Passes members of the chosen profile to the builder, unless options or environment set them.
+/// Passes settings of the chosen profile to the builder, unless options or environment set them.
 ///
 /// # Errors
 /// A requested profile that is in neither file; a profile with an unsupported source of keys; a file that cannot be read.
@@ -58,12 +58,12 @@ pub(super) fn apply(
         file("AWS_CONFIG_FILE", "config"),
     ];
     let profile = read(files, asked.as_deref())?;
-    // A token of the machine's identity has precedence over the files.
+    // A token for the machine's identity has precedence over the files.
     let identity = asked.is_none() && variable("AWS_WEB_IDENTITY_TOKEN_FILE").is_some();
     fill(builder, &profile, !options.anonymous && !identity)
 }
 
-/// The members of a profile in both files: of the requested one, else of `default`, which may be absent.
+/// The settings of a profile from both files: of the requested profile, else of `default`, which may be absent.
 fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<ProfileSettings, Error> {
     let name = asked.unwrap_or("default");
     let mut found = None;
@@ -74,7 +74,7 @@ fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<ProfileSetti
             Err(error) => return Err(failed(format!("{}: {error}", path.display()))),
         };
         for (key, value) in section(&text, name).into_iter().flatten() {
-            // The file of keys is read first and has precedence.
+            // The credentials file is read first and has precedence.
             found
                 .get_or_insert_with(ProfileSettings::new)
                 .entry(key)
@@ -97,7 +97,7 @@ fn shown(path: impl AsRef<Path>) -> String {
     path.as_ref().display().to_string()
 }
 
-/// The lines of a section: `[NAME]`, in the file of settings `[profile NAME]`. `None`: there is none of this name.
+/// The lines of a section: `[NAME]`, or `[profile NAME]` in the config file. `None` if there is no such section.
 fn section(text: &str, name: &str) -> Option<ProfileSettings> {
     let mut found = None;
     let mut inside = false;

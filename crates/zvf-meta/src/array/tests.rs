@@ -54,7 +54,7 @@ fn long_presence_lists_are_one_line() -> Result<(), MetaError> {
         let without = with("/attributes/nonempty_chunks", json!(0));
         let expected = format!("{without:#}").lines().count() + lines - 1;
         assert_eq!(text.lines().count(), expected, "{keys} keys");
-        // With other categories the list is written in the same way.
+        // With other categories, the presence list is written in the same way.
         let texts = array
             .to_json_of(["a"].into_iter())
             .map_err(|error| error.to_string());

@@ -44,7 +44,8 @@ impl MghHeader {
     /// First byte of the elements.
     pub(super) const OFFSET: u64 = 284;
 
-    /// A header, by its version, a known type and extents: the format has no magic.
+    /// Parses a header. The format has no magic, so a header is recognized by its version, a known
+    /// type and its extents.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (one, _) = Mgh::read_from_prefix(bytes).ok()?;
         let element = one.element.get();
@@ -58,7 +59,7 @@ impl MghHeader {
             let directions = one.directions.map(floats);
             (floats(one.delta), directions, floats(one.centre))
         } else {
-            // Coronal, voxels of one millimetre.
+            // Coronal, with voxels of one millimetre.
             let directions = [[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]];
             ([1.0; 3], directions, [0.0; 3])
         };
@@ -78,7 +79,7 @@ impl MghHeader {
             let at = offset_of!(Mgh, dims) + axis * size_of::<I32>();
             shape.push(extent(stated.into(), at, "dims")?);
         }
-        // One frame is no axis.
+        // A single frame has no axis.
         if shape.last() == Some(&1) {
             shape.pop();
         }

@@ -1,14 +1,14 @@
-//! Headers of image files that state where their elements are: NIfTI-1, NIfTI-2 and FreeSurfer's MGH.
+//! Headers of image files that state the positions of their elements: NIfTI-1, NIfTI-2 and FreeSurfer's MGH.
 //!
-//! [`ImageHeader::parse`] recognizes a header by its first bytes. Its methods check one property each, so that the map of an image with
-//! elements of an unknown type can be read.
+//! [`ImageHeader::parse`] recognizes a header by its first bytes. Its methods check one property each, so the map of an image is available even if
+//! the type of its elements is unknown.
 
 mod mgh;
 mod nifti;
 
 use crate::{Affine, AffineError};
 
-/// Why a header states no usable property.
+/// The error of a property that the header does not state in a usable form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} ({field}): found {found}, expected {expected}")]
 pub struct HeaderError {
@@ -22,7 +22,7 @@ pub struct HeaderError {
     pub expected: &'static str,
 }
 
-/// A map between element indices and positions that a user or a file states.
+/// A map from element indices to positions, as stated by a user or a file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatedAffine {
@@ -30,12 +30,12 @@ pub struct StatedAffine {
     pub affine: Affine,
     /// Name of the unit of length of its result, if stated.
     pub unit: Option<&'static str>,
-    /// Of an image: which of the maps that its header may state this is. None for numbers.
+    /// For an image, the map of its header that was used. `None` for a table of numbers.
     pub source: Option<String>,
 }
 
 impl StatedAffine {
-    /// The map of a table of numbers, which states no unit.
+    /// The map from a table of numbers, which states no unit.
     #[must_use]
     pub const fn of_numbers(affine: Affine) -> Self {
         Self {
@@ -49,11 +49,11 @@ impl StatedAffine {
 /// The type of the elements of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageElement {
-    /// The type of a number, as NumPy writes it with its byte order: `>i2`; `|V16` for numbers of 128 bits.
+    /// The type of a number in NumPy's notation, with its byte order: `>i2`; `|V16` for numbers of 128 bits.
     pub text: String,
     /// Bytes of a number.
     pub size: usize,
-    /// Numbers of an element: 1, or 3 and 4 for colours.
+    /// Numbers in an element: 1, or 3 or 4 for colours.
     pub channels: u64,
 }
 
@@ -71,11 +71,11 @@ pub use mgh::MghHeader;
 pub use nifti::NiftiHeader;
 
 impl ImageHeader {
-    /// Bytes that hold a header of any format.
+    /// Bytes that can hold a header of any format.
     pub const LENGTH: usize = 540;
 
-    /// The header at the start of a file, which has been decompressed; `bytes` are its first [`Self::LENGTH`] bytes, or all of a shorter file.
-    /// None: another file, or one that ends inside its header.
+    /// Parses the header at the start of a decompressed file. `bytes` are its first [`Self::LENGTH`] bytes, or all of a shorter file. `None` for
+    /// another kind of file, or one that ends inside its header.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let nifti = || NiftiHeader::parse(bytes).map(Self::Nifti);
@@ -106,8 +106,8 @@ impl ImageHeader {
         }
     }
 
-    /// Extents of the axes in the order of the header: three of space, then time, then others; elements along the first are
-    /// adjacent in the file. An image of fewer than three axes has extents of 1 for the others.
+    /// Extents of the axes in the order of the header: three of space, then time, then others. Elements along the first axis are adjacent in the
+    /// file. An image of fewer than three axes has extents of 1 for the missing ones.
     ///
     /// # Errors
     /// A number of axes or an extent that the format does not allow.
@@ -132,7 +132,7 @@ impl ImageHeader {
     /// First byte of the elements in the decompressed file.
     ///
     /// # Errors
-    /// An offset inside the header, or one that is no whole number; elements in a second file.
+    /// An offset inside the header, or one that is not a whole number; elements in a second file.
     pub fn offset(&self) -> Result<u64, HeaderError> {
         match self {
             Self::Nifti(one) => one.offset(),
@@ -140,10 +140,10 @@ impl ImageHeader {
         }
     }
 
-    /// Slope and intercept of the values, `slope * element + intercept`. None if they are 1 and 0, or if the slope is 0 or no number.
+    /// Slope and intercept of the values, `slope * element + intercept`. `None` if they are 1 and 0, or if the slope is 0 or not a number.
     ///
     /// # Errors
-    /// A slope beside an intercept that is not finite.
+    /// A valid slope with an intercept that is not finite.
     pub fn scaling(&self) -> Result<Option<(f64, f64)>, HeaderError> {
         match self {
             Self::Nifti(one) => one.scaling(),
@@ -151,7 +151,7 @@ impl ImageHeader {
         }
     }
 
-    /// Where the centre of element `i` of the axis of time is, `offset + step * i`, and the unit, if it is one of time.
+    /// The centre of element `i` of the axis of time, as offset and step of `offset + step * i`, and the unit. `None` unless the unit is one of time.
     #[must_use]
     pub fn time(&self) -> Option<((f64, f64), &'static str)> {
         match self {
@@ -160,12 +160,12 @@ impl ImageHeader {
         }
     }
 
-    /// The map from element indices to positions (x to the right, y to the front, z to the top), as nibabel has it. NIfTI: the sform if it has a code,
-    /// else the qform if it has one, else voxel sizes around the middle with x to the left. MGH: directions and centre, or the
-    /// coronal ones of FreeSurfer if the header states none; millimetres.
+    /// The map from element indices to positions (x to the right, y to the front, z to the top), as in nibabel. NIfTI: the sform if it has a code,
+    /// else the qform if it has one, else voxel sizes around the middle with x to the left. MGH: directions and centre in millimetres, or
+    /// FreeSurfer's coronal ones if the header states none.
     ///
     /// # Errors
-    /// Numbers that are not finite, a quaternion that is no rotation, a map without an inverse.
+    /// Numbers that are not finite, a quaternion that is not a rotation, a map without an inverse.
     pub fn affine(&self) -> Result<StatedAffine, HeaderError> {
         match self {
             Self::Nifti(one) => one.affine(),
@@ -173,7 +173,7 @@ impl ImageHeader {
         }
     }
 
-    /// A remark on positions: the header has a second map that differs from [`Self::affine`], or voxel sizes that are not positive.
+    /// A remark on positions, if the header has a second map that differs from [`Self::affine`], or voxel sizes that are not positive.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {
@@ -183,7 +183,7 @@ impl ImageHeader {
     }
 }
 
-/// The map of three rows of four numbers, which has an inverse.
+/// Creates a map from three rows of four numbers, and checks that it has an inverse.
 fn map(rows: &[f64], at: usize, field: &'static str) -> Result<Affine, HeaderError> {
     let made = Affine::from_rows(rows, 3).and_then(|affine| affine.inverse().map(|_| affine));
     made.map_err(|AffineError { what }| HeaderError {
@@ -194,7 +194,7 @@ fn map(rows: &[f64], at: usize, field: &'static str) -> Result<Affine, HeaderErr
     })
 }
 
-/// The name of a type of numbers in NumPy.
+/// NumPy's name of a number type.
 fn numpy(letter: char, size: usize, big: bool) -> String {
     let order = match (letter, size, big) {
         (_, 1, _) | ('V', _, _) => '|',
@@ -204,7 +204,7 @@ fn numpy(letter: char, size: usize, big: bool) -> String {
     format!("{order}{letter}{size}")
 }
 
-/// An extent, which is at least 1.
+/// Checks that an extent is at least 1.
 fn extent(stated: i64, at: usize, field: &'static str) -> Result<u64, HeaderError> {
     let extent = u64::try_from(stated).ok().filter(|extent| *extent > 0);
     extent.ok_or_else(|| HeaderError {

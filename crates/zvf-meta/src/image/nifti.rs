@@ -129,7 +129,7 @@ pub struct NiftiHeader {
 }
 
 impl NiftiHeader {
-    /// A header, by its size and magic.
+    /// Parses a header, which is recognized by its size and magic.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         if let Ok((stored, _)) = Nifti1::read_from_prefix(bytes)
             && let Some(big) = [false, true]
@@ -373,7 +373,7 @@ impl NiftiHeader {
         (!same).then(|| "sform and qform differ: the sform is used".to_owned())
     }
 
-    /// Sizes of a voxel along the axes of space. Writers leave those of axes that an image does not use at 0.
+    /// Sizes of a voxel along the axes of space. For unused axes, writers leave the size at 0.
     fn sizes(&self) -> [f64; 3] {
         let [_, x, y, z, ..] = self.pixdim;
         [x, y, z].map(|size| if size == 0.0 { 1.0 } else { size.abs() })
@@ -423,18 +423,18 @@ impl NiftiHeader {
     }
 }
 
-/// A header with its numbers in little-endian order.
+/// Returns a header with its numbers in little-endian order.
 fn in_order<T: Layout + zerocopy::IntoBytes + Copy>(stored: &T, big: bool) -> T {
     if big { stored.byte_swapped() } else { *stored }
 }
 
-/// Whether the elements are in the same file; none if neither magic is there.
+/// Whether the elements are in the same file; `None` if the magic is unknown.
 fn is_single(magic: &[u8], one: [u8; 3], two: [u8; 3]) -> Option<bool> {
     let is_one = magic.starts_with(&one);
     (is_one || magic.starts_with(&two)).then_some(is_one)
 }
 
-/// The space that a code of qform or sform names.
+/// The space that a code of qform or sform denotes.
 const fn space(code: i32) -> Option<&'static str> {
     match code {
         1 => Some("scanner"),
@@ -446,7 +446,7 @@ const fn space(code: i32) -> Option<&'static str> {
     }
 }
 
-/// The rotation of a quaternion given by its last three numbers.
+/// The rotation of a quaternion, given by its last three numbers.
 fn rotation([b, c, d]: [f64; 3], second: bool) -> Result<[[f64; 3]; 3], String> {
     let rest = 1.0 - (b * b + c * c + d * d);
     let near = 3.0

@@ -5,7 +5,7 @@ use super::table::Rule;
 use crate::error::quote;
 use crate::role::Role;
 
-/// Compares `zv_array` of some document with the word that belongs there.
+/// Compares the `zv_array` of a document with the expected word.
 pub(super) fn says_that_it_is(wanted: &str, found: Option<&str>, problems: &mut ProblemList) {
     let (at, expected) = ("/attributes/zv_array", format_args!("{wanted:?}"));
     match found {
@@ -27,7 +27,7 @@ pub(super) fn discriminator(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Without one, `float32` is assumed.
+/// Readers assume `float32` if the dtype is absent.
 pub(super) fn dtype_there(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let typed = array.role.attribute_name().is_some()
         || matches!(array.role, Role::Vertices | Role::Links { .. });
@@ -64,7 +64,7 @@ pub(super) fn encoding_readable(array: ArrayAt<'_>, problems: &mut ProblemList) 
     }
 }
 
-/// Compares the name of some document with the one in its path.
+/// Compares the name in a document with the name in its path.
 pub(super) fn has_name(wanted: &str, stored: Option<&str>, problems: &mut ProblemList) {
     if stored != Some(wanted) {
         let found = stored.map_or("absent".to_owned(), quote);

@@ -12,7 +12,7 @@ const AT: &str = "/attributes/multiscales";
 
 pub(super) fn multiscales_single(root: &RootDoc, problems: &mut ProblemList) {
     let count = root.multiscales.entries.len();
-    // Without entries there are no axes, which is another rule.
+    // Without entries there are no axes, which another rule reports.
     if count > 1 {
         problems.add(AT, format_args!("of {count} entries"), "1 entry");
     }
@@ -95,7 +95,7 @@ pub(super) fn axes_order(root: &RootDoc, problems: &mut ProblemList) {
     }
 }
 
-/// All datasets with their pointers.
+/// All datasets, each with its JSON pointer.
 fn datasets(root: &RootDoc) -> impl Iterator<Item = (String, &Dataset)> {
     let entries: &[Multiscale] = &root.multiscales.entries;
     entries.iter().enumerate().flat_map(|(entry, multiscale)| {
@@ -104,7 +104,7 @@ fn datasets(root: &RootDoc) -> impl Iterator<Item = (String, &Dataset)> {
     })
 }
 
-/// The first dataset of each level; only these are used.
+/// The first dataset of each level; readers use only these.
 fn leading(root: &RootDoc) -> impl Iterator<Item = (String, u32, &Dataset)> {
     let mut seen = BTreeSet::new();
     datasets(root).filter_map(move |(at, dataset)| {
@@ -163,7 +163,7 @@ pub(super) fn dataset_present(root: &RootDoc, levels: &[&str], problems: &mut Pr
     }
 }
 
-/// Removing a level leaves its dataset behind.
+/// Finds datasets of removed levels.
 pub(super) fn dataset_stale(root: &RootDoc, levels: &[&str], problems: &mut ProblemList) {
     let known: BTreeSet<_> = levels.iter().filter_map(|name| text::level(name)).collect();
     for (at, level, _) in leading(root) {
@@ -187,7 +187,7 @@ pub(super) fn transform_length(root: &RootDoc, problems: &mut ProblemList) {
                 problems.add(at, found, format_args!("{dims}, one an axis"));
             }
         }
-        // Other transforms, and those without numbers, have no meaning for readers.
+        // Readers ignore other transforms, and transforms without numbers.
         let other = |one: &&Transform| matches!(one, Transform::Other(members) if members.get("type").is_none_or(|kind| kind != "identity"));
         if let Some(Transform::Other(members)) = dataset.transforms.iter().find(other) {
             let found = members
@@ -216,7 +216,7 @@ pub(super) fn scale_positive(root: &RootDoc, problems: &mut ProblemList) {
 pub(super) fn scale_base(root: &RootDoc, problems: &mut ProblemList) {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level == 0) {
         let scale = dataset.transform().scale().unwrap_or_default();
-        // A scale of 0 or less is another rule's.
+        // Another rule reports a scale of 0 or less.
         if scale.iter().all(|&fold| is_size(fold)) && !scale.iter().all(|&fold| close(fold, 1.0)) {
             let at = format!("{at}/coordinateTransformations");
             problems.add(
@@ -228,14 +228,15 @@ pub(super) fn scale_base(root: &RootDoc, problems: &mut ProblemList) {
     }
 }
 
-/// A writer that shifts coordinates copies the shift over this translation (trap T35), so both values pass then.
+/// A writer that shifts coordinates overwrites this translation with the shift (trap T35), so both values are
+/// valid.
 pub(super) fn translation_base(root: &RootDoc, problems: &mut ProblemList) {
     let Some((at, _, dataset)) = leading(root).find(|(_, level, _)| *level == 0) else {
         return;
     };
     let base = root.base_bin_shape();
     let zeros = vec![0.0; base.len().min(root.dims())];
-    // The transform is left out when all zero, which half a bin never is.
+    // An absent transform means zeros, which half a bin never is.
     let found = dataset.transform().translation().unwrap_or(&zeros);
     let halves: Vec<f64> = base.iter().map(|bin| bin / 2.0).collect();
     let same = |wanted: &[f64]| {
@@ -246,7 +247,7 @@ pub(super) fn translation_base(root: &RootDoc, problems: &mut ProblemList) {
                 .all(|(&wanted, &found)| close(wanted, found))
     };
     let shifted = root.zarr_vectors.coordinate_offset.as_deref();
-    // Lists of unequal length and sizes that are no sizes are another rule's.
+    // Other rules report lists of unequal length and invalid sizes.
     let sane = found.len() == halves.len() && base.iter().all(|&bin| is_size(bin));
     if sane && !same(&halves) && !shifted.is_some_and(same) {
         let at = format!("{at}/coordinateTransformations");

@@ -15,7 +15,7 @@ use super::vlen::*;
 use crate::family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc};
 use crate::root::RootDoc;
 
-/// Applies all rules about the root document alone.
+/// Applies all rules that need only the root document.
 #[must_use]
 pub fn check_root(root: &RootDoc) -> Vec<Problem> {
     apply(ProblemList::of_root(), ROOT_RULES, |rule, problems| {
@@ -23,7 +23,7 @@ pub fn check_root(root: &RootDoc) -> Vec<Problem> {
     })
 }
 
-/// Applies the listed rules about the root document.
+/// Applies the listed rules to the root document.
 #[must_use]
 pub fn check_root_for(root: &RootDoc, only: &[Rule]) -> Vec<Problem> {
     let rules: Vec<_> = listed(ROOT_RULES, only);
@@ -32,7 +32,7 @@ pub fn check_root_for(root: &RootDoc, only: &[Rule]) -> Vec<Problem> {
     })
 }
 
-/// Applies the listed rules about one level document.
+/// Applies the listed rules to one level document.
 #[must_use]
 pub fn check_level_for(level: LevelAt<'_>, only: &[Rule]) -> Vec<Problem> {
     let rules: Vec<_> = listed(LEVEL_RULES, only);
@@ -77,7 +77,7 @@ pub(super) fn check_level(level: LevelAt<'_>) -> Vec<Problem> {
     })
 }
 
-/// Applies all rules about one array document: linear in the presence list, with one small buffer.
+/// Applies all rules to one array document. Linear in the presence list, with one small buffer.
 pub(super) fn check_array(array: ArrayAt<'_>) -> Vec<Problem> {
     let problems = array.level.problems_at(array.path);
     apply(problems, ARRAY_RULES, |rule, problems| {

@@ -12,7 +12,7 @@ pub(super) fn user_metadata(root: &RootDoc, problems: &mut ProblemList) {
     namespaces(root.user_metadata.as_ref(), problems);
 }
 
-/// Checks user metadata, of the root or of a level.
+/// Checks the user metadata of the root or of a level.
 fn namespaces(metadata: Option<&Value>, problems: &mut ProblemList) {
     let at = "/attributes/user_metadata";
     let expected = "namespaces with members";

@@ -12,7 +12,8 @@ fn keys(array: ArrayAt<'_>) -> impl Iterator<Item = &str> {
     array.doc.attributes.nonempty_chunks.iter().flatten()
 }
 
-/// Rank, when the array and its level agree on it: rules about single axes are silent otherwise.
+/// The rank, if the array and its level agree on it; otherwise rules about single axes report
+/// nothing.
 fn rank(array: ArrayAt<'_>) -> Option<usize> {
     let rank = array.level.key_rank();
     (array.role.is_chunk_grid() && array.doc.shape.len() == rank).then_some(rank)
@@ -69,7 +70,7 @@ pub(super) fn grid_origin_zero(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// A note: arrays that a bulk writer makes have the grid of their data, smaller or larger (trap T6).
+/// Only a note: arrays of a bulk writer have the grid of their data, smaller or larger (trap T6).
 pub(super) fn grid_bounds(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let declared = array.level.root.declared_grid(array.level.doc);
     if let (Some(rank), Ok(declared)) = (rank(array), declared)
@@ -129,7 +130,7 @@ pub(super) fn presence_keys(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Only the first is reported. The reference looks keys up by binary search.
+/// Only the first violation is reported. The reference looks keys up by binary search.
 pub(super) fn presence_order(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let mut before = "";
     for (index, key) in keys(array).enumerate() {
@@ -167,7 +168,7 @@ pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Reads of such a level fail.
+/// Reads of a level with such a key fail.
 pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let shape = &array.doc.shape;
     let Some(origin) = origin(array, shape.len()) else {
@@ -175,7 +176,7 @@ pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut ProblemList) {
     };
     let mut parts = Vec::with_capacity(shape.len());
     for (index, key) in keys(array).enumerate() {
-        // What is no key is another rule's.
+        // Another rule reports malformed keys.
         if !text::chunk_key(key, &mut parts) || parts.len() != shape.len() {
             continue;
         }

@@ -7,7 +7,7 @@ use crate::text;
 
 const AT: &str = "/attributes/zarr_vectors_level";
 
-/// The names of level groups, each in a document of its own: those that a lenient reader would take for a number (trap T33).
+/// Reports the names of level groups that a lenient reader would accept as a number (trap T33), each in a document of its own.
 pub(super) fn level_names(levels: &[&str]) -> Vec<Problem> {
     let odd = levels.iter().filter(|name| text::level(name).is_none());
     odd.flat_map(|name| {
@@ -60,7 +60,7 @@ pub(super) fn level_chunk_nests(level: LevelAt<'_>, problems: &mut ProblemList) 
     }
 }
 
-/// Applies only to levels with a chunk shape of their own: chunks of the root's shape may be smaller than coarse bins, and level 0 has another
+/// Applies only to levels with their own chunk shape: chunks of the root's shape may be smaller than coarse bins, and level 0 has another
 /// rule.
 pub(super) fn level_chunk_bins(level: LevelAt<'_>, problems: &mut ProblemList) {
     let (Some(chunk), Some(bins)) = (&level.doc.chunk_shape, level.root.bin_shape(level.doc))
@@ -131,7 +131,7 @@ pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut ProblemList)
     }
 }
 
-/// A level that was rechunked by another dimension has its own first name; then only the following axes are compared.
+/// On a level that was rechunked by another dimension, the first name is its own; then only the following axes are compared.
 pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut ProblemList) {
     let axes = level.root.axes().iter().map(|axis| axis.name.as_str());
     let name = level.doc.chunk_attribute_name.as_deref();
@@ -155,7 +155,7 @@ pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut ProblemList) {
 
 pub(super) fn level_preserves_ids(level: LevelAt<'_>, problems: &mut ProblemList) {
     let doc = level.doc;
-    // A coarse level without any parent is another rule's.
+    // Another rule reports a coarse level without a parent.
     if doc.preserves_object_ids && (doc.level == 0 || doc.inherited_num_objects.is_none()) {
         let found = if doc.level == 0 {
             "true at level 0"
@@ -198,7 +198,7 @@ pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Changing the bins of a level leaves such a member.
+/// A change of the bins of level 0 can leave such a member.
 pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut ProblemList) {
     if level.doc.level == 0
         && let Some(bins) = level.doc.bin_shape.as_ref().or(level.doc.bin_size.as_ref())

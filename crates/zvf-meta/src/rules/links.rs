@@ -30,7 +30,7 @@ pub(super) fn link_delta_name(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Compares the delta of some document with the one in its path.
+/// Compares the delta in a document with the delta in its path.
 fn delta_agrees(path: &str, stored: Option<i32>, problems: &mut ProblemList) {
     if let (Some(wanted), Some(stored)) = (text::delta(path), stored)
         && wanted != stored
@@ -52,7 +52,7 @@ pub(super) fn link_segment(array: ArrayAt<'_>, problems: &mut ProblemList) {
     };
     let rank = array.level.key_rank();
     let level_has_no_axes = array.level.root.dims() == 0;
-    // The family decides; without its document, the array's own word is taken.
+    // The family's width decides; without its document, the array's own width is used.
     let width = array
         .family
         .and_then(|family| family.link_width)
@@ -133,7 +133,7 @@ pub(super) fn link_canonical(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// The delta of a family, in its path and in its document.
+/// Checks the delta of a family, in its path and in its document.
 pub(super) fn family_delta(path: &str, stored: Option<i32>, problems: &mut ProblemList) {
     if text::delta(path).is_none() {
         let found = format!("a family {}", quote(path));
@@ -157,7 +157,7 @@ pub(super) fn family_policy(
     }
 }
 
-/// Compares `sid_ndim` of some document with the rank of the level's keys.
+/// Compares the `sid_ndim` of a document with the rank of the level's keys.
 pub(super) fn key_rank(level: LevelAt<'_>, stored: Option<u32>, problems: &mut ProblemList) {
     let wanted = level.key_rank();
     // Without axes there is no rank to compare with.

@@ -4,9 +4,8 @@
 //! [`check_documents`], which returns every violation with rule, severity, place, found and expected value. A reader checks only the rules that it
 //! depends on: [`check_root_for`], [`check_level_for`].
 //!
-//! Violations of a document's types (a missing required member, a text instead of a number) are a
-//! [`MetaError`](crate::MetaError) of parsing and no rule here. Properties of cells (row bounds, tiling, sizes)
-//! cannot be checked from documents.
+//! Type errors in a document (a missing required member, a text instead of a number) are a [`MetaError`](crate::MetaError) of parsing, not a rule.
+//! Properties of cells (row bounds, tiling, sizes) cannot be checked from documents.
 //!
 //! [`RULES`] lists all rules with one sentence and the section of the format page.
 

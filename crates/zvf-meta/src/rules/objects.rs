@@ -9,7 +9,7 @@ use crate::names::ObjectLayout;
 use crate::role::Role;
 
 pub(super) fn index_layout(index: &ObjectIndexDoc, problems: &mut ProblemList) {
-    // A group that was never filled has no rows to name.
+    // A group that was never filled has no rows to identify.
     if index.num_objects.is_some() && index.layout().is_err() {
         let found = index.layout.as_deref().map_or("absent".to_owned(), quote);
         problems.add("/attributes/layout", found, ObjectLayout::EXPECTED);
@@ -28,7 +28,7 @@ pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut ProblemList) {
     }
 }
 
-/// Layout 1 ignores the table and may leave a stale one.
+/// Layout 1 ignores the table, which may be stale.
 pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role != Role::ObjectIds {
         return;
@@ -36,7 +36,7 @@ pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.doc.data_type.name != "int64" {
         problems.add("/data_type", quote(&array.doc.data_type.name), "\"int64\"");
     }
-    // An id of 0 that stands alone in its chunk is not stored (0.9 §4.5).
+    // If an id of 0 is alone in its chunk, the chunk is not stored (0.9 §4.5).
     if array.doc.fill_value.as_i64() != Some(0) {
         problems.add("/fill_value", &array.doc.fill_value, "0");
     }
@@ -79,7 +79,7 @@ pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// The Zarr name of a numeric dtype text, or `None` for big-endian, text, date and unknown ones.
+/// The Zarr name of a numeric dtype, or `None` for big-endian, text, date and unknown types.
 fn zarr_name(dtype: &str) -> Option<&'static str> {
     let known = [
         ("bool", "b1"),
@@ -104,7 +104,7 @@ fn zarr_name(dtype: &str) -> Option<&'static str> {
         .map(|(name, _)| *name)
 }
 
-/// For numeric types.
+/// Applies to numeric types.
 pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let stored = array.doc.attributes.dtype.as_deref();
     let name = array.doc.data_type.name.as_str();
@@ -116,7 +116,7 @@ pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Types without a sentinel of their own (bool, complex) pass.
+/// Types without their own sentinel (bool, complex) pass.
 pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
@@ -144,7 +144,7 @@ pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Rows of the groups array.
+/// The number of rows of the groups array.
 fn group_rows(array: ArrayAt<'_>) -> Option<u64> {
     if array.role != Role::Groups {
         None

@@ -1,4 +1,4 @@
-//! What rules are applied to, and the problems that they find.
+//! The documents that rules check, and the problems that they find.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::level::LevelDoc;
 use crate::role::Role;
 use crate::root::RootDoc;
 
-/// One place where a rule is broken.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The rule.
@@ -72,12 +72,12 @@ pub(super) struct ArrayAt<'a> {
     pub(super) level: LevelAt<'a>,
     /// Path of the array inside the level.
     pub(super) path: &'a str,
-    /// What the array is; [`Role::of`] the path.
+    /// The role of the array: [`Role::of`] the path.
     pub(super) role: Role<'a>,
     pub(super) doc: &'a ArrayDoc,
-    /// The document of `links/<delta>`, for links and their attributes; rules that need it are silent without it.
+    /// The document of `links/<delta>`, for links and their attributes; rules that need it report nothing without it.
     pub(super) family: Option<&'a LinkFamilyDoc>,
-    /// The document of `object_index`; rules that need it are silent without it.
+    /// The document of `object_index`; rules that need it report nothing without it.
     pub(super) index: Option<&'a ObjectIndexDoc>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct ProblemList {
     document: String,
     /// The rule that is checked.
     rule: Rule,
-    /// Problems against it.
+    /// Problems with this rule.
     count: usize,
     pub(super) list: Vec<Problem>,
 }
@@ -108,14 +108,14 @@ impl ProblemList {
         Self::of_document("zarr.json")
     }
 
-    /// Problems that are added from here on are against this rule.
+    /// Problems that are added from here on belong to this rule.
     pub(super) fn of(&mut self, rule: Rule) -> &mut Self {
         self.rule = rule;
         self.count = 0;
         self
     }
 
-    /// Whether the rule has all problems that are reported.
+    /// Whether the rule has reached the largest number of reported problems.
     pub(super) fn is_full(&self) -> bool {
         self.count >= MOST_PROBLEMS
     }
@@ -140,7 +140,8 @@ impl ProblemList {
         });
     }
 
-    /// One number an axis. Without axes there is nothing to compare with; [`Rule::AxesPresent`] reports it.
+    /// Checks that there is one number for each axis. Without axes there is nothing to compare with; [`Rule::AxesPresent`]
+    /// reports it.
     pub(super) fn per_axis(&mut self, root: &RootDoc, pointer: impl fmt::Display, numbers: &[f64]) {
         let (found, dims) = (numbers.len(), root.dims());
         if dims > 0 && found != dims {
@@ -149,7 +150,7 @@ impl ProblemList {
         }
     }
 
-    /// Finite sizes above 0.
+    /// Checks that sizes are finite and above 0.
     pub(super) fn positive(&mut self, pointer: impl fmt::Display, sizes: &[f64]) {
         for (axis, &size) in sizes.iter().enumerate() {
             if !is_size(size) {
@@ -163,7 +164,7 @@ impl ProblemList {
     }
 }
 
-/// Whether a number can be the size of something.
+/// Whether a number is a valid size.
 pub(super) fn is_size(size: f64) -> bool {
     size > 0.0 && size.is_finite()
 }

@@ -99,7 +99,7 @@ pub(super) fn geometry_known(root: &RootDoc, problems: &mut ProblemList) {
     unknown_kinds(root, 1.., problems);
 }
 
-/// A word of those that the format has.
+/// Checks that a word, if present, is one of the format's words.
 fn word<T>(
     at: &str,
     word: Option<&String>,
@@ -124,8 +124,8 @@ pub(super) fn links_convention(root: &RootDoc, problems: &mut ProblemList) {
     );
 }
 
-/// Only the first kind counts: it decides how the store is read, and later writers leave the convention alone. A
-/// store without a convention has no typed data yet.
+/// Only the first kind counts, because it decides how the store is read; later writers do not change the
+/// convention. A store without a convention has no typed data yet.
 pub(super) fn links_convention_fits(root: &RootDoc, problems: &mut ProblemList) {
     if let (Some(word), Ok(convention), Ok(kind)) = (
         &root.zarr_vectors.links_convention,
@@ -208,7 +208,7 @@ pub(super) fn bin_shape_positive(root: &RootDoc, problems: &mut ProblemList) {
 pub(super) fn bins_divide_chunk(root: &RootDoc, problems: &mut ProblemList) {
     let bins = root.zarr_vectors.base_bin_shape.iter().flatten();
     for (axis, (&bin, &chunk)) in bins.zip(&root.zarr_vectors.chunk_shape).enumerate() {
-        // Sizes that are no sizes are another rule's.
+        // Another rule reports invalid sizes.
         if is_size(bin) && is_size(chunk) && !divides(chunk, bin) {
             let at = format!("{AT}/base_bin_shape/{axis}");
             problems.add(at, bin, format_args!("a divisor of the chunk size {chunk}"));

@@ -23,7 +23,7 @@ use crate::version::is_ruled;
 pub struct CheckedDocuments {
     /// Broken rules, in the order root, store, levels, and inside a level by path.
     pub problems: Vec<Problem>,
-    /// Documents that cannot be read at all, by key. Rules that depend on them are not checked.
+    /// Documents that cannot be parsed, by key. Rules that depend on them are not checked.
     pub unreadable: Vec<(String, MetaError)>,
 }
 
@@ -37,7 +37,7 @@ pub struct CheckedDocuments {
 ///
 /// # Cost
 ///
-/// Every document is parsed once; families and object indices are kept while their level is checked.
+/// Every document is parsed once. Families and object indexes are kept while their level is checked.
 ///
 /// # Examples
 ///
@@ -199,8 +199,8 @@ fn check_inside(checked: &mut CheckedDocuments, level: LevelAt<'_>, nodes: &BTre
     }
 }
 
-/// The problem against [`Rule::KeyEncoding`] of an array without that member: readers use the
-/// default, but Zarr requires the member.
+/// Reports [`Rule::KeyEncoding`] for an array without that member: readers use the default, but Zarr requires
+/// the member.
 fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     #[derive(serde::Deserialize)]
     struct KeyEncodingMember {
@@ -218,7 +218,7 @@ fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     problems.list
 }
 
-/// Whether the path is that of a group of the format.
+/// Whether the path belongs to a group of the format.
 fn is_group(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -257,7 +257,7 @@ fn misplaced(
         .push((format!("{path}/zarr.json"), error));
 }
 
-/// Tables that an index of objects must have.
+/// Reports missing tables of an object index.
 fn index_tables(
     level: LevelAt<'_>,
     index: &ObjectIndexDoc,
@@ -281,7 +281,7 @@ fn index_tables(
     problems.list
 }
 
-/// Arrays that a level has to have, for the paths of all nodes inside the level.
+/// Reports missing arrays of a level; `paths` has the paths of all nodes inside the level.
 fn level_arrays(level: LevelAt<'_>, paths: &BTreeSet<&str>) -> Vec<Problem> {
     let mut problems = level.problems();
     let composite = paths

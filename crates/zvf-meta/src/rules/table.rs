@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// How much a broken rule matters.
+/// The severity of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Information; the store is valid.
     Note,
     /// The store breaks the format, but readers handle it.
     Warning,
-    /// Some reader gets wrong data, or none.
+    /// Some readers get wrong data, or no data.
     Error,
 }
 

@@ -37,7 +37,8 @@ pub(super) fn vlen_fill(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// The codecs that convert elements to bytes; inside shards, the inner ones. None for an unreadable configuration.
+/// The codecs that convert elements to bytes; for sharded arrays, the inner ones. Empty for an unreadable
+/// configuration.
 fn inner(array: ArrayAt<'_>) -> (Vec<Codec>, &'static str) {
     match array.doc.sharding() {
         Ok(None) => (array.doc.codecs.clone(), "/codecs/0"),
@@ -72,7 +73,7 @@ pub(super) fn grid_chunks(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
     let at = "/chunk_grid/configuration/chunk_shape";
     match array.doc.sharding() {
-        // An unreadable configuration of shards is a problem of the codecs.
+        // The codec rules report an unreadable configuration of shards.
         Err(_) => {}
         Ok(None) => {
             if array.doc.chunk_shape.iter().any(|&extent| extent != 1) {

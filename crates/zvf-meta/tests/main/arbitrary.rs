@@ -1,4 +1,5 @@
-//! Any input: no panic, what parses comes back whole, and unknown members survive wherever they stand.
+//! Arbitrary input: never a panic; documents that parse are written back completely, and unknown members
+//! survive at any place.
 
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -124,7 +125,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pointers to everything inside a value, the value itself included.
+/// Pointers to all values inside a value, and to the value itself.
 fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
     out.push(at.to_owned());
     match value {
@@ -146,7 +147,7 @@ fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A document of the made store and a place in it that holds a value of the wanted kind.
+/// A document of the test store, and a place in it with a value of the wanted kind.
 fn place(wanted: fn(&Value) -> bool) -> impl Strategy<Value = (Documents, String, String)> {
     let store = documents();
     let mut places = Vec::new();
@@ -194,7 +195,7 @@ proptest! {
         value in value(),
     ) {
         let document = &store.0[&key];
-        // A group range is a map of numbers; nothing unknown can stand there.
+        // A group range is a map of numbers and cannot have unknown members.
         prop_assume!(!pointer.ends_with("/group_ranges"));
         let inject = |mut document: Value| {
             let object = document.pointer_mut(&pointer).expect("a place");
@@ -202,7 +203,8 @@ proptest! {
             document
         };
         let plain = round_trip(path(&key), &document.to_string()).expect("a good document");
-        // The writer leaves out what is empty; where the place is gone, the member alone must bring it back.
+        // The writer leaves out empty objects. If the place is left out, the member alone must bring it
+        // back.
         let injected = round_trip(path(&key), &inject(document.clone()).to_string()).expect("one more member");
         prop_assert_eq!(injected.pointer(&pointer).and_then(|object| object.get(&name)), Some(&value));
         if plain.pointer(&pointer).is_some() {

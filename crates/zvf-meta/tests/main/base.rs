@@ -1,5 +1,5 @@
-//! A made store that breaks no rule and has something for every rule to look at: a graph in two dimensions with
-//! three levels, one of them with chunks of its own and one split by an attribute.
+//! A test store that breaks no rule and has something to check for every rule: a graph in two dimensions with
+//! three levels. One of them has its own chunk shape, and one is split by an attribute.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Documents {
         }
     }
 
-    /// Takes a member out.
+    /// Removes a member and returns it.
     pub(crate) fn remove(&mut self, path: &str, pointer: &str) -> Value {
         let (parent, name) = pointer.rsplit_once('/').expect("a pointer to a member");
         let parent = self
@@ -102,7 +102,7 @@ fn group(attributes: Value) -> Value {
     json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
 }
 
-/// A chunk-grid array with the origin in front of its attributes.
+/// A chunk-grid array with the origin before its attributes.
 fn cells(shape: Value, origin: Value, keys: Value, attributes: Value) -> Value {
     let ones: Vec<u64> = shape
         .as_array()

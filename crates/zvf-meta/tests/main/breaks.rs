@@ -1,11 +1,11 @@
-//! Breaks of the made store, one or more for each rule.
+//! Violations in the test store, one or more for each rule.
 
 use serde_json::{Value, json};
 use zvf_meta::rules::Rule;
 
 use crate::base::Documents;
 
-/// Breaks one rule, and no other, of the made store.
+/// Breaks one rule, and no other, in the test store.
 pub(crate) type Break = (Rule, fn(&mut Documents));
 
 const ZV: &str = "/attributes/zarr_vectors";

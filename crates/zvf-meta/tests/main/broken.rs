@@ -1,4 +1,4 @@
-//! Every rule, broken one way on a store that is otherwise good.
+//! Breaks every rule in one way, in a store that is otherwise valid.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::breaks::{
     ARRAYS, FAMILIES, KEYS, LEVELS, ROOT, SCALES, VERTICES, attribute, translation, zv,
 };
 
-/// A root that breaks one rule, with a word on how.
+/// A root document that breaks one rule, with a short description.
 type RootBreak = (Rule, &'static str, fn() -> Value);
 
-/// Roots that cannot be made from the store in two dimensions: only the root is checked.
+/// Root documents that cannot be made from the two-dimensional store; only the root is checked.
 const AXES: &[RootBreak] = &[
     (Rule::AxesCount, "a line", || {
         axes_only(json!([{"name": "x", "type": "space"}]))
@@ -36,7 +36,7 @@ fn axes_only(axes: Value) -> Value {
             "attributes": {"scene": {"coordinateSystems": [{"axes": axes}]}}}}})
 }
 
-/// The rules that fired: notes count only where a note is asked for.
+/// The violated rules; notes count only if `rule` is a note.
 fn fired(rule: Rule, problems: &[Problem]) -> BTreeSet<Rule> {
     problems
         .iter()
@@ -79,7 +79,7 @@ fn every_rule_fires_alone() -> Result<(), MetaError> {
         let mut store = documents();
         apply(&mut store);
         let checked = check_documents(&store.bytes());
-        // All breaks are tried before any is reported.
+        // All violations are tried before any failure is reported.
         if !checked.unreadable.is_empty()
             || fired(*rule, &checked.problems) != BTreeSet::from([*rule])
         {

@@ -1,4 +1,4 @@
-//! What members of documents mean, by their place.
+//! The meaning of document members depends on their place.
 
 use zvf_meta::meaning;
 

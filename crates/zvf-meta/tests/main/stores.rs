@@ -1,4 +1,4 @@
-//! The bundled stores: every document is typed, comes back whole and breaks no rule.
+//! The bundled stores: every document parses, is written back completely and breaks no rule.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -60,7 +60,7 @@ fn rewritten(key: &str, bytes: &[u8]) -> Result<String, Box<dyn Error>> {
                 }
                 _ => group,
             };
-            // The reference writes the same group in one form or the other.
+            // The reference writes the same group in either of two forms.
             if bytes.contains(&b'\n') {
                 group.to_json()
             } else {

@@ -1,4 +1,4 @@
-//! Data that are used in place, `spec/tet-v1.md` 13.
+//! Data that is used in place, `spec/tet-v1.md` 13.
 
 use zvf_grid::Selection;
 
@@ -8,14 +8,14 @@ use super::tile::side_by_side;
 use crate::layout::TileCodec;
 use zvf_grid::int::wide;
 
-/// All bytes of a dataset, once each, in one run of the file.
+/// One run of the file that holds each byte of a dataset exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawSpan {
     /// Where it begins.
     pub offset: u64,
     /// Its length in bytes: the size of the dataset.
     pub len: u64,
-    /// Whether it is the dataset in C order. Else it is tile after tile, good for sums and extremes, which need no order.
+    /// Whether the run is the dataset in C order. Otherwise it is tile after tile, which suffices for sums and extremes.
     pub row_major: bool,
 }
 
@@ -43,8 +43,9 @@ pub(crate) fn whole(catalog: &Catalog, front: &[u8], dataset: &Dataset) -> Optio
     })
 }
 
-/// Where the result of a selection lies in the file as it is, if it does: every part of a tile lies side by side in the
-/// tile and in the result, and all have the same distance between the two.
+/// Returns the range of the file that equals the result of a selection, if there is one. The wanted part of each tile
+/// must be contiguous both in the tile and in the result, and the distance between the two positions must be the same for
+/// all tiles.
 pub(crate) fn of_selection(
     catalog: &Catalog,
     front: &[u8],

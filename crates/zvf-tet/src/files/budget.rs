@@ -1,13 +1,13 @@
-//! The memory budget, `spec/tet-v1.md` 9: the file's wish against the caller's.
+//! The memory budget, `spec/tet-v1.md` 9, from the requests of the caller and of the file.
 
 use crate::layout::IndexHeader;
 
-/// The caller's wish for memory; all unset by default.
+/// The memory that the caller requests; all unset by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Budget {
     /// Bytes; 0 means 1.
     pub bytes: Option<u64>,
-    /// 1/100 percent of what is free, at most 10 000; 0 is as if unset.
+    /// 1/100 percent of the free memory, at most 10 000; 0 means unset.
     pub percent_bps: Option<u16>,
 }
 
@@ -15,11 +15,11 @@ pub struct Budget {
 const FALLBACK: u64 = 256 << 20;
 
 impl Budget {
-    /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, the
-    /// file's percent; else a quarter of `available`; 256 MiB if that is unknown.
+    /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, and
+    /// the file's percent. If none is set, a quarter of `available`; 256 MiB if that is unknown.
     ///
-    /// A file never gets more than `available`: a file that decompresses to very much must not set its own limit.
-    /// it. The reference takes up to 655 percent from a file.
+    /// A file never gets more than `available`, so that a file that decompresses to very much cannot set its own
+    /// limit. The reference accepts up to 655 percent from a file.
     #[must_use]
     pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {
         if let Some(bytes) = self.bytes {
@@ -40,7 +40,7 @@ impl Budget {
     }
 }
 
-/// Memory that programs can get without swapping: `MemAvailable` on Linux. None elsewhere.
+/// Memory that programs can get without swapping: `MemAvailable` on Linux; `None` elsewhere.
 #[must_use]
 pub fn available_memory() -> Option<u64> {
     if !cfg!(target_os = "linux") {

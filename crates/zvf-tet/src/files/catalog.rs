@@ -1,4 +1,4 @@
-//! What is known about an open file, without its payloads: datasets, the way to an entry, footer, proof.
+//! The catalog of an open file, without its payloads: datasets, positions of entries, footer, proof.
 
 use std::string::String;
 use std::vec::Vec;
@@ -21,9 +21,9 @@ use zvf_grid::int::wide;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// How strictly the file is judged.
+    /// How strictly the file is checked.
     pub profile: Profile,
-    /// Wish for memory: what [`TetFile::read`](crate::TetFile::read) may return and one tile may take.
+    /// The requested memory: for the result of [`TetFile::read`](crate::TetFile::read), and for one decoded tile.
     pub budget: Budget,
     /// Threads that decode; 0 for as many as the machine has.
     pub threads: usize,
@@ -43,21 +43,21 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// The same with another profile.
+    /// The same options with another profile.
     #[must_use]
     pub const fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// The same with another budget.
+    /// The same options with another budget.
     #[must_use]
     pub const fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// The same with another number of threads.
+    /// The same options with another number of threads.
     #[must_use]
     pub const fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -114,7 +114,7 @@ impl Dataset {
         self.all
     }
 
-    /// Elements by a range an axis.
+    /// Selects elements by one range for each axis.
     ///
     /// # Errors
     /// As [`Selection::new`].
@@ -127,7 +127,7 @@ impl Dataset {
     /// # Errors
     /// [`GridError::RankMismatch`] and [`GridError::BadRange`] for a selection of another shape, [`GridError::TooLarge`].
     pub fn result_bytes(&self, selection: &Selection) -> Result<u64, GridError> {
-        // A selection may come from another dataset.
+        // The selection may be from another dataset.
         Selection::new(selection.axes(), &self.geometry.shape)?
             .count()
             .and_then(|count| count.checked_mul(wide(self.item())))
@@ -135,8 +135,8 @@ impl Dataset {
     }
 }
 
-/// What is known of an open file: everything but its payloads. A [`TetFile`](crate::TetFile) is a catalog and the source of the
-/// payloads; it also holds the bytes of the index.
+/// Everything about an open file except its payloads. A [`TetFile`](crate::TetFile) is a catalog, the source of the payloads,
+/// and the bytes of the index.
 #[derive(Debug)]
 pub struct Catalog {
     datasets: Vec<Dataset>,
@@ -145,14 +145,14 @@ pub struct Catalog {
     proof: Proof,
     profile: Profile,
     file_len: u64,
-    /// Positions in the front: of the index header, of the first entry, of the end of the index.
+    /// Positions in the front: the index header, the first entry, the end of the index.
     index: Option<(usize, usize, usize)>,
-    /// Rows in canonical order, for files that are not.
+    /// Rows in canonical order; empty if the file is in canonical order.
     rows: Vec<u64>,
 }
 
 impl Catalog {
-    /// Checks a file from its front, and from its footer if the flags announce one.
+    /// Checks a file from its front and, if the flags announce one, its footer.
     pub(crate) fn open(
         front: &[u8],
         file_len: u64,
@@ -209,7 +209,7 @@ impl Catalog {
         })
     }
 
-    /// Takes the footer, and the metadata beside it, after the payloads were checked.
+    /// Stores the footer and the metadata beside it, after the payloads were checked.
     pub(crate) fn take_footer(
         &mut self,
         end: FileEnd,
@@ -238,7 +238,7 @@ impl Catalog {
             .unwrap_or(&[])
     }
 
-    /// The entry of a tile: row and fields. None outside the grid.
+    /// The entry of a tile: row and fields. `None` outside the grid.
     pub(crate) fn entry<'f>(
         &self,
         entries: &'f [IndexEntry],
@@ -262,7 +262,7 @@ impl Catalog {
         &self.datasets
     }
 
-    /// The first dataset of that name.
+    /// The first dataset with that name.
     ///
     /// # Errors
     /// [`Error::NoDataset`].
@@ -285,7 +285,7 @@ impl Catalog {
         self.footer.as_ref()
     }
 
-    /// The places of footer and spills.
+    /// The positions of footer and spills.
     #[must_use]
     pub const fn footer_refs(&self) -> Option<&FooterRefs> {
         self.refs.as_ref()
@@ -297,7 +297,7 @@ impl Catalog {
         self.file_len
     }
 
-    /// How strictly the file was judged.
+    /// How strictly the file was checked.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         self.profile
@@ -329,7 +329,7 @@ fn json_fault(at: u64, source: serde_json::Error) -> Error {
     }
 }
 
-/// Refuses what would take more memory than is allowed.
+/// Fails if something would take more memory than is allowed.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<usize, Error> {
     match usize::try_from(found).ok() {
         Some(bytes) if found <= limit => Ok(bytes),

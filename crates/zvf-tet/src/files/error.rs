@@ -1,4 +1,4 @@
-//! Why a file could not be read or written: [`Error`].
+//! The error of reading and writing files: [`Error`].
 
 use std::io;
 use std::string::String;
@@ -6,7 +6,7 @@ use std::string::String;
 use crate::error::{Class, TetError};
 use zvf_grid::GridError;
 
-/// What reading, verifying and writing can answer. Four kinds: the system ([`Self::is_io`]), a file that is not right
+/// The error of reading, verifying and writing. Four kinds: the system failed ([`Self::is_io`]), an invalid file
 /// ([`Self::class`]), a wrong call, and limits ([`Self::Limit`]).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,13 +14,13 @@ pub enum Error {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The file is not right.
+    /// The file is invalid.
     #[error("{0}")]
     Format(#[from] TetError),
     /// The JSON of the footer or its metadata is invalid.
     #[error("{error} ({source})")]
     Json {
-        /// Where.
+        /// The position.
         error: TetError,
         /// The error of serde_json.
         source: serde_json::Error,
@@ -28,7 +28,7 @@ pub enum Error {
     /// A selection or buffer that does not fit the dataset.
     #[error("{0}")]
     Grid(#[from] GridError),
-    /// No dataset of that name.
+    /// No dataset has that name.
     #[error("no dataset named {name:?}")]
     NoDataset {
         /// The name.
@@ -37,14 +37,14 @@ pub enum Error {
     /// More than the caller allows.
     #[error("{what}: {found} bytes found, at most {limit} allowed")]
     Limit {
-        /// What would need so much.
+        /// The data that would need this memory.
         what: &'static str,
-        /// Bytes it would need.
+        /// The needed bytes.
         found: u64,
-        /// Bytes allowed.
+        /// The allowed bytes.
         limit: u64,
     },
-    /// A call that cannot be carried out.
+    /// A call with an argument that is not allowed.
     #[error("{what}: {why}")]
     Misuse {
         /// The argument.
@@ -52,22 +52,22 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// The source is not the one that was opened any more.
+    /// The source changed since it was opened.
     #[error("the file changed while it was read: {what}")]
     Changed {
-        /// What shows it.
+        /// The difference that was found.
         what: &'static str,
     },
 }
 
 impl Error {
-    /// The class of the fault in the file. None for everything that is not the file's fault.
+    /// The class of the fault in the file. `None` if the file is not at fault.
     #[must_use]
     pub fn class(&self) -> Option<Class> {
         self.fault().map(|error| error.class())
     }
 
-    /// The fault in the file. None for everything that is not the file's fault.
+    /// The fault in the file. `None` if the file is not at fault.
     #[must_use]
     pub fn fault(&self) -> Option<&TetError> {
         match self {
@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// Whether the system below failed; trying again may help.
+    /// Whether the system failed; trying again may help.
     #[must_use]
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Io(_))

@@ -24,8 +24,8 @@ use zvf_grid::int::wide;
 ///
 /// Dereferences to its [`Catalog`]: datasets, footer, proof.
 ///
-/// Opening makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1): one pass over the index. Nothing of
-/// the payloads is touched.
+/// Opening makes every check except decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1): one pass over the index. Payloads are not
+/// read.
 ///
 /// # Examples
 ///
@@ -58,7 +58,7 @@ impl Deref for TetFile {
 }
 
 impl TetFile {
-    /// Opens a file for plain reads, strictly.
+    /// Opens a file for plain reads, with the strict profile.
     ///
     /// # Errors
     /// See [`Self::open_with`].
@@ -85,7 +85,7 @@ impl TetFile {
         Self::from_source_with(Box::new(zvf_sys::Map::open(path)?), options)
     }
 
-    /// Takes a whole file in memory, strictly.
+    /// Opens a whole file in memory, with the strict profile.
     ///
     /// # Errors
     /// As [`Self::open_with`], without limits.
@@ -93,7 +93,7 @@ impl TetFile {
         Self::from_bytes_with(bytes, OpenOptions::default())
     }
 
-    /// Takes a whole file in memory.
+    /// Opens a whole file in memory.
     ///
     /// # Errors
     /// As [`Self::open_with`], without limits.
@@ -101,7 +101,8 @@ impl TetFile {
         Self::from_source_with(Box::new(Memory(bytes)), options)
     }
 
-    /// Opens a file wherever it is stored, strictly: an object of a bucket or web server, for example (`ObjectFile` of `zvf-io`).
+    /// Opens a file from any source, with the strict profile: an object of a bucket or web server, for example (`ObjectFile` of
+    /// `zvf-io`).
     ///
     /// # Cost
     /// As [`Self::from_source_with`].
@@ -112,11 +113,11 @@ impl TetFile {
         Self::from_source_with(source, OpenOptions::default())
     }
 
-    /// Opens a file wherever it is stored.
+    /// Opens a file from any source.
     ///
     /// # Cost
-    /// Reads of superblock, directory and index, and of the footer. If reads are requests, two, and one for each part that is longer
-    /// than [`RequestCost::ahead`](zvf_sys::RequestCost::ahead).
+    /// Reads superblock, directory and index, and the footer. If reads are requests, there are two, and one more for each part that
+    /// is longer than [`RequestCost::ahead`](zvf_sys::RequestCost::ahead).
     ///
     /// # Errors
     /// As [`Self::open_with`].
@@ -156,7 +157,7 @@ impl TetFile {
         self.source.bytes().unwrap_or(&self.front)
     }
 
-    /// Header of the chunk index. None in an empty file.
+    /// Header of the chunk index; `None` in an empty file.
     #[must_use]
     pub fn index_header(&self) -> Option<&IndexHeader> {
         self.catalog.header(self.front())
@@ -168,7 +169,7 @@ impl TetFile {
         self.catalog.entries(self.front())
     }
 
-    /// The entry of one tile: its row and fields. None outside the grid.
+    /// The entry of one tile: its row and fields. `None` outside the grid.
     ///
     /// # Cost
     /// O(rank).
@@ -177,13 +178,13 @@ impl TetFile {
         self.catalog.entry(self.entries(), dataset, coord)
     }
 
-    /// The memory budget in bytes: `wish`, the file's wish and the machine's memory by `spec/tet-v1.md` 9.
+    /// The memory budget in bytes, from `wish`, the file's request and the machine's memory, by `spec/tet-v1.md` 9.
     #[must_use]
     pub fn memory_budget(&self, wish: &Budget) -> u64 {
         wish.resolve(self.index_header(), available_memory())
     }
 
-    /// The tiles that a selection meets, and their bytes.
+    /// The tiles that a selection intersects, and their bytes.
     ///
     /// # Cost
     /// O(rank) now, O(rank) for each tile that is taken.
@@ -201,10 +202,10 @@ impl TetFile {
     /// Reads a selection: little-endian elements in C order.
     ///
     /// # Cost
-    /// The result once, and one tile a thread; only tiles that are met are touched.
+    /// Memory for the result, and for one tile in each thread. Only tiles that the selection intersects are read.
     ///
     /// # Errors
-    /// [`Error::Limit`] for a result over the memory budget of the options, and what [`Self::read_into`] answers.
+    /// [`Error::Limit`] for a result over the memory budget of the options, and the errors of [`Self::read_into`].
     pub fn read(
         &self,
         dataset: &Dataset,
@@ -220,9 +221,8 @@ impl TetFile {
     /// Reads a selection into a buffer of exactly its size. After an error its contents are unspecified.
     ///
     /// # Errors
-    /// [`Error::Grid`] for a selection or buffer that does not fit; [`Error::Io`]; [`Error::Format`] with the classes
-    /// `zstd_decode` and `decoded_length_mismatch`; [`Error::Limit`] for a tile over the budget that cannot be decoded
-    /// to its place.
+    /// [`Error::Grid`] for a selection or buffer that does not fit; [`Error::Io`]; [`Error::Format`] with the classes `zstd_decode`
+    /// and `decoded_length_mismatch`; [`Error::Limit`] for a tile over the budget that cannot be decoded in place.
     pub fn read_into(
         &self,
         dataset: &Dataset,
@@ -251,17 +251,17 @@ impl TetFile {
     /// The run of bytes that holds every element of a dataset once; see [`RawSpan::row_major`] for its order.
     ///
     /// # Cost
-    /// O(rank) a tile of the dataset.
+    /// O(rank) for each tile of the dataset.
     #[must_use]
     pub fn raw_span(&self, dataset: &Dataset) -> Option<RawSpan> {
         borrow::whole(&self.catalog, self.front(), dataset)
     }
 
-    /// The result of a selection where it lies, without a copy: for raw tiles that hold it in its order, in files that are
-    /// mapped or in memory.
+    /// The result of a selection in place, without a copy. Possible for files that are mapped or in memory, if their raw tiles store
+    /// the result contiguously and in its order.
     ///
     /// # Cost
-    /// O(rank) a tile that is met.
+    /// O(rank) for each tile that the selection intersects.
     #[must_use]
     pub fn borrow(&self, dataset: &Dataset, selection: &Selection) -> Option<&[u8]> {
         self.source.bytes()?;

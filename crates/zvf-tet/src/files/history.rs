@@ -1,4 +1,4 @@
-//! The footer's JSON: history and metadata, `spec/tet-v1.md` 8.4 to 8.6. Members that are not known here survive.
+//! The footer's JSON: history and metadata, `spec/tet-v1.md` 8.4 to 8.6. Unknown members are kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,22 +20,22 @@ pub struct Footer {
     pub metadata: Option<Metadata>,
 }
 
-/// One step of the history. `op`, `source` and `at` are always there.
+/// One step of the history. `op`, `source` and `at` are always present.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct HistoryRow {
-    /// What was done.
+    /// The operation.
     pub op: String,
-    /// To what; never a local path when this crate writes it.
+    /// The object of the operation; never a local path when this crate writes it.
     pub source: String,
-    /// When: by habit Unix seconds in decimal.
+    /// The time: by convention Unix seconds in decimal.
     pub at: String,
     /// The inputs of the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<String>,
-    /// With which settings.
+    /// The settings of the operation.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
-    /// Everything else, such as `agent`, `activity`, `entity`.
+    /// Other members, such as `agent`, `activity`, `entity`.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -119,13 +119,13 @@ impl<'de> Deserialize<'de> for HistoryRow {
 /// Descriptions of the file and, by name, of datasets. Nothing is checked against the datasets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Metadata {
-    /// Of the file.
+    /// The file's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileMetadata>,
-    /// Of datasets, by name.
+    /// The datasets' descriptions, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub datasets: BTreeMap<String, DatasetMetadata>,
-    /// Everything else.
+    /// Other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -139,10 +139,10 @@ pub struct FileMetadata {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library_version: Option<String>,
-    /// When: by habit Unix seconds in decimal.
+    /// The time: by convention Unix seconds in decimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// Everything else.
+    /// Other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -159,7 +159,7 @@ pub struct DatasetMetadata {
     /// Labels, by axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub coords: BTreeMap<String, Coords>,
-    /// Everything else.
+    /// Other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -169,7 +169,7 @@ pub struct DatasetMetadata {
 pub struct Coords {
     /// One text for each index.
     pub labels: Vec<String>,
-    /// Everything else.
+    /// Other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -180,7 +180,7 @@ struct HistoryDocument {
     history: Vec<HistoryRow>,
     #[serde(default)]
     metadata: Option<Metadata>,
-    // A flattened rest keeps serde from taking an array for the object.
+    // With a flattened member, serde refuses an array where this object is expected.
     #[serde(flatten)]
     _rest: BTreeMap<String, de::IgnoredAny>,
 }
@@ -201,7 +201,7 @@ struct Ref {
 }
 
 impl Footer {
-    /// The footer's JSON, which was scanned before.
+    /// Parses the footer's JSON, which was scanned before.
     pub(crate) fn parse(text: &[u8], version: u32) -> Result<Self, serde_json::Error> {
         let document: HistoryDocument = serde_json::from_slice(text)?;
         Ok(Self {
@@ -211,7 +211,8 @@ impl Footer {
         })
     }
 
-    /// Compact JSON in the order of the reference; metadata may be stored elsewhere, at an offset with a length.
+    /// Compact JSON in the member order of the reference. `spilled` is the offset and length of metadata that is
+    /// stored beside the footer.
     pub(crate) fn to_json(
         &self,
         spilled: Option<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! What needs files, threads and a heap: reading, verifying, writing.
+//! Reading, verifying and writing files: the part that needs files, threads and a heap.
 
 mod borrow;
 mod budget;

@@ -1,4 +1,4 @@
-//! The checks of opening, without I/O: [`open`] says which bytes it lacks, whoever has the file reads them.
+//! The checks of opening, without I/O: [`open`] returns the range that is missing, and the caller reads it.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,7 +12,7 @@ use crate::footer::{FooterPlace, FooterRefs};
 use crate::view::{Tet, head_len};
 use zvf_grid::int::wide;
 
-/// The parts of a file that were read so far while it is opened.
+/// The parts of a file that were read so far during opening.
 pub(crate) struct KnownPieces<'s> {
     len: u64,
     limit: u64,
@@ -35,7 +35,7 @@ impl<E: Into<Error>> From<E> for OpeningStop {
 }
 
 impl<'s> KnownPieces<'s> {
-    /// Nothing yet of a file of `len` bytes; no part over the limit of the options will be read.
+    /// No parts yet, of a file of `len` bytes. A part over the limit of the options is refused.
     pub(crate) const fn new(len: u64, options: &OpenOptions) -> Self {
         Self {
             len,
@@ -88,7 +88,7 @@ impl<'s> KnownPieces<'s> {
     }
 }
 
-/// A range to read, with `ahead` bytes of the start or the end of a file of `len` bytes if it is there.
+/// Extends a range at the start or end of a file of `len` bytes to at least `ahead` bytes.
 pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
     let ahead = ahead.min(len);
     if range.start == 0 {
@@ -100,8 +100,8 @@ pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
     }
 }
 
-/// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on the known parts of a file. Begins again with
-/// each call: the pass over the index comes last, when nothing lacks.
+/// Makes every check except decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on the known parts of a file. Each call
+/// starts again; the pass over the index comes last, when no part is missing.
 pub(crate) fn open(known: &KnownPieces<'_>, options: &OpenOptions) -> Result<Catalog, OpeningStop> {
     let len = known.len;
     let first = known.get("front", 0, len.min(40))?;

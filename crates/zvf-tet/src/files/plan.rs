@@ -7,10 +7,10 @@ use super::error::Error;
 use super::tile::Tile;
 use crate::layout::{IndexEntry, TileCodec};
 
-/// One tile that a selection meets.
+/// One tile that a selection intersects.
 #[derive(Debug, Clone, Copy)]
 pub struct PlannedTile {
-    /// Its place in the grid.
+    /// Its coordinate in the grid.
     pub coord: Dims,
     /// Its row in the chunk index.
     pub row: u64,
@@ -22,16 +22,17 @@ pub struct PlannedTile {
     pub raw_byte_len: u64,
     /// How it is stored.
     pub codec: TileCodec,
-    /// First byte of the file that is needed: of a raw tile only the run of bytes that holds what is wanted.
+    /// First needed byte of the file. Of a raw tile, only the run of bytes that holds the wanted elements is
+    /// needed.
     pub needed_offset: u64,
-    /// How many bytes are needed from there on.
+    /// The number of needed bytes.
     pub needed_len: u64,
 }
 
-/// The tiles that a selection meets, in C order of the grid, found one by one.
+/// Iterates over the tiles that a selection intersects, in C order of the grid.
 ///
 /// # Cost
-/// O(rank) a tile that is met; nothing for any other.
+/// O(rank) for each tile that the selection intersects; nothing for any other tile.
 #[derive(Debug, Clone)]
 pub struct TilePlan<'f>(PlannedTiles<'f>);
 
@@ -45,7 +46,7 @@ impl<'f> TilePlan<'f> {
         PlannedTiles::new(catalog, front, dataset, selection, u64::MAX).map(Self)
     }
 
-    /// How many tiles come in all, found without visiting them.
+    /// The number of all tiles, computed without iterating.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.0.cells.total()

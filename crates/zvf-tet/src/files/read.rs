@@ -1,4 +1,4 @@
-//! Selections out of local sources, on several threads.
+//! Reads selections from local sources, on several threads.
 
 use std::ops::Range;
 use std::vec::Vec;
@@ -17,7 +17,7 @@ use zvf_grid::int::wide;
 /// The cost of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadStats {
-    /// Tiles that were visited.
+    /// Tiles that were read.
     pub tiles: u64,
     /// Bytes of payloads that were read, or used in memory.
     pub bytes: u64,
@@ -38,23 +38,23 @@ impl ReadStats {
     }
 }
 
-/// Reads of a file: short ones, so that bytes are decoded while they are in the cache of the processor.
+/// Limits the length of file reads, so that bytes are decoded while they are in the processor's cache.
 const MERGE: Merge = Merge {
     most: 1 << 20,
     ..Merge::DISK
 };
 
-/// What copies or unpacks fewer bytes than this is done by one thread.
+/// Reads that copy or decompress fewer bytes than this use one thread.
 pub(crate) const PARALLEL: u64 = 1 << 20;
 
-/// What all threads of one read share.
+/// The data that all threads of one read share.
 #[derive(Clone, Copy)]
 pub(crate) struct DatasetReader<'f> {
     pub(crate) source: &'f dyn ReadAt,
     pub(crate) front: &'f [u8],
     pub(crate) catalog: &'f Catalog,
     pub(crate) dataset: &'f Dataset,
-    /// Most bytes of one tile that is not decoded to its place.
+    /// Most bytes of one tile that is not decoded in place.
     pub(crate) limit: u64,
     pub(crate) threads: usize,
 }
@@ -101,7 +101,8 @@ impl DatasetReader<'_> {
         Ok(stats)
     }
 
-    /// Bytes that are copied or unpacked for a result of `bytes`, by the codec of the first tile.
+    /// Bytes that are copied or decompressed for a result of `bytes`, judged by the codec of the first
+    /// tile.
     fn work(&self, selection: &Selection, bytes: u64) -> Result<u64, Error> {
         let mut plan = TilePlan::new(self.catalog, self.front, self.dataset, selection)?;
         let tiles = plan.total().unwrap_or(u64::MAX);
@@ -165,7 +166,7 @@ impl DatasetReader<'_> {
         Ok(stats)
     }
 
-    /// When neighbouring payloads are one read.
+    /// The rules by which neighbouring payloads are merged into one read.
     fn merge(&self) -> Merge {
         self.source.requests().map_or(MERGE, |cost| cost.merge)
     }
@@ -176,7 +177,7 @@ impl DatasetReader<'_> {
         if let Some(bytes) = self.source.slice(range.start, len) {
             return Ok(bytes);
         }
-        // Several pieces are never more than a short request.
+        // Merged pieces never exceed the length of a short request.
         buffer.resize(
             within("one request", len, self.limit.max(self.merge().most))?,
             0,
@@ -191,7 +192,7 @@ impl DatasetReader<'_> {
         let mut tiles = 0;
         let merge = self.merge();
         let all = pieces(self.tiles(&self.dataset.all())?, u64::MAX).inspect(|_| tiles += 1);
-        // Lengths and bounds of raw tiles were checked at opening: there is nothing to decode.
+        // Lengths and bounds of raw tiles were checked when the file was opened; they need no decoding.
         let mut packed = all.filter(|piece| !piece.as_ref().is_ok_and(|piece| piece.tile.is_raw()));
         let (mut window, mut buffer) = (Vec::new(), Vec::new());
         while fill(&mut packed, &mut window)? {

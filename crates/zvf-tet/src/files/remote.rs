@@ -12,10 +12,10 @@ use super::read::{DatasetReader, PARALLEL, ReadStats};
 use super::requests::{TileBytes, fill, pieces, requests};
 use super::tile::{Tile, TileDecoder};
 
-/// Requests in flight.
+/// Concurrent requests.
 const IN_FLIGHT: usize = 8;
 
-/// Most pieces that are decoded together: small ones shall not add up to much memory.
+/// Most pieces that are decoded together, to bound the memory for many small pieces.
 const BATCH: usize = 64;
 
 /// A request: a range, and the pieces of tiles in it.
@@ -23,16 +23,17 @@ type TileRequest = (Range<u64>, Vec<TileBytes>);
 
 /// A result of a request.
 enum Arrived {
-    /// Raw pieces, which are elements, and the bytes of their request with the position of the first.
+    /// Raw pieces, whose bytes are elements; the position of the first byte of their request; and the bytes of the request.
     Raw(Vec<TileBytes>, u64, Vec<u8>),
     /// The wanted part of each tile, as a result of its own.
     Decoded(Vec<(TileBytes, Vec<u8>)>),
-    /// The request was answered.
+    /// The response to a request arrived.
     Answered,
 }
 
 impl DatasetReader<'_> {
-    /// Fills `into` by few requests: neighbouring pieces are one, and several are in flight. Tiles are decoded while others are.
+    /// Fills `into` with few requests: neighbouring pieces are merged, and several requests run concurrently. Tiles are decoded
+    /// while other requests run.
     pub(super) fn read_remote(
         &self,
         merge: Merge,
@@ -115,7 +116,7 @@ impl DatasetReader<'_> {
     }
 }
 
-/// Pieces that are decoded together: of small tiles several.
+/// Groups pieces that are decoded together; several if tiles are small.
 fn batches(pieces: Vec<TileBytes>) -> impl Iterator<Item = Vec<TileBytes>> {
     let mut pieces = pieces.into_iter();
     std::iter::from_fn(move || {

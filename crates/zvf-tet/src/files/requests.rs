@@ -1,5 +1,5 @@
-//! Which bytes of a file a read needs, merged into requests, and what is made of them when they are there. No I/O: local
-//! and remote readers differ in how they get the bytes of a request.
+//! Computes which bytes of a file a read needs, merges them into requests, and copies or decodes the received bytes. No
+//! I/O: local and remote readers differ in how they fetch the bytes of a request.
 
 use std::ops::Range;
 use std::vec::Vec;
@@ -13,11 +13,11 @@ use super::tile::{Tile, TileDecoder};
 /// Most pieces that are sorted and merged together, so that a read of very many small tiles needs little memory.
 const WINDOW: usize = 4096;
 
-/// A run of bytes of the file that is needed of one tile: a payload, or a block of a raw tile.
+/// A run of bytes of the file that a read needs from one tile: a payload, or a block of a raw tile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TileBytes {
     pub(crate) tile: Tile,
-    /// Which block it is; see [`Tile::block`].
+    /// Identifies the block; see [`Tile::block`].
     apart: usize,
     turn: u64,
     start: u64,
@@ -51,7 +51,7 @@ impl TileBytes {
         self.turn == 0
     }
 
-    /// Where its bytes are among the `len` bytes of its request, which begins at `start`.
+    /// The range of its bytes within the `len` bytes of its request, which begins at `start`.
     pub(crate) fn place(&self, start: u64, len: usize) -> Result<Range<usize>, Error> {
         let from = self.start.checked_sub(start);
         let from = from.and_then(|from| usize::try_from(from).ok());
@@ -68,7 +68,7 @@ impl TileBytes {
         Ok(request.get(place).ok_or(GridError::TooLarge)?)
     }
 
-    /// The place in the result that its bytes can be read into directly: for a block with the same layout in both.
+    /// The range of the result into which its bytes can be read directly, if the block has the same layout in both.
     pub(crate) fn place_in(&self, len: usize, shape: &Dims) -> Option<Range<usize>> {
         if !self.tile.is_raw() {
             return None;
@@ -77,7 +77,7 @@ impl TileBytes {
         block.place_in(self.tile.item, len, shape)
     }
 
-    /// Puts what is wanted of its bytes to its place in `into`, a result of `shape`.
+    /// Decodes its bytes and copies the wanted part to its place in `into`, a result of `shape`.
     pub(crate) fn put(
         &self,
         decoder: &mut TileDecoder,
@@ -92,14 +92,14 @@ impl TileBytes {
         }
     }
 
-    /// The same for a block of a raw tile.
+    /// Copies the wanted part of a block of a raw tile to its place in `into`.
     pub(crate) fn copy(&self, bytes: &[u8], into: &mut [u8], shape: &Dims) -> Result<(), Error> {
         let block = self.tile.block(self.apart, self.turn)?;
         Ok(block.copy(self.tile.item, bytes, into, shape)?)
     }
 }
 
-/// The pieces of tiles, where reading along `gap` bytes costs less than another request.
+/// The pieces of tiles that a read needs, if reading `gap` unneeded bytes costs less than another request.
 pub(crate) fn pieces(
     tiles: PlannedTiles<'_>,
     gap: u64,
@@ -123,7 +123,7 @@ pub(crate) fn pieces(
     })
 }
 
-/// Takes the next pieces, in the order of the file. `false` if none are left.
+/// Takes the next pieces and sorts them by position. `false` if none are left.
 pub(crate) fn fill(
     pieces: &mut impl Iterator<Item = Result<TileBytes, Error>>,
     window: &mut Vec<TileBytes>,
@@ -136,7 +136,7 @@ pub(crate) fn fill(
     Ok(!window.is_empty())
 }
 
-/// The requests for some pieces, which are in the order of the file, and the pieces of each.
+/// Merges pieces, which are sorted by position, into requests; returns each request with its pieces.
 pub(crate) fn requests(
     window: &[TileBytes],
     merge: Merge,

@@ -1,4 +1,4 @@
-//! Rules for footers: texts and counts within the limits of the reference, no folders of this machine.
+//! Rules for footers: texts and counts within the limits of the reference, and no local folders.
 
 use std::string::String;
 
@@ -6,12 +6,12 @@ use super::error::Error;
 use super::history::{Footer, HistoryRow};
 use crate::layout::MAX_RANK;
 
-/// Longest text that the reference takes, in bytes.
+/// Longest text that the reference accepts, in bytes.
 pub(crate) const TEXT: usize = 1024;
-/// Longest metadata beside a footer that the reference takes, in bytes.
+/// Longest metadata beside a footer that the reference accepts, in bytes.
 pub(crate) const METADATA: usize = 16 << 20;
 
-/// Checks the texts of a footer, and takes the folders of this machine out of it.
+/// Checks the texts of a footer, and removes local folders from it.
 pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
     let check = |text: &str| {
         if text.is_empty() || text.len() > TEXT {
@@ -87,7 +87,7 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file name of an absolute path of this machine, and everything else as it is.
+/// The file name of an absolute local path; any other text unchanged.
 fn without_folders(text: &str) -> String {
     let drive =
         matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

@@ -14,10 +14,10 @@ use crate::layout::{MAX_RANK, RecordHead, TileCodec};
 use crate::record::DatasetGeometry;
 use zvf_grid::int::wide;
 
-/// What one dataset will be.
+/// The description of one dataset to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetSpec {
-    /// Its name: not empty, at most 1024 bytes, unlike all others of the file.
+    /// Its name: not empty, at most 1024 bytes, unique in the file.
     pub name: String,
     /// Type of the elements.
     pub dtype: DType,
@@ -32,7 +32,7 @@ pub struct DatasetSpec {
 }
 
 impl DatasetSpec {
-    /// A dataset of raw tiles.
+    /// Describes a dataset of raw tiles.
     #[must_use]
     pub fn new(name: impl Into<String>, dtype: DType, shape: &[u64], chunk_shape: &[u64]) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl DatasetSpec {
         }
     }
 
-    /// The same with another codec.
+    /// The same description with another codec.
     #[must_use]
     pub fn with_codec(mut self, codec: TileCodec) -> Self {
         self.codec = codec;
         self
     }
 
-    /// The same with another level of Zstandard.
+    /// The same description with another level of Zstandard.
     #[must_use]
     pub fn with_level(mut self, level: i32) -> Self {
         self.level = level;

@@ -1,4 +1,4 @@
-//! One tile: which of its bytes are needed, and how they get to their place in the result. No I/O.
+//! One tile: which of its bytes are needed, and how they are copied to their place in the result. No I/O.
 
 use std::ops::Range;
 use std::vec::Vec;
@@ -14,7 +14,7 @@ use zvf_grid::int::wide;
 /// The state of a decoder of one thread.
 pub(crate) struct TileDecoder {
     context: DCtx<'static>,
-    /// A decoded tile that is not copied as a whole or not contiguously.
+    /// A decoded tile, unless the whole tile is decoded directly into the result.
     raw: Vec<u8>,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct Tile {
     pub(crate) limit: u64,
 }
 
-/// The longest run of bytes of a raw tile that holds a part of it: the leading axes on which one index is taken fix
-/// where it begins.
+/// A run of bytes of a raw tile that holds the selected part, or one slice of it. One index is fixed on each of the leading
+/// axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TileBlock {
     /// From the start of the tile.
@@ -54,7 +54,7 @@ impl TileBlock {
         place_in(item, &self.shape, self.runs(), len, shape)
     }
 
-    /// Puts what is wanted of its bytes to its place in `into`, a result of `shape`.
+    /// Copies the wanted part of its bytes to its place in `into`, a result of `shape`.
     pub(crate) fn copy(
         &self,
         item: usize,
@@ -74,14 +74,14 @@ impl TileDecoder {
         }
     }
 
-    /// Decodes a zstd payload into a buffer that is as long as the tile has to be.
+    /// Decodes a zstd payload into a buffer that has the expected length of the tile.
     pub(crate) fn inflate(
         &mut self,
         stored: &[u8],
         into: &mut [u8],
         tile: &Tile,
     ) -> Result<(), TetError> {
-        /// The destination was too small: the stable number of this error in the library.
+        /// The destination is too small: the stable number of this error in the library.
         const TOO_SMALL: usize = 70;
         let at = tile.entry.payload_offset.get();
         let want = wide(into.len());
@@ -96,7 +96,7 @@ impl TileDecoder {
                 Expected::Text("a Zstandard frame of at least one byte"),
             );
         }
-        // Directly into the destination: no window is allocated, and nothing is written past its end.
+        // Decodes directly into the destination: no window is allocated, and nothing is written past its end.
         match self.context.decompress(into, stored) {
             Ok(length) if length == into.len() => Ok(()),
             Ok(length) => fault(
@@ -123,7 +123,7 @@ impl Tile {
         self.entry.codec() != Some(TileCodec::Zstd)
     }
 
-    /// Puts the wanted part of a payload to its place in `into`, a result of `shape`.
+    /// Decodes a payload and copies the wanted part to its place in `into`, a result of `shape`.
     pub(crate) fn put(
         &self,
         decoder: &mut TileDecoder,
@@ -150,7 +150,7 @@ impl Tile {
         done
     }
 
-    /// Decoded bytes, if a payload of `stored` bytes can decode to so many and the limit allows them.
+    /// Returns the decoded length, if a payload of `stored` bytes can decode to it and the limit allows it.
     pub(crate) fn raw_len(&self, stored: u64) -> Result<usize, Error> {
         /// Most bytes that four bytes of a Zstandard frame decode to: a block of one repeated byte.
         const BLOCK: u64 = 128 << 10;
@@ -170,14 +170,15 @@ impl Tile {
         super::catalog::within("one decoded tile", raw, self.limit)
     }
 
-    /// The one run of bytes of the raw tile that holds all that is wanted of it.
+    /// The shortest run of bytes of the raw tile that holds everything that is wanted.
     pub(crate) fn trim(&self) -> Result<TileBlock, Error> {
         let runs = self.part.runs();
         let fixed = runs.iter().take_while(|run| run.count == 1).count();
         Ok(self.block(fixed, 0)?)
     }
 
-    /// The number of leading axes of which each index is read on its own, since neighbours are more than `gap` bytes apart.
+    /// The number of leading axes on which each index is read separately, because neighbours are more than `gap` bytes
+    /// apart.
     fn apart(&self, gap: u64) -> usize {
         let mut stride = wide(self.item);
         let mut span = stride;
@@ -201,8 +202,8 @@ impl Tile {
         apart.max(fixed.count())
     }
 
-    /// The blocks to read where a read costs about as much as `gap` bytes: how many axes are taken index by index, and how
-    /// many blocks that makes.
+    /// The blocks to read if a read costs about as much as `gap` bytes: the number of axes that are read index by index,
+    /// and the resulting number of blocks.
     pub(crate) fn blocks(&self, gap: u64) -> (usize, u64) {
         let apart = self.apart(gap);
         let turns = self.part.runs().iter().take(apart);
@@ -210,7 +211,7 @@ impl Tile {
         (apart, count)
     }
 
-    /// Block number `turn`, when the first `apart` axes are taken index by index.
+    /// Block number `turn`, if the first `apart` axes are read index by index.
     pub(crate) fn block(&self, apart: usize, turn: u64) -> Result<TileBlock, GridError> {
         let rank = self.extent.len();
         let mut block = TileBlock {
@@ -257,8 +258,8 @@ impl Tile {
     }
 }
 
-/// The range of an array of `extent` in a result of `shape` and `len` bytes, if it is taken whole and its bytes are side by
-/// side there.
+/// The range of an array of `extent` in a result of `shape` and `len` bytes, if the whole array is taken and its bytes are
+/// contiguous there.
 fn place_in(
     item: usize,
     extent: &Dims,
@@ -281,7 +282,7 @@ fn place_in(
     (stop <= len).then_some(start..stop)
 }
 
-/// The first element of a box (start, step, count an axis) of an array of `shape`, if its elements are contiguous.
+/// The first element of a box (start, step and count for each axis) in an array of `shape`, if its elements are contiguous.
 pub(crate) fn side_by_side(
     axes: impl DoubleEndedIterator<Item = (u64, u64, u64)> + ExactSizeIterator,
     shape: &[u64],

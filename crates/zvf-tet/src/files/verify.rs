@@ -1,4 +1,4 @@
-//! `verify`: every check of a file, decoding included, as findings.
+//! `verify`: makes every check of a file, decoding included, and reports findings.
 
 use std::format;
 use std::string::{String, ToString};
@@ -8,14 +8,14 @@ use super::error::Error;
 use super::file::TetFile;
 use crate::error::Class;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VerifySeverity {
     /// Nothing is wrong.
     Info,
-    /// Readers cope; writers should not do it.
+    /// Readers accept it; writers should not produce it.
     Warning,
-    /// The file is not right.
+    /// The file is invalid.
     Error,
 }
 
@@ -24,7 +24,7 @@ pub enum VerifySeverity {
 pub struct VerifyFinding {
     /// The check: `open`, `chunk_decode`, or `warning`.
     pub check: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: VerifySeverity,
     /// The kind of fault, if it is a fault of the file.
     pub class: Option<Class>,

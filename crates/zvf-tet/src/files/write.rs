@@ -1,7 +1,7 @@
-//! Writing: canonical files, tile by tile, in memory for one tile.
+//! Writes canonical files, tile by tile, with memory for one tile.
 //!
-//! Front and index have a size that is known from the shapes, so payloads go out as they come and the index follows in
-//! pieces; the superblock is written last. A file appears under its name when it is whole and on the disk.
+//! The shapes determine the size of front and index. Therefore payloads are written as they arrive, and index entries in
+//! batches; the superblock is written last. A file gets its name only when it is complete and synced.
 
 use std::collections::HashSet;
 use std::format;
@@ -27,12 +27,12 @@ use zvf_grid::int::wide;
 
 /// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
 const ALIGN: u64 = 64;
-/// Entries that are kept before they are written.
+/// Index entries that are collected before they are written.
 const PENDING: usize = 4096;
-/// Longest footer; metadata that would make it longer are stored beside it.
+/// Longest footer; metadata that would make it longer is stored beside it.
 const FOOTER: usize = 65_536;
 
-/// How a file is written.
+/// The options of a writer.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
@@ -42,21 +42,21 @@ pub struct WriteOptions {
     /// History and metadata; none by default. Written as version 1. Absolute paths in `source` and `parents` become
     /// file names.
     pub footer: Option<Footer>,
-    /// Wish for memory in 1/100 percent, for readers; 0 for none.
+    /// Memory that readers are asked to use, in 1/100 percent; 0 for no request.
     pub memory_budget_percent_bps: u16,
-    /// Wish for memory in bytes, for readers; 0 for none.
+    /// Memory that readers are asked to use, in bytes; 0 for no request.
     pub memory_budget_bytes: u32,
 }
 
 impl WriteOptions {
-    /// The same without gaps.
+    /// The same options without gaps.
     #[must_use]
     pub fn with_packed(mut self, packed: bool) -> Self {
         self.packed = packed;
         self
     }
 
-    /// The same with a footer.
+    /// The same options with a footer.
     #[must_use]
     pub fn with_footer(mut self, footer: Footer) -> Self {
         self.footer = Some(footer);
@@ -64,7 +64,7 @@ impl WriteOptions {
     }
 }
 
-/// A file on its way: a temporary one beside the name it will get.
+/// An unfinished file: a temporary file in the folder of its target.
 #[derive(Debug)]
 pub struct WriteTarget {
     file: tempfile::NamedTempFile,
@@ -96,14 +96,14 @@ pub struct TetWriter<W: Write + Seek> {
     sink: BufWriter<W>,
     datasets: Vec<(DatasetSpec, DatasetGeometry)>,
     options: WriteOptions,
-    /// The dataset of the next tile, that tile, and its row.
+    /// The next tile: number of its dataset, number of the tile, and its row.
     dataset: usize,
     tile: u64,
     row: u64,
     /// Entries that are not written yet, and their position.
     pending: Vec<IndexEntry>,
     pending_at: u64,
-    /// Where the next payload goes.
+    /// The position of the next payload.
     at: u64,
     index_offset: u64,
     index_len: u64,
@@ -111,12 +111,12 @@ pub struct TetWriter<W: Write + Seek> {
     last: [u8; 4],
     compressor: Option<(i32, zstd_compressor::Compressor)>,
     buffer: Vec<u8>,
-    /// The sink failed: it is unknown which bytes it took, so nothing may follow them.
+    /// The sink failed. How much it wrote is unknown, so no further write is allowed.
     broken: bool,
 }
 
 mod zstd_compressor {
-    //! A compressor that can be printed.
+    //! A compressor that implements `Debug`.
     use std::fmt;
 
     pub(super) struct Compressor(pub(super) zstd::bulk::Compressor<'static>);
@@ -129,10 +129,10 @@ mod zstd_compressor {
 }
 
 impl TetWriter<WriteTarget> {
-    /// Begins a file. Nothing is written to `path` before [`Self::finish`]; an existing file stays until then.
+    /// Creates a file. `path` does not change before [`Self::finish`]; an existing file stays until then.
     ///
     /// # Errors
-    /// [`Error::Misuse`] and [`Error::Grid`] for datasets or a footer that cannot be; [`Error::Io`].
+    /// [`Error::Misuse`] and [`Error::Grid`] for invalid datasets or an invalid footer; [`Error::Io`].
     pub fn create(
         path: impl AsRef<Path>,
         datasets: Vec<DatasetSpec>,
@@ -147,11 +147,11 @@ impl TetWriter<WriteTarget> {
         Self::new(WriteTarget { file, path }, datasets, options)
     }
 
-    /// Ends the file: index, footer, superblock; syncs it and gives it its name.
+    /// Completes the file: writes index, footer and superblock, syncs the file, and renames it to its target.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for missing tiles; [`Error::Io`]. No file is left then, except a complete one if only its
-    /// folder could not be synced.
+    /// [`Error::Misuse`] for missing tiles; [`Error::Io`]. After an error no file is left, except a complete one if only
+    /// its folder could not be synced.
     pub fn finish(self) -> Result<(), Error> {
         let target = self.finish_into()?;
         target.file.as_file().sync_all()?;
@@ -175,7 +175,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 impl<W: Write + Seek> TetWriter<W> {
-    /// Begins a file in any sink that is empty and can be sought.
+    /// Creates a file in any empty sink that implements `Seek`.
     ///
     /// # Errors
     /// As [`TetWriter::create`].
@@ -234,10 +234,10 @@ impl<W: Write + Seek> TetWriter<W> {
         })
     }
 
-    /// The tile that comes next: number of its dataset, and its elements. None when all are written.
+    /// The next tile: number of its dataset, and its elements. `None` when all are written.
     ///
     /// # Errors
-    /// None of its own.
+    /// None for the datasets of a writer.
     pub fn next_tile(&self) -> Result<Option<(usize, Selection)>, Error> {
         let Some((_, geometry)) = self.datasets.get(self.dataset) else {
             return Ok(None);
@@ -259,7 +259,7 @@ impl<W: Write + Seek> TetWriter<W> {
     ///
     /// # Errors
     /// [`Error::Misuse`] if no tile is left; [`Error::Grid`] for another length than the tile; [`Error::Io`], after
-    /// which nothing more can be written.
+    /// which the writer refuses to continue.
     pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
         let Some((_, tile)) = self.next_tile()? else {
@@ -355,7 +355,7 @@ impl<W: Write + Seek> TetWriter<W> {
         }
     }
 
-    /// Writes the kept entries to their place and returns to the payloads.
+    /// Writes the collected entries to the index, and seeks back to the next payload.
     fn flush_entries(&mut self) -> Result<(), Error> {
         if self.pending.is_empty() {
             return Ok(());
@@ -370,7 +370,7 @@ impl<W: Write + Seek> TetWriter<W> {
         Ok(())
     }
 
-    /// Refuses to continue after the sink failed: bytes written again would be at another place than their entry says.
+    /// Refuses to continue after the sink failed: later payloads would not be where their entries point.
     fn check_sound(&self) -> Result<(), Error> {
         if self.broken {
             return Err(Error::misuse("file", "an earlier write of it failed"));
@@ -402,11 +402,11 @@ impl<W: Write + Seek> TetWriter<W> {
         })
     }
 
-    /// Writes the tiles that are left of the next dataset: `fill` is called for each, with its elements' places and a
-    /// buffer for them.
+    /// Writes the remaining tiles of the next dataset: `fill` is called for each tile with the positions of its elements
+    /// and a buffer for them.
     ///
     /// # Errors
-    /// What `fill` and [`Self::write_tile`] answer.
+    /// The errors of `fill` and [`Self::write_tile`].
     pub fn write_with(
         &mut self,
         mut fill: impl FnMut(&Selection, &mut [u8]) -> Result<(), Error>,
@@ -433,7 +433,7 @@ impl<W: Write + Seek> TetWriter<W> {
         Ok(())
     }
 
-    /// Ends the file and gives the sink back, flushed. [`TetWriter::finish`] does more for files.
+    /// Completes the file and returns the sink, flushed. [`TetWriter::finish`] also syncs and renames a file.
     ///
     /// # Errors
     /// As [`TetWriter::finish`].
@@ -451,7 +451,7 @@ impl<W: Write + Seek> TetWriter<W> {
             flags = FLAG_FOOTER;
             self.write_footer(&footer)?;
         } else if self.last == TAIL_MAGIC {
-            // Readers that look at the end before the flags would take the data for a footer.
+            // Readers that look at the end before the flags would mistake the data for a footer.
             self.sink.write_all(&[0; 16])?;
         }
         let block = Superblock {

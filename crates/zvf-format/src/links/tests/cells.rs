@@ -18,7 +18,7 @@ fn inside() -> Vec<u8> {
         .collect()
 }
 
-/// Three edges of chunk a and chunk b with their permutations (`spec/zvf-0.8.md` 19.1).
+/// Three edges between chunk a and chunk b, with their permutations (`spec/zvf-0.8.md` 19.1).
 fn across() -> Vec<u8> {
     hex(
         "0300000000000000  0000000000000000 1800000000000000 3000000000000000
@@ -64,7 +64,7 @@ fn the_form_follows_from_policy_and_offsets() {
 fn the_real_cells_of_the_specification() {
     let flat = CellForm::derive(2, 0, &[0, 0, 0], false, false, DType::I64);
     assert_eq!(restored(&inside(), flat), [[1, 0], [0, 1], [1, 1]]);
-    // Lines, one record with permutation 0.
+    // A line: one record with permutation 0.
     let line = hex("0100000000000000 | 0000000000000000 |
         0000000000000000 0100000000000000 0000000000000000");
     assert_eq!(restored(&line, across_form()), [[1, 0]]);
@@ -88,7 +88,7 @@ fn the_real_cells_of_the_specification() {
 
 #[test]
 fn four_edges_under_every_policy() {
-    // Input a:2 b:0, b:1 a:0, b:5 a:9 in the cell of a and b.
+    // The application gave a:2 b:0, b:1 a:0, b:5 a:9; the cell is that of a and b.
     assert_eq!(restored(&across(), across_form()), [[2, 0], [1, 0], [5, 9]]);
     let mut builder = LinkCellBuilder::new(across_form());
     for (s, placed) in [([0, 1], [2, 0]), ([1, 0], [0, 1]), ([1, 0], [9, 5])] {
@@ -96,7 +96,7 @@ fn four_edges_under_every_policy() {
         builder.end_group();
     }
     assert_eq!((builder.len(), builder.finish()), (3, across()));
-    // The directed cell of b and a in 0.8 has a code of 0 in front.
+    // In 0.8, the directed cell of b and a begins with a code of 0.
     let directed = hex("0200000000000000  0000000000000000 1800000000000000
         0000000000000000 0100000000000000 0000000000000000
         0000000000000000 0500000000000000 0900000000000000");
@@ -140,7 +140,7 @@ fn lengths_must_be_whole_rows() {
         Ok(rows) => assert_eq!(rows.len() * 16, cut.len()),
         Err(error) => assert!(error.is_malformed()),
     });
-    // Cut inside the open last group, between rows of another group.
+    // A cut inside the open last group, and one between rows of another group.
     let error = LinkRows::ragged(&across()[..100], 3, DType::I64).unwrap_err();
     assert_eq!((error.what(), error.at()), ("link group length", 80));
     let mut uneven = across();
@@ -289,7 +289,7 @@ fn the_encoder_refuses_what_no_cell_holds() {
         LinkCellBuilder::new(flat).push(&[1, 0], &[0, 1]).is_err(),
         "no column for the code"
     );
-    // 5039 does not fit a byte.
+    // The code 5039 does not fit in a byte.
     let wide = CellForm {
         link_width: 7,
         has_perm: true,

@@ -1,4 +1,4 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! The examples of the format's pages byte for byte, every error, and round trips.
 
 mod cells;
 mod legacy;

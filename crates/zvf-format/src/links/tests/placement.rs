@@ -1,4 +1,4 @@
-//! Where records are placed, what codes mean, which chunks a record touches.
+//! Tests the placement of records, the meaning of codes, and the chunks of a record.
 
 use std::vec::Vec;
 
@@ -75,9 +75,9 @@ fn the_placements_of_the_worked_example() {
         records.each_ref().map(|record| order(record)),
         [[1, 0], [0, 1], [0, 1], [0, 1]]
     );
-    // Inside one chunk the order stays, regardless of the rows.
+    // Inside one chunk the order is kept, regardless of the rows.
     assert_eq!(order(&record((&A, 7), (&A, 3))), [0, 1]);
-    // As `duplicate` they make seven rows.
+    // As `duplicate`, they have seven rows.
     let mut copies = Vec::new();
     for record in &records {
         duplicate_order(record, |s| copies.push([s[0], s[1]])).unwrap();
@@ -117,7 +117,7 @@ fn placement_has_limits() {
         dtype: DType::I64,
     };
     assert!(LinkCell::parse(&[], form).unwrap_err().is_limit());
-    // Without a permutation any width will do.
+    // Without a permutation, any width is allowed.
     let polygon = CellForm {
         link_width: 30,
         has_perm: false,
