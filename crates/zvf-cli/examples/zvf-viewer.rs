@@ -1,4 +1,4 @@
-//! The program with the viewer in it, under another name than `zvf`: `cargo xtask browser` builds it beside the program that the other
+//! The program with the viewer, under another name than `zvf`: `cargo xtask browser` builds it in addition to the program that the other
 //! checks use.
 
 use std::process::ExitCode;

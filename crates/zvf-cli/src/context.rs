@@ -1,4 +1,4 @@
-//! What all commands share: the runtime, how stores are opened, warnings, the I/O trace.
+//! Data that all commands share: the runtime, options for opening stores, warnings, the I/O trace.
 
 use std::fs::File;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::output::table::{count, size};
 use crate::progress::Progress;
 use crate::progress::Shown;
 
-/// What all commands share.
+/// Data that all commands share.
 pub(crate) struct Context<'a> {
     /// The common flags.
     pub(crate) common: &'a Common,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Context<'_> {
 }
 
 impl<'a> Context<'a> {
-    /// Prepares a command; the trace file is created now, so that a bad name is said before the work.
+    /// Prepares a command. The trace file is created now, so that an invalid name is reported before the work.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Options that write a store as the flags say; `clear` takes over what an interrupted writer left.
+    /// Options that write a store, from the flags; `clear` removes the files that an interrupted writer left.
     pub(crate) fn write_options(&self, clear: bool) -> WriteOptions {
         let stale_files = if clear {
             StaleFiles::Remove
@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         write.with_stale_files(stale_files)
     }
 
-    /// Options that open a store as the flags say.
+    /// Options that open a store, from the flags.
     pub(crate) fn options(&self) -> OpenOptions {
         let options = self.common.access().open();
         options
@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
             .with_stop(interrupt::stop())
     }
 
-    /// What functions of jobs run with that are a step of a command.
+    /// The context for functions of `zvf-jobs` that are a step of a command.
     pub(crate) fn of_jobs(&self) -> zvf_jobs::Context {
         let say = self.remarks();
         zvf_jobs::Context::new()
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     ///
-    /// As the store says.
+    /// The errors of the store.
     pub(crate) fn open(&mut self, url: &str, level: u32, need: Need) -> Result<Store> {
         let options = self.options().with_prefetch(level, need);
         self.wait_at(url, Store::open_with(url, options))
@@ -128,11 +128,11 @@ impl<'a> Context<'a> {
         Ok(output)
     }
 
-    /// Waits for work on what is at `place`, which its errors name.
+    /// Waits for work on the store or file at `place`; the work's errors name this place.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), and as the work says.
+    /// The errors of [`wait`](Self::wait) and of the work.
     pub(crate) fn wait_at<T, E>(
         &mut self,
         place: &str,
@@ -144,11 +144,11 @@ impl<'a> Context<'a> {
         self.wait(work)?.map_err(|e| CliError::from(e).at(place))
     }
 
-    /// As [`wait`](Self::wait), of a future that is dropped when the program is interrupted, and cleans up then.
+    /// Like [`wait`](Self::wait), but drops the future when the program is interrupted, so that it cleans up.
     ///
     /// # Errors
     ///
-    /// As there; interrupted.
+    /// The errors of [`wait`](Self::wait); interrupted.
     #[cfg(feature = "volumes")]
     pub(crate) fn wait_unless_stopped<F: Future>(&mut self, future: F) -> Result<F::Output> {
         let stop = interrupt::stop();
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
         Progress::new(what, self.shown("volume"))
     }
 
-    /// Where the flags want the progress of a job.
+    /// Where the progress of a job is shown, by the flags.
     pub(crate) fn shown(&self, job: &'static str) -> Shown {
         match self.common.progress {
             ProgressArg::Json => Shown::Json(job),
@@ -172,7 +172,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Says warnings on stderr, unless `--quiet`.
+    /// Prints warnings on stderr, unless `--quiet`.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {
             self.remark(&format!("warning: {warning}"));
@@ -180,12 +180,12 @@ impl<'a> Context<'a> {
         self.warned += warnings.len();
     }
 
-    /// Says one line on stderr, unless `--quiet`.
+    /// Prints one line on stderr, unless `--quiet`.
     pub(crate) fn remark(&self, line: &str) {
         say(self.common.quiet, line);
     }
 
-    /// Says lines of work that is under way on stderr, unless `--quiet`.
+    /// Returns a function that prints lines on stderr while work is running, unless `--quiet`.
     pub(crate) fn remarks(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let quiet = self.common.quiet;
         move |line| say(quiet, line)
@@ -235,7 +235,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Says one line on stderr, unless `quiet`.
+/// Prints one line on stderr, unless `quiet`.
 fn say(quiet: bool, line: &str) {
     if !quiet {
         // There is no place to report that stderr is closed.

@@ -37,9 +37,9 @@ pub(crate) enum Class {
     Bug,
     /// A signal ended the program.
     Interrupted,
-    /// The reader of our output has closed it; no message is printed.
+    /// The reader of the program's output has closed it; no message is printed.
     Gone,
-    /// All is done, but something is left that no reader looks at and the next writer removes: a warning.
+    /// All is done, except that temporary objects remain, which readers ignore and the next writer removes: a warning.
     Left,
 }
 
@@ -96,7 +96,7 @@ impl ErrorReport {
     }
 }
 
-/// A failed command: its class and the line that says why.
+/// A failed command: its class and one line with the reason.
 #[derive(Debug)]
 pub(crate) struct CliError {
     class: Class,
@@ -119,7 +119,7 @@ impl CliError {
         }
     }
 
-    /// A failure of a library, and the error of the store that it is, if it is one.
+    /// A failure of a library; `store` is the store's error that caused it, if there is one.
     #[cold]
     fn of(class: zvf_store::Class, error: &dyn Error, store: Option<&StoreError>) -> Self {
         let cell_limit = matches!(store, Some(StoreError::Io(error)) if error.is_cell_limit());
@@ -159,7 +159,7 @@ impl CliError {
         Self::file("write", Path::new("<stdout>"), source)
     }
 
-    /// The same failure with a place in front, unless the line names that place already.
+    /// The same failure with a place in front, unless the line already names the place.
     pub(crate) fn at(mut self, place: &str) -> Self {
         if !place.is_empty() && !self.message.contains(place) {
             self.message = format!("{place}: {}", self.message);
@@ -195,7 +195,7 @@ impl From<zvf_store::IoError> for CliError {
     }
 }
 
-/// Declares the conversion of errors of libraries; each with the error of the store that it is, if it is one.
+/// Declares the conversion of errors of libraries, each with the store's error that caused it, if there is one.
 macro_rules! failures {
     ($($(#[$built:meta])? $error:ty: |$one:ident| $store:expr,)+) => {$(
         $(#[$built])?
@@ -274,7 +274,7 @@ impl From<JobError> for CliError {
     }
 }
 
-/// The error of the store that an error of a query is.
+/// The store's error that caused an error of a query.
 fn of_query(error: &QueryError) -> Option<&StoreError> {
     match error {
         QueryError::Store(error) => Some(error),
@@ -282,7 +282,7 @@ fn of_query(error: &QueryError) -> Option<&StoreError> {
     }
 }
 
-/// The error of the store that an error of writing is.
+/// The store's error that caused an error of writing.
 fn of_write(error: &WriteError) -> Option<&StoreError> {
     match error {
         WriteError::Store(error) => Some(error),

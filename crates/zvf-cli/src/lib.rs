@@ -28,8 +28,7 @@ use error::{Class, CliError, ErrorReport, Result};
 
 /// Runs the program with a command line that starts with the name of the program, and returns its exit code.
 ///
-/// Prints to stdout and stderr, answers interrupts from then on, and may end the process when one comes: it expects a process of
-/// its own.
+/// Prints to stdout and stderr, handles interrupts from then on, and may end the process on an interrupt: it expects its own process.
 pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
     let line: Vec<OsString> = line.into_iter().collect();
     let json = line.iter().any(|word| word == "--json");
@@ -45,7 +44,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Begins to say events on stderr, as the flag or the variable `RUST_LOG` says; nothing without them.
+/// Starts logging events to stderr, as the flag or the variable `RUST_LOG` selects; without them nothing is logged.
 fn log(flag: Option<&Targets>) {
     let variable = || std::env::var("RUST_LOG").ok()?.parse().ok();
     let Some(filter) = flag.cloned().or_else(variable) else {
@@ -94,7 +93,7 @@ fn usage(error: &clap::Error, json: bool) -> u8 {
     }
 }
 
-/// Says why the program failed, unless the reader of its output is gone.
+/// Prints why the program failed, unless the reader of its output is gone.
 fn failed(error: &CliError, json: bool) -> u8 {
     if error.class() != Class::Gone {
         complain(&error.to_string());
@@ -106,7 +105,7 @@ fn failed(error: &CliError, json: bool) -> u8 {
 /// Prints a failure as a document, unless stdout has one already, such as the report of a validator.
 fn report(class: Class, message: &str, json: bool) {
     if json && class.code() != 0 && !output::is_printed() {
-        // The exit code and stderr say it, too.
+        // The exit code and stderr report the failure, too.
         let _ = output::print_json(&ErrorReport::new(class, message));
     }
 }

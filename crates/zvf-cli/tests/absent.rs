@@ -1,4 +1,4 @@
-//! Rows and links without a value, where the type has none that means absence.
+//! Rows and links without a value, for types that cannot mark a missing value.
 
 use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn rows_without_a_value_get_none_that_is_made_up() -> Result<()> {
     let joins = ["rechunk", "a.zv", "b.zv", "--chunk-shape", "20,20,20"];
     refused(&home, &[&joins], "vertex_attributes/n")?;
     ensure!(!home.file("b.zv").exists());
-    // Where no chunk has both, rows without a value stay so.
+    // If no chunk has rows with and without a value, missing values remain missing.
     home.text(&["rechunk", "a.zv", "b.zv", "--chunk-shape", "5,5,5"])?;
     let found = home.text(&["query", "b.zv", "--where", "n is null", "--format", "csv"])?;
     ensure!(found.lines().count() == 11, "{found}");
@@ -56,7 +56,7 @@ fn links_without_a_value_get_none_that_is_made_up() -> Result<()> {
     let joins = ["rechunk", "a.zv", "b.zv", "--chunk-shape", "20,20,20"];
     refused(&home, &[&joins], "link_attributes/n")?;
     ensure!(!home.file("b.zv").exists());
-    // Where no chunk has both, links without a value stay so.
+    // If no chunk has links with and without a value, missing values remain missing.
     home.text(&["rechunk", "a.zv", "b.zv", "--chunk-shape", "5,5,5"])?;
     home.text(&["links", "b.zv", "-o", "links.csv"])?;
     let found = std::fs::read_to_string(home.file("links.csv"))?;
@@ -66,7 +66,7 @@ fn links_without_a_value_get_none_that_is_made_up() -> Result<()> {
     Ok(())
 }
 
-/// A missing date of an object is no value: other objects come and go, stores are joined, cut and copied, and it stays missing.
+/// A missing date of an object stays missing when other objects are added or deleted, and when stores are merged, split and copied.
 #[test]
 fn a_missing_date_of_an_object_is_no_value() -> Result<()> {
     for (kind, first, unit) in [
@@ -125,7 +125,7 @@ fn a_missing_date_of_an_object_is_no_value() -> Result<()> {
             let info = home.json(&["info", store, "--json"])?.to_string();
             ensure!(info.contains(unit), "{store}: {info}");
         }
-        // Whoever reads the table without us sees the same: the fill means absence.
+        // Other readers see the same, because the fill value marks missing values.
         let table = home.file("m.zv/0/object_attributes/d/zarr.json");
         let table: Value = serde_json::from_slice(&std::fs::read(table)?)?;
         assert_eq!(table["fill_value"], json!(i64::MIN), "{table}");

@@ -13,7 +13,7 @@ const CASES: [&str; 3] = [
     "0.9.4/additive_streamlines",
 ];
 
-/// A box as `--bbox` takes it.
+/// A box in the form of `--bbox`.
 pub(crate) fn bbox(lo: &[f64], hi: &[f64]) -> String {
     let side = |corner: &[f64]| {
         let parts: Vec<String> = corner.iter().map(ToString::to_string).collect();
@@ -114,7 +114,7 @@ fn links_say_of_which_level_they_are() -> Result<()> {
     Ok(())
 }
 
-/// A store whose level 1 completes level 0: one of each table.
+/// A store whose level 1 completes level 0; each level is made from one table.
 fn completed(kind: &str, tables: [&str; 2]) -> Result<Home> {
     let [finest, next] = tables.map(|table| table.as_bytes().to_vec());
     let home = Home::made(&[("../0.csv", finest), ("../1.csv", next)])?;
@@ -142,7 +142,7 @@ fn completed(kind: &str, tables: [&str; 2]) -> Result<Home> {
             all["zarr_vectors"][member] = json!(["additive_levels"]);
         }
     })?;
-    // Levels of other files have another count of objects, which stays an error.
+    // The levels are made from different files and have different object counts, which stays an error after the repair.
     home.zvf(&["repair", "0.zv", "--apply", "--backup", "kept"])?;
     Ok(home)
 }
@@ -170,7 +170,7 @@ fn levels_that_complete_others_are_not_removed() -> Result<()> {
         );
     }
     assert_eq!(rows("0.zv")?, all);
-    // Without the other level, no read succeeds, and so does no validation.
+    // Without the other level, every read fails, and the validation finds an error.
     std::fs::rename(home.file("0.zv/1"), home.file("away"))?;
     let ran = home.zvf(&["query", "0.zv"])?;
     ensure!(ran.code == 4, "{}", ran.stderr);
@@ -178,12 +178,12 @@ fn levels_that_complete_others_are_not_removed() -> Result<()> {
     let found = String::from_utf8_lossy(&report.stdout);
     ensure!(report.code == 1 && found.contains("ZVF-L1-0004"), "{found}");
     std::fs::rename(home.file("away"), home.file("0.zv/1"))?;
-    // The way out of the message.
+    // The message suggests these commands.
     home.text(&["query", "0.zv", "-o", "all.arrow"])?;
     home.text(&["import", "all.arrow", "new.zv"])?;
     let ids = |text: String| -> BTreeSet<String> { text.lines().map(str::to_owned).collect() };
     assert_eq!(ids(rows("new.zv")?), ids(all));
-    // Parts have the vertices of both levels, and no note says otherwise.
+    // Parts have the vertices of both levels, and no note reports missing ones.
     let ran = home.zvf(&["split", "0.zv", "parts", "--by", "count", "2"])?;
     ensure!(
         ran.code == 0 && !ran.stderr.contains("left out"),

@@ -1,4 +1,4 @@
-//! `zvf append`, and outputs that `zvf append` takes back: identity is kept.
+//! `zvf append`, also of outputs of other commands: identity is kept.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn nodes(text: &str) -> Vec<String> {
 #[test]
 fn a_neuron_goes_into_a_file_and_back_into_a_store() -> Result<()> {
     let home = trees()?;
-    // The ending decides, as in an export.
+    // The ending of the file decides the format, as in an export.
     home.text(&["get", "b.zv", "42", "-o", "n.swc"])?;
     assert!(home.file("n.swc").is_file());
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_neuron_goes_into_a_file_and_back_into_a_store() -> Result<()> {
     );
     home.text(&["validate", "a.zv", "--level", "5"])?;
 
-    // Again: the id is taken, and nothing changes.
+    // A second append fails, because the id exists, and changes nothing.
     let ran = home.zvf(&["append", "a.zv", "42.swc"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(
@@ -130,7 +130,7 @@ fn a_neuron_goes_into_a_file_and_back_into_a_store() -> Result<()> {
         Some(&(43, "42".to_owned(), 3))
     );
 
-    // Another unit is converted, and both are named.
+    // Another unit is converted, and the note names both units.
     let ran = home.zvf(&[
         "append",
         "a.zv",
@@ -171,7 +171,7 @@ fn the_directory_of_a_query_keeps_ids_names_and_links() -> Result<()> {
         nodes(&fs::read_to_string(home.file("back.swc"))?),
         nodes(TREES[1].1)
     );
-    // `zvf edit append` keeps the ids of the table as well.
+    // `zvf edit append` keeps the ids of the table, too.
     home.text(&["edit", "a.zv", "delete", "42"])?;
     home.text(&["vacuum", "a.zv"])?;
     home.text(&[
@@ -211,7 +211,7 @@ fn streamlines_get_the_ids_behind_the_last() -> Result<()> {
             .windows(4)
             .position(|window| window == b"\nEND")
             .context("END")?;
-        // Three float32 a point, then NaN and infinity.
+        // Three float32 for each point, then NaN and infinity.
         let points = usize::try_from(all[1].2)? * 12 + 24;
         assert!(end < bytes.len() - points);
         Ok(bytes[bytes.len() - points..].to_vec())
@@ -226,7 +226,7 @@ fn tractograms_of_a_frame_without_a_map_are_refused() -> Result<()> {
     let home = Home::new("real_tractogram")?;
     home.text(&["export", crate::run::STORE, "one.tck", "--limit", "100"])?;
     home.text(&["import", "one.tck", "new.zv"])?;
-    // A store whose header says that positions are counted from the corner of the first voxel.
+    // A store whose header states that positions are counted from the corner of the first voxel.
     let header = home.file("new.zv/headers/trk");
     fs::create_dir_all(&header)?;
     fs::rename(
@@ -357,7 +357,7 @@ fn meshes_and_tables_of_points_are_appended() -> Result<()> {
     Ok(())
 }
 
-/// Positions as NumPy writes them: format 1.0, float64.
+/// Positions as NumPy writes them: format version 1.0, float64.
 fn npy(rows: &[[f64; 3]]) -> Vec<u8> {
     let mut header = format!(
         "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, 3), }}",
@@ -430,10 +430,10 @@ fn points_are_deleted_by_what_they_are() -> Result<()> {
     let left: Vec<u32> = (0..50).filter(|n| n % 10 > 3 || *n >= 40).collect();
     assert_eq!(numbers(&home)?, left);
     home.text(&["validate", "p.zv", "--level", "5"])?;
-    // Nothing meant: nothing changes.
+    // If no vertex is selected, nothing changes.
     let done = home.json(&["edit", "p.zv", "delete", "--where", "n > 1000", "--json"])?;
     assert_eq!(done["vertices"], json!(0));
-    // Vertices of objects go with their object, and only if that is asked for.
+    // Vertices of objects are deleted only with their object, and only on request.
     let home = trees()?;
     home.text(&["append", "a.zv", "42.swc"])?;
     let ran = home.zvf(&["edit", "a.zv", "delete", "--bbox", "54,0,0:60,60,60"])?;
@@ -452,12 +452,12 @@ fn points_are_deleted_by_what_they_are() -> Result<()> {
         "objects",
     ])?;
     assert_eq!(objects(&home, "a.zv")?, [(17, "17".to_owned(), 3)]);
-    // No edit is left begun.
+    // No unfinished edit remains.
     home.text(&["edit", "a.zv", "delete", "17"])?;
     Ok(())
 }
 
-/// Runs the program with a file as its standard input.
+/// Runs the program with the contents of a file as its standard input.
 fn fed(home: &Home, file: &str, args: &[&str]) -> Result<(i32, String, String)> {
     let output = crate::run::command(&home.path(), args)
         .stdin(fs::File::open(home.file(file))?)
@@ -507,7 +507,7 @@ fn standard_input_is_appended_in_the_format_that_is_named() -> Result<()> {
         "4.5,0.0,0.0,4",
     ];
     assert_eq!(rows, wanted);
-    // A file by another name than its format, and a format that is no table.
+    // A file without the ending of its format, and a format that is not a table.
     fs::rename(home.file("42.swc"), home.file("42"))?;
     home.text(&["append", "a.zv", "42", "--format", "swc", "--unit", "um"])?;
     assert_eq!(objects(&home, "a.zv")?.len(), 2);
@@ -527,7 +527,7 @@ fn standard_input_is_appended_in_the_format_that_is_named() -> Result<()> {
     )?;
     assert_eq!(code, 0, "{error}");
     assert_eq!(objects(&home, "b.zv")?.len(), 2);
-    // No edit is begun for what cannot be read.
+    // If the input cannot be read, no edit is begun.
     for (words, says) in [
         (&["-"][..], "--format FORMAT"),
         (&["-", "-", "--format", "csv"], "expected once"),
@@ -589,7 +589,7 @@ fn attributes_that_a_table_lacks_are_missing() -> Result<()> {
     let columns = ["--columns", "position,v,land"];
     let rows = home.text(&[&["query", "p.zv", "--format", "csv"][..], &columns].concat())?;
     assert_eq!(rows.matches("2.0,0.0,0.0,NaN,\n").count(), 2, "{rows}");
-    // A whole number cannot be missing.
+    // An integer cannot be missing.
     fs::write(home.file("n.csv"), "x,y,z,n\n0,0,0,7\n")?;
     home.text(&["import", "n.csv", "n.zv"])?;
     let ran = home.zvf(&["append", "n.zv", "bare.csv"])?;
@@ -645,7 +645,7 @@ fn typed_tables_with_gaps_are_appended_to_the_store_that_they_made() -> Result<(
         "x,y,z,flag,n",
     ];
     assert_eq!(rows, want);
-    // Numbers that cannot be missing name the row; a position is one of them.
+    // For numbers that cannot be missing, such as positions, the error names the row.
     home.text(&[
         "create",
         "whole.zv",
@@ -682,7 +682,7 @@ fn typed_tables_with_gaps_are_appended_to_the_store_that_they_made() -> Result<(
     Ok(())
 }
 
-/// Numbers that float64 or float32 would make others of are refused, as an import refuses them; decimals are rounded.
+/// Numbers that float64 or float32 cannot hold exactly are refused, as in an import; decimals are rounded.
 #[test]
 fn numbers_that_a_float_column_does_not_hold_are_refused() -> Result<()> {
     let home = Home::made(&[])?;
@@ -748,7 +748,7 @@ fn numbers_that_a_float_column_does_not_hold_are_refused() -> Result<()> {
     }
     let fill = ["append", "v.zv", "v.csv", "--fill", "d=9007199254740993"];
     assert_eq!(home.zvf(&fill)?.code, 2);
-    // The last whole numbers that are held, and decimals, which no type holds exactly.
+    // The largest exact integers, and decimals, which no type holds exactly.
     fs::write(
         home.file("good.csv"),
         "x,y,z,d,s\n16777216,0.1,0,9007199254740992,0.1\n0,0,0,0.1,1234567.89\n",

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::Home;
 
-/// The file that a store was made from is appended with all of its columns, also those whose names a store does not hold.
+/// The source file of a store can be appended with all of its columns, also columns with names that a store cannot hold.
 #[test]
 fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
     let table = |x: usize| format!("x,y,z,gene/name,gene_name,\"v/2\"\n{x},1,1,a{x},b{x},{x}.5\n");

@@ -1,11 +1,11 @@
-//! Files with values alone, beside a tractogram: each value goes to its point or streamline, or the file is refused.
+//! Files with values only, beside a tractogram: each value is assigned to its point or streamline, or the file is refused.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::run::Home;
 
-/// Points of each streamline, by its place in the file.
+/// Number of points of each streamline, in the order of the file.
 const LENGTHS: [usize; 4] = [5, 2, 9, 4];
 
 /// The value of point `number`, exact in float32.
@@ -13,7 +13,7 @@ fn value(number: usize) -> f32 {
     f32::from(u16::try_from(number).unwrap_or(0)) * 0.25 - 1.5
 }
 
-/// A store of streamlines that cross chunks to and fro; its points know their number in the file.
+/// A store of streamlines that cross chunks back and forth; an attribute numbers their points as in the file.
 fn streamlines() -> Result<Home> {
     let (mut text, mut number) = ("object_id,x,y,z,number\n".to_owned(), 0);
     for (at, length) in LENGTHS.iter().enumerate() {
@@ -50,7 +50,7 @@ fn npy(rows: usize, width: usize, values: impl Iterator<Item = f32>) -> Vec<u8> 
     bytes
 }
 
-/// Track scalars as MRtrix writes them, of streamlines of these lengths.
+/// Track scalars as MRtrix writes them, for streamlines of these lengths.
 fn tsf(lengths: &[usize], count: usize) -> Vec<u8> {
     let header =
         format!("mrtrix track scalars\ndatatype: Float32LE\ncount: {count}\nfile: . 90\nEND\n");
@@ -127,7 +127,7 @@ fn values_of_points_go_along_their_streamlines() -> Result<()> {
         ),
         ("fa.txt", lines(&LENGTHS).into_bytes(), "--by-object-order"),
         ("fa.csv", flat.into_bytes(), "--by-object-order"),
-        // The file states which values are one streamline's.
+        // The file states which values belong to one streamline.
         ("fa.tsf", tsf(&LENGTHS, 4), "--quiet"),
     ] {
         let home = streamlines()?;

@@ -1,4 +1,4 @@
-//! `--memory-budget` is kept by a real process: it holds at most twice the budget and 64 MB.
+//! A real process respects `--memory-budget`: it holds at most twice the budget and 64 MB.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +10,11 @@ use anyhow::{Context, Result, ensure};
 use crate::run::{Home, command};
 
 const BUDGET: u64 = 4 << 20;
-/// Vertices of the one object.
+/// Number of vertices of the only object.
 const COUNT: u32 = 1_000_000;
 
-/// Runs the program with a budget; returns the most bytes that it held: the resident memory that is of no file. Of the
-/// pages of its own file a program of the dev profile has some forty MB resident, a released one far fewer.
+/// Runs the program with a budget; returns the peak of its anonymous resident memory. Pages of the program file do not count:
+/// about forty MB of them are resident in the dev profile, and far fewer in a release.
 fn peak(home: &Home, args: &[&str], budget: u64) -> Result<u64> {
     let budget = budget.to_string();
     let args = [args, &["--memory-budget", &budget]].concat();
@@ -26,7 +26,7 @@ fn peak(home: &Home, args: &[&str], budget: u64) -> Result<u64> {
     let mut most = 0;
     let ended = loop {
         let ended = child.try_wait()?;
-        // Of a process that ended there is no such line.
+        // The status of an ended process has no such line.
         let said = fs::read_to_string(&status).unwrap_or_default();
         let line = said.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         if let Some(line) = line {
@@ -42,7 +42,7 @@ fn peak(home: &Home, args: &[&str], budget: u64) -> Result<u64> {
     Ok(most)
 }
 
-/// Where a vertex of the line is: on a spiral through many chunks.
+/// The position of a vertex of the line, on a spiral through many chunks.
 fn position(at: u32) -> [f32; 3] {
     let turn = at as f32 * 0.001;
     [turn.cos() * 100.0, turn.sin() * 100.0, at as f32 * 0.001]
@@ -75,7 +75,7 @@ fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
     let home = Home::made(&[])?;
     table(&home, COUNT)?;
     home.text(&IMPORT)?;
-    // Vertex 1000 goes far away.
+    // Vertex 1000 is moved far away.
     fs::write(
         home.file("move.csv"),
         "object_id,vertex,x,y,z\n7,1000,120.5,3,4\n",
@@ -138,7 +138,7 @@ fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
         }
         assert_eq!(of(at, "v")?.parse::<i64>()?, value, "v of row {at}");
     }
-    // What would hold more is refused before it begins, with the number.
+    // Work that would need more memory is refused before it begins; the error states the amount.
     let delete = ["edit", "line", "delete", "7"];
     let ran = home.zvf(&[&delete[..], &["--memory-budget", "4M"]].concat())?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -173,7 +173,7 @@ fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
     let objects = ["--object-column", "o", "--chunk-shape", "20,20,20"];
     home.text(&[&import[..], &objects].concat())?;
     let pyramid = |budget: &str| home.zvf(&["pyramid", "points", "--memory-budget", budget]);
-    // 20,000 fragments at the most, of 48 bytes, beside twice the budget and 64 MB.
+    // At most 20,000 fragments of 48 bytes, in addition to twice the budget and 64 MB.
     let ran = pyramid("800K")?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let wanted = "up to 66 MB of memory may be needed";
@@ -199,11 +199,11 @@ fn a_limit_that_the_budget_lowered_names_the_budget() -> Result<()> {
     Ok(())
 }
 
-/// Parts, and rows of each with texts that no other row has.
+/// Number of parts, and of the rows of each; the text of each row is unique.
 const PARTS: usize = 5;
 const ROWS: usize = 50_000;
 
-/// The text of a row: sorted in another order than the rows.
+/// The text of a row; texts sort in another order than rows.
 fn text_of(row: usize) -> String {
     format!("text_{:07}_{row:06}", row * 7_919 % 1_000_003)
 }
@@ -237,7 +237,7 @@ fn texts_of_parts_are_joined_within_the_memory_budget() -> Result<()> {
         let name = part.to_string();
         run(parted(&format!("{part}.csv"), &["--part", &name]))?;
     }
-    // The documents alone have 8 MB of texts; each text on its own takes a hundred bytes and more.
+    // The documents have 8 MB of texts; in memory, each text takes a hundred bytes and more.
     let bound = 2 * BUDGET + 64_000_000;
     let committed = run(parted("0.csv", &["--commit"]))?;
     assert!(committed > 0 && committed <= bound, "{committed} bytes");
@@ -288,7 +288,7 @@ fn texts_of_parts_are_joined_within_the_memory_budget() -> Result<()> {
     Ok(())
 }
 
-/// The store that is appended is held as a whole: more of it than the budget allows is refused, with the budget that it needs.
+/// A store that is appended is held as a whole: if it exceeds the budget, it is refused, and the error states the budget that it needs.
 #[test]
 fn a_store_is_appended_within_the_memory_budget() -> Result<()> {
     let home = Home::made(&[])?;
@@ -299,7 +299,7 @@ fn a_store_is_appended_within_the_memory_budget() -> Result<()> {
         "object_id,x,y,z,v\n1,1,2,3,4\n1,5,6,7,8\n",
     )?;
     home.text(&["import", "small.csv", "small", "--kind", "polyline"])?;
-    // Twice this holds the numbers of the vertices, and not what an edit makes of them.
+    // Twice this budget holds the numbers of the vertices, but not the data that the edit makes from them.
     let ran = home.zvf(&["append", "small", "line", "--memory-budget", "2500000"])?;
     ensure!(ran.code == 2, "{}: {}", ran.code, ran.stderr);
     let budget = ran.stderr.split("--memory-budget ").nth(1);

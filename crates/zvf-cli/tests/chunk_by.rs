@@ -1,4 +1,4 @@
-//! `zvf import --chunk-by`: chunks that are cut by an attribute, too.
+//! `zvf import --chunk-by`: chunks that are also divided by an attribute.
 
 use anyhow::Result;
 use serde_json::json;
@@ -76,7 +76,7 @@ fn an_edit_takes_the_attribute_as_a_query_gives_it() -> Result<()> {
     };
     assert_eq!((rows("a")?.len(), rows("b")?.len()), (1, 4));
     assert!(rows("c")?[0].starts_with("3.0,3.0,"), "{:?}", rows("c")?);
-    // What is in an answer goes back in: all vertices, of another value.
+    // The answer of a query is imported again, with other values for some vertices.
     std::fs::write(home.file("set.csv"), "vertex,gene\n0,b\n1,c\n")?;
     let set = [
         "edit",
@@ -106,7 +106,7 @@ fn an_edit_takes_the_attribute_as_a_query_gives_it() -> Result<()> {
     Ok(())
 }
 
-/// The older version has the same chunks and values.
+/// Stores of the older version have the same chunks and values.
 #[test]
 fn the_older_version_has_them_too() -> Result<()> {
     let home = Home::made(&[("../spots.csv", SPOTS.into())])?;

@@ -1,4 +1,4 @@
-//! Codecs of a new store by name, by level, and as documents have them.
+//! Codecs of a new store: by name, by level, and as documents state them.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn home() -> Result<Home> {
     Home::made(&[(FILE, format!("x,y,z,n\n{rows}").into())])
 }
 
-/// The codecs behind the first one of the positions of a level.
+/// The codecs after the first one, for the positions of a level.
 fn codecs(info: &Value, level: usize) -> Vec<&str> {
     let arrays = info["levels"][level]["arrays"].as_array();
     let vertices = arrays.into_iter().flatten().find(|array| {
@@ -49,7 +49,7 @@ fn any_codecs_are_written_and_kept_by_whatever_changes_the_store() -> Result<()>
             assert_eq!(found["vertices"], json!(201), "{store} {shards:?}");
             let info = home.json(&["info", store, "--json"])?;
             for level in 0..2 {
-                // Arrays of cells that are arrays themselves have no codecs of their own.
+                // Arrays whose cells are arrays themselves have no codecs of their own.
                 let found = codecs(&info, level);
                 let blobs = store == "older" && shards.is_empty();
                 assert!(blobs || found == names, "{store} {level} {found:?}");
@@ -90,7 +90,7 @@ fn levels_and_names_are_taken_and_others_refused_before_anything_is_there() -> R
     Ok(())
 }
 
-/// Codec of the array at a path of level 0, from `info --sizes`.
+/// The codec of the array at a path of level 0, from `info --sizes`.
 fn codec_of(info: &Value, level: usize, path: &str) -> String {
     let sizes = info["levels"][level]["sizes"].as_array();
     let found = sizes.into_iter().flatten().find(|one| {

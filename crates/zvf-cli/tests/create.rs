@@ -1,4 +1,4 @@
-//! `zvf create`: stores without vertices that the other commands answer from.
+//! `zvf create`: stores without vertices, which the other commands can read.
 
 use anyhow::Result;
 use serde_json::json;
@@ -92,7 +92,7 @@ fn an_empty_store_of_an_older_version() -> Result<()> {
 fn what_contradicts_itself_is_refused_and_leaves_nothing() -> Result<()> {
     let home = Home::made(&[])?;
     let before = home.names()?;
-    // One flag is another one each time, or is not there.
+    // In each case, one flag has another value or is missing.
     let flags = |flag: &'static str, value: Option<&'static str>| {
         let good = [
             ("--kind", "mesh"),

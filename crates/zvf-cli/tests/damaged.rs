@@ -1,4 +1,4 @@
-//! Values that no reader could read are not written, and files that are lost are not read as values.
+//! Values that no reader can read are not written, and lost files are not read as values.
 
 use std::fs;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn a_lost_chunk_of_a_table_is_an_error_of_reads_and_copies() -> Result<()> {
         ensure!(findings(&home, "s.zv")? == (0, Vec::new()), "whole");
         let rows = home.text(&ids)?;
         fs::remove_file(home.file("s.zv").join(lost))?;
-        // The objects of rows are in the owner column: the object index is not read.
+        // The owner column has the objects of rows, so the object index is not read.
         ensure!(home.text(&ids)? == rows, "{lost}");
         for command in commands {
             ensure_code(&home.zvf(command)?, 4, &["the chunk is missing", lost])?;
@@ -136,7 +136,7 @@ fn a_missing_chunk_without_a_record_is_a_warning() -> Result<()> {
     })?;
     ensure!(findings(&home, "s.zv")?.1.is_empty(), "without a record");
     fs::remove_file(table.join("c/0"))?;
-    // The format says that such a chunk is the fill value, which means absence.
+    // By the format, such a chunk has only fill values, which mark missing values.
     home.text(&["objects", "s.zv"])?;
     ensure!(findings(&home, "s.zv")?.1 == ["ZVF-L3-0069"]);
     Ok(())
@@ -145,7 +145,7 @@ fn a_missing_chunk_without_a_record_is_a_warning() -> Result<()> {
 #[test]
 fn edits_and_copies_store_and_record_every_chunk() -> Result<()> {
     let home = objects()?;
-    // An attribute that no object has a value of: all of its chunk is fill.
+    // No object has a value of this attribute, so that its chunk has only fill values.
     fs::write(home.file("none.csv"), "object_id,e\n7,\n8,\n9,\n")?;
     home.text(&[
         "edit",
@@ -236,7 +236,7 @@ fn a_lost_blob_of_0_8_1_is_an_error() -> Result<()> {
         ensure_code(&home.zvf(&read)?, 4, &["the chunk is missing"])?;
         let (code, codes) = findings(&home, "s.zv")?;
         ensure!(code == 1 && codes == ["ZVF-L3-0001"], "{family}: {codes:?}");
-        // As the released writers store it: zeros without a file are legal, and worth a warning.
+        // Released writers store it in this way: zeros without a file are legal, but cause a warning.
         let document = path
             .parent()
             .and_then(Path::parent)
@@ -279,7 +279,7 @@ fn moments_out_of_range_are_refused_where_they_are_written() -> Result<()> {
             "{command:?}"
         );
     }
-    // The last days that there are.
+    // The last and the first day that the type holds.
     home.text(&["edit", "d.zv", "set-attribute", "d", "--from", "last.csv"])?;
     let text = home.text(&["query", "d.zv", "--format", "csv", "--columns", "d"])?;
     ensure!(text == "d\n5881580-07-11\n-5877641-06-23\n", "{text}");
@@ -408,7 +408,7 @@ fn categories_of_several_kinds_are_damage() -> Result<()> {
             "{odd}: {codes:?}"
         );
     }
-    // All of one kind are values of that kind.
+    // Categories of a single type are valid.
     for fine in [json!([1, 2]), json!([false, true]), json!([0.5, 2])] {
         edit(&document, |document| {
             document["attributes"]["categories"] = fine.clone()
@@ -521,7 +521,7 @@ fn a_copy_of_levels_takes_chunks_that_fit_their_bins() -> Result<()> {
     home.text(&["pyramid", "s.zv", "--factors", "2"])?;
     let info = home.json(&["info", "s.zv", "--json"])?;
     ensure!(info["levels"].as_array().map(Vec::len) == Some(2), "{info}");
-    // 104 is no multiple of bins of 14 or 49.
+    // 104 is not a multiple of bins of 14 or 49.
     let ran = home.zvf(&["rechunk", "s.zv", "t.zv", "--chunk-shape", "104,104,104"])?;
     ensure_code(
         &ran,

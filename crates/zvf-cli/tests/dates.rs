@@ -1,4 +1,4 @@
-//! Dates, times and texts that are missing: in conditions, means, sums and appends.
+//! Missing dates, times and texts: in conditions, means, sums and appends.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ fn stores_with_dates_in_other_units_are_converted_or_refused() -> Result<()> {
     for name in ["days", "whole", "part", "plain"] {
         home.text(&["import", &format!("{name}.csv"), &format!("{name}.zv")])?;
     }
-    // A moment within a day is no date.
+    // A time within a day is not a date.
     let ran = home.zvf(&["append", "days.zv", "part.zv"])?;
     ensure!(
         ran.code != 0 && ran.stderr.contains("2024-01-01T05:00:00"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::run::{Home, STORE};
 
-/// Runs `zvf diff --json` on the bundled store and another one; whether they are the same agrees with the exit code.
+/// Runs `zvf diff --json` on the bundled store and another one; checks that `same` agrees with the exit code.
 fn diff(home: &Home, other: &str) -> Result<Value> {
     let ran = home.zvf(&["diff", STORE, other, "--json"])?;
     let document: Value =
@@ -31,7 +31,7 @@ fn other_chunks_and_versions_are_no_difference() -> Result<()> {
         let copy = diff(&home, "old.zarrvectors")?;
         assert_eq!(copy["vertices"], same["vertices"], "{name}: {copy}");
         assert_eq!(copy["links"], same["links"], "{name}: {copy}");
-        // Version 0.8.1 has an object without vertices for each id that is not used.
+        // Version 0.8.1 has an object without vertices for each unused id.
         for one in copy["differences"].as_array().context("differences")? {
             let what = one["what"].as_str().context("what")?;
             assert!(
@@ -76,7 +76,7 @@ fn an_edit_is_found_with_its_place() -> Result<()> {
     let found = diff(&home, "edited.zarrvectors")?;
     let place = format!("level 0, object {id}");
     assert!(places(&found).contains(&&*place), "{found}");
-    // The object and each of its vertices.
+    // The object and each of its vertices are differences.
     assert!(found["total"].as_u64() > Some(vertices), "{found}");
     assert!(
         places(&found).iter().all(|one| one.starts_with(&place)),
@@ -144,7 +144,7 @@ fn coordinate_reference_systems_are_compared() -> Result<()> {
     Ok(())
 }
 
-/// The exit code and the places of differences of two stores.
+/// The exit code and the places of the differences between two stores.
 fn between(home: &Home, old: &str, new: &str) -> Result<(i32, Vec<String>)> {
     let ran = home.zvf(&["diff", old, new, "--json"])?;
     let document: Value =
@@ -181,7 +181,7 @@ fn headers_and_metadata_of_users_are_compared() -> Result<()> {
     std::fs::remove_dir_all(home.file("b.zv/headers"))?;
     let place = "headers/tck".to_owned();
     assert_eq!(between(&home, "a.zv", "b.zv")?, (1, vec![place]));
-    // What users stored counts, the record of how a store was made does not.
+    // User metadata is compared; the record of how a store was made is not.
     let path = home.file("a.zv/zarr.json");
     let mut root: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
     home.text(&["copy", "a.zv", "c.zv", "-q"])?;
@@ -219,11 +219,11 @@ fn links_between_levels_are_compared() -> Result<()> {
     ];
     assert_eq!(between(&home, "none.zv", "both.zv")?, (1, places));
     assert_eq!(between(&home, "both.zv", "again.zv")?, (0, Vec::new()));
-    // In other chunks the same vertices have other rows.
+    // With another chunk shape, the same vertices have other rows.
     let wide = ["rechunk", "both.zv", "wide.zv", "--chunk-shape", "16,16,16"];
     home.text(&[&wide[..], &["-q"]].concat())?;
     assert_eq!(between(&home, "both.zv", "wide.zv")?, (0, Vec::new()));
-    // The links of another chunk.
+    // One chunk gets the links of another one.
     let cells = home.file("again.zv/0/links/+1/0.0.0/c/0");
     std::fs::copy(cells.join("2/0"), cells.join("1/0"))?;
     let (code, places) = between(&home, "both.zv", "again.zv")?;

@@ -1,4 +1,4 @@
-//! `zvf doctor`: each claim is compared with what the command that it names makes of the store.
+//! `zvf doctor`: each claim is compared with the result of the command that it names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::run::{Home, STORE};
 
-/// Findings by what they are about.
+/// Findings by subject.
 fn advice(home: &Home, store: &str) -> Result<BTreeMap<String, Value>> {
     let told = home.json(&["doctor", store, "--json"])?;
     let all = told["advice"].as_array().context("advice")?.iter();
@@ -49,7 +49,7 @@ fn follow(home: &Home, one: &Value, new: &str) -> Result<()> {
     Ok(())
 }
 
-/// A store of points on a line that winds, in so many chunks along x.
+/// A store of points on a winding line, with this number of chunks along x.
 fn made(count: u32, chunk: &str, more: &[&str]) -> Result<Home> {
     let mut table = String::from("x,y,z,w\n");
     for at in 0..count {
@@ -78,7 +78,7 @@ fn another_codec_saves_the_bytes_that_are_claimed() -> Result<()> {
         "{one}: saved {saved}"
     );
     ensure!(!advice(&home, "small.zv")?.contains_key("codec"));
-    // Looking changes nothing.
+    // The doctor changes nothing.
     assert_eq!(usage(&home.file("p.zv/0"))?, before);
     Ok(())
 }
@@ -98,7 +98,7 @@ fn shards_make_as_few_files_as_are_claimed() -> Result<()> {
         "{one}: {after}"
     );
     ensure!(!advice(&home, "few.zv")?.contains_key("shards"));
-    // Ten vertices a chunk are few.
+    // Ten vertices in a chunk are few.
     let one = found.get("chunk-shape").context("chunk-shape")?;
     assert_eq!(numbers(one)?.0, 10.0);
     ensure!(numbers(one)?.1 > 1000.0, "{one}");
@@ -107,7 +107,7 @@ fn shards_make_as_few_files_as_are_claimed() -> Result<()> {
     Ok(())
 }
 
-/// Arrays of links get shards of their own: a surface has links inside chunks and to neighbours in several directions.
+/// Arrays of links get their own shard shapes: a surface has links inside chunks and to neighbours in several directions.
 #[test]
 fn shards_of_links_are_counted_as_they_are_made() -> Result<()> {
     let side = 60;
@@ -168,7 +168,7 @@ fn remains_of_edits_are_found_and_go() -> Result<()> {
         "{before:?}"
     );
     home.text(&["edit", STORE, "delete", "3"])?;
-    // As a writer leaves it that was killed.
+    // A file that a killed writer left.
     let left = home.file(STORE).join("0/vertices/c/99/99/99");
     fs::create_dir_all(left.parent().context("a folder")?)?;
     fs::write(&left, b"left")?;
@@ -176,7 +176,7 @@ fn remains_of_edits_are_found_and_go() -> Result<()> {
     let stale = found.get("stale-levels").context("stale-levels")?;
     ensure!(numbers(stale)?.0 > 0.0, "{stale}");
     follow(&home, stale, "")?;
-    // Coarse levels keep the rows of deleted objects.
+    // Coarse levels still have the rows of deleted objects.
     let ran = home.zvf(&["doctor", STORE])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ensure!(ran.stderr.contains("--remove"), "{}", ran.stderr);
@@ -231,7 +231,7 @@ fn every_bundled_generation_can_be_looked_at() -> Result<()> {
     Ok(())
 }
 
-/// Data on both sides of 0 in every axis is in eight chunks, however large they are.
+/// Data on both sides of 0 on every axis is in eight chunks, however large the chunks are.
 #[test]
 fn chunks_grow_no_further_than_they_join_others() -> Result<()> {
     let mut table = String::from("x,y,z\n");

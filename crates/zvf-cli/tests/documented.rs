@@ -1,4 +1,4 @@
-//! The commands that `docs/plot.md`, `docs/serve.md` and `docs/tutorials.md` show, on bundled data.
+//! Runs the commands that `docs/plot.md`, `docs/serve.md` and `docs/tutorials.md` show, on bundled data.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::run::zvf_in;
 #[cfg(feature = "serve")]
 use crate::serve::Serving;
 
-/// The names of stores on these pages, and the bundled stores that they stand for.
+/// The names of stores on these pages, and the bundled stores that are used instead.
 const STORES: [(&str, &str); 4] = [
     ("neuron.zarrvectors", "real_skeleton"),
     ("tracts.zarrvectors", "real_tractogram"),
@@ -33,7 +33,7 @@ fn page(name: &str) -> Result<String> {
     Ok(std::fs::read_to_string(docs.join(name))?.replace("\r\n", "\n"))
 }
 
-/// The lines of the fenced blocks of a page that begin with `start`, without that and without comments.
+/// The lines of the fenced blocks of a page that begin with `start`, without this prefix and without comments.
 fn shown<'a>(page: &'a str, start: &str) -> Vec<&'a str> {
     let blocks = page.split("\n```").skip(1).step_by(2);
     let lines = blocks.flat_map(str::lines);
@@ -86,7 +86,7 @@ fn the_pictures_are_drawn_as_shown() -> Result<()> {
     Ok(())
 }
 
-/// The words of a line, as a shell splits it at blanks and quotes.
+/// The words of a line, split at blanks and quotes like a shell does.
 fn shell_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in line.chars() {
@@ -117,7 +117,7 @@ fn the_walks_print_what_they_show() -> Result<()> {
     let mut commands = 0;
     for block in page.split("\n```\n").skip(1).step_by(2) {
         for step in format!("\n{block}\n").split("\n$ zvf ").skip(1) {
-            // Nothing is shown of a command that prints nothing.
+            // The page shows no output for a command that prints nothing.
             let (line, shown) = step.split_once('\n').unwrap_or((step, ""));
             let words = shell_words(line);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -139,7 +139,7 @@ fn a_server_answers_as_shown() -> Result<()> {
     let commands = shown(&page, "$ zvf ");
     assert_eq!(commands.len(), 1, "{commands:?}");
     for line in commands {
-        // A local store in place of the one in a bucket, and a free port.
+        // A local store replaces the one in a bucket, and a free port replaces 8080.
         let line = line.replace("s3://bucket/", "");
         ensure!(line.contains("--port 8080"), "{line}");
         let line = line.replace("--port 8080", "--port 0");

@@ -1,4 +1,4 @@
-//! `zvf edit` and `zvf vacuum`: what is changed is what the other commands answer.
+//! `zvf edit` and `zvf vacuum`: the other commands answer with the changed data.
 
 use anyhow::Result;
 use arrow_ipc::reader::FileReader;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::run::Home;
 
-/// Points of two objects, with a number and a word each.
+/// Points of two objects, each with a number and a word.
 const POINTS: &str = "x,y,z,cell,volume,word\n\
     0.5,0.5,0.5,7,1.5,axon\n12,0.5,0.5,7,2.5,soma\n3,3,3,9,3.5,axon\n4,4,4,9,4.5,\n";
 
@@ -73,7 +73,7 @@ fn vertices_come_go_and_move() -> Result<()> {
     let info = home.json(&["info", "made.zv", "--json", "--count"])?;
     assert_eq!(info["levels"][0]["vertices"], json!(4), "{info}");
     assert_eq!(info["bounds"][0], json!([-3.0, 0.5, 0.5]), "{info}");
-    // Object 9 has a row until the store is vacuumed.
+    // The index still has the row of object 9 until the store is vacuumed.
     let vacuumed = home.json(&["vacuum", "made.zv", "--json"])?;
     assert_eq!(
         (&vacuumed["rows"], &vacuumed["leftovers"]),
@@ -194,7 +194,7 @@ fn what_does_not_fit_leaves_the_store_as_it_was() -> Result<()> {
     }
     let nothing = home.json(&["edit", "made.zv", "resume", "--json"])?;
     assert_eq!(nothing["resumed"], json!("nothing"));
-    // A writer that died leaves its marker; whoever comes next is told, and may clear up.
+    // A killed writer leaves its marker: the next command reports it, and may clean up.
     std::fs::write(
         home.file("made.zv/zvf-unfinished.json"),
         r#"{"details": {"edit": "a1"}}"#,
@@ -381,7 +381,7 @@ const NET: &str = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\npr
     element edge 3\nproperty int vertex1\nproperty int vertex2\nend_header\n\
     1 1 1\n2 1 1\n15 1 1\n3 1 1\n0 1\n1 2\n0 3\n";
 
-/// A column of a table of a folder, as a CSV file has it.
+/// A column of a table in a folder, as a CSV file would have it.
 fn texts(home: &Home, file: &str, at: usize) -> Result<Vec<String>> {
     let reader = FileReader::try_new(std::fs::File::open(home.file(file))?, None)?;
     let mut texts = Vec::new();
@@ -393,7 +393,7 @@ fn texts(home: &Home, file: &str, at: usize) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The links by the first coordinates of their ends, with their weights; their tables are kept in a folder.
+/// The links by the first coordinates of their ends, with their weights; the tables are written to a folder.
 fn weights(home: &Home, folder: &str) -> Result<Vec<String>> {
     let query = ["query", "net.zv", "-o", folder, "--columns"];
     home.text(&[&query[..], &["position,object_id,attributes"]].concat())?;
@@ -415,7 +415,7 @@ fn links_get_values() -> Result<()> {
     let set = ["edit", "net.zv", "set-attribute", "w", "--link"];
     for (table, more) in [
         ("w\n0\n0\n0\n", &["--type", "int32", "--by-order"][..]),
-        // The vertices are 1, 2, 3 and 15 in the order of answers.
+        // In the order of answers, the vertices have x 1, 2, 3 and 15.
         ("vertices_0,vertices_1,w\n0,1,10\n3,1,20\n", &[]),
         ("object_id,vertex_0,vertex_1,w\n0,0,2,30\n", &[]),
     ] {

@@ -1,4 +1,4 @@
-//! Exit codes, and one line that gives the reason.
+//! Exit codes, and one line with the reason.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::run::{Home, Ran, STORE, zvf_in};
 
-/// Checks code and words of a failure.
+/// Checks the exit code and the words of a failure.
 fn fails(ran: &Ran, code: i32, says: &[&str]) {
     assert_eq!(ran.code, code, "{}", ran.stderr);
     assert!(
@@ -15,7 +15,7 @@ fn fails(ran: &Ran, code: i32, says: &[&str]) {
         "{:?}",
         ran.stderr
     );
-    // A condition is shown with a mark below the place.
+    // A condition is shown with a mark below the wrong place.
     let mut rest = ran.stderr.lines().skip(1);
     let marked = rest.next().is_none() || rest.next().is_some_and(|mark| mark.trim() == "^");
     assert!(marked && rest.next().is_none(), "{:?}", ran.stderr);
@@ -77,7 +77,7 @@ fn wrong_usage_is_2() -> Result<()> {
     Ok(())
 }
 
-/// Mistakes of the command line are printed by clap: what is wrong, a suggestion, the usage of the command.
+/// clap prints mistakes of the command line: the mistake, a suggestion, the usage of the command.
 #[test]
 fn wrong_arguments_show_the_usage() -> Result<()> {
     let home = Home::new("points_ids")?;
@@ -183,13 +183,13 @@ fn malformed_data_is_4() -> Result<()> {
     let bytes = fs::read(&cell)?;
     fs::write(&cell, &bytes[..bytes.len() - 3])?;
     fails(&home.zvf(&["query", STORE])?, 4, &[STORE, "0/vertices"]);
-    // A listed folder whose document is gone is damage; a store that is not there is not.
+    // A listed folder without its document is damaged; a store that does not exist is not.
     let vertices = home.file("store.zarrvectors/0/vertices/zarr.json");
     let kept = fs::read(&vertices)?;
     fs::remove_file(&vertices)?;
     fails(&home.zvf(&["query", STORE])?, 4, &["0/vertices/zarr.json"]);
     fs::write(&vertices, kept)?;
-    // A newer version is read, with a warning that -q silences and JSON keeps.
+    // A newer version is read with a warning, which -q silences and which is in the JSON.
     fs::write(&cell, &bytes)?;
     fs::write(&root, document.replace("\"0.9.2\"", "\"0.9.9\""))?;
     let ran = home.zvf(&["info", STORE])?;

@@ -1,4 +1,4 @@
-//! `zvf export`: files out, whole or not at all.
+//! `zvf export`: files appear only when they are complete.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn failures_leave_what_was_there() -> Result<()> {
     Ok(())
 }
 
-/// Numbers of the rows of a table that is packed, by the import of it.
+/// Numbers of the rows of a compressed table, by an import of it.
 fn packed_rows(home: &Home, file: &str) -> Result<String> {
     let bytes = std::fs::read(home.file(file))?;
     assert_eq!(bytes[..2], [0x1f, 0x8b], "{file}: no gzip");
@@ -186,7 +186,7 @@ fn a_limit_that_no_object_fits_is_said() -> Result<()> {
     Ok(())
 }
 
-/// Tags have no blanks and no `#`: a changed name is never that of another group, and is said. The same of attributes.
+/// Tags have no blanks and no `#`: a changed name is never the name of another group, and is reported. The same applies to attributes.
 #[test]
 fn names_of_precomputed_folders_are_those_of_the_store() -> Result<()> {
     let home = Home::made(&[(
@@ -262,7 +262,7 @@ fn missing_dates_of_files_of_floats_are_missing() -> Result<()> {
     Ok(())
 }
 
-/// Attributes with the names of columns that answers have, too, are attributes in the views.
+/// Attributes with names of columns of answers are attributes in the views, too.
 #[test]
 fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
     let points = "x,y,z,row,chunk,fragment,object_ids\n1,1,1,100,200,300,400\n2,2,2,101,201,301,401\n15,2,2,102,202,302,402\n";
@@ -310,7 +310,7 @@ fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
         .zip([[7.0, 8.0, 9.0, 10.0], [20.0, 21.0, 22.0, 23.0]])
     {
         let number = |name: &str| {
-            // A list of objects has a column of its own of this name.
+            // If a column of the list of objects has this name, the attribute has a suffix.
             let beside = one.get(format!("{name}_2"));
             beside.or_else(|| one.get(name)).and_then(Value::as_f64)
         };
@@ -322,7 +322,7 @@ fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
     Ok(())
 }
 
-/// A channel never has the name of another attribute.
+/// A channel never gets the name of another attribute.
 #[test]
 fn channels_beside_an_attribute_of_their_name_have_another_one() -> Result<()> {
     let home = Home::made(&[("../p.csv", "x,y,z,v_0\n1,1,1,7\n2,2,2,8\n".into())])?;

@@ -1,4 +1,4 @@
-//! `zvf import`, `zvf append` and `zvf edit` of files at URLs: the requested bytes, and the bytes or rows of the store.
+//! `zvf import`, `zvf append` and `zvf edit` with files at URLs: the requested bytes, and the resulting stores.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use zvf_jobs::JobEvent;
 use crate::odd_web::{Answers, Way, serve};
 use crate::run::{Home, files};
 
-/// Bytes between runs of chunks, too many to be requested with them.
+/// Bytes between runs of chunks, too many to be requested together with the chunks.
 const GAP: usize = 200 << 10;
-/// Chunks of a run.
+/// Number of chunks of a run.
 const RUN: usize = 8;
 
 fn number(bytes: &[u8], at: usize) -> Result<i32> {
@@ -23,7 +23,7 @@ fn place(bytes: &[u8], at: usize) -> Result<usize> {
     Ok(u64::from_le_bytes(bytes[at..at + 8].try_into()?) as usize)
 }
 
-/// `testdata/las/octree.copc.laz` with its chunks moved to the end, in runs with gaps between them. The bytes of their old places are 0xff.
+/// `testdata/las/octree.copc.laz` with its chunks moved to the end, in runs with gaps between them. The old places have bytes 0xff.
 fn spread() -> Result<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las/octree.copc.laz");
     let mut file = fs::read(&path).with_context(|| path.display().to_string())?;
@@ -57,7 +57,7 @@ fn spread() -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// The rows of a store, in one order.
+/// The sorted rows of a store.
 fn rows(home: &Home, store: &str) -> Result<Vec<String>> {
     let text = home.text(&["query", store, "--format", "csv", "-q"])?;
     let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -77,9 +77,9 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
     let (home, size) = home()?;
     let box_of = ["--bbox", "1000,-50,10:1000.6,-49.4,10.6"];
     for (name, part, most) in [
-        // The nodes at one corner, of three levels.
+        // The nodes at one corner, on three levels.
         ("box", &box_of[..], 3),
-        // The first node.
+        // Only the first node.
         ("coarse", &["--resolution", "2"], 1),
         // All chunks.
         ("all", &["--resolution", "0.01"], 10),
@@ -93,7 +93,7 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
         assert!(!ran.stderr.contains("whole"), "{}", ran.stderr);
         assert_eq!(rows(&home, &far)?, rows(&home, &near)?, "{name}");
         let answers = answers.all();
-        // The first 64 KiB, which have the pages, and runs of chunks.
+        // One request for the first 64 KiB, which include the pages, and one for each run of chunks.
         assert!(answers.len() <= 1 + most, "{name}: {answers:?}");
         let bytes: usize = answers.iter().map(|(_, bytes)| bytes).sum();
         assert!(
@@ -141,7 +141,7 @@ fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
     }
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
     fs::copy(testdata.join("gps-1.2.las"), home.file("3.las"))?;
-    // The one that is spread is read by its index alone.
+    // Of the spread file, a part is found by its index alone.
     let size = fs::copy(testdata.join("octree.copc.laz"), home.file("8.copc.laz"))?;
     fs::write(home.file("4.csv"), "x,y,z,v\n1,2,3,4\n5,6,7,8\n")?;
     for (name, part) in [
@@ -181,7 +181,7 @@ fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
     Ok(())
 }
 
-/// A folder with a store of points, and files to add.
+/// A folder with a store of points, and files to append.
 fn stores() -> Result<Home> {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
     let home = Home::made(&[])?;
@@ -239,11 +239,11 @@ fn errors_of_append_name_the_url() -> Result<()> {
     let server = serve(home.path(), Way::Plain, &answers)?;
     for (name, more, code, requests) in [
         ("bad.csv", &[][..], 4, 1),
-        // A column that the table lacks is found after the file was read.
+        // The missing column is detected after the file was read.
         ("2.csv", &["--position", "x,y,h"], 2, 1),
         ("bad.ply", &[], 4, 1),
         ("none.csv", &[], 3, 0),
-        // By their endings stores.
+        // By their endings, these are stores.
         ("none.zv", &[], 3, 0),
         ("1.unknown", &[], 3, 0),
     ] {
@@ -261,7 +261,7 @@ fn errors_of_append_name_the_url() -> Result<()> {
         );
         assert_eq!(answers.all().len(), count + requests, "{name}");
     }
-    // Files of one format: neither is downloaded.
+    // Files must have one format: neither is downloaded.
     let count = answers.all().len();
     let urls = [format!("{server}/2.zv"), format!("{server}/2.csv")];
     let ran = home.zvf(&["append", "s.zv", &urls[0], &urls[1]])?;
@@ -278,7 +278,7 @@ fn errors_of_append_name_the_url() -> Result<()> {
     Ok(())
 }
 
-/// A folder with two graphs as tables, tables about them, and what else options name.
+/// A folder with two graphs as tables, tables about them, and other files that options name.
 fn tables() -> Result<Home> {
     let npy = {
         let mut npy = Vec::from(*b"\x93NUMPY\x01\x00\x76\x00");
@@ -305,7 +305,7 @@ fn tables() -> Result<Home> {
     ])
 }
 
-/// Arguments in which files that begin with `@` are in a folder, given with its slash.
+/// Replaces `@` at the beginning of arguments by a folder, given with its slash.
 fn placed(args: &[&str], folder: &str) -> Vec<String> {
     let place = |word: &&str| match word.strip_prefix('@') {
         Some(file) => format!("{folder}{file}"),
@@ -414,7 +414,7 @@ fn options_that_name_files_take_urls() -> Result<()> {
         assert!(!answers.all().is_empty(), "{commands:?}");
         let names = |at: usize| found[at].keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(0), names(1), "{commands:?}");
-        // An edit has a random name.
+        // Each edit has a random name.
         let lines = |bytes: &[u8]| -> Vec<String> {
             let text = String::from_utf8_lossy(bytes);
             let lines = text.lines().filter(|line| !line.contains("zvf_edited"));
@@ -463,7 +463,7 @@ fn errors_about_options_that_name_files_have_the_url() -> Result<()> {
             4,
             1,
         ),
-        // Refused by its ending before anything is requested.
+        // The ending is refused before anything is requested.
         (
             &["import", "nodes.csv", "t.zv", "--edges", "@affine.bin"],
             2,
@@ -621,7 +621,7 @@ fn regions_of_files_take_urls() -> Result<()> {
         assert_eq!(text.lines().skip(1).count(), rows, "{flags:?}: {text}");
         assert!(ran.stderr.contains("downloading"), "{}", ran.stderr);
     }
-    // A mesh with an opening: the error names the URL, not the temporary file.
+    // For a mesh that is not closed, the error names the URL, not the temporary file.
     let open = format!("{server}open.obj");
     let ran = home.zvf(&["query", "s.zv", "--mesh", &open])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Every output format, read back.
+//! Every output format is written and read back.
 
 use std::fs::{self, File};
 
@@ -187,7 +187,7 @@ fn the_same_query_gives_the_same_bytes() -> Result<()> {
 #[test]
 fn what_fails_leaves_nothing_behind() -> Result<()> {
     let home = Home::to_damage("points_ids")?;
-    // One damaged cell, met after others were written.
+    // One cell is damaged; it is read after others were written.
     let cells = fs::read_dir(home.file("store.zarrvectors/0/vertices/c/6/6"))?;
     let cell = cells
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -205,7 +205,7 @@ fn what_fails_leaves_nothing_behind() -> Result<()> {
         );
         assert_eq!(home.names()?, before, "{out}");
     }
-    // A target that was there is as it was.
+    // An existing target is unchanged.
     fs::write(home.file("t.csv"), "old")?;
     assert_eq!(home.zvf(&["query", STORE, "-o", "t.csv"])?.code, 4);
     assert_eq!(fs::read_to_string(home.file("t.csv"))?, "old");

@@ -1,4 +1,4 @@
-//! Frames of tractograms, maps of positions, and units, as the program takes and shows them.
+//! Frames of tractograms, maps of positions, and units, as the program reads and shows them.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -7,15 +7,15 @@ use zvf_caterva::{WriteOptions, Writer};
 use crate::run::Home;
 
 const SIZES: [f32; 3] = [2.0, 1.5, 3.0];
-/// Left, front, top, with the middle of the first voxel at 5, -6, 7.
+/// Axes to the left, front and top, with the middle of the first voxel at 5, -6, 7.
 const AFFINE: [f32; 16] = [
     -2.0, 0.0, 0.0, 5.0, 0.0, 1.5, 0.0, -6.0, 0.0, 0.0, 3.0, 7.0, 0.0, 0.0, 0.0, 1.0,
 ];
-/// Places in voxels, from the middle of the first one.
+/// Positions in voxels, from the middle of the first one.
 const VOXELS: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [4.5, 1.25, 2.0], [1.0, 3.5, 0.75]];
-/// The same in scanner millimetres: 5 - 2x, -6 + 1.5y, 7 + 3z.
+/// The same positions in scanner millimetres: 5 - 2x, -6 + 1.5y, 7 + 3z.
 const PLACES: [&str; 3] = ["5.0,-6.0,7.0", "-4.0,-4.125,13.0", "3.0,-0.75,9.25"];
-/// 100x + 10y + z.
+/// The values of the volume there: 100x + 10y + z.
 const VALUES: [&str; 3] = ["0.0", "464.5", "135.75"];
 
 /// One streamline, in an image of 6 x 5 x 4 voxels.
@@ -44,7 +44,7 @@ fn trk() -> Vec<u8> {
     bytes
 }
 
-/// A volume whose value is 100 x + 10 y + z, which linear samples give back exactly.
+/// A volume with the values 100 x + 10 y + z, which linear sampling reproduces exactly.
 fn home() -> Result<Home> {
     let home = Home::made(&[("../a.trk", trk())])?;
     let options = WriteOptions::new(4, &[4, 4, 4], &[2, 2, 2]).with_dtype("<f4");
@@ -78,7 +78,7 @@ fn column(home: &Home, store: &str, name: &str) -> Result<Vec<String>> {
     Ok(text.lines().skip(1).map(str::to_owned).collect())
 }
 
-/// Takes what earlier builds did not write out of a header.
+/// Removes the members that earlier builds did not write from a header.
 fn as_before(home: &Home, store: &str) -> Result<()> {
     let path = home.file(&format!("{store}/headers/trk/zarr.json"));
     let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
@@ -134,7 +134,7 @@ fn every_store_of_a_tractogram_samples_and_exports_the_same() -> Result<()> {
             "{report:#}"
         );
     }
-    // A header that does not tell: nothing is guessed.
+    // If the header does not state the frame, nothing is guessed.
     let path = home.file("voxelmm.zv/headers/trk/zarr.json");
     let text = std::fs::read_to_string(&path)?.replace("\"voxelmm\"", "\"elsewhere\"");
     std::fs::write(path, text)?;
@@ -228,7 +228,7 @@ fn the_bundled_tractogram_is_in_the_frame_of_the_scanner() -> Result<()> {
             "{space}"
         );
     }
-    // Voxels of 1 mm and the identity: the middle of the first voxel is at half a millimetre from its corner.
+    // Voxels are 1 mm and the affine is the identity: the middle of the first voxel is half a millimetre from its corner.
     let first = |store: &str| -> Result<Vec<f32>> {
         let rows = column(&home, store, "position")?;
         Ok(rows[0]
@@ -318,7 +318,7 @@ fn units_are_those_of_ome_zarr_everywhere() -> Result<()> {
         home.json(&["info", "c.zv", "--json"])?["axes"][1]["unit"],
         json!("micrometer")
     );
-    // A store and an image that say the same in other words, or another unit of length; what is no length is compared as it is.
+    // A store and an image whose axes have other words for the same unit, or another unit of length; other units must be equal.
     let home = self::home()?;
     std::fs::write(home.file("a.csv"), "x,y,z\n4.5,1.25,2\n")?;
     home.text(&["volume", "convert", "v.b2nd", "v.zarr"])?;
@@ -490,7 +490,7 @@ fn tables_of_a_tractogram_state_its_frame() -> Result<()> {
         }
         ensure!(ran.code == 0, "{from}: {}", ran.stderr);
         ensure!(!ran.stderr.contains("taken as"), "{from}: {}", ran.stderr);
-        // A new store of the table is in the same frame.
+        // A new store that is made from the table is in the same frame.
         if from != "v" {
             let new = format!("{from}.zv");
             home.text(&["import", from, &new, "--kind", "streamline"])?;
@@ -513,7 +513,7 @@ fn tables_of_a_tractogram_state_its_frame() -> Result<()> {
     let ran = home.zvf(&["append", "rasmm.zv", "v.csv", "--new-ids"])?;
     ensure!(ran.code == 0, "{}", ran.stderr);
     ensure!(ran.stderr.contains("taken as rasmm"), "{}", ran.stderr);
-    // One store has one frame.
+    // A store has a single frame.
     let files = ["v.parquet", "r.parquet"];
     let ran = home.zvf(&[&["import"], &files[..], &["both.zv", "--new-ids"]].concat())?;
     ensure!(

@@ -1,4 +1,4 @@
-//! Stores of every generation through the program: boxes, objects and links against what went in, refusals by name.
+//! Stores of every generation: boxes, objects and links compared with the input, and named refusals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::additive::bbox;
 use crate::run::{Home, STORE};
 
-/// Stores that hold one of each: containers, kinds, object indexes.
+/// Stores that together have all containers, kinds and object indexes.
 const STORES: [&str; 14] = [
     "0.6/points",
     "0.6/streamlines",
@@ -26,16 +26,16 @@ const STORES: [&str; 14] = [
     "padded/points",
 ];
 
-/// A row of numbers as text, to be compared and sorted.
+/// A row of numbers as text, for comparing and sorting.
 fn words(numbers: &[f64]) -> String {
     let words: Vec<String> = numbers.iter().map(|number| format!("{number:?}")).collect();
     words.join(" ")
 }
 
-/// The positions that went into a store.
+/// The input positions of a store.
 struct Input {
     axes: usize,
-    /// Whether they are of 32 bits.
+    /// Whether they are float32.
     single: bool,
     positions: Vec<String>,
     edges: Vec<Vec<usize>>,
@@ -75,7 +75,7 @@ impl Input {
     }
 }
 
-/// The positions of a CSV: its first columns, as numbers of the stored type.
+/// The positions in a CSV: its first columns, as numbers of the stored type.
 fn positions(csv: &str, input: &Input) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for line in csv.lines().skip(1) {
@@ -156,7 +156,7 @@ fn links_join_the_positions_that_went_in() -> Result<()> {
     ] {
         let home = Home::new(name)?;
         let input = Input::of(name)?;
-        // Which position lies in which row of which chunk.
+        // The position in each row of each chunk.
         let columns = ["--columns", "position,chunk,row", "--attributes", "none"];
         let mut args = vec!["query", STORE, "--format", "csv", "-q"];
         args.extend(columns);
@@ -195,7 +195,7 @@ fn links_join_the_positions_that_went_in() -> Result<()> {
 
 #[test]
 fn what_cannot_be_read_is_refused_by_name_with_code_4() -> Result<()> {
-    // What the root says spoils everything; what a level says, only what reads the level.
+    // An unsupported feature in the root prevents all commands; in a level, only commands that read the level.
     let cases = [
         ("version_05", "info"),
         ("version_05", "query"),

@@ -1,4 +1,4 @@
-//! `zvf group`, by the label under each end.
+//! `zvf group`, by the labels at the ends of lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ const AFFINE: &str = "0,20,0,10,20,0,0,10,0,0,20,10";
 /// Ids, lengths and means of `fa` by pair of labels.
 type Pairs = BTreeMap<(u8, u8), Vec<(i64, f64, f64)>>;
 
-/// The pairs of all lines, and how many have none, and how many ends are outside.
+/// The pairs of all lines, the number of lines without a pair, and the number of ends outside.
 fn pairs(all: &Lines) -> Result<(Pairs, u64, u64)> {
     let (mut found, mut none, mut outside) = (Pairs::new(), 0, 0);
     for (id, rows) in all {
@@ -197,11 +197,11 @@ fn groups_that_are_there_are_an_error_and_stay() -> Result<()> {
     ensure!(ran.stderr.contains("--replace"), "{}", ran.stderr);
     ensure!(!home.file("again.csv").exists());
     assert_eq!(members(&home, "net/3-12")?, before);
-    // Another name is another set of groups.
+    // Another name makes separate groups.
     home.text(&["group", STORE, "net2", "--ends", "labels.nii"])?;
     assert_eq!(members(&home, "net2/3-12")?, before);
     assert_eq!(members(&home, "net/3-12")?, before);
-    // No line ends in a volume that lies elsewhere, which is reported.
+    // If the volume is far away, no line ends in it, which is reported.
     let far = "1,0,0,9000,0,1,0,9000,0,0,1,9000";
     let ran = home.zvf(&[
         "group",
@@ -269,7 +269,7 @@ fn what_has_no_ends_or_no_labels_is_refused() -> Result<()> {
         );
     }
     let home = made()?;
-    // Halves are no labels.
+    // Values such as 3.5 are not labels.
     let halves: Vec<u8> = labels()
         .into_iter()
         .flat_map(|one| (f32::from(one) + 0.5).to_le_bytes())
@@ -281,7 +281,7 @@ fn what_has_no_ends_or_no_labels_is_refused() -> Result<()> {
     let ran = home.zvf(&["group", STORE, "net", "--ends", "halves.nii"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     ensure!(ran.stderr.contains("whole numbers"), "{}", ran.stderr);
-    // The store is not left with an edit under way.
+    // The store has no unfinished edit.
     home.text(&["group", STORE, "net", "--ends", "labels.nii"])?;
     Ok(())
 }

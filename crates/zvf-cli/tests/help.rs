@@ -148,7 +148,7 @@ fn every_command_has_a_manual_page() -> Result<()> {
         groff
             .args(["-Kutf8", "-Tutf8", "-ww", "-z", "-man"])
             .arg(&page);
-        // Only where groff is installed.
+        // The check requires groff.
         let Ok(rendered) = groff.output() else { break };
         let said = String::from_utf8_lossy(&rendered.stderr);
         let name = page.display();

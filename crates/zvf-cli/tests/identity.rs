@@ -1,4 +1,4 @@
-//! Ids, groups and units on their way from store to store: by files, by folders of queries, and directly.
+//! Ids, groups and units that are transferred from store to store: by files, by folders of queries, and directly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::run::Home;
 
-/// Objects by their ids: the rows of a table, in its order, with all values but the id.
+/// Objects by id: the rows of a table in its order, with all values except the id.
 type Objects = BTreeMap<i64, Vec<String>>;
 
 /// The objects of a CSV text with the column `object_id`.
@@ -32,19 +32,19 @@ fn by_object(text: &str) -> Result<Objects> {
     Ok(objects)
 }
 
-/// All objects of a store, as an export has them.
+/// All objects of a store, as an export writes them.
 fn objects(home: &Home, store: &str) -> Result<Objects> {
     home.text(&["export", store, "all.csv"])?;
     by_object(&std::fs::read_to_string(home.file("all.csv"))?)
 }
 
-/// The members of a group, by the objects of a query of it.
+/// The members of a group, by a query of the group.
 fn members(home: &Home, store: &str, group: &str) -> Result<Vec<i64>> {
     let text = home.text(&["query", store, "--groups", group, "--format", "csv"])?;
     Ok(by_object(&text)?.into_keys().collect())
 }
 
-/// Runs what has to be refused, with all of these words on stderr.
+/// Runs a command that must be refused, with all of these words on stderr.
 fn refused(home: &Home, args: &[&str], words: &[&str]) -> Result<()> {
     let ran = home.zvf(args)?;
     ensure!(ran.code != 0, "{args:?} was accepted");
@@ -106,7 +106,7 @@ fn two_files_never_make_one_object() -> Result<()> {
             assert!(found.values().all(|rows| rows.len() == 2), "{found:?}");
             std::fs::remove_dir_all(home.file("a.zv"))?;
         }
-        // As appended: to a store that has the object, and to one that does not.
+        // An append treats ids in the same way, to a store that has the object and to one that does not.
         home.text(&[
             "import", "o3.csv", "a.zv", given[0], given[1], given[2], given[3],
         ])?;
@@ -135,7 +135,7 @@ fn two_files_never_make_one_object() -> Result<()> {
         home.text(&["validate", "a.zv", "--level", "5"])?;
         std::fs::remove_dir_all(home.file("a.zv"))?;
     }
-    // A column object_id has the ids of the objects whether or not an option names it, in every table.
+    // In every table, a column object_id has the ids of the objects, even if no option names it.
     refused(
         &home,
         &["import", "n3.ndjson", "n4.ndjson", "b.zv"],
@@ -191,7 +191,7 @@ fn tractograms_get_ids_by_file() -> Result<()> {
     Ok(())
 }
 
-/// Two stores of the same streamlines in other chunks, with groups.
+/// Two stores of the same streamlines with different chunk shapes, with groups.
 fn tracts() -> Result<(Home, Objects)> {
     let home = Home::new("real_tractogram")?;
     let store = crate::run::STORE;
@@ -226,7 +226,7 @@ fn groups_table(home: &Home, folder: &str) -> Result<RecordBatch> {
     Ok(batches.next().context("a table")??)
 }
 
-/// A group that is new has no value of a whole number, and the others keep theirs, through every table and copy.
+/// A new group without an integer value has none, and the other groups keep theirs, through every table and copy.
 #[test]
 fn whole_numbers_of_groups_stay_when_a_new_group_has_none() -> Result<()> {
     let (home, _) = tracts()?;
@@ -273,7 +273,7 @@ fn a_group_of_deleted_objects_is_kept_without_members() -> Result<()> {
     home.text(&["edit", "b.zv", "delete", "4-6"])?;
     home.text(&["query", "b.zv", "-o", "b"])?;
     home.text(&["append", "a.zv", "b", "--new-ids"])?;
-    // Of a selection, groups of other objects are left out.
+    // If a selection is appended, groups without its objects are left out.
     home.text(&["edit", "b.zv", "group", "add", "more", "7"])?;
     home.text(&["query", "b.zv", "--objects", "0,1", "-o", "few"])?;
     home.text(&["append", "a.zv", "few", "--new-ids"])?;
@@ -308,7 +308,7 @@ fn groups_and_chains_travel_by_folder_by_file_and_by_store() -> Result<()> {
         assert_eq!(done["notes"], json!([]), "{way}");
         let ids: Vec<i64> = (20..40).collect();
         assert_eq!(done["ids"], json!(ids), "{way}");
-        // Every streamline is there again, point by point, in the order of the ids.
+        // All streamlines exist again, point by point, in the order of the ids.
         let all = objects(&home, "a.zv")?;
         for (id, rows) in &own {
             assert_eq!(all.get(&(id + 20)), Some(rows), "{way}: object {id}");
@@ -316,7 +316,7 @@ fn groups_and_chains_travel_by_folder_by_file_and_by_store() -> Result<()> {
         assert_eq!(members(&home, "a.zv", "AF")?, [0, 1, 2, 3, 24, 25], "{way}");
         assert_eq!(members(&home, "a.zv", "CST")?, [24, 26], "{way}");
         home.text(&["validate", "a.zv", "--level", "5"])?;
-        // The same ids again are taken.
+        // The same ids exist already.
         refused(&home, &["append", "a.zv", "b.zv"], &["--new-ids"])?;
     }
     Ok(())
@@ -353,7 +353,7 @@ fn a_store_goes_into_one_of_its_kind_axes_and_unit() -> Result<()> {
     refused(&home, &["append", "a.zv", "a.zv"], &["another"])?;
     for from in ["nm.zv", "nm", "nm.arrow"] {
         let ran = home.zvf(&["append", "a.zv", from, "--new-ids"])?;
-        // Refused, or brought to the unit of the store; never taken as it is.
+        // The positions are refused or converted to the unit of the store, but never taken unchanged.
         if ran.code == 0 {
             let all = objects(&home, "a.zv")?;
             let last = all.values().last().context("an object")?;
@@ -421,7 +421,7 @@ fn every_table_names_objects_and_comes_back_with_them() -> Result<()> {
         let text = home.text(&["query", "a.zv", "--format", format, "--columns", "position"])?;
         ensure!(!text.contains("object_id"), "{text}");
     }
-    // The way out where the column shall be no object's.
+    // Excluding the column makes points without objects.
     home.text(&["import", "query.csv", "b.zv", "--exclude", "object_id"])?;
     ensure!(home.json(&["info", "b.zv", "--json"])?["kind"] == json!("point_cloud"));
     Ok(())
@@ -431,7 +431,7 @@ fn every_table_names_objects_and_comes_back_with_them() -> Result<()> {
 fn rows_in_the_order_of_chunks_are_no_chains() -> Result<()> {
     let home = Home::made(&[])?;
     std::fs::create_dir_all(home.path())?;
-    // Leaves the first chunk, and comes back to it.
+    // The line leaves the first chunk, and returns to it.
     std::fs::write(
         home.file("u.csv"),
         "x,y,z,o\n1,1,1,0\n5,1,1,0\n9,1,1,0\n5,2,1,0\n1,2,1,0\n",
@@ -456,7 +456,7 @@ fn rows_in_the_order_of_chunks_are_no_chains() -> Result<()> {
     home.text(&["query", "u.zv", "--select", "objects", "-o", "w.arrow"])?;
     home.text(&["import", "w.arrow", "v.zv", "--kind", "polyline"])?;
     assert_eq!(objects(&home, "v.zv")?, objects(&home, "u.zv")?);
-    // A box cuts it into pieces, which no append joins.
+    // A box cuts the line into pieces, which an append refuses to join.
     home.text(&["query", "u.zv", "--bbox", "0,0,0:6,9,9", "-o", "box"])?;
     refused(
         &home,
@@ -595,7 +595,7 @@ fn groups_are_edited_by_name_and_number() -> Result<()> {
     wrong(&["add", "7", "1"], &["name:7"])?;
     wrong(&["rename", "CST", "AF"], &["AF"])?;
     group(&["rename", "CST", "0"])?;
-    // Now 0 is the name of one and the number of the other.
+    // 0 is now the name of one group and the number of another.
     wrong(&["add", "0", "1"], &["name:0", "number:0"])?;
     refused(
         &home,
@@ -605,7 +605,7 @@ fn groups_are_edited_by_name_and_number() -> Result<()> {
     assert_eq!(members(&home, "b.zv", "name:0")?, [6]);
     assert_eq!(members(&home, "b.zv", "number:0,name:0")?, [4, 5, 6]);
     refused(&home, &["query", "b.zv", "--groups", "XY"], &["XY", "AF"])?;
-    // A group of a deleted object does not come back with its id.
+    // A deleted object that is appended again with its id does not join its former group.
     home.text(&["edit", "b.zv", "delete", "6"])?;
     home.text(&["query", "a.zv", "--objects", "6", "-o", "six"])?;
     home.text(&["append", "b.zv", "six"])?;

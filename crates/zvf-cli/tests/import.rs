@@ -1,4 +1,4 @@
-//! `zvf import`: files in, a store out that the other commands answer from.
+//! `zvf import`: stores that are made from files, and that the other commands can read.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -163,7 +163,7 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
         assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
         assert!(ran.stdout.is_empty(), "{args:?}");
     }
-    // The folder beside them is the one of `made`, empty.
+    // The failed imports left nothing. The store is the empty one that `made` makes.
     assert_eq!(home.names()?, ["a.swc", "bad.swc", STORE]);
     home.text(&["import", "a.swc", "x.zv", "-q"])?;
     let ran = home.zvf(&["import", "a.swc", "x.zv", "-q", "--clear-leftovers"])?;
@@ -279,7 +279,7 @@ fn a_journal_is_of_one_import_and_goes_with_it() -> Result<()> {
     Ok(())
 }
 
-/// A journal as an import leaves it that was stopped behind its last batch.
+/// A journal as an import leaves it that was stopped after its last batch.
 fn stopped(home: &Home, file: &str, store: &str) -> Result<()> {
     let import = zvf_convert::Import::open(&[home.file(file)], &zvf_convert::Options::default())?;
     let options = zvf_write::WriteOptions::new().with_journal(home.file("j"));
@@ -302,7 +302,7 @@ fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
     home.text(&["import", "a.csv", "whole.zv", "-q"])?;
     stopped(&home, "a.csv", "a.zv")?;
     let again = ["import", "a.csv", "a.zv", "--journal", "j"];
-    // As many rows between the same corners: another value, other places, another order.
+    // Files with as many rows and the same corners, but another value, other positions, or another order.
     for changed in [
         "x,y,size\n1,2,5\n3,4,6\n2,2,8\n",
         "x,y,size\n1,2,5\n3,4,6\n2,3,7\n",
@@ -330,7 +330,7 @@ fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
 #[test]
 fn a_folder_with_info_is_imported() -> Result<()> {
     let info = r#"{"@type":"neuroglancer_skeletons","transform":[8,0,0,0,0,8,0,0,0,0,8,0]}"#;
-    // Two vertices and the edge from the second one to the first one.
+    // Two vertices, and the edge from the second to the first.
     let mut skeleton: Vec<u8> = [2_u32, 1].into_iter().flat_map(u32::to_le_bytes).collect();
     let places = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     skeleton.extend(places.into_iter().flat_map(f32::to_le_bytes));
@@ -348,7 +348,7 @@ fn a_folder_with_info_is_imported() -> Result<()> {
     );
     let found = home.json(&["info", "made.zv", "--json"])?;
     assert_eq!(found["axes"][0]["unit"], json!("nanometer"), "{found}");
-    // What else a folder with `info` may be.
+    // A folder with `info` may contain something else.
     let ran = home.zvf(&["import", "volume", "x.zv"])?;
     let want = "volume/info: found a volume: its skeletons are in \"s\", expected a folder of";
     ensure!(ran.code == 4 && ran.stderr.contains(want), "{}", ran.stderr);
@@ -420,7 +420,7 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
         "--links-by-row",
     ])?;
     assert_eq!(links("r.zv")?, [["0", "1"], ["0", "2"]]);
-    // The same of links that are added.
+    // The same check for links that are appended.
     let append = [
         "append",
         "g.zv",
@@ -434,7 +434,7 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
     assert!(ran.stderr.contains("--node-id node_id"), "{}", ran.stderr);
     home.text(&[&append[..], &["--node-id", "node_id"]].concat())?;
     assert_eq!(links("g.zv")?, [["0", "1"], ["1", "2"], ["7", "8"]]);
-    // And of values.
+    // The same check for values.
     let ran = home.zvf(&["edit", "g.zv", "set-attribute", "id", "--from", "open.csv"])?;
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(

@@ -52,7 +52,7 @@ fn small_chunks_and_many_files_are_hinted_at() -> Result<()> {
     Ok(())
 }
 
-/// Only sizes are a reason to list everything: names of families are one listing each.
+/// A store is listed completely only for sizes; names of link families take one listing each.
 #[test]
 fn a_store_is_listed_only_for_its_sizes() -> Result<()> {
     let home = Home::new("graph")?;
@@ -94,7 +94,7 @@ fn readable() -> Result<Vec<String>> {
     Ok(cases)
 }
 
-/// A document of a bundled store, as it lies in the archive.
+/// A document of a bundled store, as it is in the archive.
 fn document(case: &str, key: &str) -> Result<Value> {
     let files = zvf_testkit::files(case)?;
     let (_, bytes) = files
@@ -115,12 +115,12 @@ fn counting_agrees_with_the_input() -> Result<()> {
             .as_array()
             .context("complete_with")?
             .len();
-        // The input of these two has the vertices of the coarser level behind those of the finer.
+        // In the input of these two, the vertices of the coarser level follow those of the finer one.
         let pyramid = ["0.7/pyramid", "0.8/pyramid_cells"].contains(&case.as_str());
         if levels == 0 && !pyramid {
             assert_eq!(level["vertices"], rows, "{case}");
         } else {
-            // Additive levels hold the input between them.
+            // Additive levels together have the rows of the input.
             let all = info["levels"].as_array().context("levels")?;
             let all = all
                 .iter()
@@ -177,7 +177,7 @@ fn containers_are_named() -> Result<()> {
     Ok(())
 }
 
-/// Every chunk with vertices is one file or entry of a bundled store of the older forms.
+/// In older forms, every chunk with vertices is one file or entry of a bundled store.
 #[test]
 fn chunks_of_blob_groups_are_counted() -> Result<()> {
     for case in ["0.7/graph", "0.7/points_ids", "0.8/mesh", "0.8/streamlines"] {

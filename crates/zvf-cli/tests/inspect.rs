@@ -74,7 +74,7 @@ fn a_file_inside_a_store_is_understood() -> Result<()> {
         text.contains("chunk 1.5.3") && text.contains("x = 6164.0, y = 20070.0, z = 14202.0"),
         "{text}"
     );
-    // Away from its store it is a compressed chunk of bytes.
+    // Outside its store, the file is recognized as a compressed chunk of bytes.
     fs::copy(
         home.file("store.zarrvectors/0/vertex_fragments/c/1/2/1"),
         home.file("cell"),

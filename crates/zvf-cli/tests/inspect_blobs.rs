@@ -64,7 +64,7 @@ fn small() -> Result<Home> {
         "0/vertices/-1.0",
         floats(&[-1.5, 2.0, -3.0, 4.0]),
     );
-    // Zeros are not stored, and an empty blob has no chunk either.
+    // Zeros are not stored, and an empty blob has no chunk file either.
     files.push(("0/vertices/0.0/zarr.json".into(), blob(16, &json!({}))));
     files.push(("0/vertices/5.5/zarr.json".into(), blob(0, &json!({}))));
     let packed = blob(
@@ -76,7 +76,7 @@ fn small() -> Result<Home> {
         "0/vertices/__shard_000007/c/0".into(),
         floats(&[11.0, 1.0, 21.0, 2.0, 22.0, 3.0]),
     ));
-    // Three columns that nothing declares.
+    // Three columns, whose number is declared nowhere.
     let normal = json!({ "zv_array": "attribute", "name": "normal", "dtype": "float32" });
     files.push((
         "0/vertex_attributes/normal/zarr.json".into(),
@@ -94,7 +94,7 @@ fn small() -> Result<Home> {
         "0/cross_chunk_links/+1/data",
         ints(&[2, 0, 7, 1, 0, 3, -1, 0, 1, 0, 0, 9]),
     );
-    // A cell of 0.8: fine (2,3) row 7 to coarse (1,1) row 3, sorted by chunk numbers of two grids.
+    // A cell of 0.8: from row 7 of the fine chunk (2,3) to row 3 of the coarse chunk (1,1), sorted by the chunk numbers of two grids.
     let cells = json!({ "zv_array": "cross_chunk_links", "level_delta": 1, "link_width": 2, "sid_ndim": 2 });
     files.push(("1/cross_chunk_links/+1/zarr.json".into(), group(&cells)));
     put(
@@ -148,7 +148,7 @@ fn small() -> Result<Home> {
     Home::made(&files)
 }
 
-/// What is said about a blob, as lines; blanks in a row count as one.
+/// The dump of a blob, as lines with single blanks.
 fn shown(home: &Home, path: &[&str]) -> Result<String> {
     let mut args = vec!["inspect", STORE];
     args.extend(path);
@@ -265,7 +265,7 @@ fn every_blob_is_explained_with_what_was_put_in() -> Result<()> {
         args.extend(path);
         assert!(home.json(&args)?["error"].is_null(), "{path:?}");
     }
-    // Row 2 of the groups is the third group only.
+    // Row 2 of the groups is only the third group.
     let text = shown(&home, &["0/groups", "2"])?;
     assert!(
         text.contains("member 2 41") && !text.contains("member 0"),
@@ -323,7 +323,7 @@ fn damage_of_blobs_is_malformed_and_wrong_names_are_usage() -> Result<()> {
     Ok(())
 }
 
-/// Blobs of the bundled stores: positions as numbers of the file, which is not compressed.
+/// For the bundled blobs, the dump of positions has the numbers of the uncompressed file.
 #[test]
 fn bundled_blobs_show_the_bytes_of_their_files() -> Result<()> {
     for case in ["0.7/graph", "0.8/graph"] {
@@ -374,7 +374,7 @@ fn dumps_of_bundled_blobs_are_as_blessed() -> Result<()> {
     Ok(())
 }
 
-/// The records of a 0.7 store and the cells of the 0.8 store made of the same graph name the same pairs of vertices.
+/// The records of a 0.7 store and the cells of a 0.8 store of the same graph name the same pairs of vertices.
 #[test]
 fn records_and_cells_name_the_same_vertices() -> Result<()> {
     let pairs = |document: &Value| -> Result<Vec<[String; 2]>> {

@@ -1,4 +1,4 @@
-//! `zvf inspect` on TET files and Blosc2 frames: every good sample is explained, and damage is said where the readers say it.
+//! `zvf inspect` on TET files and Blosc2 frames: every valid sample is explained, and damage is reported where the readers report it.
 
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ fn frames_are_taken_apart_and_judged_by_the_reader() -> Result<()> {
         )?;
         let sparse = name.ends_with("chunks.b2frame");
         let plain = name.contains("plain_schunk");
-        // Damage inside a chunk is not looked for: no chunk is read, and of the index two entries.
+        // Damage inside a chunk is not detected: no chunk is read, and only two entries of the index.
         let sound = zvf_caterva::Array::open(&file).is_ok_and(|array| {
             let count = array.geometry().chunk_count.min(2);
             (0..count).all(|chunk| array.frame().entry(chunk).is_ok())

@@ -1,4 +1,4 @@
-//! An interrupted program leaves nothing half written behind.
+//! An interrupted program leaves no half-written files.
 
 use std::fs;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{Home, STORE, command};
 use crate::server::{LastCell, Server};
 
-/// Waits until `found` gives something.
+/// Waits until `found` returns a value.
 fn wait_for<T>(what: &str, mut found: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
@@ -26,7 +26,7 @@ fn wait_for<T>(what: &str, mut found: impl FnMut() -> Result<Option<T>>) -> Resu
 fn interrupts_remove_what_is_half_written() -> Result<()> {
     for (signal, out) in [("INT", "out.csv"), ("TERM", "out"), ("INT", "kept.npy")] {
         let home = Home::new("points_ids")?;
-        // The first rows are written, the last never come.
+        // The first rows are written, but the last cell is never answered.
         let server = Server::start(home.path(), LastCell::Never)?;
         fs::write(home.file("kept.npy"), "an earlier result")?;
         let args = ["query", server.store(), "--attributes", "none", "-o", out];
@@ -57,7 +57,7 @@ fn interrupts_remove_what_is_half_written() -> Result<()> {
     Ok(())
 }
 
-/// A writer that was killed left its marker: whoever looks is told.
+/// A killed writer leaves its marker, which other commands report.
 #[test]
 fn an_unfinished_store_is_named_as_such() -> Result<()> {
     let home = Home::new("points_ids")?;
@@ -74,7 +74,7 @@ fn an_unfinished_store_is_named_as_such() -> Result<()> {
     Ok(())
 }
 
-/// A copy with a wrong option leaves nothing where it was to be.
+/// A copy with a wrong option leaves nothing at its target.
 #[test]
 fn a_wrong_option_leaves_no_folder() -> Result<()> {
     let home = Home::new("points_ids")?;
@@ -103,7 +103,7 @@ fn a_wrong_option_leaves_no_folder() -> Result<()> {
     Ok(())
 }
 
-/// What an interrupted pyramid leaves is named as such, with the ways out.
+/// An interrupted pyramid is reported as such, with the commands that help.
 #[test]
 fn an_unfinished_level_is_named_as_such() -> Result<()> {
     let home = Home::to_damage("points_ids")?;

@@ -1,4 +1,4 @@
-//! `zvf run`, `zvf schema` and `--print-job`: a command as a file does the same.
+//! `zvf run`, `zvf schema` and `--print-job`: a job file has the same result as the command.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -48,7 +48,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(found)
 }
 
-/// The bytes of a file; of the root of a store without the name of its last edit, which no other edit has.
+/// The bytes of a file. For the root of a store, without the name of its last edit, which is unique.
 fn without_edit(bytes: &[u8]) -> Vec<u8> {
     match serde_json::from_slice::<Value>(bytes) {
         Ok(mut document) if document["attributes"]["zvf_edited"].is_string() => {
@@ -259,7 +259,7 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
                 "--bare",
             ],
         ),
-        // As JSON it has the tags of the documents, which differ between two copies of a store.
+        // The JSON has the ETags of the documents, which differ between two copies of a store.
         ("streamlines", &["splits", STORE, "--count", "3"]),
         ("streamlines", &["splits", STORE, "--objects", "0-3"]),
         (
@@ -498,7 +498,7 @@ fn a_printed_job_does_what_the_command_does() -> Result<()> {
             std::fs::write(home.file("base.csv"), "x,y,n,k,more\n7,7,1.5,2,3\n")?;
             home.text(&["import", "base.csv", "base.zv", "-q"])?;
         }
-        // Before the ids, because an id may begin with a hyphen and the flag would be read as one.
+        // The flag is inserted before the ids, because an id may begin with a hyphen, and the flag would then be read as an id.
         let (start, rest) = line.split_at(2);
         let printed = by_file.text(&[start, &["--print-job"], rest].concat())?;
         let job: Value = serde_json::from_str(&printed)?;
@@ -545,7 +545,7 @@ fn a_list_runs_in_order_and_ends_at_a_failure() -> Result<()> {
     );
     assert!(ran.stderr.contains("nowhere.zv"), "{}", ran.stderr);
 
-    // Findings do not end a list; they are the exit code.
+    // Findings do not end a list of jobs; they determine the exit code.
     std::fs::write(home.file("out.zv/0/zarr.json"), "{}")?;
     let jobs = json!([{"job": "validate", "store": "out.zv"}, {"job": "validate", "store": STORE}]);
     let (code, stdout, stderr) = run_text(&home, &jobs.to_string(), &["--json"])?;
@@ -620,7 +620,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
             "{job}"
         );
     }
-    // By flags, an error names the flag.
+    // If options are flags, the error names the flag.
     std::fs::write(home.file("p.csv"), "x,y\n1,2\n")?;
     for (line, error) in [
         (

@@ -1,4 +1,4 @@
-//! A reader that is killed: what it was asked to write is whole or not there.
+//! If a reader is killed, its output is complete or does not exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use zvf_testkit::StoppingServer;
 use crate::run::command;
 use zvf_testkit::sample::Sample;
 
-/// Whatever lies at `path`: the bytes of a file, or of every file of a directory.
+/// The bytes of a file at `path`, or of every file of a directory there.
 fn contents(path: &Path) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
     if path.is_file() {
         return Ok(Some(BTreeMap::from([(String::new(), fs::read(path)?)])));
@@ -30,15 +30,15 @@ fn contents(path: &Path) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
 }
 
 fn start(home: &Path, url: &str, out: &str) -> Result<Child> {
-    // Little memory, so that writing begins long before the last chunk was read.
+    // The budget is small, so that writing begins long before the last chunk is read.
     let args = ["query", url, "-o", out, "--memory-budget", "64K", "--quiet"];
     let mut command = command(home, &args);
     Ok(command.stdout(Stdio::null()).spawn()?)
 }
 
-/// Kills the program and looks at what it left.
+/// Kills the program and returns its output.
 fn kill(mut child: Child, home: &Path, out: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
-    // On Unix this is SIGKILL: nothing of the program runs after it.
+    // On Unix this is SIGKILL: the program runs no further code.
     child.kill()?;
     child.wait()?;
     contents(&home.join(out))
@@ -49,7 +49,7 @@ fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
     let files = zvf_testkit::files("streamlines")?;
     for out in ["rows.csv", "rows.arrow", "tables"] {
         let home = tempfile::tempdir()?;
-        // Not killed: what whole is, and how many requests it takes.
+        // An undisturbed run gives the complete output and the number of requests.
         let server = StoppingServer::start(files.clone(), u64::MAX)?;
         let status = start(home.path(), server.url(), out)?.wait()?;
         ensure!(status.success(), "{out}: {status}");
@@ -70,7 +70,7 @@ fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
                 "{out}: something after {moment} of {requests} requests"
             );
             absent += 1;
-            // What was written so far lies beside it, under a name that says what it is.
+            // Partial output has a temporary name with this ending.
             for entry in fs::read_dir(home.path())? {
                 let name = entry?.file_name().to_string_lossy().into_owned();
                 ensure!(name.ends_with(".partial"), "{name}");
@@ -81,7 +81,7 @@ fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
             absent > 0 && (begun > 0 || !sample.is_whole()),
             "{out}: {absent} absent, {begun} begun"
         );
-        // After the last answer, while it is written and given its name.
+        // Kills after the last answer, while the output is written and renamed.
         for moment in sample.some(0..40, 4) {
             let home = tempfile::tempdir()?;
             let server = StoppingServer::start(files.clone(), u64::MAX)?;
@@ -162,8 +162,8 @@ fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
     for _ in 0..20 {
         let mut first = import("b/made.zv", &["--journal", "j.journal", "--quiet"]);
         let mut child = first.stdout(Stdio::null()).spawn()?;
-        // One batch has 2.6 million bytes, all of them more than seven: a file grows while it is written, and a batch of which
-        // a part is there is none.
+        // A batch has 2.6 million bytes, all batches together more than seven million. The journal grows while a batch is written, and an
+        // incomplete batch does not count.
         let long = || fs::metadata(&journal).is_ok_and(|journal| journal.len() > 3_000_000);
         while !long() && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(1));
@@ -171,7 +171,7 @@ fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
         child.kill()?;
         child.wait()?;
         if home.path().join("b/made.zv/zarr.json").exists() {
-            // It was faster.
+            // The program ended before it was killed.
             fs::remove_dir_all(home.path().join("b"))?;
             let _ = fs::remove_file(&journal);
             continue;
@@ -199,7 +199,7 @@ fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
     let home = tempfile::tempdir()?;
     let mut table = "object_id,x,y,z\n".to_owned();
     for line in 0..80 {
-        // A zigzag: the simplification below removes no point of it.
+        // The rows form a zigzag, from which the simplification below removes no point.
         let rows =
             (0..2000).map(|at| format!("{line},{},{},{line}\n", at / 2, line * 3 + at % 2 * 2));
         table.extend(rows);
@@ -236,7 +236,7 @@ fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
         for _ in 0..20 {
             let mut first = run("b/made.zv", &["--journal", "kept", "--quiet"]);
             let mut child = first.stdout(Stdio::null()).spawn()?;
-            // A batch has at least 65,536 points of 12 bytes, and less than a million bytes.
+            // A batch has at least 65,536 points of 12 bytes, but less than a million bytes.
             let long = || fs::metadata(&journal).is_ok_and(|journal| journal.len() > 1_000_000);
             while !long() && matches!(child.try_wait(), Ok(None)) {
                 std::thread::sleep(Duration::from_millis(1));
@@ -244,13 +244,13 @@ fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
             child.kill()?;
             child.wait()?;
             if home.path().join("b/made.zv/zarr.json").exists() {
-                // It was faster.
+                // The program ended before it was killed.
                 fs::remove_dir_all(home.path().join("b"))?;
                 let _ = fs::remove_file(&journal);
                 continue;
             }
             ensure!(journal.exists());
-            // Another spacing has other points.
+            // With another spacing, which has other points, the journal is refused.
             let other = match how {
                 ["resample", ..] => ["resample", "--step", "3"],
                 _ => ["simplify", "--tolerance", "50"],

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::run::{Home, files};
 
-/// The cells of a shard of each array of a store that has shards along chunks, by its path.
+/// The cells of a shard, for each array with shards along chunks, by its path.
 fn shards(home: &Home, store: &str) -> Result<BTreeMap<String, Value>> {
     let mut shapes = BTreeMap::new();
     for (path, bytes) in files(&home.file(store))? {
@@ -23,7 +23,7 @@ fn shards(home: &Home, store: &str) -> Result<BTreeMap<String, Value>> {
     Ok(shapes)
 }
 
-/// A skeleton of three nodes in each of 1331 chunks: chains, which need no stored links, and forks, whose links are stored.
+/// A skeleton with three nodes in each of 1331 chunks: chains without stored links, and forks with stored links.
 #[test]
 fn the_first_links_of_a_level_have_the_shards_of_an_import() -> Result<()> {
     let table = |first: usize, y: usize| -> String {

@@ -1,10 +1,10 @@
-//! Links of tables and mesh files that are appended: their ends are the columns that say so, and as many as the store's links have.
+//! Appended links of tables and mesh files: the columns of their ends are known, and the number of ends is that of the store's links.
 
 use anyhow::{Context, Result, ensure};
 
 use crate::run::Home;
 
-/// The links of a store by the attribute `id` of their ends, with their other columns, as the program prints them, sorted.
+/// The sorted links of a store by the attribute `id` of their ends, with their other columns, as the program prints them.
 fn links(home: &Home, store: &str, table: &str) -> Result<Vec<String>> {
     for name in ["rows.csv", "ends.csv"] {
         let _ = std::fs::remove_file(home.file(name));
@@ -49,7 +49,7 @@ fn refused(home: &Home, args: &[&str], words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Eight vertices with ids from `first`.
+/// Eight vertices, with ids from `first` on.
 fn vertices(first: usize) -> String {
     let row = |at: usize| format!("{at},{},{},{}\n", at * at % 7, at % 3, first + at);
     let rows: String = (0..8).map(row).collect();
@@ -96,7 +96,7 @@ fn ends_of_appended_links_are_columns_of_their_names() -> Result<()> {
             ["0 1 5", "10 11 2", "11 12 0"],
             "{name}"
         );
-        // No column says which vertices are meant.
+        // No column states which vertices links refer to.
         if !more.is_empty() {
             refused(&home, &append, &["source and target"])?;
         }
@@ -118,7 +118,7 @@ fn what_zvf_links_lists_is_no_table_of_rows() -> Result<()> {
         "e.csv",
         "--links-by-row",
     ])?;
-    // Its columns are chunks and rows of the store: the first two were taken as ends.
+    // The columns are chunks and rows of the store, and must not be taken as ends.
     home.text(&["links", "g.zv", "-o", "l.csv"])?;
     let append = ["append", "g.zv", "v.csv", "--links", "l.csv", "--new-ids"];
     refused(&home, &append, &["vertices_0"])
@@ -139,7 +139,7 @@ fn mesh(first: usize, faces: &[&[usize]]) -> String {
     text
 }
 
-/// Twelve corners are four triangles or three quads: they were taken as the one that they are not.
+/// Twelve corners may be four triangles or three quads, so that their number must not be guessed.
 #[test]
 fn faces_of_other_corners_are_cut_or_refused() -> Result<()> {
     let quads = mesh(10, &[&[0, 1, 2, 3], &[1, 2, 3, 4], &[2, 3, 4, 5]]);
@@ -172,7 +172,7 @@ fn faces_of_other_corners_are_cut_or_refused() -> Result<()> {
         "0 1 2", "10 11 12", "10 12 13", "11 12 13", "11 13 14", "12 13 14", "12 14 15",
     ];
     assert_eq!(links(&home, "t.zv", "--faces")?, cut);
-    // Quads of no file of their own cannot be cut without their attributes.
+    // Quads that are not in a mesh file have attributes and cannot be cut.
     home.text(&["query", "q.zv", "-o", "dir"])?;
     let table = ["v.csv", "--links", "quads.csv", "--links-by-row"];
     for source in [&table[..], &["dir"], &["q.zv"]] {
@@ -188,7 +188,7 @@ fn faces_of_other_corners_are_cut_or_refused() -> Result<()> {
     Ok(())
 }
 
-/// An attribute of links is not fitted as the texts of the vertices' attribute of the same name.
+/// Link attributes are not converted to the categories of a vertex attribute of the same name.
 #[test]
 fn links_have_values_of_their_own_beside_texts_of_that_name() -> Result<()> {
     let table = |first: usize| {
@@ -236,7 +236,7 @@ fn links_have_values_of_their_own_beside_texts_of_that_name() -> Result<()> {
     Ok(())
 }
 
-/// Pairs of points are lines, of tables of every format, with positions of whole numbers too.
+/// Pairs of points become lines, from tables of every format, also with integer positions.
 #[test]
 fn tables_become_lines() -> Result<()> {
     let home = Home::made(&[(

@@ -1,4 +1,4 @@
-//! Columns with similar names, objects without vertices, gaps and keys: commands keep or copy the values, or fail, or report the loss.
+//! Columns with similar names, objects without vertices, gaps and keys: commands keep or copy the values, fail, or report the loss.
 
 use std::path::Path;
 
@@ -215,7 +215,7 @@ fn durations_of_other_stores_are_converted_or_refused() -> Result<()> {
     Ok(())
 }
 
-/// A line 0 with vertices, and an object 2 without.
+/// Line 0 with vertices, and object 2 without vertices.
 fn with_a_bare_object() -> Result<Home> {
     let home = Home::made(&[
         ("../t.csv", "x,y,z,object_id\n1,1,1,0\n2,2,2,0\n".into()),
@@ -335,7 +335,7 @@ fn new_objects_follow_the_order_of_their_file() -> Result<()> {
         "w",
         &["--object", "--type", "float32", "--from", "w.csv", "--new"],
     ))?;
-    // A new store has its objects in the order of their ids.
+    // The objects of a new store are in the order of their ids.
     home.text(&["resample", "a.zv", "b.zv", "--points", "2"])?;
     home.text(&["export", "b.zv", "a.trx"])?;
     home.text(&["import", "a.trx", "s.zv"])?;
@@ -618,12 +618,12 @@ fn new_objects_get_the_fill_of_an_attribute_of_objects() -> Result<()> {
         filled,
     )?;
     assert_eq!(rest(&home)?, [true, true, false].map(Value::from));
-    // Recorded, it is used for a deleted object that comes back, and by appends to come.
+    // The recorded fill value is used for a deleted object that is appended again, and by later appends.
     home.text(&[&good[..], &["--fill", "false"]].concat())?;
     home.text(&["edit", "a.zv", "delete", "1"])?;
     said(&home, &["append", "a.zv", "1.swc"], filled)?;
     assert_eq!(rest(&home)?, [false, true, false].map(Value::from));
-    // A new attribute: objects without a row have the fill.
+    // In a new attribute, objects without a row have the fill value.
     std::fs::write(home.file("n.csv"), "object_id,n\n2,7\n")?;
     let n = ["edit", "a.zv", "set-attribute", "n", "--object", "--type"];
     let from = ["uint8", "--from", "n.csv", "--fill", "9"];

@@ -1,4 +1,4 @@
-//! Changes of stores of which something is lost.
+//! Changes of stores in which something is lost.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Home, STORE, files};
 
-/// Lines of ten points, `a.zv`, with an attribute; and rows to append, `more.csv`.
+/// `a.zv`: lines of ten points with an attribute; and rows to append, `more.csv`.
 fn lines() -> Result<Home> {
     let mut text = "x,y,z,o,v\n".to_owned();
     for row in 0..120 {
@@ -32,7 +32,7 @@ fn lines() -> Result<Home> {
     Ok(home)
 }
 
-/// No command changes the store, and each says why and names the store.
+/// Checks that no command changes the store, and that each error has the reason and the name of the store.
 pub(crate) fn refused(home: &Home, commands: &[&[&str]], says: &str) -> Result<()> {
     let before = files(&home.file("a.zv"))?;
     for command in commands {
@@ -73,13 +73,13 @@ fn a_level_that_lost_an_attribute_is_not_changed() -> Result<()> {
     );
     ensure!(home.zvf(&["validate", "a.zv"])?.code == 1);
     std::fs::rename(&aside, &attribute)?;
-    // Nothing was lost, and nothing was left behind.
+    // With the complete store, the edit works, and no unfinished edit remains.
     home.text(&["edit", "a.zv", "delete", "1"])?;
     home.text(&["validate", "a.zv", "--level", "5"])?;
     Ok(())
 }
 
-/// Sets a member of a document, which may be new.
+/// Sets a member of a document, which may not exist yet.
 pub(crate) fn set(path: &Path, pointer: &str, value: Value) -> Result<()> {
     let mut document: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let (parent, name) = pointer.rsplit_once('/').context("no pointer")?;
@@ -192,7 +192,7 @@ fn a_level_with_another_number_of_vertices_is_warned_of() -> Result<()> {
         let says = format!("vertex_count is {stated}, but 120 vertices were read");
         ensure!(ran.stderr.contains(&says), "{}", ran.stderr);
         ensure!(ran.stderr.contains("are lost") == lost, "{}", ran.stderr);
-        // A part of a level has any number.
+        // A selection of a level may have any number of rows.
         let ran = home.zvf(&["query", "a.zv", "--limit", "7"])?;
         ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
     }
@@ -219,11 +219,11 @@ fn an_edit_keeps_a_vertex_count_of_0_beside_vertices() -> Result<()> {
     ensure!(stated(&document)? == Some(0));
     let ran = home.zvf(&["query", "a.zv"])?;
     ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
-    // A number that is too small to be right is not counted on.
+    // A count that is too small is not trusted.
     set(&document, count, json!(3))?;
     refused(&home, &[&["edit", "a.zv", "delete", "2"]], "vertex_count 3")?;
 
-    // A level of which everything was deleted is counted: its 0 is right.
+    // If everything on a level was deleted, the level is counted, and its 0 is correct.
     set(&document, count, json!(112))?;
     let ids: Vec<String> = (0..12)
         .filter(|id| *id != 1)
@@ -298,7 +298,7 @@ fn packed_cells_of_link_attributes_are_not_taken_for_lost() -> Result<()> {
     Ok(())
 }
 
-/// Removes a member of a document, or with an empty pointer the whole file.
+/// Removes a member of a document, or with an empty pointer the file.
 fn remove(path: &Path, pointer: &str) -> Result<()> {
     if pointer.is_empty() {
         return Ok(std::fs::remove_file(path)?);
@@ -671,14 +671,14 @@ fn a_box_is_warned_of_where_documents_contradict_the_chunk_shape() -> Result<()>
         let says = format!("level {at}: chunk_shape is [");
         let ran = home.zvf(&boxed)?;
         ensure!(ran.stderr.contains(&says), "{case}: {}", ran.stderr);
-        // A whole level is read by no chunk shape.
+        // No chunk shape is needed to read a whole level.
         let ran = home.zvf(&["query", STORE, "--level", at])?;
         ensure!(!ran.stderr.contains(&says), "{case}: {}", ran.stderr);
     }
     Ok(())
 }
 
-/// What `zvf links` and `zvf validate` say of a store, and the latter's exit code.
+/// The messages of `zvf links` and `zvf validate` for a store, and the exit code of the latter.
 fn told(home: &Home, store: &str) -> Result<(String, i32)> {
     let listed = home.zvf(&["links", store])?;
     ensure!(listed.code == 0, "{}", listed.stderr);
@@ -726,7 +726,7 @@ fn copies_state_that_links_without_values_are_meant() -> Result<()> {
     for case in ["0.7/graph", "0.8/graph"] {
         let home = Home::to_damage(case)?;
         home.text(&["migrate", "--to", "0.9.2", STORE, "new.zv"])?;
-        // Of the copy there is a copy again.
+        // The copy can be copied again.
         let shape = ["--chunk-shape", "80,80,80"];
         home.text(&[&["rechunk", "new.zv", "again.zv"][..], &shape].concat())?;
         for copy in ["new.zv", "again.zv"] {
@@ -745,7 +745,7 @@ fn copies_state_that_links_without_values_are_meant() -> Result<()> {
         let (said, code) = told(&home, "new.zv")?;
         ensure!(said.contains(SAYS) && code == 1, "{case}: {code} {said}");
     }
-    // Where every link has a value there is no such statement.
+    // If every link has a value, there is no such statement.
     let home = Home::to_damage("0.9/graph")?;
     home.text(&["migrate", "--to", "0.9.2", STORE, "new.zv"])?;
     for array in folders(&home.file("new.zv/0/link_attributes/weight/0"))? {

@@ -1,6 +1,6 @@
-//! The `zvf` program as a user meets it: the real binary on the bundled stores.
+//! Tests of the `zvf` program as users run it: the real binary on the bundled stores.
 //!
-//! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
+//! Blessed texts are in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then review the difference.
 
 mod absent;
 mod additive;

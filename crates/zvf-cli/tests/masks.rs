@@ -1,4 +1,4 @@
-//! Voxels of volumes as regions, and objects that pass several of them, on the command line.
+//! Voxels of volumes as regions, and objects that pass several regions, on the command line.
 
 use anyhow::Result;
 use serde_json::json;
@@ -35,11 +35,11 @@ pub(crate) fn nifti(
 pub(crate) const U8: (i16, i16) = (2, 8);
 pub(crate) const F32: (i16, i16) = (16, 32);
 
-/// Voxels of 20, turned by a quarter around z and with a negative determinant.
+/// Voxels of size 20, rotated by a quarter turn around z, with a negative determinant.
 pub(crate) const TURNED: [[f32; 4]; 3] =
     [[0., 20., 0., 10.], [20., 0., 0., 10.], [0., 0., 20., 10.]];
 
-/// Labels of 8 x 7 x 6 voxels by a formula.
+/// Labels of 8 x 7 x 6 voxels, by a formula.
 fn label(i: usize, j: usize, k: usize) -> u8 {
     [0, 12, 17, 0, 3][(i * 3 + j * 5 + k * 7) % 5]
 }
@@ -67,7 +67,7 @@ fn vertices(home: &Home) -> Result<Vec<([f64; 3], i64)>> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// The label under a position: of the voxel whose centre is nearest, in the turned volume.
+/// The label at a position: that of the voxel with the nearest centre, in the rotated volume.
 pub(crate) fn at([x, y, z]: [f64; 3]) -> Option<u8> {
     let voxel = |one: f64, extent: f64| {
         let place = ((one - 10.0) / 20.0 + 0.5).floor();
@@ -83,7 +83,7 @@ fn masks_select_the_vertices_in_their_voxels() -> Result<()> {
         home.file("labels.nii"),
         nifti(&[8, 7, 6], U8, &labels(), TURNED, 2),
     )?;
-    // The same as floats, with NaN where the label is 0.
+    // The same labels as floats, with NaN instead of 0.
     let floats = labels().into_iter().flat_map(|one| match one {
         0 => f32::NAN.to_le_bytes(),
         one => f32::from(one).to_le_bytes(),
@@ -93,7 +93,7 @@ fn masks_select_the_vertices_in_their_voxels() -> Result<()> {
         home.file("floats.nii"),
         nifti(&[8, 7, 6], F32, &floats, TURNED, 2),
     )?;
-    // Without a place of its own.
+    // A volume without a map to positions.
     home.text(&["volume", "convert", "labels.nii", "labels.b2nd"])?;
     let all = vertices(&home)?;
     let counted = |args: &[&str]| -> Result<u64> {
@@ -145,7 +145,7 @@ fn masks_select_the_vertices_in_their_voxels() -> Result<()> {
     ] {
         assert_eq!(counted(args)?, count, "{args:?}");
     }
-    // As samples of the nearest element say.
+    // The result agrees with samples of the nearest element.
     let home = Home::to_damage("streamlines")?;
     std::fs::write(
         home.file("labels.nii"),
@@ -277,7 +277,7 @@ fn objects_pass_masks_and_hulls() -> Result<()> {
         home.file("labels.nii"),
         nifti(&[8, 7, 6], U8, &labels(), TURNED, 2),
     )?;
-    // Two faces of a tetrahedron: open, but its hull holds all of it.
+    // Two faces of a tetrahedron: the mesh is open, but its hull contains all of it.
     let corners = "v 20 20 20\nv 140 20 20\nv 20 140 20\nv 20 20 140\n";
     std::fs::write(
         home.file("open.obj"),
@@ -316,7 +316,7 @@ fn objects_pass_masks_and_hulls() -> Result<()> {
         objects(&["--passing", &text])?,
         twelve.difference(&seventeen).count() as u64
     );
-    // No vertex is in both.
+    // No vertex is in both regions.
     let text = format!("touching({first} and {second})");
     assert_eq!(objects(&["--passing", &text])?, 0);
     for args in [

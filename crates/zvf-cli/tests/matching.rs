@@ -1,4 +1,4 @@
-//! Values of a table go to the vertices, objects and links that they are for, or are refused.
+//! Values of a table are assigned to their vertices, objects and links, or are refused.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::run::Home;
 
-/// Points in an order that no store has, with an id each and a sample.
+/// Points in an order that no store has, each with an id and a sample.
 const POINTS: usize = 60;
 
-/// A position by number: all over several chunks; no two alike.
+/// A position by number: spread over several chunks; no two are equal.
 fn position(number: usize) -> [f64; 3] {
     let at = number * 37 % POINTS;
     let at = f64::from(u32::try_from(at).unwrap_or(0));
@@ -21,7 +21,7 @@ fn id(number: usize) -> usize {
     1000 + number * 7
 }
 
-/// A value by number, which the test expects at its vertex.
+/// A value by number, which is expected at the vertex with this number.
 fn value(number: usize) -> usize {
     number * 13 + 5
 }
@@ -63,7 +63,7 @@ fn wanted(numbers: impl Iterator<Item = usize>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Writes a table and sets an attribute by it.
+/// Writes a table and sets an attribute from it.
 fn set(home: &Home, store: &str, table: &str, args: &[&str]) -> Result<crate::run::Ran> {
     std::fs::write(home.file("t.csv"), table)?;
     let name = args.first().context("no attribute")?;
@@ -72,7 +72,7 @@ fn set(home: &Home, store: &str, table: &str, args: &[&str]) -> Result<crate::ru
     home.zvf(&[&["edit", store, "set-attribute", name], &from[..], rest].concat())
 }
 
-/// A table of all points in the order of the file, with some columns.
+/// A table of all points in the order of the file, with these columns.
 fn table(header: &str, row: impl Fn(usize) -> String) -> String {
     let rows = (0..POINTS).map(|number| row(number) + "\n");
     format!("{header}\n{}", rows.collect::<String>())
@@ -102,7 +102,7 @@ fn a_table_of_ones_own_finds_its_points() -> Result<()> {
             Box::new(move |n| format!("{},{}", place(n), value(n))),
             &[],
         ),
-        // Columns that are no part of the key are not looked at.
+        // Columns that are not part of the key are ignored.
         (
             "id,x,y,z,v",
             Box::new(|n| format!("{},0,0,0,{}", id(n), value(n))),
@@ -174,7 +174,7 @@ fn columns_of_a_query_go_back_in_any_order() -> Result<()> {
 #[test]
 fn tables_of_edits_are_read_as_those_of_imports() -> Result<()> {
     let home = points()?;
-    // As a spreadsheet of a country with decimal commas has it, with a header of its own.
+    // As a spreadsheet with decimal commas writes it, with another header.
     let mut rows: Vec<String> = (0..POINTS)
         .map(|number| format!("{};{},25", id(number), value(number)))
         .collect();
@@ -194,12 +194,12 @@ fn tables_of_edits_are_read_as_those_of_imports() -> Result<()> {
     heights.values_mut().for_each(|value| *value += ".25");
     heights.insert(id(0).to_string(), "NaN".to_owned());
     assert_eq!(by_id(&home, "p.zv", "height")?, heights);
-    // A vertex more, of a file without a header.
+    // Adds a vertex from a file without a header.
     std::fs::write(home.file("more.csv"), "1,5;2;3;9;-;a;4\n")?;
     let append = "edit p.zv append more.csv --columns-in x,y,z,id,height,sample,cell";
     let append: Vec<&str> = append.split(' ').collect();
     home.text(&[&append[..], &columns].concat())?;
-    // And one that moves.
+    // Moves the vertex.
     std::fs::write(home.file("move.csv"), "id;X;y;z\n9;2,5;2;3\n")?;
     let moved = "edit p.zv move --from move.csv --key id --rename X=x";
     let moved: Vec<&str> = moved.split(' ').collect();
@@ -243,7 +243,7 @@ fn what_a_table_does_not_say_is_refused_with_the_ways() -> Result<()> {
             &["--by-order"],
             "expected 60: one for each vertex",
         ),
-        // The order of the file is not that of the store.
+        // The order of the file is not the order of the store.
         (
             &places(0.0),
             &["--by-order"],
@@ -309,7 +309,7 @@ fn rows_that_are_not_in_the_store_are_left_out_if_told() -> Result<()> {
     let found = by_id(&home, "p.zv", "v")?;
     assert_eq!(found[&id(7).to_string()], format!("{}.0", value(7)));
     assert_eq!(found[&id(3).to_string()], "NaN");
-    // Whole numbers cannot be missing.
+    // Integers cannot be missing.
     let add = [&["n", "--type", "int8"][..], &key].concat();
     let ran = set(&home, "p.zv", &some.replace(",v", ",n"), &add)?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -337,7 +337,7 @@ fn vertices_move_by_their_key() -> Result<()> {
     Ok(())
 }
 
-/// Two polylines that begin at the same place, with a name each.
+/// Two polylines that begin at the same position, each with a name.
 fn lines() -> Result<Home> {
     let text = "object_id,x,y,z\n5,1,1,1\n5,2,2,2\n8,1,1,1\n8,3,3,3\n";
     let home = Home::made(&[("../lines.csv", text.into())])?;
@@ -425,7 +425,7 @@ fn vertices_of_objects_are_found_by_object_and_position() -> Result<()> {
         Ok(all.concat().replace("v\n", "").replace('\n', " "))
     };
     assert_eq!(values(&home)?, "1 2 3 4 ");
-    // The first place is of both: the object says which is meant.
+    // Both lines have a vertex at the first position: a row without an object applies to both, an object id selects one.
     let ran = set(&home, "l.zv", "x,y,z,v\n1,1,1,7\n", &["v"])?;
     assert_eq!((ran.code, values(&home)?.as_str()), (0, "7 2 7 4 "));
     let ran = set(
@@ -492,7 +492,7 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(weights(&home)?, wanted, "{rows}");
     }
-    // Two faces have these corners, and none of them this order.
+    // Two faces have these corners, but neither has this order.
     let ran = set(&home, "m.zv", &format!("{header}1,2,0,7\n"), &link)?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert_eq!(weights(&home)?, ["2", "1", "5"]);
@@ -502,7 +502,7 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
         "{}",
         ran.stderr
     );
-    // Rows that are not in the store may be left out, but not a second value of a link, or one of two faces.
+    // Rows that are not in the store may be left out; a second value of a link, or an ambiguous face, is an error.
     let ignore = ["w", "--link", "--ignore-missing"];
     for (rows, wrong) in [
         ("0,1,2,7\n0,1,2,8\n", "link 1 "),
@@ -515,7 +515,7 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
     let ran = set(&home, "m.zv", &format!("{header}0,1,3,7\n"), &ignore)?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(weights(&home)?, ["2", "1", "5"]);
-    // What `zvf links` writes goes back.
+    // The output of `zvf links` can be used as input.
     home.text(&["links", "m.zv", "-o", "l.csv", "-q"])?;
     let text = std::fs::read_to_string(home.file("l.csv"))?;
     std::fs::remove_file(home.file("l.csv"))?;
@@ -524,7 +524,7 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
     let ran = set(&home, "m.zv", &lines.join("\n"), &link)?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(weights(&home)?, ["2", "1", "5"]);
-    // By a value that each has for itself, and a new attribute by the ends.
+    // Links are matched by unique values; then a new attribute is matched by the ends.
     let ran = set(
         &home,
         "m.zv",
@@ -557,7 +557,7 @@ fn a_new_column_does_not_stop_later_appends() -> Result<()> {
     let number = ["n", "--type", "int64", "--key", "id", "--fill", "-7"];
     set(&home, "p.zv", &lands, &number)?;
     std::fs::write(home.file("one.csv"), "x,y,z,id\n1,1,1,1\n")?;
-    // The text `sample` came with the import, which had one for each point; `cell` is a number without a fill.
+    // The import had a text `sample` for each point; `cell` is a number without a fill value.
     let ran = home.zvf(&["append", "p.zv", "one.csv"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("--fill cell=VALUE"), "{}", ran.stderr);
@@ -633,7 +633,7 @@ fn a_category_of_a_created_store_may_be_missing() -> Result<()> {
     Ok(())
 }
 
-/// An object without a whole number shows as missing in every output.
+/// An object without an integer value is shown as missing in every output.
 #[test]
 fn an_object_without_a_whole_number_has_none() -> Result<()> {
     let home = lines()?;

@@ -153,7 +153,7 @@ fn a_closed_mesh_has_a_volume_and_an_open_one_has_none() -> Result<()> {
 #[test]
 fn branches_of_a_neuron_and_means() -> Result<()> {
     let home = Home::new("points_ids")?;
-    // Nodes 1 and 2 are the stem; 3 and 4 branch from 2; 5 and 6 branch from 3.
+    // Nodes 1 and 2 are the stem; 3 and 4 are children of 2; 5 and 6 are children of 3.
     let lines = "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n3 3 2 1 0 1 2\n4 3 2 -1 0 1 2\n5 3 3 1 0 1 3\n6 3 2 2 0 4 3\n";
     fs::write(home.file("neuron.swc"), lines)?;
     home.text(&["import", "neuron.swc", "neuron.zarrvectors", "-q"])?;
@@ -231,7 +231,7 @@ fn measures_become_attributes_of_objects() -> Result<()> {
     home.text(&["validate", STORE, "--level", "5"])?;
     for (flags, told) in [
         (&["--as", "points=cable"][..], "float64"),
-        // The store has an attribute of this name, of another type.
+        // The store has an attribute with this name and another type.
         (&["--as", "length"], "expected float32"),
         (&["--as", "lenth"], "did you mean \"length\"?"),
         (&["--as", "length=a,points=a"], "twice"),
@@ -249,7 +249,7 @@ fn measures_become_attributes_of_objects() -> Result<()> {
     Ok(())
 }
 
-/// The volume of an open mesh is missing, also where a closed one was there before.
+/// The volume of an open mesh is missing, also if the attribute had the volume of a closed mesh before.
 #[test]
 fn a_missing_measure_is_a_missing_value() -> Result<()> {
     let home = Home::new("points_ids")?;

@@ -1,4 +1,4 @@
-//! `zvf migrate` and `zvf rechunk`: the copy answers as the old store does.
+//! `zvf migrate` and `zvf rechunk`: the copy gives the same answers as the old store.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn an_old_store_becomes_a_new_one() -> Result<()> {
     }
     assert_eq!(home.names()?, ["new.zv", STORE]);
 
-    // Nothing is written over.
+    // An existing store is not overwritten.
     let again = home.zvf(&["migrate", STORE, "new.zv", "--to", "0.9.2"])?;
     assert_eq!(again.code, 2, "{}", again.stderr);
     let text = home.text(&["migrate", STORE, "plain.zv", "--to", "0.9.2", "--no-verify"])?;
@@ -89,7 +89,7 @@ fn there_and_back_through_0_8_1() -> Result<()> {
     assert_eq!(rows(STORE)?, rows("old.zv")?);
     assert_eq!(rows(STORE)?, rows("new.zv")?);
 
-    // Ids that are no numbers of rows.
+    // Ids that are not row numbers.
     let home = Home::new("0.9.4/dense_points")?;
     let ran = home.zvf(&["migrate", STORE, "old.zv", "--to", "0.8.1"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);

@@ -62,7 +62,7 @@ fn a_store_without_objects_says_so() -> Result<()> {
     Ok(())
 }
 
-/// The ids that a list has, in its order.
+/// The ids of a list, in its order.
 fn ids(home: &Home, more: &[&str]) -> Result<Vec<i64>> {
     let line = [&["objects", "o.zv", "--json"][..], more].concat();
     let document = home.json(&line)?;
@@ -80,11 +80,11 @@ fn ids(home: &Home, more: &[&str]) -> Result<Vec<i64>> {
 /// An object of the table: id, number of points, weight and kind.
 type Made = (i64, usize, Option<f64>, &'static str);
 
-/// Against the table from which the store is made.
+/// Compares conditions and orders with the table from which the store is made.
 #[test]
 fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
     let home = Home::new("points_ids")?;
-    // Object `id` has 1 to 4 points; every seventh one has no weight.
+    // Object `id` has 1 to 4 points; every seventh object has no weight.
     let objects: Vec<Made> = (0..60_i64)
         .map(|n| {
             let weight =
@@ -128,7 +128,7 @@ fn conditions_and_orders_are_those_of_the_table() -> Result<()> {
         let mut sorted = objects.clone();
         sorted.sort_by(|a, b| {
             let (x, y) = (order(a), order(b));
-            // What is missing is last in both directions.
+            // Missing values are last in both directions.
             let values = match (x.is_nan(), y.is_nan()) {
                 (false, false) if down => y.total_cmp(&x),
                 (false, false) => x.total_cmp(&y),

@@ -1,4 +1,4 @@
-//! Volumes and stores on web servers that lack ranges, lengths, HEAD or legal dates, or that fail for a moment.
+//! Volumes and stores on web servers without ranges, lengths, HEAD or legal dates, or with temporary failures.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 
 use crate::run::{Home, STORE};
 
-/// How a server answers.
+/// The behaviour of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Plain,
@@ -24,11 +24,11 @@ pub(crate) enum Way {
     HeadForbidden,
     /// `Content-Range: bytes 0-15/*`.
     NoSize,
-    /// Bodies come in chunks, without their length.
+    /// Bodies are sent in chunks, without their length.
     Chunked,
-    /// Bodies end with the connection, as in HTTP/1.0.
+    /// Bodies end when the connection is closed, as in HTTP/1.0.
     Closing,
-    /// `Last-Modified` is no date.
+    /// `Last-Modified` is not a date.
     NoDate,
     /// The first request of each kind for each object is answered with 503.
     BusyOnce,
@@ -36,7 +36,7 @@ pub(crate) enum Way {
     Silent,
 }
 
-/// The requests that a server answered with a file or a part of one, and the bytes of each answer.
+/// The requests that a server answered with a file or a part of one, and the number of bytes of each answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers(Arc<Mutex<Vec<(String, usize)>>>);
 
@@ -56,7 +56,7 @@ pub(crate) fn serve(folder: PathBuf, way: Way, answers: &Answers) -> Result<Stri
         for stream in listener.incoming().flatten() {
             let (folder, seen) = (folder.clone(), Arc::clone(&seen));
             let answers = answers.clone();
-            // A client that goes away ends its thread.
+            // The thread ends when the client disconnects.
             std::thread::spawn(move || connection(&stream, &folder, way, &seen, &answers));
         }
     });
@@ -85,7 +85,7 @@ fn connection(
             }
         }
         if way == Way::Silent {
-            // Ends when the client does.
+            // Ends when the client disconnects.
             lines.next()?.ok()?;
         }
         let mut words = first.split(' ');
@@ -173,7 +173,7 @@ fn connection(
     }
 }
 
-/// A NIfTI image of 200 x 150 x 3 bytes, more than the first request of a reader.
+/// A NIfTI image of 200 x 150 x 3 bytes, which is larger than the first request of a reader.
 fn image() -> Vec<u8> {
     let mut file = vec![0; 352];
     let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -181,7 +181,7 @@ fn image() -> Vec<u8> {
     for (at, number) in [3_i16, 200, 150, 3].into_iter().enumerate() {
         put(40 + 2 * at, &number.to_le_bytes());
     }
-    // Unsigned bytes from byte 352 on, without a map.
+    // Unsigned bytes from byte 352 on, without a map to positions.
     put(70, &2_i16.to_le_bytes());
     put(108, &352_f32.to_le_bytes());
     put(344, b"n+1\0");
@@ -214,14 +214,14 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
     let part = ["--range", "::7, 3, -2:"];
     home.text(&[&["volume", "slice", "i.nii", "-o", "part.npy"][..], &part].concat())?;
     let wanted_part = fs::read(home.file("part.npy"))?;
-    // The elements are the last bytes of the file, the first axis the fastest.
+    // The elements are the last bytes of the file; the first axis varies fastest.
     let image = image();
     let elements = (0..200)
         .step_by(7)
         .flat_map(|i| [1, 2].map(|k| 352 + i + 200 * (3 + 150 * k)));
     let elements: Vec<u8> = elements.map(|at| image[at]).collect();
     assert!(wanted_part.ends_with(&elements));
-    // Names of attributes are listed, which these servers do not do.
+    // Finding the names of attributes needs a listing, which these servers do not provide.
     let query = ["--attributes", "none", "--format", "csv", "-q"];
     let rows = home.text(&[&["query", STORE][..], &query].concat())?;
     for way in [
@@ -289,7 +289,7 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
     let chunks = ["--chunk-shape", "10,10,10"];
     home.text(&[&graph[..], &with, &chunks].concat())?;
     home.text(&["rechunk", "g.zv", "own.zv", "--chunk-shape", "10,10,10"])?;
-    // One level, whose links all join neighbours, and a coarse level.
+    // One level in which all links join neighbouring chunks, and a coarse level.
     fs::write(home.file("near.csv"), "source,target\n1,2\n3,4\n")?;
     let near = ["import", "n.csv", "near.zv", "--kind", "graph", "--edges"];
     home.text(&[&near[..], &["near.csv", "--node-id", "id"], &chunks].concat())?;
@@ -315,7 +315,7 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
         );
     }
     home.text(&["measure", &close])?;
-    // What cannot be checked is no damage.
+    // Data that cannot be checked is not reported as damage.
     for (store, says) in [(&far, "2 of 3 links are found"), (&close, "0 errors")] {
         let ran = home.zvf(&["validate", store, "--level", "5"])?;
         let text = String::from_utf8_lossy(&ran.stdout);
@@ -325,7 +325,7 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
     Ok(())
 }
 
-/// A server without listings has the columns in the order of the documents.
+/// From a server without listings, the columns are in the order of the documents.
 #[test]
 fn a_copy_from_a_server_has_its_columns_in_any_order() -> Result<()> {
     let home = Home::made(&[("../s.csv", "x,y,z,b,a\n1,1,1,5,6\n2,2,2,7,8\n".into())])?;

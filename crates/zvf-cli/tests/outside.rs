@@ -1,4 +1,4 @@
-//! Files that a command writes do not lie in the folder of a store, and only files are read.
+//! Commands do not write files into the folder of a store, and read only files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -58,7 +58,7 @@ fn no_output_lies_in_a_store() -> Result<()> {
     Ok(())
 }
 
-/// A pipe that nobody writes into would be waited for, and a device has no end.
+/// Reading a pipe without a writer would block, and a device has no end.
 #[test]
 fn only_files_are_read() -> Result<()> {
     let home = Home::to_damage("points_ids")?;

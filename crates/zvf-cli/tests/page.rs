@@ -15,7 +15,7 @@ fn help(command: &[&str]) -> Result<String> {
     Ok(String::from_utf8(zvf_in(Path::new("."), &words)?.stdout)?)
 }
 
-/// A help without the options that every command takes: they are in that of the program.
+/// A help without the options that every command takes, which are in the help of the program.
 fn without_common(help: &str) -> Result<String> {
     let (before, rest) = help.split_once(COMMON).context("no common options")?;
     let rest = rest.split_inclusive('\n').skip(1);

@@ -1,7 +1,7 @@
-//! `zvf import` in parts: programs that are killed at any moment and begun twice, with other data under one name.
+//! `zvf import` in parts: programs are killed at any moment, or started twice for one part, with different data.
 //!
-//! Whatever happens, a store that is committed has each part as a whole, as one program wrote it that ended with success, or that was killed
-//! when its part was finished. A run tries 50 kills and doublings, a whole one 200; `ZVF_PART_TRIALS` gives another number, `ZVF_PART_SEED`
+//! In all cases, each part of a committed store must be complete and written by one program: one that ended with success, or that was killed
+//! after its part was finished. A sample run has 50 kills and duplicates, a full run 200; `ZVF_PART_TRIALS` sets another number, `ZVF_PART_SEED`
 //! repeats a store.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,10 +52,10 @@ fn text(part: usize, input: usize, row: usize) -> String {
     format!("t{part}-{input}-{}", row % 7)
 }
 
-/// Rows of an object.
+/// Number of rows of an object.
 const OF_ONE: usize = 7;
 
-/// Tables of the same places with other values, more or fewer rows, other texts, and other objects.
+/// Tables with the same positions, but other values, numbers of rows, texts and objects.
 fn inputs(home: &Path) -> Result<()> {
     for part in 0..PARTS {
         for input in 0..INPUTS {
@@ -72,7 +72,7 @@ fn inputs(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the rows are: points with a number of an object, or lines.
+/// The kind of the rows: points with a number of an object, or lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rows {
     Points,
@@ -97,7 +97,7 @@ fn start(home: &Path, rows: Rows, words: &[&str]) -> Result<Child> {
         .spawn()?)
 }
 
-/// The exit code of a program, or none if it was killed.
+/// The exit code of a program, or `None` if it was killed.
 fn end(mut child: Child) -> Result<(Option<i32>, String)> {
     let mut told = String::new();
     if let Some(mut stderr) = child.stderr.take() {
@@ -164,16 +164,16 @@ fn rows(home: &Path) -> Result<RowsOfInputs> {
     Ok(found)
 }
 
-/// A store in parts that is made while its programs are killed and doubled.
+/// A store in parts that is made while its programs are killed and duplicated.
 struct Trial<'r> {
     home: tempfile::TempDir,
     rows: Rows,
     random: &'r mut Random,
-    /// Programs are killed up to so late, in microseconds.
+    /// The latest time at which programs are killed, in microseconds.
     latest: u64,
-    /// Programs that were killed or doubled.
+    /// Number of programs that were killed or duplicated.
     events: u64,
-    /// The inputs of programs that ended with success, for each part; of a part that was written again, the last one.
+    /// For each part, the inputs of programs that ended with success; for a part that was written again, only the last one.
     done: Vec<BTreeSet<usize>>,
 }
 
@@ -194,7 +194,7 @@ impl Trial<'_> {
         end(self.start(words)?)
     }
 
-    /// Begins the store; now and then after a program that was killed while it did so.
+    /// Begins the store; sometimes after a program that was killed while it did so.
     fn begin(&mut self) -> Result<()> {
         let (path, parts) = (file(0, 0), PARTS.to_string());
         let begin = [path.as_str(), STORE, "--begin", "--parts", parts.as_str()];
@@ -207,7 +207,7 @@ impl Trial<'_> {
         }
         let (code, told) = self.step(&begin)?;
         if code != Some(0) {
-            // A program that was killed at its very first file left no marker.
+            // A program that was killed while it wrote its first file left no marker.
             let (code, again) = self.step(&[&begin[..], &["--clear-leftovers"]].concat())?;
             ensure!(code == Some(0), "begin: {told}; {again}");
         }
@@ -249,7 +249,7 @@ impl Trial<'_> {
         Ok(ended)
     }
 
-    /// Writes each part until a program has ended with success.
+    /// Runs programs for each part until one ends with success.
     fn parts(&mut self) -> Result<()> {
         while self.done.iter().any(BTreeSet::is_empty) {
             let mut programs = Vec::new();
@@ -269,7 +269,7 @@ impl Trial<'_> {
                     self.done[part].insert(input);
                 }
             }
-            // Finished parts are listed as such, and no part is finished that has no program which could have done it.
+            // Finished parts are listed as finished, and a part is finished only if a program can have finished it.
             let status = status(self.home())?;
             for part in 0..PARTS {
                 let done = &self.done[part];
@@ -285,7 +285,7 @@ impl Trial<'_> {
                     "part {part}: {state}"
                 );
                 if state == "finished" && done.is_empty() {
-                    // The program that finished it was killed before it ended: again, it is success of that input alone.
+                    // The program that finished the part was killed before it ended: a second run succeeds only with the same input.
                     for input in 0..INPUTS {
                         let (path, name) = (file(part, input), part.to_string());
                         if self.step(&[&path, STORE, "--part", &name])?.0 == Some(0) {
@@ -300,7 +300,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Writes a part that is finished again, from other inputs: the last one that counts is one of these, or the one before.
+    /// Writes a finished part again, from other inputs: the part then has one of these inputs, or the previous one.
     fn redo(&mut self) -> Result<()> {
         let part = usize::try_from(self.random.next(PARTS as u64))?;
         let mut programs = Vec::new();
@@ -342,7 +342,7 @@ impl Trial<'_> {
             let ran = zvf_in(self.home(), &discard)?;
             ensure!(ran.code == 0, "discard: {}", ran.stderr);
         }
-        // A program that was killed at its last step leaves the folder.
+        // A program that was killed in its last step leaves an empty folder.
         let left = fs::read_dir(self.home().join(STORE));
         let left = left.map_or(0, Iterator::count);
         ensure!(left == 0, "{left} files of discarded parts");
@@ -350,7 +350,7 @@ impl Trial<'_> {
         self.parts()
     }
 
-    /// Commits until the store is there.
+    /// Runs the commit until the store exists.
     fn commit(&mut self) -> Result<()> {
         let path = file(0, 0);
         let commit = [path.as_str(), STORE, "--commit"];
@@ -407,10 +407,10 @@ impl Trial<'_> {
     }
 }
 
-/// A program that wrote a part: the part, its input, and the exit code, or none if it was killed.
+/// A program that wrote a part: the part, its input, and the exit code, or `None` if it was killed.
 type Ended = (usize, usize, Option<i32>);
 
-/// One store: returns how many programs were killed or doubled.
+/// Makes one store; returns how many programs were killed or duplicated.
 fn trial(random: &mut Random, usual: Duration) -> Result<u64> {
     let home = tempfile::tempdir()?;
     inputs(home.path())?;
@@ -512,7 +512,7 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
         ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
         Ok(ran.stderr)
     };
-    // Columns that are empty in one part, or have gaps there: the message names what helps.
+    // If columns of one part are empty or have gaps, the message names the options that help.
     done(&["a.csv", STORE, "--begin"])?;
     let ran = step(&["b.csv", STORE, "--part", "b"])?;
     ensure!(ran.code == 2, "{}", ran.stderr);
@@ -529,7 +529,7 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
     ] {
         done(&[words, &same].concat())?;
     }
-    // A step after the commit names what is there, and no types.
+    // After the commit, the error of another step names the store, and no types.
     for words in [
         &["b.csv", STORE, "--part", "b"][..],
         &["b.csv", STORE, "--commit"],
@@ -554,7 +554,7 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
         (Some(4), None, text("2024-01-05")),
     ];
     assert_eq!(rows, BTreeSet::from(wanted));
-    // Objects that files only number: said, and kept apart by an offset.
+    // If files only number their objects, a note says so, and an offset keeps the ids distinct.
     let lines = ["--kind", "polyline"];
     done(&[&["c.csv", "l.zv", "--begin"][..], &lines].concat())?;
     let told = done(&[&["c.csv", "l.zv", "--part", "c"][..], &lines].concat())?;

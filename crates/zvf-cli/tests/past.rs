@@ -45,7 +45,7 @@ fn a_store_names_the_jobs_that_made_it() -> Result<()> {
     ];
     assert_eq!(jobs(&home, "b.zv")?, expected);
     assert_eq!(jobs(&home, "a.zv")?, expected[..5]);
-    // Each entry runs again as a job, once it has a store.
+    // Each entry can be run again as a job after a store is added.
     for (entry, store) in [(&expected[1], "b.zv"), (&expected[4], "a.zv")] {
         let mut job = entry.clone();
         job["store"] = json!(store);
@@ -62,7 +62,7 @@ fn a_store_names_the_jobs_that_made_it() -> Result<()> {
             .get("history")
             .is_none()
     );
-    // Nothing is recorded by what reads, and a store is the same store.
+    // Commands that only read record nothing, and stores with different histories are the same.
     home.text(&["validate", "a.zv", "--level", "5"])?;
     home.text(&["rechunk", "b.zv", "c.zv", "--chunk-shape", "4,4,4"])?;
     home.text(&["diff", "b.zv", "c.zv"])?;
@@ -81,7 +81,7 @@ fn removed_rows_and_repairs_are_jobs_of_the_history() -> Result<()> {
     home.text(&["import", "a.swc", "b.swc", "s.zv", "--new-ids"])?;
     home.text(&["edit", "s.zv", "delete", "0"])?;
     home.text(&["vacuum", "s.zv"])?;
-    // The second one changes nothing.
+    // A second vacuum changes nothing.
     home.text(&["vacuum", "s.zv"])?;
     let path = home.file("s.zv/0/object_index/zarr.json");
     let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;

@@ -1,4 +1,4 @@
-//! Tables of values beside stores of other units, rows of samples, and coarse levels after edits.
+//! Tables of values for stores with other units, rows of samples, and coarse levels after edits.
 
 use anyhow::{Result, ensure};
 
@@ -10,7 +10,7 @@ fn values_by_position_find_vertices_in_other_units() -> Result<()> {
     home.text(&["import", "p.csv", "um.zv", "--unit", "um"])?;
     home.text(&["import", "p.csv", "nm.zv", "--unit", "nm"])?;
     home.text(&["query", "um.zv", "-o", "um.parquet"])?;
-    // The point at 1 µm is the one at 1000 nm; the other one is none.
+    // The point at 1 µm is the point at 1000 nm; the other row matches no point.
     let set = [
         "edit",
         "nm.zv",

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::run::Home;
 
-/// Width and height of a PNG file, as its header says.
+/// Width and height of a PNG file, from its header.
 fn size(png: &[u8]) -> Option<(u32, u32)> {
     let number = |at: usize| {
         let bytes = png.get(at..at + 4)?;
@@ -39,7 +39,7 @@ fn a_picture_is_a_file_and_its_camera_is_told() -> Result<()> {
     assert_eq!(said["camera"]["right"], json!([0.0, 1.0, 0.0]));
     assert_eq!(said["camera"]["up"], json!([0.0, 0.0, 1.0]));
     assert_eq!(said["layers"][0]["vertices"], json!(7236));
-    // The same once more, over the old one, and by the camera that was told.
+    // Draws the picture again over the old one, with the reported camera.
     let target = said["camera"]["target"].to_string();
     let target = target.trim_matches(['[', ']']);
     let units = said["camera"]["units_per_pixel"].to_string();
@@ -99,7 +99,7 @@ fn stdout_and_the_terminal_get_pictures() -> Result<()> {
         "-q",
     ])?;
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-    // 4 465 vertices of one tree.
+    // The skeleton has 4,465 vertices.
     assert!(svg.matches("<path").count() > 1000);
     let text = home.text(&["plot", "store.zarrvectors", "--show", "--view", "x-z", "-q"])?;
     assert!(text.lines().count() > 20 && text.contains('@'), "{text}");
@@ -119,7 +119,7 @@ fn stdout_and_the_terminal_get_pictures() -> Result<()> {
     Ok(())
 }
 
-/// What a terminal draws of sixels, from an empty screen: width, height, and red, green and blue of each pixel, in percent.
+/// The picture that a terminal draws for sixels on an empty screen: width, height, and red, green and blue of each pixel, in percent.
 fn drawn(text: &str) -> Result<(usize, usize, Vec<[u32; 3]>)> {
     let body = text
         .strip_prefix("\x1bP")
@@ -184,7 +184,7 @@ fn drawn(text: &str) -> Result<(usize, usize, Vec<[u32; 3]>)> {
 fn sixels_are_the_picture_in_256_colours() -> Result<()> {
     for case in ["real_skeleton", "real_tractogram", "real_mesh"] {
         let home = Home::new(case)?;
-        // A height that is no multiple of six.
+        // The height is not a multiple of six.
         let line = [
             "plot",
             "store.zarrvectors",
@@ -396,7 +396,7 @@ fn a_mesh_above_the_budget_is_a_limit() -> Result<()> {
     Ok(())
 }
 
-/// The colours of the points of an SVG file in the order of its categories, with the names beside them.
+/// The points of an SVG file have the colours of their categories in order, and the legend has their names.
 #[test]
 fn categories_have_colours_in_their_order_and_names() -> Result<()> {
     let names: Vec<String> = (0..12).map(|n| format!("type {n}")).collect();

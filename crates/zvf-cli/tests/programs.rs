@@ -1,4 +1,4 @@
-//! What programs read: errors as documents, progress as lines of JSON, versions, events.
+//! Output for programs: errors as documents, progress as lines of JSON, versions, events.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn an_error_is_one_document_with_its_parts() -> Result<()> {
         for name in ["place", "found", "expected", "hint"] {
             assert!(error.get(name).is_some(), "{said}");
         }
-        // People still have their line.
+        // The line for people is still on stderr.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             words(&ran.stderr).contains(&words(message)),
@@ -66,7 +66,7 @@ fn an_error_is_one_document_with_its_parts() -> Result<()> {
     Ok(())
 }
 
-/// A report that finds something is the document; a success has no member `error`.
+/// A report with findings is the document; a success has no member `error`.
 #[test]
 fn stdout_has_one_document() -> Result<()> {
     let home = Home::to_damage("real_skeleton")?;

@@ -1,4 +1,4 @@
-//! `zvf pyramid`: levels that the other commands answer from.
+//! `zvf pyramid`: levels that the other commands can read.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn levels_are_made_once_and_found() -> Result<()> {
     let made = home.json(&[&factors[..], &bins].concat())?;
     assert_eq!(made["method"], json!("density"));
     let levels = made["levels"].as_array().map_or(&[][..], Vec::as_slice);
-    // One of 4 by 4, then of 10 by 10 points.
+    // A vertex of level 1 represents 4 by 4 points, one of level 2 10 by 10 points.
     for (level, (vertices, bin)) in levels.iter().zip([(25, 4.0), (4, 10.0)]) {
         assert_eq!(level["vertices"], json!(vertices));
         assert_eq!(level["bin_shape"], json!([bin, bin]));
@@ -63,7 +63,7 @@ fn levels_are_made_once_and_found() -> Result<()> {
 #[test]
 fn bins_of_points_are_those_of_the_data_and_not_of_storage() -> Result<()> {
     let home = Home::made(&[("../points.csv", table().into())])?;
-    // A hundred points a bin. By bins of 10 the first level would have one of 20 by 20.
+    // There are a hundred points in a bin. With bins of 10, the first level would have bins of 20 by 20.
     let import = ["import", "points.csv", "made.zv", "--bin-shape", "10,10"];
     home.text(&[&import[..], &["--chunk-shape", "10,10"]].concat())?;
     let made = home.json(&["pyramid", "made.zv", "--factors", "2", "--json"])?;
@@ -80,7 +80,7 @@ fn bins_of_points_are_those_of_the_data_and_not_of_storage() -> Result<()> {
     ])?;
     let once = ["pyramid", "made.zv", "--replace", "--factors", "20"];
     let ran = home.zvf(&[&once[..], &["--bin-shape", "1,1"]].concat())?;
-    // One point of 400.
+    // One vertex represents 400 points.
     assert!(ran.stderr.contains("400.0 times fewer"), "{}", ran.stderr);
     Ok(())
 }
@@ -171,7 +171,7 @@ fn levels_are_refreshed_replaced_and_removed() -> Result<()> {
         text.contains("1 coarse level, nothing out of date"),
         "{text}"
     );
-    // One more point, in a bin of its own.
+    // Adds a point in a new bin.
     std::fs::write(home.file("more.csv"), "x,y,n\n33,33,400\n")?;
     home.text(&["edit", "made.zv", "append", "more.csv"])?;
     let done = home.json(&["pyramid", "made.zv", "--refresh", "--json"])?;
@@ -185,7 +185,7 @@ fn levels_are_refreshed_replaced_and_removed() -> Result<()> {
     );
     let rows = home.text(&["query", "made.zv", "--level", "1", "--format", "csv"])?;
     assert!(rows.contains(",400\n"), "{rows}");
-    // A level of bins of 8 on top.
+    // Adds a level with bins of 8.
     let added = home.json(&["pyramid", "made.zv", "--add", "--factors", "2", "--json"])?;
     assert_eq!(added["levels"][1]["bin_shape"], json!([8.0, 8.0]));
     assert_eq!(
@@ -227,13 +227,13 @@ fn a_tractogram_needs_no_flags() -> Result<()> {
     let counts: Vec<u64> = (0..3)
         .filter_map(|level| info["levels"][level]["vertices"].as_u64())
         .collect();
-    // Each level keeps less, and more than the two ends of 300 lines.
+    // Each level has fewer vertices, but more than the two ends of 300 lines.
     assert_eq!(counts[0], 14_576);
     assert!(
         counts[1] * 3 < counts[0] && counts[2] < counts[1] && counts[2] > 600,
         "{counts:?}"
     );
-    // The bins that were declared are those that the next levels are counted from.
+    // The next levels are computed from the declared bins.
     let again = home.json(&[
         "pyramid",
         "made.zv",
@@ -261,7 +261,7 @@ fn levels_that_an_edit_left_behind_are_stale_and_no_errors() -> Result<()> {
     std::fs::write(home.file("more.csv"), "object_id,x,y\n9,1,1\n9,2,2\n")?;
     let bins = ["--factors", "1", "--bin-shape", "2.5,2.5"];
     home.text(&[&["pyramid", "lines.zv"][..], &bins].concat())?;
-    // More objects than the level knows: its ids and their count are those of before. Then fewer vertices than it has.
+    // First level 0 gets more objects than the coarse level, whose ids and object count are unchanged. Then it has fewer vertices than that level.
     for edit in [
         &["edit", "lines.zv", "append", "more.csv"][..],
         &["edit", "lines.zv", "delete", "1", "9"],
@@ -290,8 +290,8 @@ fn levels_that_an_edit_left_behind_are_stale_and_no_errors() -> Result<()> {
     Ok(())
 }
 
-/// A square sheet of triangles, as object 2, and beside it a strip, 152 long and 1 wide, as object 1: in bins of 8 no face of the strip
-/// has three vertices.
+/// A square sheet of triangles, as object 2, and beside it a strip, 152 long and 1 wide, as object 1. With bins of 8, no face of the strip
+/// has three different vertices.
 #[test]
 fn the_bound_of_a_mesh_includes_parts_that_vanished() -> Result<()> {
     let (mut vertices, mut faces) = ("object_id,x,y,z\n".to_owned(), "a,b,c\n".to_owned());
@@ -355,7 +355,7 @@ fn the_bound_of_a_mesh_includes_parts_that_vanished() -> Result<()> {
         });
         farthest = farthest.max(far.fold(f64::INFINITY, f64::min));
     }
-    // One vertex of the strip is left, at one of its ends.
+    // One vertex of the strip remains, at one of its ends.
     assert!(
         farthest >= 152.0 && farthest <= bound && bound < 153.0,
         "{farthest}, {made}"
@@ -367,10 +367,10 @@ fn the_bound_of_a_mesh_includes_parts_that_vanished() -> Result<()> {
         ),
         "{made}"
     );
-    // The vertices that vanished have no link.
+    // The vertices that vanished have no links.
     let links = home.json(&["links", "m.zv", "--delta", "1", "--limit", "0", "--json"])?;
     assert_eq!(links["records"], json!(402));
-    // Where nothing vanishes, nothing is said.
+    // If nothing vanishes, nothing is reported.
     home.text(&[
         "import",
         "v.csv",

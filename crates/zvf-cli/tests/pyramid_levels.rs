@@ -1,4 +1,4 @@
-//! `zvf pyramid STORE`: levels that are chosen by the data, compared with what went in.
+//! `zvf pyramid STORE`: levels that are chosen from the data, compared with the input.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::run::{Home, files};
 
 type Point = [f64; 3];
 
-/// A number from 0 to 1 that looks random.
+/// A pseudo-random number from 0 to 1.
 fn random(n: u32) -> f64 {
     let mut n = u64::from(n).wrapping_add(0x9e37_79b9_7f4a_7c15);
     for factor in [0xbf58_476d_1ce4_e5b9_u64, 0x94d0_49bb_1331_11eb] {
@@ -19,7 +19,7 @@ fn random(n: u32) -> f64 {
     (n >> 40) as f64 / f64::from(1 << 24)
 }
 
-/// Pixels of three planes, 24 by 24 each, with how much lies in them.
+/// Pixels of three planes, 24 by 24 each, with the number of points in each pixel.
 fn map(points: impl Iterator<Item = Point>) -> Vec<f64> {
     let mut all = vec![0.0; 3 * 24 * 24];
     for point in points {
@@ -40,7 +40,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
 }
 
-/// Points evenly along a line.
+/// Points at equal distances along a line.
 fn along(line: &[Point]) -> impl Iterator<Item = Point> {
     let steps = line.iter().zip(line.iter().skip(1));
     steps.flat_map(|(a, b)| {
@@ -53,7 +53,7 @@ fn along(line: &[Point]) -> impl Iterator<Item = Point> {
     })
 }
 
-/// Objects of a level by the answer of the program: all points, or lines of these ids.
+/// Objects of a level, from the output of the program: all points, or the lines with these ids.
 fn rows(home: &Home, level: usize, ids: &[String]) -> Result<BTreeMap<i64, Vec<Point>>> {
     let level = level.to_string();
     std::fs::write(home.file("ids.txt"), ids.join("\n"))?;
@@ -76,7 +76,7 @@ fn rows(home: &Home, level: usize, ids: &[String]) -> Result<BTreeMap<i64, Vec<P
     Ok(objects)
 }
 
-/// Makes levels and checks what is the same for all kinds; returns how many levels there are.
+/// Makes levels and makes the checks that apply to all kinds; returns the number of levels.
 fn levels(home: &Home, until: &str, vertices: u64) -> Result<usize> {
     let pyramid = ["pyramid", "made.zv", "--levels-until", until, "--json"];
     let made = home.json(&[&pyramid[..], &["--trace-io", "trace.ndjson"]].concat())?;
@@ -89,7 +89,7 @@ fn levels(home: &Home, until: &str, vertices: u64) -> Result<usize> {
         finer = here;
     }
     assert!(finer as f64 <= 1.3 * until.parse::<f64>()?, "{made}");
-    // Every cell of positions is read twice, whatever the number of levels.
+    // Every cell of positions is read twice, regardless of the number of levels.
     let trace = std::fs::read_to_string(home.file("trace.ndjson"))?;
     let mut reads: BTreeMap<String, u32> = BTreeMap::new();
     for line in trace.lines() {
@@ -191,7 +191,7 @@ fn bundles_of_lines_keep_their_density() -> Result<()> {
         let drawn = found.values().flat_map(|line| along(line));
         let alike = correlation(&wanted, &map(drawn));
         assert!(alike >= 0.9, "level {level}: {alike}");
-        // Lines that stay have both ends; they stay in the order and with the ids of level 0.
+        // Remaining lines have both ends, and the order and ids of level 0.
         for (id, line) in &found {
             let whole = &lines[usize::try_from(*id)?];
             for (a, b) in [(line.first(), whole.first()), (line.last(), whole.last())] {

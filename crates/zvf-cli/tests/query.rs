@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::run::{Home, STORE, blessed};
 
-/// A box as the command line has it.
+/// A box in the form of the command line.
 fn corner(values: &[f64]) -> String {
     values
         .iter()
@@ -34,7 +34,7 @@ fn boxes_hold_what_went_in() -> Result<()> {
                 "{name} {bbox}"
             );
             assert_eq!(summary["truncated"], false);
-            // Three, and one at the end that looks whether the store changed.
+            // Three rounds, and one at the end that checks whether the store changed.
             assert!(
                 summary["rounds"].as_u64() <= Some(4),
                 "{name} {bbox}: {summary}"
@@ -108,7 +108,7 @@ fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
             .filter_map(|id| Some((*id, case.objects.get(id)?.len())))
             .collect();
         assert_eq!(got, want, "{name}");
-        // The same through `query` and a file of ids.
+        // The same with `query` and a file of ids.
         fs::write(home.file("ids.txt"), words.join("\n"))?;
         let same = home.text(&[
             "query",
@@ -124,7 +124,7 @@ fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
         let mut args = vec!["get", STORE, "--json"];
         args.extend(words.iter().map(String::as_str));
         let summary = home.json(&args)?;
-        // As many as a client that counts requests sees: `0.8/…, object` in requests.txt.
+        // The number that a counting client sees: `0.8/…, object` in requests.txt.
         assert!(summary["rounds"].as_u64() <= Some(6), "{name}: {summary}");
         assert_eq!(summary["objects"].as_u64(), Some(ids.len() as u64));
     }
@@ -143,7 +143,7 @@ fn summaries_are_as_blessed() -> Result<()> {
         "72.8,96.1,73.2:103.5,98.2,91.9",
         "--json",
     ])?;
-    // The number of requests is the store layer's business.
+    // The number of requests depends on the storage layer.
     for volatile in ["requests", "bytes"] {
         assert!(document[volatile].as_u64() > Some(0), "{volatile}");
         document[volatile] = Value::Null;
@@ -232,7 +232,7 @@ fn the_trace_is_one_document_a_line() -> Result<()> {
         rounds = rounds.max(request["round"].as_u64().unwrap_or(0));
     }
     assert!(trace.lines().count() > 5 && rounds <= 4, "{trace}");
-    // Failed commands leave a trace too.
+    // Failed commands write a trace, too.
     let ran = home.zvf(&["get", STORE, "12345", "--trace-io", "failed.ndjson"])?;
     assert_eq!(ran.code, 2);
     assert!(
@@ -349,7 +349,7 @@ fn columns_of_axes_come_back_from_parquet() -> Result<()> {
     let wanted = rows(STORE)?;
     assert!(wanted.len() > 100 && wanted.contains(&"x,y,z,object_id".to_owned()));
     assert_eq!(rows("t.zv")?, wanted);
-    // With points it is GeoParquet; as text they are hexadecimal.
+    // A Parquet file with points is GeoParquet; in text, points are hexadecimal.
     let columns = ["--columns", "geometry,object_id"];
     home.text(&[&["query", STORE, "-o", "g.parquet", "-q"], &columns[..]].concat())?;
     let bytes = fs::read(home.file("g.parquet"))?;

@@ -1,4 +1,4 @@
-//! Flags of remote reading, over a web server on this machine.
+//! Flags of remote reading, with a web server on this machine.
 
 use std::fs;
 
@@ -86,7 +86,7 @@ fn nobody_there_and_nothing_there_are_io_in_one_line() -> Result<()> {
     let home = Home::new("points_bins")?;
     let server = Server::start(home.path(), LastCell::Given)?;
     let nothing = format!("{}.old", server.store());
-    // A port that was free a moment ago.
+    // A free port, on which nothing listens.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let nobody = format!("http://{nobody}/{STORE}");
     for address in [&nothing, &nobody] {

@@ -1,11 +1,11 @@
-//! `zvf repair`: what it says, what it does, its exit codes, and the way back.
+//! `zvf repair`: its plan, its changes, its exit codes, and the undo.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::run::{Home, STORE};
 
-/// Makes a count wrong and takes the first key off a list and its partner's.
+/// Makes a count wrong, and removes the first key from a list and from its partner's list.
 fn break_it(home: &Home) -> Result<()> {
     let change = |key: &str, f: &dyn Fn(&mut Value) -> Option<()>| -> Result<()> {
         let path = home.file(STORE).join(key);
@@ -79,7 +79,7 @@ fn only_some_checks_and_what_is_left() -> Result<()> {
     ])?;
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let done: Value = serde_json::from_slice(&ran.stdout)?;
-    // Two lists, and the root, which has the history.
+    // The changed documents are two lists, and the root, which has the history.
     assert_eq!(
         done["documents"].as_array().map(Vec::len),
         Some(3),

@@ -1,4 +1,4 @@
-//! `zvf resample`, by plain computations over the points that went in.
+//! `zvf resample`, compared with plain computations over the input points.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,7 +66,7 @@ pub(crate) fn length<'p>(points: impl Iterator<Item = &'p Vec<f64>>) -> f64 {
     points.windows(2).map(|pair| far(pair[0], pair[1])).sum()
 }
 
-/// The segment at a way from the start, and the share of it: every segment is looked at from the first on.
+/// The segment at a distance along the line, and the share of the segment; searches all segments from the first one on.
 fn at(points: &[&Vec<f64>], way: f64) -> (usize, f64) {
     let mut before = 0.0;
     for (number, pair) in points.windows(2).enumerate() {
@@ -83,7 +83,7 @@ fn mixed(a: &[f64], b: &[f64], share: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect()
 }
 
-/// Lines that wind, with floats, whole numbers, texts and repeated points; one has a single point.
+/// Winding lines with floats, integers, texts and repeated points; one line has a single point.
 fn made() -> Result<Home> {
     let mut table = String::from("x,y,z,id,w,n,kind\n");
     let mut state = 7_u64;
@@ -194,7 +194,7 @@ fn points_are_at_equal_arc_length() -> Result<()> {
             "{told}"
         );
     }
-    // All of the old points are on lines of so many new ones.
+    // With this many new points, the new lines are as long as the old ones.
     let told = home.json(&[
         "resample", "t.zv", "fine.zv", "--points", "20000", "--json", "-q",
     ])?;
@@ -261,7 +261,7 @@ fn what_does_not_belong_to_points_is_kept() -> Result<()> {
     ensure!(!old["axes"].is_null(), "{old}");
     assert_eq!(old["axes"], new["axes"]);
     home.validates("u.zv")?;
-    // A tractogram goes back to the file that it came from.
+    // A tractogram is exported to the format from which it was imported.
     let home = Home::new("real_tractogram")?;
     home.text(&["resample", STORE, "r.zv", "--points", "12", "-q"])?;
     for (store, file) in [(STORE, "old.trk"), ("r.zv", "new.trk")] {
@@ -346,7 +346,7 @@ fn tree(home: &Home, store: &str) -> Result<Tree> {
     Ok(tree)
 }
 
-/// The rows of each way of a tree from root to tip.
+/// The rows of each path of a tree from the root to a tip.
 fn ways(tree: &Tree) -> Vec<Vec<&Vec<f64>>> {
     let mut children: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for (node, (_, parent)) in tree {
@@ -416,7 +416,7 @@ fn skeletons_keep_roots_branches_and_tips() -> Result<()> {
     wanted.extend(roots.map(|(place, _)| place.clone()));
     assert_eq!(told["vertices"].as_u64(), Some(wanted.len() as u64));
     assert_eq!(found.len(), wanted.len());
-    // Each wanted point has one near it: both sorted by cells of a 64th of the step, and neighbouring cells.
+    // Each expected point must have a new point near it: points are sorted into cells of a 64th of the step, and neighbouring cells are searched.
     let mut cells: BTreeMap<Vec<i64>, Vec<&Vec<f64>>> = BTreeMap::new();
     for (place, _) in found.values() {
         cells.entry(rounded(place)).or_default().push(place);
@@ -526,7 +526,7 @@ fn what_has_no_ways_is_refused_with_the_way_out() -> Result<()> {
     Ok(())
 }
 
-/// The lines that `zvf resample` names as the ways out.
+/// The commands that `zvf resample` suggests work.
 #[test]
 fn the_ways_out_lead_there() -> Result<()> {
     let home = Home::new("lines")?;

@@ -1,4 +1,4 @@
-//! A copy that is killed goes on from its journal, and becomes what an undisturbed one is.
+//! A killed copy resumes from its journal, with the same result as an undisturbed one.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -26,7 +26,7 @@ fn start(home: &Path, url: &str, more: &[&str]) -> Result<Child> {
 #[test]
 fn a_killed_copy_goes_on() -> Result<()> {
     let stored = zvf_testkit::files("streamlines")?;
-    // Chunk for chunk into shards, and rows that go elsewhere.
+    // Copies chunk by chunk into shards, and copies that distribute rows to other chunks.
     for more in [
         &["--shard-shape", "2,2,2"][..],
         &["--chunk-shape", "40,30,40"],
@@ -47,12 +47,12 @@ fn a_killed_copy_goes_on() -> Result<()> {
             let mut child = start(home.path(), server.url(), more)?;
             let stopped = server.wait_until_stopped(|| matches!(child.try_wait(), Ok(Some(_))));
             ensure!(stopped, "ended by itself after {moment} requests");
-            // On Unix this is SIGKILL: nothing of the program runs after it.
+            // On Unix this is SIGKILL: the program runs no further code.
             child.kill()?;
             child.wait()?;
             let there = home.path().join("new.zv");
             begun += u64::from(there.join("zvf-unfinished.json").exists());
-            // Another server has the same store: what it says of it is what counts.
+            // Another server has the same store under another address, but with the same contents.
             let server = StoppingServer::start(stored.clone(), u64::MAX)?;
             let ran = zvf_in(home.path(), &arguments(server.url(), more))?;
             ensure!(ran.code == 0, "{moment}: {}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Runs the program and keeps what it said.
+//! Runs the program and captures its output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// The name every bundled store has in its folder.
+/// The name of every bundled store in its folder.
 pub(crate) const STORE: &str = "store.zarrvectors";
 
-/// A folder with a bundled store in it, gone with this value.
+/// A folder with a bundled store, removed when it is dropped.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
-    /// The shared store; it says if this test changed it.
+    /// The shared store; it detects changes by this test.
     _shared: Option<zvf_testkit::TempStore>,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -26,7 +26,7 @@ pub(crate) struct Ran {
 }
 
 impl Home {
-    /// A folder with a bundled store that is only read: the files are shared by all tests and runs.
+    /// A folder with a bundled store that is only read: all tests and runs share its files.
     pub(crate) fn new(case: &str) -> Result<Self> {
         #[cfg(unix)]
         {
@@ -42,7 +42,7 @@ impl Home {
         Self::to_damage(case)
     }
 
-    /// A folder with a copy of a bundled store of its own.
+    /// A folder with its own copy of a bundled store.
     pub(crate) fn to_damage(case: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         zvf_testkit::unpack_into(case, folder.path())?;
@@ -52,7 +52,7 @@ impl Home {
         })
     }
 
-    /// A folder with a store of the given files.
+    /// A folder with a store of these files.
     pub(crate) fn made(files: &[(&str, Vec<u8>)]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         for (key, bytes) in files {
@@ -68,7 +68,7 @@ impl Home {
         })
     }
 
-    /// The folder that holds the store, where the program runs.
+    /// The folder of the store, in which the program runs.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
@@ -83,7 +83,7 @@ impl Home {
         zvf_in(&self.path(), args)
     }
 
-    /// Runs the program, which has to succeed, and gives its stdout as text.
+    /// Runs the program, which must succeed; returns its stdout as text.
     pub(crate) fn text(&self, args: &[&str]) -> Result<String> {
         let ran = self.zvf(args)?;
         if ran.code != 0 {
@@ -97,7 +97,7 @@ impl Home {
         String::from_utf8(ran.stdout).context("stdout is not text")
     }
 
-    /// Validates a store, which must have no error.
+    /// Validates a store, which must have no errors.
     pub(crate) fn validates(&self, store: &str) -> Result<()> {
         let ran = self.zvf(&["validate", store])?;
         if ran.code != 0 {
@@ -106,7 +106,7 @@ impl Home {
         Ok(())
     }
 
-    /// Runs the program, which has to succeed, and gives its stdout as one JSON document.
+    /// Runs the program, which must succeed; returns its stdout as one JSON document.
     pub(crate) fn json(&self, args: &[&str]) -> Result<Value> {
         let text = self.text(args)?;
         serde_json::from_str(&text).with_context(|| text)
@@ -141,7 +141,7 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Compares a text with the blessed one, or blesses it when `ZVF_BLESS` is set.
+/// Compares a text with the blessed one, or rewrites it if `ZVF_BLESS` is set.
 pub(crate) fn blessed(name: &str, text: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/blessed")
@@ -169,7 +169,7 @@ pub(crate) fn blessed(name: &str, text: &str) -> Result<()> {
     );
 }
 
-/// All files below a folder with their bytes, by their path in it; what is neither file nor folder has none.
+/// All files below a folder with their bytes, by relative path; an entry that is neither a file nor a folder has no bytes.
 pub(crate) fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,5 +1,5 @@
-//! The futures of the libraries behind the program can go to another thread, so that a server runs them on its pool. Compiling
-//! is the test: nothing is called. Those of `zvf-write` have theirs beside them.
+//! The futures of the libraries can be sent to another thread, so that a server can run them on its pool. Compiling
+//! is the test: nothing is called. `zvf-write` has its own tests.
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::run::{Home, STORE, command};
 
-/// A running server, killed with this value.
+/// A running server, killed when it is dropped.
 pub(crate) struct Serving {
     child: Child,
     /// The first line that it printed.
@@ -56,7 +56,7 @@ impl Serving {
         Ok(String::from_utf8_lossy(&reply).into_owned())
     }
 
-    /// Sends a signal; the exit code and what was said on stderr.
+    /// Sends a signal; returns the exit code and stderr.
     #[cfg(unix)]
     fn end(mut self, signal: &str) -> Result<(Option<i32>, String)> {
         let kill = format!("kill -{signal} {}", self.child.id());
@@ -128,7 +128,7 @@ fn other_addresses_have_a_secret() -> Result<()> {
     Ok(())
 }
 
-/// The desktop's program for addresses is asked for the page of the server.
+/// `--open` runs the desktop's program for URLs with the page of the server.
 #[cfg(target_os = "linux")]
 #[test]
 fn open_asks_the_desktop_for_the_page() -> Result<()> {
@@ -201,12 +201,12 @@ fn time_is_a_dimension_of_its_own_and_left_out_of_space() -> Result<()> {
         Ok(serde_json::from_str(body)?)
     };
     let state = document("/state.json")?;
-    // Space comes first, because the viewer displays the first three.
+    // Axes of space are first, because the viewer displays the first three.
     let dimensions = state["dimensions"].as_object().context("dimensions")?;
     assert_eq!(dimensions.keys().collect::<Vec<_>>(), ["x", "y", "z", "t"]);
     assert_eq!(state["dimensions"]["t"], serde_json::json!([1.0, "s"]));
     assert_eq!(state["dimensions"]["z"], serde_json::json!([1e-6, "m"]));
-    // No layer names a source that is not there, and what is left out is said.
+    // Every layer has an existing source, and axes that are left out are reported.
     for layer in state["layers"].as_array().context("layers")? {
         let source = layer["source"].as_str().context("a source")?;
         let at = source.find("/precomputed/").context("a path")?;
@@ -221,7 +221,7 @@ fn time_is_a_dimension_of_its_own_and_left_out_of_space() -> Result<()> {
     );
     let points = document("/precomputed/points/points/info")?;
     assert_eq!(points["dimensions"]["t"], serde_json::json!([1.0, "s"]));
-    // Positions are those in space: x of the first vertex is 1 micrometer.
+    // Positions are in space: x of the first vertex is 1 micrometer.
     let reply = serving.get("/precomputed/graph/skeletons/0")?;
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
     Ok(())

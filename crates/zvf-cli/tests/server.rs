@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::run::STORE;
 
-/// What happens to a request for the last cell of `vertices`.
+/// The response to requests for the last cell of `vertices`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastCell {
     /// It is answered.
@@ -21,7 +21,7 @@ pub(crate) enum LastCell {
     Busy,
 }
 
-/// A web server that gives the files of a folder, all but the last cell of `vertices` at once.
+/// A web server for the files of a folder. All files are sent at once, except the last cell of `vertices`.
 pub(crate) struct Server {
     address: String,
 }

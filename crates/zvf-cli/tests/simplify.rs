@@ -1,4 +1,4 @@
-//! `zvf simplify`, by a plain recursion over the points that went in.
+//! `zvf simplify`, compared with a plain recursion over the input points.
 
 use anyhow::{Context, Result, ensure};
 
@@ -7,7 +7,7 @@ use crate::run::{Home, STORE};
 
 type Row = (Vec<f64>, Vec<String>);
 
-/// The distance of a point from a segment: the least of the distances from its ends and, if it is between them, from its line.
+/// The distance of a point from a segment: the least of the distances from its ends and, if the projection is between them, from its line.
 fn far(p: &[f64], a: &[f64], b: &[f64]) -> f64 {
     let minus =
         |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
@@ -60,7 +60,7 @@ fn kept_vertices_are_those_of_the_recursion() -> Result<()> {
             let wanted: Vec<&Row> = numbers.iter().map(|at| &rows[*at]).collect();
             let new = &found[id];
             count += new.len();
-            // Two points may be as far as each other but for the last digit.
+            // Two points may be equally far up to the last digit, so that another one may be chosen.
             same += usize::from(new.iter().eq(wanted));
             assert_eq!((new.first(), new.last()), (rows.first(), rows.last()));
             let mut next = rows.iter();
@@ -128,7 +128,7 @@ fn skeletons_keep_their_branches_and_their_nodes() -> Result<()> {
         few.lines().all(|row| all.contains(row)),
         "rows that the source does not have"
     );
-    // Nothing is in the way of nothing.
+    // With a tolerance of 0, the lines do not change.
     let told = home.json(&[
         "simplify",
         STORE,

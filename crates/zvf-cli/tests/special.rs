@@ -1,4 +1,4 @@
-//! Results that go into pipes and devices: written to, never replaced.
+//! Results that are written to pipes and devices, which are never replaced.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::run::{Home, STORE};
 
-/// A pipe with a name gets the table as it is, in every format, and is a pipe afterwards.
+/// A named pipe gets the table in every format, and is still a pipe afterwards.
 #[test]
 fn a_pipe_gets_the_table_and_stays_a_pipe() -> Result<()> {
     let home = Home::new("points_ids")?;
@@ -37,7 +37,7 @@ fn a_pipe_gets_the_table_and_stays_a_pipe() -> Result<()> {
     Ok(())
 }
 
-/// A link to a device is a link to it afterwards, whether the query works or fails.
+/// A link to a device is still a link to it afterwards, whether the query works or fails.
 #[test]
 fn a_link_to_a_device_stays_one() -> Result<()> {
     let home = Home::new("points_ids")?;
@@ -45,7 +45,7 @@ fn a_link_to_a_device_stays_one() -> Result<()> {
     symlink("/dev/null", &link)?;
     let whole = home.zvf(&["query", STORE, "-o", "nothing.csv", "-q"])?;
     assert_eq!(whole.code, 0, "{}", whole.stderr);
-    // Without a format or an ending a directory is meant.
+    // A name without an ending, without a format, means a directory.
     let folder = home.file("nothing");
     symlink("/dev/null", &folder)?;
     let refused = home.zvf(&["query", STORE, "-o", "nothing", "-q"])?;

@@ -1,4 +1,4 @@
-//! `zvf split`, `zvf merge` and exports of each object, by the data that went in.
+//! `zvf split`, `zvf merge` and exports of each object, compared with the input data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use crate::run::{Home, STORE};
 
 type Rows = BTreeMap<String, Vec<String>>;
 
-/// The rows of a store by object, sorted, with the header.
+/// The sorted rows of a store by object, with the header.
 fn rows(home: &Home, store: &str) -> Result<(String, Rows)> {
     let file = "rows.csv";
     home.text(&["export", store, file, "-q"])?;
@@ -31,7 +31,7 @@ fn rows(home: &Home, store: &str) -> Result<(String, Rows)> {
     Ok((names.join(","), rows))
 }
 
-/// The edges or faces of a store by the rows that they join, without regard to their order and direction.
+/// The edges or faces of a store by the rows that they join, ignoring their order and direction.
 fn links(home: &Home, store: &str, flag: &str) -> Result<Vec<Vec<String>>> {
     if flag.is_empty() {
         return Ok(Vec::new());
@@ -94,7 +94,7 @@ fn groups(home: &Home, store: &str) -> Result<BTreeMap<String, BTreeSet<i64>>> {
     Ok(found)
 }
 
-/// Stores of every kind, cut into parts and put together again.
+/// Stores of every kind are split into parts and merged again.
 #[test]
 fn the_parts_of_a_store_make_the_store() -> Result<()> {
     for (case, flag) in [
@@ -103,7 +103,7 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
         ("graph", "--edges"),
         ("points_bins", ""),
         ("0.7/streamlines", ""),
-        // A part without a group.
+        // A store in which a part has no group.
         ("0.7/zeros", ""),
     ] {
         let home = Home::new(case)?;
@@ -148,7 +148,7 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
 fn a_split_that_fails_says_how_far_it_came() -> Result<()> {
     let home = Home::new("0.7/quads")?;
     std::fs::create_dir(home.file("parts"))?;
-    // No store can be made at the place of the second part.
+    // The store of the second part cannot be made, because a file has its name.
     std::fs::write(home.file("parts/1.zarrvectors"), "text")?;
     let split = ["split", STORE, "parts", "--by", "count", "2"];
     let ran = home.zvf(&split)?;
@@ -164,7 +164,7 @@ fn a_split_that_fails_says_how_far_it_came() -> Result<()> {
 
 #[test]
 fn shared_vertices_and_values_of_unstated_width_are_those_of_each_object() -> Result<()> {
-    // The documents do not state that a normal has three values, and both objects have most vertices.
+    // The documents do not state that a normal has three values, and the two objects share most vertices.
     let home = Home::new("0.7/quads")?;
     let ran = home.zvf(&["split", STORE, "parts", "--by", "count", "2"])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -267,14 +267,14 @@ fn parts_by_group_and_by_attribute() -> Result<()> {
     assert_eq!(ids("a/left-2.zarrvectors")?, ["3", "9"]);
     assert_eq!(ids("a/Left.zarrvectors")?, ["5"]);
     assert_eq!(ids("a/a_b.zarrvectors")?, ["12"]);
-    // What is there stays as it is.
+    // Existing parts are unchanged.
     let told = home.json(&["split", "t.zv", "a", "--by", "attribute", "side", "--json"])?;
     assert_eq!(
         (&told["skipped"], &told["vertices"]),
         (&json!(3), &json!(0))
     );
 
-    // Files, of a selection.
+    // Parts of a selection as files.
     home.text(&[
         "split",
         "t.zv",
@@ -383,7 +383,7 @@ fn parts_by_region_have_the_points_inside() -> Result<()> {
     let named = regions.map(|(name, region, ..)| format!("{name}={region}"));
     let named = named.iter().flat_map(|one| ["--named", one]);
     let named: Vec<&str> = named.collect();
-    // Of a selection, too.
+    // With and without a selection.
     for (folder, more, most) in [
         ("all", &[][..], 200),
         ("some", &["--where", "n < 150"][..], 150),
@@ -427,7 +427,7 @@ fn parts_by_region_have_whole_objects() -> Result<()> {
     let home = Home::made(&[("../l.csv", text.into())])?;
     let import = ["import", "l.csv", "l.zv", "--kind", "polyline"];
     home.text(&[&import[..], &["--object-column", "id"]].concat())?;
-    // By the first and the last x of an object.
+    // Decides by the first and the last x of an object.
     type Belongs = fn(f64, f64) -> bool;
     let relations: [(&[&str], Belongs); 3] = [
         (&[], |first, last| first <= 6.0 && last >= 3.0),
@@ -450,7 +450,7 @@ fn parts_by_region_have_whole_objects() -> Result<()> {
         let rows = fs::read_to_string(home.file(&format!("{folder}/all.csv")))?;
         assert_eq!(rows.lines().count(), 51);
     }
-    // Regions within another one.
+    // Regions within another region.
     let line = [
         "split",
         "l.zv",
@@ -461,7 +461,7 @@ fn parts_by_region_have_whole_objects() -> Result<()> {
         "box(x=:4)",
     ];
     let told = home.json(&[&line[..], &["--named", "a=box(x=3.5:)", "--json"]].concat())?;
-    // With a vertex at 3.5 or 4: from the one that ends at 4 to the one that begins there.
+    // Objects with a vertex at 3.5 or 4: from the one that ends at 4 to the one that begins there.
     assert_eq!(told["objects"], json!(3), "{told}");
     Ok(())
 }
@@ -516,7 +516,7 @@ fn each_object_becomes_a_file() -> Result<()> {
     }
     home.text(&["export", "t.zv", "{side}-{id}.tck", "--objects", "12", "-q"])?;
     assert!(home.file("a_b-12.tck").exists());
-    // Two objects with one name, also on systems that do not tell capital letters apart.
+    // Two objects with the same name, ignoring case, because some systems ignore it.
     for template in ["out/{side}.csv", "out/{none}.csv", "out/{id.csv}"] {
         let before = fs::read_dir(home.file("out"))?.count();
         let ran = home.zvf(&["export", "t.zv", template])?;

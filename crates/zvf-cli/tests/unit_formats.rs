@@ -1,5 +1,5 @@
-//! Units of positions through every format, from one store to a new one and into one of other units. What is compared is where positions are
-//! in metres and seconds; formats that state no unit have the numbers of the store.
+//! Units of positions in every format, from one store to a new store and to a store with other units. Positions are compared
+//! in metres and seconds; files of formats that state no unit have the numbers of the store.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::run::Home;
 use zvf_testkit::sample::Sample;
 
-/// What a format says of the units of positions.
+/// The units of positions that a format states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Units,
@@ -22,7 +22,8 @@ enum Says {
 }
 use Says::{Nothing, Units};
 
-/// A way from a store to a file, and what files of the format say. `DIR` and `STORE` are the folder that a query writes, and the store itself.
+/// The arguments that write a store in a format, and the units that its files state. `DIR` and `STORE` are the folder that a query writes, and the
+/// store.
 const FORMATS: [(&str, &[&str], Says); 18] = [
     (
         "arrow",
@@ -68,7 +69,7 @@ const FORMATS: [(&str, &[&str], Says); 18] = [
     ("feather", &["points", "timed"], Units),
 ];
 
-/// Units of length and of time: as an option has them, the number before the unit, the name, and how much one is.
+/// Units of length and of time: the text of the option, the number before the unit, the name, and the size of one unit.
 const LENGTHS: [(&str, f64, &str, f64); 5] = [
     ("nm", 1.0, "nanometer", 1e-9),
     ("8nm", 8.0, "nanometer", 1e-9),
@@ -85,7 +86,7 @@ const TIMES: [(&str, f64, &str, f64); 4] = [
 
 type Unit = (usize, usize);
 
-/// How much one is of the unit of each axis.
+/// The size of the unit of each axis.
 fn sizes(kind: &str, (length, time): Unit) -> Vec<f64> {
     let mut all = vec![LENGTHS[length].3; 3];
     if kind == "timed" {
@@ -111,7 +112,7 @@ fn names(kind: &str, (length, time): Unit) -> Vec<Value> {
     all
 }
 
-/// Seven rows of numbers with one sign; the first coordinate increases in magnitude.
+/// Seven rows of numbers with the same sign; the first coordinate increases in magnitude.
 fn numbers(kind: &str, seed: usize, sign: f64) -> Vec<Vec<f64>> {
     let axes = if kind == "timed" { 4 } else { 3 };
     let one = |row: usize, axis: usize| {
@@ -122,7 +123,7 @@ fn numbers(kind: &str, seed: usize, sign: f64) -> Vec<Vec<f64>> {
     (0..7).map(row).collect()
 }
 
-/// Makes a store of a kind in a unit, of these numbers, with objects of this id.
+/// Makes a store of a kind and unit from these numbers, with objects of this id.
 fn make(
     home: &Home,
     store: &str,
@@ -187,7 +188,7 @@ fn make(
     Ok(())
 }
 
-/// The positions of a store by their first coordinate, each once, and radii where there are any.
+/// The positions of a store, sorted by their first coordinate, without duplicates, and radii if there are any.
 fn positions(home: &Home, store: &str, radii: bool) -> Result<Vec<Vec<f64>>> {
     let columns = if radii { "position,radius" } else { "position" };
     let text = home.text(&["query", store, "--columns", columns, "--format", "csv"])?;
@@ -199,7 +200,7 @@ fn positions(home: &Home, store: &str, radii: bool) -> Result<Vec<Vec<f64>>> {
     let rows = text.lines().skip(1).map(row);
     let mut rows = rows.collect::<Result<Vec<_>, _>>().context(text.clone())?;
     rows.sort_by(|a, b| a[0].total_cmp(&b[0]));
-    // A file of triangles has a corner for each of them.
+    // A file of triangles repeats a vertex for each triangle.
     rows.dedup();
     Ok(rows)
 }
@@ -251,7 +252,7 @@ fn write(home: &Home, store: &str, kind: &str, format: &str) -> Result<String> {
     Ok(file)
 }
 
-/// Whether rows are the same but for rounding: of each number at most a part of the largest one.
+/// Whether rows are equal up to rounding: numbers differ by at most a share of the largest one.
 fn near(found: &[Vec<f64>], expected: &[Vec<f64>], part: f64) -> bool {
     let largest = |axis: usize| {
         expected
@@ -303,7 +304,7 @@ fn case(kind: &str, format: &str, says: Says, seed: usize) -> Result<()> {
     let there = scaled(&stored, &sizes(kind, own));
     let part = if format == "precomputed" { 1e-4 } else { 2e-6 };
     let file = write(&home, "a.zv", kind, format)?;
-    // Into a new store.
+    // Imports the file into a new store.
     if !["DIR", "STORE"].contains(&format) {
         let more: &[&str] = match (format, kind) {
             ("csv" | "tsv", "timed") => &["--position", "t,x,y,z"],
@@ -352,12 +353,12 @@ fn case(kind: &str, format: &str, says: Says, seed: usize) -> Result<()> {
                 .map(|axis| axis["name"].clone())
                 .collect())
         };
-        // A list of coordinates has no names.
+        // A list of coordinates has no names of axes.
         if !["precomputed", "npy", "ndjson"].contains(&format) {
             ensure!(named("n.zv")? == named("a.zv")?, "names of axes");
         }
     }
-    // Into a store of another unit, beside what is there.
+    // Appends to a store with another unit.
     let more: &[&str] = match (format, kind) {
         ("csv" | "arrow" | "parquet", "graph" | "mesh") => &["--links", "links.csv"],
         _ => &[],
@@ -419,7 +420,7 @@ fn in_unit(home: &Home, file: &str, unit: &str, v: ArrayRef, first: f64) -> Resu
     Ok(writer.finish()?)
 }
 
-/// Units of attributes are kept by the formats that state them, and no value of another unit is added to a store.
+/// Formats that state units of attributes keep them, and values with another unit are not added to a store.
 #[test]
 fn units_of_attributes_travel_and_are_compared() -> Result<()> {
     let home = Home::made(&[])?;
@@ -480,7 +481,7 @@ fn units_of_attributes_travel_and_are_compared() -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers of moments are in the unit that their column states, never in that of the store.
+/// Integers of dates and times are in the unit that their column states, never in the unit of the store.
 #[test]
 fn numbers_of_moments_are_in_the_stated_unit() -> Result<()> {
     let home = Home::made(&[])?;
@@ -498,7 +499,7 @@ fn numbers_of_moments_are_in_the_stated_unit() -> Result<()> {
     let set = ["edit", "s.zv", "set-attribute", "v", "--by-order", "--from"];
     for (table, found) in [
         ("plain.arrow", "found the unit s,"),
-        // A millisecond is no whole number of seconds.
+        // A millisecond is not a whole number of seconds.
         ("finer.arrow", "found \"1970-01-01T00:00:00.001\""),
     ] {
         for args in [&["append", "s.zv"][..], &set] {

@@ -1,4 +1,4 @@
-//! Units, maps and times on every path from file to file. What is expected is computed from the numbers of the input files.
+//! Units, maps and times from file to file, in all combinations. Expected values are computed from the numbers of the input files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ fn positions(home: &Home, store: &str) -> Result<Vec<Vec<f64>>> {
     rows(&home.text(&["query", store, "--columns", "position", "--format", "csv"])?)
 }
 
-/// A run that succeeds, and what it says on stderr.
+/// Runs a command that succeeds; returns its stderr.
 fn said(home: &Home, args: &[&str]) -> Result<String> {
     let ran = home.zvf(args)?;
     ensure!(ran.code == 0, "{args:?}: {}", ran.stderr);
@@ -63,7 +63,7 @@ fn files_without_a_frame_are_mapped_as_those_that_made_the_store() -> Result<()>
         "csv",
     ])?)?;
     assert_eq!(two, [[0.0, 0.0, 0.0, 8.0], [800.0, 0.0, 0.0, 8.0]]);
-    // Another map is used for its file alone, and both are named.
+    // Another map applies only to its file, and the note names both maps.
     let note = said(&home, &["append", "n.zv", "3.swc", "--unit", "um"])?;
     assert!(
         note.contains("--unit um") && note.contains("multiplied by 8"),
@@ -115,7 +115,7 @@ fn files_without_a_frame_are_mapped_as_those_that_made_the_store() -> Result<()>
             assert!(text.contains("transformed"), "{text}");
         }
     }
-    // Axes belong together by their names.
+    // Axes are matched by their names.
     std::fs::write(home.file("w.csv"), "x,y,z\n1,2,3\n")?;
     std::fs::write(
         home.file("w.ply"),
@@ -127,7 +127,7 @@ fn files_without_a_frame_are_mapped_as_those_that_made_the_store() -> Result<()>
     let mut found = positions(&home, "zyx.zv")?;
     found.sort_by(|a, b| a[0].total_cmp(&b[0]));
     assert_eq!(found, [[3.0, 2.0, 1.0]; 3]);
-    // What a store writes is in its frame: nothing is applied twice.
+    // Files that a store writes are in its frame: the map is not applied twice.
     for file in ["o.arrow", "o.parquet", "o"] {
         home.text(&["import", "v.csv", "own.zv", "--affine", "a.txt"])?;
         home.text(&["query", "own.zv", "-o", file])?;
@@ -176,7 +176,7 @@ fn tables_that_state_units_are_converted() -> Result<()> {
     home.text(&["import", "v.csv", "m.zv", "--unit", "nm"])?;
     home.text(&["edit", "m.zv", "move", "--from", "um.arrow", "--by-order"])?;
     assert_eq!(positions(&home, "m.zv")?, [[1000.0, 2000.0, 3000.0]]);
-    // No unit on one side: as they are, with a remark. A length and no length: refused.
+    // If one side has no unit, positions are taken unchanged, with a note. A length and another unit are refused.
     home.text(&["import", "v.csv", "none.zv"])?;
     let note = said(&home, &["append", "none.zv", "um.arrow"])?;
     assert!(
@@ -256,7 +256,7 @@ fn times_are_no_lengths() -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers that are spread well enough.
+/// A generator of well-distributed integers.
 struct Draw(u64);
 
 impl Draw {
@@ -273,7 +273,7 @@ impl Draw {
     }
 }
 
-/// Units: what is written, the number before it, and how long one is in metres or seconds.
+/// Units: the text of the option, the number before the unit, and the size of one in metres or seconds.
 const LENGTHS: [(&str, f64, f64); 6] = [
     ("nm", 1.0, 1e-9),
     ("8nm", 8.0, 1e-9),
@@ -291,7 +291,7 @@ const TIMES: [(&str, f64, f64); 4] = [
 
 type Positions = BTreeMap<i64, Vec<f64>>;
 
-/// A table of some points with ids from `first`, and what they are.
+/// A table of some points with ids from `first` on, and their positions.
 fn table(draw: &mut Draw, names: &[&str], first: i64) -> (String, Positions) {
     let mut text = format!("{},id\n", names.join(","));
     let mut all = Positions::new();
@@ -306,7 +306,7 @@ fn table(draw: &mut Draw, names: &[&str], first: i64) -> (String, Positions) {
     (text, all)
 }
 
-/// Points of files on every way into a store of other units, and out of it.
+/// Points of files are transferred into a store with other units and out of it, in all ways.
 #[test]
 fn units_and_times_of_every_path_by_property() -> Result<()> {
     let mut paths = 0;
@@ -378,7 +378,7 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
             paths += 1;
             Ok(())
         };
-        // The store, of a table without a frame, and what its units are.
+        // The store, made from a table without a frame, and its units.
         let (unit, factors, sizes) = given(&mut draw);
         let (text, all) = table(&mut draw, names, 0);
         std::fs::write(home.file("a.csv"), text)?;
@@ -393,13 +393,13 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
         ])?;
         expected.extend(scaled(&all, &|at| factors[at]));
         check("a.zv", &expected, "import")?;
-        // More of the same, as CSV and as a table of Arrow without metadata.
+        // More points in the same units, as CSV and as an Arrow table without metadata.
         let (text, all) = table(&mut draw, names, 10);
         std::fs::write(home.file("b.csv"), text)?;
         home.text(&["append", "a.zv", "b.csv"])?;
         expected.extend(scaled(&all, &|at| factors[at]));
         check("a.zv", &expected, "append")?;
-        // Tables in another unit that say so.
+        // Tables that state another unit.
         let (other, others, other_sizes) = given(&mut draw);
         let mut first = 20;
         for way in [
@@ -431,7 +431,7 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
             let own = scaled(&all, &|at| others[at]);
             check(&store, &own, "the other store")?;
             if way != "d" {
-                // A store of the table has the same axes, positions and units.
+                // A store that is made from the table has the same axes, positions and units.
                 let again = format!("again-{way}.zv");
                 home.text(&["import", way, &again])?;
                 check(&again, &own, "import of a table")?;
@@ -444,13 +444,13 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
             expected.extend(scaled(&all, &|at| others[at] * other_sizes[at] / sizes[at]));
             check("a.zv", &expected, way)?;
         }
-        // A unit that is given for one file.
+        // The unit of a single file is given as an option.
         let (text, all) = table(&mut draw, names, 90);
         std::fs::write(home.file("e.csv"), text)?;
         home.text(&["append", "a.zv", "e.csv", "--unit", &other])?;
         expected.extend(scaled(&all, &|at| others[at] * other_sizes[at] / sizes[at]));
         check("a.zv", &expected, "append --unit")?;
-        // And out: a file without a frame has the numbers of the store.
+        // In an export, a file without a frame has the numbers of the store.
         home.text(&["export", "a.zv", "out.csv"])?;
         let text = std::fs::read_to_string(home.file("out.csv"))?;
         ensure!(rows(&text)?.len() == expected.len(), "{seed} export");
@@ -528,7 +528,7 @@ fn coarse_levels_do_not_mix_times() -> Result<()> {
     let (least, most) = (coarse.values().min(), coarse.values().max());
     assert_eq!(least, most, "frames are alike: {coarse:?}");
     assert!(coarse[&0] < 200, "{coarse:?}");
-    // Where a track begins to move stays, although it is straight in space.
+    // The point at which a track begins to move remains, although the track is straight in space.
     home.text(&["pyramid", "t.zv", "--factors", "2"])?;
     let kept = frames("t.zv", "1")?;
     for frame in [0, 20, 40] {
@@ -541,7 +541,7 @@ fn coarse_levels_do_not_mix_times() -> Result<()> {
     Ok(())
 }
 
-/// TRK, TCK and TRX are in millimetres, whatever the store is in.
+/// TRK, TCK and TRX files are in millimetres, whatever the unit of the store.
 #[test]
 fn tractograms_are_written_in_millimetres() -> Result<()> {
     let home = Home::made(&[(
@@ -577,7 +577,7 @@ fn tractograms_are_written_in_millimetres() -> Result<()> {
             home.text(&["export", &store, &kept, "--keep-frame"])?;
         }
     }
-    // A unit that is no length is refused, and so is an axis of time.
+    // A unit that is not a length is refused, and so is an axis of time.
     std::fs::write(home.file("t.csv"), "object_id,t,x,y\n0,0,1,1\n0,5,2,2\n")?;
     home.text(&[
         "import",
@@ -605,7 +605,7 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
     home.text(&[&import[..], &object, &["--unit", "t=s,um"]].concat())?;
     home.text(&["measure", "t.zv", "-o", "m.csv"])?;
     let measured = std::fs::read_to_string(home.file("m.csv"))?;
-    // 5 and 12 in space; 10.3 and 12.6 with the seconds.
+    // The segments are 5 and 12 long in space; with the seconds they would be 10.3 and 12.6.
     ensure!(measured.contains(",17.0,"), "{measured}");
     let long = [
         "query",
@@ -618,7 +618,7 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
     ensure!(home.text(&long)?.lines().count() == 4);
     home.text(&["resample", "t.zv", "r.zv", "--step", "8.5"])?;
     let points = home.text(&["query", "r.zv", "--format", "csv", "--columns", "position"])?;
-    // Half of the way: 3.5 of the 12 of the second segment.
+    // The middle of the line is at 3.5 of the 12 of the second segment.
     ensure!(points.contains("3.0,4.0,3.5"), "{points}");
     let near = ["query", "t.zv", "--sphere", "0,0,0,5", "--format", "csv"];
     ensure!(home.text(&near)?.lines().count() == 3);
@@ -628,7 +628,7 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
         "{}",
         refused.stderr
     );
-    // Another unit on one axis.
+    // One axis gets another unit.
     let path = home.file("t.zv/zarr.json");
     let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
     let axes = document["attributes"]["multiscales"][0]["axes"].as_array_mut();
@@ -646,7 +646,7 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
         ensure!(ran.code == 2 && said && once, "{words:?}: {}", ran.stderr);
     }
     home.text(&["query", "t.zv", "--where", "start.x = 0", "--format", "csv"])?;
-    // The way that the error names.
+    // The commands that the error suggests.
     home.text(&["export", "t.zv", "t.csv"])?;
     let copy = ["import", "t.csv", "c.zv", "--kind", "polyline"];
     let scale = [
@@ -659,7 +659,7 @@ fn lengths_are_in_space_and_in_one_unit() -> Result<()> {
     ];
     home.text(&[&copy[..], &scale].concat())?;
     home.text(&["measure", "c.zv", "-o", "c.csv"])?;
-    // 5 and 12 nanometers.
+    // The segments are 5 and 12 nanometers long.
     let measured = std::fs::read_to_string(home.file("c.csv"))?;
     ensure!(measured.contains(",5.012"), "{measured}");
     Ok(())

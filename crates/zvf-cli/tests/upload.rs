@@ -1,4 +1,4 @@
-//! Results that go to a web server.
+//! Results that are sent to a web server.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use crate::run::{Home, STORE};
 
 type Kept = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-/// A web server that keeps what is put. The first request for `fails` is answered with 503.
+/// A web server that stores what is put. The first request for `fails` is answered with 503.
 fn start(fails: &str) -> Result<(String, Kept)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
@@ -27,7 +27,7 @@ fn start(fails: &str) -> Result<(String, Kept)> {
     Ok((address, kept))
 }
 
-/// Takes the puts of one connection until it ends.
+/// Answers the PUT requests of one connection until it ends.
 fn serve(mut stream: &TcpStream, kept: &Kept, fails: &Mutex<Option<String>>) -> Option<()> {
     let mut input = BufReader::new(stream);
     loop {
@@ -80,7 +80,7 @@ fn results_go_to_urls() -> Result<()> {
         ensure!(!home.path().join("b").exists() && !home.path().join("http:").exists());
         let told = format!("{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
         ensure!(told.contains(&url), "{name}: {told}");
-        // The same on the disk.
+        // The same result as a local file.
         let mut local = arguments;
         local.push(name);
         let ran = home.zvf(&local)?;

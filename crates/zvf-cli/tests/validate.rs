@@ -1,4 +1,4 @@
-//! `zvf validate`: exit codes, forms of reports, and stores of the other commands.
+//! `zvf validate`: exit codes, formats of reports, and stores of the other commands.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn a_good_store_is_clean_and_a_broken_one_is_not() -> Result<()> {
             &json!(0)
         )
     );
-    // Documents alone do not tell it.
+    // Documents alone do not show the error.
     assert_eq!(home.zvf(&["validate", STORE, "--level", "2"])?.code, 0);
 
     let text = home.zvf(&["validate", STORE])?;
@@ -104,7 +104,7 @@ fn the_viewer_profile_says_what_viewers_cannot_show() -> Result<()> {
         root["attributes"]["multiscales"][0]["axes"][axis]["unit"] = json!("nanometer");
     }
     std::fs::write(&path, serde_json::to_vec(&root)?)?;
-    // The second statement of the axes follows.
+    // The repair corrects the second statement of the axes.
     home.text(&["repair", STORE, "--apply"])?;
     home.text(&strict)?;
     Ok(())

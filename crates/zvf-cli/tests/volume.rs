@@ -1,4 +1,4 @@
-//! `zvf volume` and `zvf sample`: the real binary on bundled volumes, and on one whose values are a formula.
+//! `zvf volume` and `zvf sample`: the real binary on bundled volumes, and on a volume whose values are a formula.
 
 use anyhow::Result;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::run::Home;
 const POINTS: &str =
     "x,y,z,cell\n0,0,0,1\n2.5,1.25,3,1\n4.75,4,0.5,2\n5,4,3,2\n5.5,1,1,2\n-3,0,0,2\n";
 
-/// A volume of 6 x 5 x 4 whose value is 100 x + 10 y + z, which linear samples give back exactly.
+/// A volume of 6 x 5 x 4 elements with the values 100 x + 10 y + z, which linear sampling reproduces exactly.
 fn home() -> Result<Home> {
     let home = Home::made(&[("../points.csv", POINTS.into())])?;
     home.text(&[
@@ -46,7 +46,7 @@ fn values(home: &Home, name: &str) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Nothing is wrong with the store.
+/// Checks that the store has no errors.
 fn is_sound(home: &Home) -> Result<()> {
     let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
     assert_eq!(
@@ -99,7 +99,7 @@ fn a_volume_of_each_form_gives_the_same_samples() -> Result<()> {
 #[test]
 fn maps_orders_and_values_outside_are_as_asked() -> Result<()> {
     let home = home()?;
-    // Element i is at 2 i + 1 along x, and the other way round along y.
+    // Element i is at 2 i + 1 along x, and in the opposite direction along y.
     let affine = "2,0,0,1, 0,-1,0,4, 0,0,1,0";
     home.text(&[
         "sample",
@@ -127,7 +127,7 @@ fn maps_orders_and_values_outside_are_as_asked() -> Result<()> {
             "5.5,1.0,1.0,256.0"
         ]
     );
-    // A name that is taken is only replaced when asked, also by another type.
+    // An existing attribute is replaced only on request, also by another type.
     let twice = [
         "sample", "made.zv", "--volume", "v.b2nd", "--as", "v", "--order", "nearest",
     ];
@@ -145,7 +145,7 @@ fn maps_orders_and_values_outside_are_as_asked() -> Result<()> {
             "2.5,1.25,3.0,313.0",
             "4.75,4.0,0.5,541.0",
             "5.0,4.0,3.0,543.0",
-            // 5.5 is the border of the last voxel, which is not inside.
+            // 5.5 is the border of the last voxel, which is outside.
             "5.5,1.0,1.0,NaN"
         ]
     );
@@ -187,7 +187,7 @@ fn millimetres_are_not_taken_for_micrometres() -> Result<()> {
     image("millimeter")?;
     sample("own", &[])?;
     sample("rows", &["--affine", "1,0,0,0,0,1,0,0,0,0,1,0"])?;
-    // Element i is at i micrometers: a thousandth of the millimeters of the store.
+    // Element i is at i micrometers, a thousandth of the millimeters of the store.
     image("micrometer")?;
     let ran = home.zvf(&["sample", "mm.zv", "--volume", "image", "--as", "um"])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -275,7 +275,7 @@ fn units_of_a_nifti_image_are_compared_and_labels_are_not_mixed() -> Result<()> 
         ])?;
         Ok(text.lines().skip(1).map(str::to_owned).collect())
     };
-    // The first point is nearest to a voxel of 0, the second on one of 1000.
+    // The first point is nearest to a voxel with 0, the second to one with 1000.
     for (store, image, remark) in [
         ("mm.zv", "mm.nii", "nearest one is taken"),
         (

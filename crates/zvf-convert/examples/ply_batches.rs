@@ -1,4 +1,4 @@
-//! The vertices of a file of another format as Arrow record batches, for a program that needs no store. Every format that `zvf import`
+//! Reads the vertices of a file of another format as Arrow record batches, for a program that needs no store. Every format that `zvf import`
 //! reads is read the same way.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 

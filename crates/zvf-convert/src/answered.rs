@@ -160,8 +160,8 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 pub type GroupsFound = (Groups, Vec<String>);
 
 /// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
-/// Groups that have members, but none in `members`, are left out. Groups without members are kept, also those whose members were all deleted. The notes
-/// name attributes that are left out.
+/// Groups that have members, but none of them in `members`, are left out. Groups without members are kept, also if their members were all deleted.
+/// The notes name attributes that are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes.
@@ -261,7 +261,7 @@ pub fn groups_table(groups: &Groups, store: &Store) -> Result<RecordBatch, Conve
 /// The memory of the table.
 ///
 /// # Errors
-/// I/O; a file that is no such table.
+/// I/O; a file that is not such a table.
 pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
     arrow::whole(path)
 }

@@ -217,7 +217,7 @@ mod tests {
         let member = archive.find("a/b.txt").unwrap();
         let text = archive.read(member).unwrap().take_some(5, "text").unwrap();
         assert_eq!(text, b"hello");
-        // Not one of these panics; a changed content has another checksum.
+        // No changed archive causes a panic; changed contents have another checksum.
         for at in 0..bytes.len() {
             for change in [1, 0x80, 0xff] {
                 let mut damaged = bytes.clone();

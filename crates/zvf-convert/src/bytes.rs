@@ -81,7 +81,7 @@ impl Bytes {
         }
     }
 
-    /// Takes so many bytes.
+    /// Takes `count` bytes.
     pub(crate) fn take_some(&mut self, count: usize, what: &str) -> Result<Vec<u8>, ConvertError> {
         let mut bytes = Vec::with_capacity(count.min(RESERVED));
         let got = (&mut self.reader)
@@ -119,7 +119,7 @@ impl Bytes {
         Ok((got > 0).then_some(bytes))
     }
 
-    /// Passes over so many bytes.
+    /// Skips `count` bytes.
     pub(crate) fn skip(&mut self, count: u64, what: &str) -> Result<(), ConvertError> {
         let mut taken = (&mut self.reader).take(count);
         let got =

@@ -132,7 +132,7 @@ impl ConvertError {
         }
     }
 
-    /// The error for a file whose second reading gives something else than its first.
+    /// The error for a file whose second reading differs from the first.
     #[cold]
     pub(crate) fn file_changed(path: &Path, found: &str) -> Self {
         let expected = "what the first pass read: the file changed while it was read";

@@ -10,11 +10,11 @@ use crate::error::ConvertError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Neuron trees: a line a node.
+    /// Neuron trees: one line for each node.
     Swc,
     /// Tables of separated values with a header line.
     Csv,
-    /// Tables as JSON, an object a line. Read only.
+    /// Tables as JSON, one object per line. Read only.
     Ndjson,
     /// Points as rows of numbers between blanks, without a header line: `x`, `y`, `z` and more. Read only.
     Xyz,
@@ -184,7 +184,7 @@ impl Format {
         matches!(self, Self::Swc | Self::Precomputed)
     }
 
-    /// Whether a file of this format is one table, a vertex a row.
+    /// Whether a file of this format is one table with a row for each vertex.
     pub(crate) const fn is_table(self) -> bool {
         matches!(
             self,

@@ -11,7 +11,7 @@ pub(crate) struct FirstPass {
     pub(crate) extent: VertexExtent,
     pub(crate) objects: u64,
     pub(crate) links: u64,
-    /// Complete but for the chunk size, which is 1.
+    /// Complete except for the chunk size, which is 1.
     pub(crate) spec: StoreSpec,
     pub(crate) frame: Option<Value>,
     pub(crate) stated: Stated,

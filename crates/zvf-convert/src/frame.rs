@@ -86,7 +86,7 @@ impl SourceHeader {
     /// The stored header of a tractogram; `None` if the store has none.
     ///
     /// # Cost
-    /// One request a format, at once.
+    /// One request for each format, all at the same time.
     ///
     /// # Errors
     /// The errors of the store.
@@ -204,7 +204,7 @@ impl SourceHeader {
         }
     }
 
-    /// What decides where the stored positions are: their frame, and the map of voxel millimetres.
+    /// The facts that place the stored positions: their frame, and the map of voxel millimetres.
     pub(crate) fn frame_of_axes(&self) -> Option<(Space, Option<Affine>)> {
         let space = self.space()?;
         let map = match space {

@@ -161,7 +161,7 @@ impl Import {
             }
         };
         if !format.is_tractogram() && transform.is_some() {
-            // It describes the positions of the file, not the mapped ones.
+            // The header describes the positions of the file, not the mapped positions.
             found.frame = None;
         }
         if let Some(crs) = &options.crs {

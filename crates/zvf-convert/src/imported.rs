@@ -14,7 +14,7 @@ pub enum Imported {
     Vertices(RecordBatch, Option<RecordBatch>),
     /// Objects.
     Objects(RecordBatch),
-    /// All groups, a row a group.
+    /// All groups, one row for each group.
     Groups(RecordBatch),
 }
 

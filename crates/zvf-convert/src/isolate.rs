@@ -1,7 +1,7 @@
 //! Runs third-party decoders on their own threads, with a large stack and reading ahead. They are isolated ([`zvf_codec::isolate`]): a panic of
 //! a decoder becomes an error about a malformed file.
 //!
-//! The allocations of `arrow-ipc`, `parquet` and `draco-core` are bounded by checks of the file before; see `table/arrow_check.rs` and
+//! Checks of the file before decoding bound the allocations of `arrow-ipc`, `parquet` and `draco-core`; see `table/arrow_check.rs` and
 //! `table/parquet`.
 
 use std::panic::resume_unwind;

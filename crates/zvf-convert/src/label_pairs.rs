@@ -16,7 +16,7 @@ use zvf_write::{Groups, NumberType, Values, WriteError};
 use crate::ConvertError;
 use crate::masks::PlacedVolume;
 
-/// The ends of so many lines are looked up in the volume at a time.
+/// Number of lines whose ends are looked up in the volume together.
 const TOGETHER: usize = 1 << 17;
 
 /// The largest number of pairs of labels: a volume with more probably does not hold labels.
@@ -59,7 +59,7 @@ pub struct LabelPair {
     pub ids: Vec<i64>,
     /// The sum of their lengths.
     pub length: f64,
-    /// Of each column of means, the sum of the means of lines, and of how many lines.
+    /// For each column of means: the sum of the means of the lines that have one, and the number of these lines.
     pub means: Vec<(f64, u64)>,
 }
 

@@ -142,7 +142,7 @@ fn names<'a>(world: &'a [Axis], picked: &[usize]) -> Vec<&'a str> {
     axes.map(|axis| axis.name.as_str()).collect()
 }
 
-/// The map to positions of a store, of one to scanner millimetres if it is a tractogram.
+/// The map to stored positions. If the store has a tractogram, `to_world` maps to scanner millimetres.
 async fn in_frame(
     store: &Store,
     to_world: Affine,

@@ -94,7 +94,7 @@ pub struct Options {
     pub na: Option<Vec<String>>,
     /// Tables of text: whether numbers have a decimal comma.
     pub decimal_comma: bool,
-    /// Tables of separated values: the names of the columns, of files without a header line.
+    /// Tables of separated values: the names of the columns, for files without a header line.
     pub columns_in: Option<Vec<String>>,
     /// Tables of text: column types, either numbers or [`AttributeType::Category`] for texts. Default: the narrowest type for all values.
     pub attribute_types: Vec<(String, AttributeType)>,
@@ -110,7 +110,7 @@ pub struct Options {
     pub edges: Option<PathBuf>,
     /// Tables: another table with the faces: a mesh.
     pub faces: Option<PathBuf>,
-    /// The columns of that table which refer to vertices, in the order of a link. Default: a column `vertices` of lists, or one for each end:
+    /// The columns of the table of links that refer to vertices, in the order of a link. Default: a column `vertices` of lists, or one for each end:
     /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, if it exists, `d`.
     pub link_columns: Option<Vec<String>>,
     /// The column of the vertex table by which links refer to vertices: unique integers or texts. Default: links use row numbers of the
@@ -130,11 +130,12 @@ pub struct Options {
     /// All formats except tractograms: the file with the affine from positions of the files to positions in the store, see
     /// [`read_affine`](crate::read_affine).
     pub affine: Option<PathBuf>,
-    /// All but tractograms: factors of the positions, one for all axes of space or one an axis; before the affine.
+    /// All but tractograms: factors of the positions, one for all axes of space or one for each axis; applied before the affine.
     pub scale: Option<Vec<f64>>,
     /// The coordinate reference system of the positions, such as `EPSG:25832` or WKT. Default: from the files (LAS), or none.
     pub crs: Option<String>,
-    /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the files. Of a COPC file only the chunks that meet it are read.
+    /// LAS and LAZ: only the points in this box, both ends included, in coordinates of the files. In a COPC file, only the chunks that meet the box
+    /// are read.
     pub bbox: Option<BBox>,
     /// COPC: only the points of the levels down to the first one with a spacing of at most this number, in units of the file.
     pub resolution: Option<f64>,

@@ -17,7 +17,7 @@ use crate::{ConvertError, Format};
 impl StoreFrame {
     /// Determines how positions of a table with this schema are mapped into the store. A table that states axes (`zvf.axes`, `zvf.units`,
     /// as queries write them) is in the frame of a store: only units are converted. Other tables use the map with which
-    /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
+    /// the store was made. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
     ///
     /// # Errors
     /// Misuse: options that do not fit; units that cannot be converted; another coordinate reference system or frame; several maps in the
@@ -52,7 +52,7 @@ impl StoreFrame {
         Ok(placed)
     }
 
-    /// Checks that the frame of a table of a tractogram is that of the store.
+    /// Checks that a table of a tractogram has the frame of the store.
     ///
     /// # Errors
     /// Misuse.

@@ -27,7 +27,7 @@ pub struct MaskSource {
     pub affine: Option<String>,
 }
 
-/// What the region of a text is read from.
+/// The source of a region that a text names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionSource {
@@ -71,8 +71,8 @@ impl RegionSource {
     }
 }
 
-/// A region from its text, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; there labels may follow:
-/// `mask(@FILE, 12, 17)`. `read` reads what the text names.
+/// A region from its text, in which `@FILE` may replace the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; in a mask, labels may
+/// follow the file: `mask(@FILE, 12, 17)`. `read` reads the sources that the text names.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn region<E: From<ConvertError> + Display>(
     with_files(read, |file| Region::parse_with(text, file))
 }
 
-/// A condition on objects from its text, as [`region`] of regions.
+/// A condition on objects from its text, like [`region`] for regions.
 ///
 /// # Errors
 ///

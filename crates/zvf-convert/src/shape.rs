@@ -7,7 +7,7 @@ use zvf_write::Axis;
 
 /// Intended mean of vertices in a chunk: few enough to read one for a small box, many enough that a store has few files.
 const WANTED: f64 = 10_000.0;
-/// From so many chunks on, their number grows with the square root of the vertices, because documents list the chunks of a level.
+/// Above this number of chunks, their number grows with the square root of the vertices, because documents list the chunks of a level.
 const MANY: f64 = 10_000.0;
 /// Intended mean of points in a bin.
 const WANTED_IN_BIN: f64 = 500.0;
@@ -31,7 +31,7 @@ pub(crate) struct VertexExtent {
     next: u64,
 }
 
-/// A chunk size, and why.
+/// A chunk size, and the reason for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChunkChoice {
     pub(crate) chunk: Vec<f64>,
@@ -346,7 +346,7 @@ fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
     Some((sizes, vec![false; volume]))
 }
 
-/// At most so many sides are tried: a ratio of about a million.
+/// Most sides that are tried: a ratio of about a million.
 const TRIED: usize = 64;
 
 /// Sides from the one just above `largest` downwards. Their decimal texts are short.
@@ -365,7 +365,7 @@ fn descending(largest: f64) -> impl Iterator<Item = f64> {
         .take(TRIED)
 }
 
-/// A length for people: four digits say enough.
+/// A length for messages, with four digits.
 fn brief(value: f64) -> String {
     let text = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
     if text == 0.0 || (1e-4..1e9).contains(&text) {
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn chunks_grow_with_the_square_root_of_very_many_points() {
-        // The sample of a store of any size: points of a lattice in the unit cube, each for many.
+        // The sample of a store of any size: points of a lattice in the unit cube, each of which represents many.
         let mut sampled = VertexExtent::new(3);
         for at in 0..40_u32.pow(3) {
             let place = [at % 40, at / 40 % 40, at / 1600];
@@ -466,7 +466,7 @@ mod tests {
         assert!((5_000.0..20_000.0).contains(&many), "{many}");
         for (count, exact) in [(9, 31_623.0), (10, 100_000.0), (11, 316_228.0)] {
             let found = chunks(10_u64.pow(count));
-            // Sizes are steps of a quarter, so that numbers of chunks are twice as many or half as many.
+            // Sizes have steps of a quarter, so the numbers of chunks may differ by a factor of two.
             assert!(
                 (exact / 2.0..exact * 2.0).contains(&found),
                 "{count} {found}"

@@ -7,23 +7,23 @@ pub trait Sink {
     /// Takes vertices.
     ///
     /// # Errors
-    /// As the sink says; reading ends there.
+    /// The errors of the sink; reading ends there.
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError>;
 
     /// Takes objects.
     ///
     /// # Errors
-    /// As the sink says; reading ends there.
+    /// The errors of the sink; reading ends there.
     fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError>;
 
     /// Takes all groups, once.
     ///
     /// # Errors
-    /// As the sink says; reading ends there.
+    /// The errors of the sink; reading ends there.
     fn groups(&mut self, groups: &Groups) -> Result<(), WriteError>;
 }
 
-/// Data that the journal of the writer has are compared with it and skipped, so that a reader that starts over continues.
+/// Data that is already in the writer's journal is compared with the journal and skipped, so that a reader can start over and continue.
 impl Sink for StoreWriter {
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         match self.skip_batch(batch)? {

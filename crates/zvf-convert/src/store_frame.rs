@@ -102,7 +102,7 @@ impl StoreFrame {
         }
     }
 
-    /// A note for a table without `zvf.frame` in its schema, into a store whose tractogram states its frame; `None` for others.
+    /// A note if the schema of a table has no `zvf.frame`, but the store states the frame of its tractogram; otherwise `None`.
     #[must_use]
     pub fn unstated_by(&self, schema: &Schema) -> Option<String> {
         match SourceHeader::of_schema(schema) {
@@ -111,7 +111,7 @@ impl StoreFrame {
         }
     }
 
-    /// A note for files that state no frame, into a store whose tractogram states one; `None` for other stores.
+    /// A note for files that state no frame, if the store states the frame of its tractogram; otherwise `None`.
     pub(crate) fn unstated_frame(&self) -> Option<String> {
         let space = self.frame.as_ref().and_then(SourceHeader::space)?.name();
         Some(format!(

@@ -362,7 +362,7 @@ mod tests {
                 sizes: [1.0; 3],
                 order: order.to_owned(),
             };
-            // The first voxel of the header equals that of the affine if the signs agree too.
+            // If the signs agree too, header and affine have the same first voxel.
             let mut middle = [0.0; 3];
             let map = grid.to_rasmm().unwrap();
             map.apply(&[0.5; 3], &mut middle);

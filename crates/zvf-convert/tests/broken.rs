@@ -1,4 +1,4 @@
-//! What is wrong with a file is said by line or byte, and no bytes make a reader panic.
+//! An error about a file names the line or byte, and no bytes cause a panic of a reader.
 
 use proptest::prelude::*;
 use zvf_convert::{ConvertError, Import, Options};
@@ -9,7 +9,7 @@ use crate::meshes::{stl_binary, stl_text};
 use crate::streamlines::{Out, tck, trk, trk_header};
 use crate::support::{Folder, refused};
 
-/// A file that is malformed, and what is said about it.
+/// Checks that a file is malformed, and the text of the error.
 fn wrong(name: &str, bytes: impl AsRef<[u8]>, said: &str) {
     let folder = Folder::new();
     let (error, text) = refused(&[folder.file(name, bytes)], &Options::default());
@@ -394,7 +394,7 @@ pub(crate) fn read(import: &Import) -> Result<(), ConvertError> {
     import.record_batches(|_| Ok(()))
 }
 
-/// Reads whatever it is; what can be opened can be read.
+/// Reads any file: opening may fail, but a file that was opened can be read.
 fn survive(name: &str, bytes: &[u8]) {
     let folder = Folder::new();
     let mut options = Options::default();
@@ -440,7 +440,7 @@ proptest! {
         for name in ["a.swc", "a.obj", "a.stl", "a.csv", "a.tsv", "a.ndjson", "a.trk", "a.tck"] {
             survive(name, &bytes);
         }
-        // Behind a head that is right.
+        // Random bytes after a valid header.
         let mut out = Out::new(false);
         trk_header(&mut out, [&[], &[]], [i16::try_from(head).unwrap(), 0], 0);
         out.bytes.extend(&bytes);

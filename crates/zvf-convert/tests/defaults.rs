@@ -1,4 +1,4 @@
-//! Files as data frames and arrays write them by default: moments, gaps, packed buffers, indexes, Fortran order.
+//! Files as data frames and arrays write them by default: dates and times, missing values, packed buffers, indexes, Fortran order.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn without(names: &[&str]) -> Options {
     options
 }
 
-/// Values with the gaps that `xtask/python/tables.py` makes, in the order of the rows.
+/// Values with the missing ones of `xtask/python/tables.py`, in the order of the rows.
 fn gaps(value: impl Fn(usize) -> String, none: &str) -> Vec<String> {
     let one = |row| match row % 7 {
         3 => none.to_owned(),
@@ -42,7 +42,7 @@ fn gaps(value: impl Fn(usize) -> String, none: &str) -> Vec<String> {
     (0..ROWS).map(one).collect()
 }
 
-/// A column of a file that was written, in the order of the column `row`.
+/// A column of a written file, in the order of the column `row`.
 fn ordered(batch: &RecordBatch, name: &str) -> Vec<String> {
     let rows = column(batch, "row")
         .into_iter()
@@ -59,7 +59,7 @@ fn read_arrow(path: &PathBuf) -> RecordBatch {
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-/// The files of pyarrow hold what `tables.py` put in; the export gives the same types back.
+/// The files of pyarrow have the values of `tables.py`; the export has the same types.
 fn check_moments(name: &str) {
     let folder = Folder::new();
     let import = open(&[made(name)], &without(&["path"]));
@@ -95,7 +95,7 @@ fn check_moments(name: &str) {
     let (out, done) = folder.export("out.arrow", &ExportOptions::default());
     assert!(done.notes.is_empty(), "{:?}", done.notes);
     let back = read_arrow(&out);
-    // Parquet counts times of the day in milliseconds at the coarsest.
+    // The coarsest unit of Parquet for times of day is milliseconds.
     let clock = if name.ends_with(".parquet") {
         "Time32(ms)"
     } else {
@@ -130,7 +130,7 @@ fn check_moments(name: &str) {
     ] {
         assert!(first.contains(said), "{first}");
     }
-    // And that table of text is the same store again.
+    // An import of this text makes the same store again.
     let again = Folder::new();
     let got = again.store(&open(&[folder.file("again.csv", text)], &small()), |spec| {
         (spec.chunk_shape, spec.bin_shape) = (vec![4.0; 2], None);
@@ -302,7 +302,7 @@ fn streams_and_packed_buffers_are_read_and_damage_is_an_error() {
     }
 }
 
-/// Reads whatever it is: values may be others, nothing may panic.
+/// Reads any file: values may differ, but nothing may panic.
 fn survive(folder: &Folder, bytes: &[u8]) {
     if let Ok(import) = Import::open(&[folder.file("b.arrow", bytes)], &without(&["path"])) {
         let _ = crate::broken::read(&import);
@@ -313,7 +313,7 @@ fn survive(folder: &Folder, bytes: &[u8]) {
 fn buffers_that_promise_too_much_are_errors() {
     let folder = Folder::new();
     let whole = written(false, Some(CompressionType::LZ4_FRAME));
-    // Every length of a packed buffer stands right before the magic of its frame.
+    // The length of each packed buffer is directly before the magic of its frame.
     let magic = [0x04, 0x22, 0x4d, 0x18];
     let frames = whole
         .windows(4)
@@ -360,7 +360,7 @@ fn tables_of_text_as_data_frames_write_them() {
         );
         let place = Folder::new();
         let got = place.store(&import, |_| {});
-        // By `date -u -d 2024-02-29T12:34:56Z +%s`.
+        // Computed by `date -u -d 2024-02-29T12:34:56Z +%s`.
         let want = ["1709210096250", "-9223372036854775808", "1709251200000"];
         assert_eq!(ordered(&got.vertices, "seen"), want);
         assert_eq!(ordered(&got.vertices, "flag"), ["true", "false", "null"]);

@@ -1,4 +1,4 @@
-//! Files come back out of the store made from them: both are read by `parse`, which is no reader of ours.
+//! Exports of a store that was made from files equal these files; `parse` reads both, without the readers of the crate.
 
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ fn a_real_tractogram_comes_back_byte_for_byte() {
     assert!(got == want);
     assert_eq!(done.objects, 300);
     assert!(done.notes.is_empty(), "{:?}", done.notes);
-    // The voxels are of 1 mm and the affine is the identity: the scanner counts from the middle of the first voxel.
+    // Voxels are 1 mm and the affine is the identity: scanner coordinates begin in the middle of the first voxel.
     let middle = |bits: u32| (f32::from_bits(bits) - 0.5).to_bits();
     let lines: Vec<Vec<_>> = parse::trk(&want)
         .into_iter()
@@ -151,7 +151,7 @@ fn scalars_properties_frames_and_empty_streamlines_are_written() {
         spec.chunk_shape = vec![5.0; 3]
     });
     let (out, done) = folder.export("out.trk", &ExportOptions::default());
-    // The names of scalars and properties are in the order of the alphabet, as attributes are.
+    // Scalars and properties are in alphabetical order, like attributes.
     let got = std::fs::read(&out).unwrap();
     let lines = parse::trk(&got);
     assert_eq!(lines.len(), 3);
@@ -383,7 +383,7 @@ fn units_and_systems_that_a_file_does_not_state_are_named() {
     );
 }
 
-/// Without `node_id`, or where it is not asked for, nodes are numbered from 1, parents first.
+/// Without `node_id`, or if it is not selected, nodes are numbered from 1, parents first.
 #[test]
 fn nodes_without_ids_are_numbered() {
     let folder = Folder::new();
@@ -439,7 +439,7 @@ proptest! {
             lines.push_str(&format!("v {x:?} {y:?} {z:?}\n"));
         }
         for face in &faces {
-            // Corners of one face are different.
+            // The corners of a face must differ.
             let mut corners: Vec<usize> = face.iter().map(|corner| corner.index(points.len()) + 1).collect();
             corners.sort_unstable();
             corners.dedup();

@@ -1,4 +1,4 @@
-//! Frames of tractograms, and affines of other files. Expected positions are those that nibabel 5.4.2 gives for the same bytes.
+//! Frames of tractograms, and affines of other files. Expected positions are those of nibabel 5.4.2 for the same bytes.
 
 use serde_json::{Value, json};
 use zvf_convert::export::ExportOptions;
@@ -21,7 +21,7 @@ const POINTS: [[f32; 3]; 4] = [
     [181.75, 163.0, 179.5],
 ];
 
-/// Voxel order, version of TRK, and where the scanner has the points.
+/// Voxel order, version of TRK, and the positions of the points in scanner space.
 type Case = (&'static str, i32, [[f64; 3]; 4]);
 
 #[rustfmt::skip]
@@ -33,7 +33,7 @@ const CASES: [Case; 5] = [
     ("LPS", 1, [[85.25, 95.0, 9.8333], [40.5, 71.5, 1.875], [90.5, 108.5, -0.5], [-0.375, -0.1667, 59.3333]]),
 ];
 
-/// The header of an image as runs of bytes that are not 0, and where voxel 1, 2, 3 is.
+/// The header of an image as runs of bytes that are not 0, and the position of voxel 1, 2, 3.
 struct Image {
     name: &'static str,
     size: usize,
@@ -125,7 +125,7 @@ fn of_trx(bytes: &[u8]) -> (Vec<Vec<f64>>, serde_json::Value) {
     (numbers.chunks(3).map(<[f64]>::to_vec).collect(), head)
 }
 
-/// Equal to what float32 and the four decimals of the tables hold.
+/// Checks that positions are equal, up to the precision of float32 and of the four decimals of the tables.
 #[track_caller]
 fn near<A: AsRef<[f64]>, B: AsRef<[f64]>>(found: &[A], wanted: &[B]) {
     assert_eq!(found.len(), wanted.len());
@@ -175,7 +175,7 @@ fn trk_is_stored_where_nibabel_loads_it_and_goes_back() {
         assert!(done.notes.is_empty(), "{:?}", done.notes);
         let got = std::fs::read(out).unwrap();
         near(&of_trk(&got), &filed());
-        // The header is that of the file, in version 2.
+        // The header is the header of the file, in version 2.
         assert_eq!(
             got[440..504],
             if version == 1 {
@@ -212,7 +212,7 @@ fn stores_in_another_frame_are_converted() {
                 spec.chunk_shape = vec![50.0; 3];
                 let header = spec.headers.get_mut("trk").unwrap();
                 if !told {
-                    // As earlier builds wrote it.
+                    // Earlier builds wrote such headers.
                     for name in ["space", "voxelmm_to_rasmm", "rasmm_to_voxelmm"] {
                         header.remove(name).unwrap();
                     }
@@ -267,10 +267,10 @@ fn frames_that_cannot_be_known_are_refused() {
     kept.keep_frame = true;
     let (out, _) = folder.export("kept.tck", &kept);
     assert_eq!(of_tck(&std::fs::read(out).unwrap()), filed());
-    // The file itself can still be written.
+    // A TRK, the format of the source, can still be written.
     folder.export("out.trk", &ExportOptions::default());
 
-    // Headers of other programs, and words that are not known.
+    // Headers of other programs, and unknown words.
     let file = folder.file("a.trk", trk("LAS", 2, [2.0, 1.5, 3.0]));
     for (name, value) in [
         ("magic_number", json!("TRACK")),
@@ -324,7 +324,7 @@ fn trx_can_be_stored_in_voxel_millimetres_and_tck_cannot() {
         let import = open(std::slice::from_ref(&file), &in_space(space));
         folder.store(&import, |spec| spec.chunk_shape = vec![50.0; 3]);
         match space {
-            // Voxels have the lengths of the columns of the affine, which are those of the file above to four decimals.
+            // Voxel sizes are the lengths of the columns of the affine, which equal the sizes of the file above to four decimals.
             Space::Voxelmm => {
                 for (found, wanted) in stored(&folder).iter().zip(filed()) {
                     assert!(
@@ -339,7 +339,7 @@ fn trx_can_be_stored_in_voxel_millimetres_and_tck_cannot() {
         near(&of_trx(&std::fs::read(out).unwrap()).0, &wanted);
         let (out, _) = folder.export("out.tck", &ExportOptions::default());
         near(&of_tck(&std::fs::read(out).unwrap()), &wanted);
-        // A TRK has the voxels of the TRX, and is read back to the same places.
+        // The exported TRK has the voxels of the TRX; reading it gives the same positions.
         let (out, _) = folder.export("out.trk", &ExportOptions::default());
         let again = Folder::new();
         let bytes = std::fs::read(out).unwrap();
@@ -409,7 +409,7 @@ fn other_files_are_scaled_and_mapped_once() {
             [0.0, 0.0, 0.0, 1.0]
         ])
     );
-    // Whole numbers become floats, with room for those of 32 bits.
+    // Integers become floats that hold all integers of their type.
     for (word, number) in [
         ("<i2", NumberType::F32),
         ("<i4", NumberType::F64),
@@ -581,7 +581,7 @@ fn maps_are_refused_where_they_mean_nothing() {
     assert!(refused(&[csv], &both).1.contains("before the unit"));
 }
 
-/// What is done to the header of a store, and what is said of it.
+/// A change of the header of a store, and the text of the error.
 type Damage = (fn(&mut JsonObject), &'static str);
 
 const DAMAGE: [Damage; 9] = [
@@ -629,7 +629,7 @@ fn identity() -> Value {
     ])
 }
 
-/// No file has positions of another frame than it says.
+/// No exported file has positions in a frame other than the one that it states.
 #[test]
 fn headers_that_lost_a_member_are_refused() {
     let folder = Folder::new();
@@ -724,7 +724,7 @@ fn units_in_comments_of_swc_are_read() {
             [0.5 * factor, 1.5 * factor].map(|one| format!("{one:?}")),
             "{comment}"
         );
-        // What is given counts more.
+        // The option has priority.
         let mut options = small();
         options.unit = Some("2mm".to_owned());
         let import = open(&[file], &options);

@@ -1,5 +1,5 @@
-//! Files as record batches. That a store made of them is the same, byte for byte, is checked wherever a test makes a store
-//! (`Folder::store`): of files of every format, in small batches.
+//! Files as record batches. Every test that makes a store (`Folder::store`) also checks that the record batches make the same store,
+//! byte for byte, for files of every format, in small batches.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use zvf_convert::{ConvertError, Imported, Options};
 
 use crate::support::{Folder, column, open, refused, small};
 
-/// The tables of a file, each as the rows of all its record batches, and the sorts in the order in which they came.
+/// The tables of a file, each as the rows of all its record batches, and the kinds of tables in their order.
 fn tables(file: &Path, options: &Options) -> (Vec<RecordBatch>, Vec<RecordBatch>, String) {
     let (mut vertices, mut links, mut order) = (Vec::new(), Vec::new(), String::new());
     let take = |part| {
@@ -47,7 +47,7 @@ fn rows_come_in_the_order_of_the_file() {
     let mut options = small();
     options.object_column = Some("track".to_owned());
     let (vertices, links, order) = tables(&file, &options);
-    // Three rows a batch.
+    // A batch has three rows.
     assert_eq!((&*order, vertices.len(), links.len()), ("vv", 2, 0));
     assert_eq!(
         all(&vertices, "position"),
@@ -95,7 +95,7 @@ fn an_error_of_the_caller_ends_the_reading() {
         .unwrap_err();
     assert!(matches!(error, Failed::Enough), "{error:?}");
     assert_eq!(taken, 1);
-    // What a file says when it changed is not hidden.
+    // The error about a changed file takes precedence.
     folder.file("a.csv", "x,y\n0,one\n");
     let error = import.record_batches(|_| Err(Failed::Enough)).unwrap_err();
     let Failed::Reading(error) = error else {

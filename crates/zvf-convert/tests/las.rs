@@ -1,4 +1,4 @@
-//! LAS and LAZ files that laspy 2.7 and lazrs wrote; values follow from the number of a point, as `testdata/las/README.md` says.
+//! LAS and LAZ files that laspy 2.7 and lazrs wrote. Values follow from the number of a point, as `testdata/las/README.md` states.
 //! `python/tests/test_las.py` compares all point formats with laspy.
 
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) fn file(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Numbers of a column in the order of the file, which `intensity` states.
+/// Numbers of a column in the order of the file, by `intensity`.
 fn in_order(batch: &arrow_array::RecordBatch, name: &str) -> Vec<String> {
     let order = column(batch, "intensity");
     let values = column(batch, name);
@@ -182,7 +182,7 @@ fn damage_is_an_error_with_a_place() {
     }
 }
 
-/// Bytes of compressed files changed one at a time: an error or other points, and neither a panic nor more memory than the file justifies.
+/// Changes single bytes of compressed files: the result is an error or other points, but no panic, and memory is bounded by the file.
 #[test]
 #[cfg(feature = "laz")]
 fn damaged_compressed_files_are_errors_or_other_points() {
@@ -227,7 +227,7 @@ fn of_octree(i: u32) -> ([f64; 3], u32) {
     ([1000.0 + x, -50.0 + y, 10.0 + z], level)
 }
 
-/// The points that an import takes, by their numbers.
+/// The points that an import reads, by their numbers.
 #[cfg(feature = "laz")]
 fn taken(path: &std::path::Path, bbox: Option<&str>, resolution: Option<f64>) -> Vec<u32> {
     let mut options = small();
@@ -259,7 +259,7 @@ fn a_part_of_a_copc_file_is_a_box_and_a_resolution() {
             [1003.5, f64::MIN, f64::MIN],
             [f64::MAX, f64::MAX, 10.0],
         ),
-        // On the border of nodes, and in the octant whose entries are in a page of their own.
+        // A box on the border of nodes, and one in the octant whose entries are in a separate page.
         (
             "1002,-48,12:1002,-48,12",
             [1002.0, -48.0, 12.0],
@@ -341,7 +341,7 @@ fn a_box_takes_points_of_files_without_an_index() {
     );
 }
 
-/// Chunks that no box and level needs are damaged: a part is read all the same.
+/// A part can be read although all chunks outside its box and levels are damaged.
 #[test]
 #[cfg(feature = "laz")]
 fn only_chunks_of_the_part_are_read() {
@@ -369,7 +369,7 @@ fn only_chunks_of_the_part_are_read() {
     assert!(Import::open(&[path], &small()).is_err());
 }
 
-/// Where the entries of nodes begin.
+/// The positions of the entries of nodes.
 #[cfg(feature = "laz")]
 fn entries(file: &[u8]) -> Vec<usize> {
     let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
@@ -438,7 +438,7 @@ fn a_damaged_octree_is_an_error_with_a_place() {
             "{text}"
         );
     }
-    // A page that would fill the memory; the file has holes, so that its bytes exist.
+    // A page that is too large for memory. The file is sparse, so that the bytes of the page exist.
     let mut large = good.clone();
     large[info + 48..info + 56].copy_from_slice(&(1_u64 << 38).to_le_bytes());
     let large = folder.file("a.copc.laz", large);
@@ -450,7 +450,7 @@ fn a_damaged_octree_is_an_error_with_a_place() {
     assert_eq!(error.class(), Class::Limit);
     let wanted = "more than 268435456 bytes of a page of the hierarchy";
     assert!(text.contains(wanted), "{text}");
-    // A page of one entry, which refers to that page.
+    // A page with one entry, which refers to the same page.
     let mut circle = good.clone();
     circle[info + 48..info + 56].copy_from_slice(&32_u64.to_le_bytes());
     let at = root as usize;

@@ -1,5 +1,5 @@
-//! LAS and LAZ out: files that laspy wrote, through a store and back. `testdata/las/README.md` has their numbers;
-//! `python/tests/test_las.py` reads with laspy what is written here.
+//! LAS and LAZ export: files that laspy wrote are imported and exported again. `testdata/las/README.md` has their numbers;
+//! `python/tests/test_las.py` reads the exported files with laspy.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use zvf_store::{Class, Names};
 use crate::las::file;
 use crate::support::{Folder, Got, column, open, small};
 
-/// Members of the head of a file, at the bytes that the specification of LAS states.
+/// The header of a file, with members at the bytes that the specification of LAS states.
 struct Head(Vec<u8>);
 
 impl Head {
@@ -59,7 +59,7 @@ impl Head {
         (format, self.0[107..227].to_vec(), counts)
     }
 
-    /// User, number and data of the records, without that of laszip and the descriptions of extra bytes as texts.
+    /// User, number and data of the records, except the record of laszip.
     fn records(&self) -> Vec<(String, u16, Vec<u8>)> {
         let mut at = usize::from(self.u16(94));
         let mut all = Vec::new();
@@ -169,7 +169,7 @@ fn files_of_all_point_formats_come_back_as_they_were() {
             for (ours, theirs) in records.iter().zip(wanted) {
                 assert_eq!((&ours.0, ours.1), (&theirs.0, theirs.1), "{name}");
                 match ours.1 {
-                    // Type, options and name of each entry. Ranges of whole numbers, too: for floats laspy writes zeros.
+                    // Type, options and name of each entry; for integers also the ranges, because laspy writes zeros as ranges of floats.
                     4 => {
                         let stated = |data: &[u8]| {
                             data.chunks_exact(192)
@@ -194,8 +194,7 @@ fn files_of_all_point_formats_come_back_as_they_were() {
     }
 }
 
-/// A table of points, with a column more.
-/// A file with all that a header states, and with scaled extra bytes that have a description and a value for no data.
+/// A file with all members of a header, and with scaled extra bytes that have a description and a value for no data.
 fn described(folder: &Folder) -> PathBuf {
     let mut bytes = std::fs::read(file("format-5.las")).unwrap();
     let mut put = |at: usize, new: &[u8]| bytes[at..at + new.len()].copy_from_slice(new);
@@ -213,7 +212,7 @@ fn described(folder: &Folder) -> PathBuf {
         |at: usize, new: &[u8]| bytes[pair + at..pair + at + new.len()].copy_from_slice(new);
     put(3, &[1 | 2 | 4 | 8 | 16]);
     put(40, &[0_u64, 8, 0].map(u64::to_le_bytes).concat());
-    // Point i has the numbers i and i + 1. The no-data values 0 and 8 leave 1 to 19 and 1 to 20.
+    // Point i has the numbers i and i + 1. Without the no-data values 0 and 8, the ranges are 1 to 19 and 1 to 20.
     let range = [1_u64, 1, 0, 19, 20, 0];
     put(64, &range.map(u64::to_le_bytes).concat());
     put(112, &[0.5_f64, 0.1, 0.0].map(f64::to_le_bytes).concat());
@@ -302,7 +301,7 @@ fn headers_and_descriptions_of_extra_bytes_come_back() {
             spec.2[at..at + 192],
             "{ending}"
         );
-        // The range of a float32 as float64.
+        // The range of a float32 is stored as float64.
         let height = descriptions
             .2
             .windows(7)
@@ -319,7 +318,7 @@ fn headers_and_descriptions_of_extra_bytes_come_back() {
     }
 }
 
-/// Values that are no whole numbers of the scale are written as they are.
+/// Values that are not multiples of the scale are written unchanged.
 #[test]
 fn other_values_of_scaled_extra_bytes_are_floats() {
     let folder = Folder::new();
@@ -417,7 +416,7 @@ fn tables_become_the_smallest_point_format_that_holds_their_fields() {
             );
         }
         if !columns.contains("return_number") {
-            // A pulse without a statement has one return.
+            // A pulse without a stated number of returns has one return.
             assert_eq!(numbers(&second, "return_number"), [1.0, 1.0]);
             assert_eq!(head.u32(111), if format < 6 { 2 } else { 0 });
             assert!(
@@ -495,7 +494,7 @@ fn whole(folder: &Folder, rows: &[[i64; 3]]) -> PathBuf {
     folder.file("points.npy", bytes)
 }
 
-/// Ranges that 32 bits hold at the decimals of the numbers, at fewer, and at too few.
+/// Ranges that fit into 32 bits with all decimals of the numbers, with fewer decimals, or not at all.
 #[test]
 fn coordinates_are_within_a_stated_bound_or_refused() {
     for (x, is_whole, outcome) in [
@@ -590,7 +589,7 @@ fn objects_of_several_files_and_a_crs_of_codes_are_kept() {
     folder.store(&import, |_| {});
     let (out, done) = folder.export("out.las", &ExportOptions::default());
     assert_eq!((done.vertices, done.objects), (40, 2));
-    // GeoTIFF keys that were imported are not written if the CRS of the store was changed since.
+    // Imported GeoTIFF keys are not written if the CRS of the store was changed.
     let again = Folder::new();
     let import = open(&[out], &small());
     assert_eq!(
@@ -654,7 +653,7 @@ fn parts_of_a_store_have_their_own_counts_and_bounds() {
     }
 }
 
-/// Several chunks of laszip, and a last one that is short.
+/// Several chunks of laszip, the last one shorter.
 #[test]
 #[cfg(feature = "laz")]
 fn points_of_several_chunks_come_back() {
@@ -714,7 +713,7 @@ fn points_of_several_chunks_come_back() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// What is written and read is written the same again, whatever the values are.
+    /// A written file that is imported and exported again is the same, with any values.
     #[test]
     fn written_files_are_written_the_same_again(
         rows in prop::collection::vec((-1e6_f64..1e6, 0_u8..=255, any::<u16>(), any::<i32>(), any::<f32>(), 0_u8..=15), 1..40),

@@ -1,4 +1,4 @@
-//! Tables with a table of edges or faces beside them, in and out.
+//! Tables with a table of edges or faces beside them, imported and exported.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ fn named(got: &Got, attribute: &str) -> Vec<(Vec<String>, String)> {
     sorted(ends(got, "name").into_iter().zip(values).collect())
 }
 
-/// A selection's tables as two files of one ending, read again.
+/// Exports the tables of a selection as two files with this ending, and imports them.
 fn through(folder: &Folder, ending: &str, faces: bool, kind: Kind) -> (Folder, Got) {
     let links = folder.place(&format!("links.{ending}"));
     let mut options = ExportOptions::default();
@@ -196,7 +196,7 @@ fn a_table_of_edges_makes_a_graph_and_comes_back() {
         ("e", "b", "1.5"),
     ];
     let want = want.map(|(from, to, weight)| (texts([from, to]), weight.to_owned()));
-    // Undirected links may be stored with their ends the other way round.
+    // Undirected links may be stored with their ends exchanged.
     let turned = |links: Vec<(Vec<String>, String)>| {
         sorted(
             links
@@ -320,7 +320,7 @@ fn edges_of_pyarrow_join_vertices_of_pyarrow() {
     options.kind = Some(Kind::Skeleton);
     let import = open(&[made.join("points.parquet")], &options);
     let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 3]);
-    // Row r has 3 r - 50 as `small`; edge r goes from row r + 1 to row r / 2 and weighs r / 16.
+    // Row r has 3 r - 50 as `small`; edge r goes from row r + 1 to row r / 2 and has the weight r / 16.
     let weights = column(got.links.as_ref().unwrap(), "weight");
     let found: Vec<_> = ends(&got, "small").into_iter().zip(weights).collect();
     let small = |row: i32| (3 * row - 50).to_string();
@@ -338,7 +338,7 @@ fn edges_of_pyarrow_join_vertices_of_pyarrow() {
 fn what_does_not_fit_is_refused() {
     let folder = Folder::new();
     let nodes = || folder.file("n.csv", NODES);
-    // A file of its own for each.
+    // Each file has a name of its own.
     let number = std::cell::Cell::new(0);
     let edges = |text: &str| {
         number.set(number.get() + 1);
@@ -408,7 +408,7 @@ fn what_does_not_fit_is_refused() {
     ];
     for (options, class, said) in cases {
         if said.is_empty() {
-            // A missing number among floats is NaN.
+            // A missing value among floats is NaN.
             assert_eq!(open(&[nodes()], &options).links(), 2);
             continue;
         }
@@ -424,7 +424,7 @@ fn what_does_not_fit_is_refused() {
     );
     let (_, text) = refused(&[nodes(), folder.file("m.csv", NODES)], &edges(EDGES));
     assert!(text.contains("found 2 tables of vertices"), "{text}");
-    // And out.
+    // The same for exports.
     folder.store(&open(&[nodes()], &edges(EDGES)), |_| {});
     for (format, name, faces, said) in [
         (
@@ -482,7 +482,7 @@ proptest! {
     }
 }
 
-/// Links by the names of their ends, the smaller one first.
+/// Links by the names of their ends, sorted.
 fn pairs(folder: &Folder, nodes: PathBuf, options: &Options) -> Vec<Vec<String>> {
     let got = folder.store(&open(&[nodes], options), |spec| {
         spec.chunk_shape = vec![3.0; 2]
@@ -529,7 +529,7 @@ fn edges_name_vertices_by_their_ids() {
         );
         options.node_id = Some("ID".into());
         assert_eq!(pairs(&folder, nodes.clone(), &options), want, "{ids:?}");
-        // The ids are kept, but where they are left out by name.
+        // The ids are kept as an attribute unless they are excluded.
         let import = open(std::slice::from_ref(&nodes), &options);
         let names: Vec<&str> = import
             .spec()
@@ -558,7 +558,7 @@ fn ids_that_do_not_fit_are_refused() {
         )
     };
     let mut options = linked(folder.file("e.csv", "from,to\n0,1\n1,2\n2,2\n1,0\n"), false);
-    // By rows, where the column counts them or it is said.
+    // Links are by rows if the column counts the rows, or if the options say so.
     let rows = vec![
         texts(["a", "b"]).to_vec(),
         texts(["a", "b"]).to_vec(),

@@ -1,4 +1,4 @@
-//! What stands in a file comes out of the store made from it: compared with the text that went in.
+//! A store that is made from a file has the contents of the file: it is compared with the input text.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Regions of mesh files, against the vertices and faces that went in.
+//! Regions of mesh files, compared with the input vertices and faces.
 
 use std::fmt::Write as _;
 

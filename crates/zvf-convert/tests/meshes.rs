@@ -4,7 +4,7 @@ use zvf_write::NumberType;
 
 use crate::support::{Folder, Got, column, ends, open, rows, small, sorted, texts};
 
-/// Faces as cycles that begin at their smallest corner: winding counts, where it begins does not.
+/// Faces as cycles that begin at their smallest corner: the winding matters, the first corner does not.
 fn cycles(got: &Got) -> Vec<Vec<String>> {
     sorted(ends(got, "position").into_iter().map(turned).collect())
 }
@@ -47,7 +47,7 @@ fn corners() -> String {
 #[test]
 fn triangles_keep_their_winding() {
     let folder = Folder::new();
-    // Every way to name a corner; the first face stands before its vertices.
+    // All ways to write a corner; the first face is before its vertices.
     let text = format!(
         "# made\no thing\nf 1 2 3\n{}vn 0 0 1\nf 1//1 3//1 4/2/1\nf -5/1 -2 -4\n",
         corners()
@@ -166,7 +166,7 @@ pub(crate) fn stl_text() -> String {
 }
 
 pub(crate) fn stl_binary() -> Vec<u8> {
-    // Headers of binary files may begin as texts do.
+    // Headers of binary files may begin like text files.
     let mut bytes = b"solid but binary".to_vec();
     bytes.resize(80, 0);
     bytes.extend(4_u32.to_le_bytes());
@@ -184,7 +184,7 @@ pub(crate) fn stl_binary() -> Vec<u8> {
 #[test]
 fn corners_of_stl_at_one_place_are_one_vertex() {
     let mut minus_zero = stl_binary();
-    // The first zero of the second triangle, as the other zero.
+    // Negates the first zero of the second triangle.
     minus_zero[84 + 50 + 12 + 3] = 0x80;
     for bytes in [stl_text().into_bytes(), stl_binary(), minus_zero] {
         let folder = Folder::new();
@@ -208,7 +208,7 @@ fn corners_of_stl_at_one_place_are_one_vertex() {
     }
 }
 
-/// The number of corners is that of when the file was looked at: faces of others are an error, not left out.
+/// The number of corners is determined in the first pass: later faces with another number are an error, and are not left out.
 #[test]
 fn faces_that_changed_their_corners_are_refused() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Parquet: files of PyArrow whose values are known, and our own.
+//! Parquet: files of PyArrow with known values, and files that this crate wrote.
 
 use std::path::{Path, PathBuf};
 
@@ -169,7 +169,7 @@ fn what_is_not_read_is_refused_by_name() {
     );
 }
 
-/// Reads whatever it is: values may be others, nothing may panic.
+/// Reads any file: values may differ, but nothing may panic.
 fn survive(folder: &Folder, bytes: &[u8]) {
     let mut options = Options::default();
     options.batch = 7;
@@ -198,7 +198,7 @@ fn damaged_files_are_errors_or_other_values() {
 fn heads_of_pages_that_promise_too_much_are_errors() {
     let folder = Folder::new();
     let whole = std::fs::read(made("plain.parquet")).unwrap();
-    // The first page begins behind the magic: type 0, then two sizes, each a field of 32 bits.
+    // The first page begins after the magic: type 0, then two sizes, each a field of 32 bits.
     assert_eq!(
         (&whole[..4], &whole[4..6], whole[6]),
         (&b"PAR1"[..], &[0x15, 0x00][..], 0x15)

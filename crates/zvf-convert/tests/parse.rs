@@ -1,11 +1,11 @@
-//! Files read by the shortest way there is, which shares nothing with the readers under test.
+//! Reads files with minimal parsers that share no code with the readers under test.
 
 use std::collections::BTreeMap;
 
 /// Nodes by id: type, position, radius, parent.
 pub(crate) type Nodes = BTreeMap<i64, (i64, [u32; 3], u32, i64)>;
 
-/// float32 numbers as bits, so that equal means the same number.
+/// float32 numbers as bits, so that equality means the same number.
 pub(crate) fn bits(text: &str) -> u32 {
     text.parse::<f32>().unwrap().to_bits()
 }
@@ -26,7 +26,7 @@ pub(crate) fn swc(text: &str) -> Nodes {
     nodes
 }
 
-/// The positions, sorted, and the faces by their corners' positions, each begun at its lowest corner.
+/// The sorted positions, and the faces by the positions of their corners, each beginning at its lowest corner.
 pub(crate) fn obj(text: &str) -> (Vec<Vec<u32>>, Vec<Vec<Vec<u32>>>) {
     let words = |word: &'static str| {
         text.lines()
@@ -46,7 +46,7 @@ pub(crate) fn obj(text: &str) -> (Vec<Vec<u32>>, Vec<Vec<Vec<u32>>>) {
     (sorted(vertices), sorted(faces))
 }
 
-/// A ring begun at its lowest member.
+/// A ring, rotated so that it begins at its lowest member.
 pub(crate) fn turned<T: Ord + Clone>(mut ring: Vec<T>) -> Vec<T> {
     let lowest = (0..ring.len()).min_by_key(|&at| {
         let mut ring = ring.clone();
@@ -196,7 +196,7 @@ pub(crate) fn ply(bytes: &[u8]) -> (Vec<Row>, Vec<Vec<Vec<String>>>) {
     (sorted(vertices), sorted(links))
 }
 
-/// Rows of a table without quotes, by the columns' names: numbers as float32 bits, everything else as it is.
+/// Rows of a table without quotes, by the columns' names: numbers as float32 bits, other fields unchanged.
 pub(crate) fn table(text: &str, delimiter: char) -> Vec<BTreeMap<String, String>> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split(delimiter).collect();

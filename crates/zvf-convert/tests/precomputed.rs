@@ -1,4 +1,4 @@
-//! Folders of Neuroglancer's precomputed formats, written here by the pages of the formats.
+//! Folders of Neuroglancer's precomputed formats, written here by the documentation of the formats.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-/// Writes files below a new folder, `NAME/FILE`.
+/// Writes files to a new folder: `NAME/FILE`.
 fn folder_of(folder: &Folder, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
     let top = folder.place(name);
     for (file, bytes) in files {
@@ -68,7 +68,7 @@ fn folder_of(folder: &Folder, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
     top
 }
 
-/// A shard of two minishards, the first one empty; before each object the bytes that only it refers to.
+/// A shard of two minishards, the first one empty. Before each object are the bytes that only this object refers to.
 fn shard(objects: &[(u64, &[u8], &[u8])], packed: bool) -> Vec<u8> {
     let pack = |bytes: &[u8]| match packed {
         true => gzip(bytes),
@@ -238,7 +238,7 @@ fn fragments_of_legacy_meshes_share_their_common_vertices() {
         .u32s(&[3])
         .f32s(&[0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0, 0.0]);
     let left = left.u32s(&[0, 1, 2]).0;
-    // Two vertices of the first one, and one at the same place twice.
+    // Two vertices of the first fragment, and two vertices at the same position.
     let right = Bytes::default().u32s(&[4]);
     let right = right.f32s(&[2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 2.0, 2.0, 0.0, 2.0, 2.0, 0.0]);
     let right = right.u32s(&[0, 2, 1, 3, 1, 0]).0;
@@ -345,7 +345,7 @@ const POINTS: &str = r#"{"@type":"neuroglancer_annotations_v1","dimensions":{"x"
     "relationships":[REL],"by_id":{"key":"by_id"},"spatial":[{"key":"s0","grid_shape":[1,1,1],"chunk_size":[10,10,10],"limit":1},
     {"key":"s1","grid_shape":[2,1,1],"chunk_size":[5,10,10],"limit":2}]}"#;
 
-/// x, score, kind, colour; then the padding.
+/// The bytes of x, score, kind and colour; then the padding.
 fn point(x: f32, score: f32, kind: u16) -> Vec<u8> {
     let bytes = Bytes::default().f32s(&[x, 2.0, 3.0, score]);
     bytes.raw(&kind.to_le_bytes()).raw(&[10, 20, 30, 0, 0, 0]).0
@@ -470,7 +470,7 @@ fn lines_by_id_in_a_shard_and_polylines_of_cells() {
     let objects = rows(&folder.listed(), &["object_id", "label"]);
     assert_eq!(objects, [texts(["3", "a"]), texts(["8", "7"])]);
 
-    // The second one is in both cells.
+    // The second polyline is in both cells.
     let polyline = |xs: &[f32]| {
         let points = xs.iter().flat_map(|x| [*x, 2.0]).collect::<Vec<_>>();
         let bytes = Bytes::default().u32s(&[xs.len() as u32]).f32s(&points);
@@ -496,7 +496,7 @@ fn lines_by_id_in_a_shard_and_polylines_of_cells() {
     );
 }
 
-/// What is said of a folder of skeletons with this `info` and this file.
+/// The error for a folder of skeletons with this `info` and this file.
 fn said(info: &str, file: &str, bytes: &[u8]) -> String {
     let folder = Folder::new();
     let path = folder_of(&folder, "s", &[("info", info.as_bytes()), (file, bytes)]);
@@ -589,7 +589,7 @@ fn what_is_wrong_is_named_by_file_and_byte() {
     assert_eq!(refused(&[path], &options).0.class(), Class::Limit);
 }
 
-/// Reads whatever it is; what can be opened can be read.
+/// Reads any folder: opening may fail, but a folder that was opened can be read.
 fn survive(files: &[(&str, &[u8])]) {
     let folder = Folder::new();
     let mut options = Options::default();
@@ -610,7 +610,7 @@ proptest! {
         let mesh = Bytes::default().u32s(&[3]).f32s(&[1.0; 9]).u32s(&[0, 1, 2]).0;
         let lines = line_info("POLYLINE", "null");
         let polyline = Bytes::default().u32s(&[1]).f32s(&[1.0, 2.0]).raw(&[0; 4]).0;
-        // The last file is the one that is damaged.
+        // The last file is damaged.
         let files: Vec<(&str, Vec<u8>)> = match which {
             0 => vec![("info", skeleton_info("null").into()), ("props/info", PROPS.into()), ("17", neuron())],
             1 => vec![("17", neuron()), ("props/info", PROPS.into()), ("info", skeleton_info("null").into())],

@@ -1,4 +1,4 @@
-//! PLY, NPY and Arrow tables, in and out.
+//! PLY, NPY and Arrow tables, imported and exported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ fn ply_of_every_form_is_read_and_written() {
             sorted(weights),
             ["-2.0", "0.0", "0.1", "0.3333333333333333", "1e300"]
         );
-        // What was written is read as what it was.
+        // An import of the written file has the same values.
         let again = Folder::new();
         let got = again.store(&open(&[out], &small()), |spec| {
             spec.chunk_shape = vec![50.0; 3]
@@ -416,7 +416,7 @@ fn arrow_columns_become_attributes_of_their_type() {
         rows(&got.vertices, &names),
         sorted(want.map(|row| texts(row).to_vec()).to_vec())
     );
-    // As a table of the store, and that again as a store.
+    // Exports the store as a table, and imports the table.
     let (out, done) = folder.export("out.arrow", &ExportOptions::default());
     assert!(done.notes.is_empty(), "{:?}", done.notes);
     let again = Folder::new();
@@ -499,7 +499,7 @@ fn damaged_arrow_files_are_errors_or_the_same_table() {
             let mut bytes = whole.clone();
             bytes[at] ^= change;
             let file = folder.file("b.arrow", bytes);
-            // Values may change; nothing may panic.
+            // Values may differ, but nothing may panic.
             let _ = zvf_convert::Import::open(&[file], &Options::default());
         }
     }
@@ -698,7 +698,7 @@ fn npz_arrays_are_read_and_written_by_name() {
     }
 }
 
-/// Texts as NumPy has them, little-endian.
+/// Texts as NumPy stores them, little-endian.
 fn words(words: &[&str]) -> Vec<u8> {
     let longest = words.iter().map(|word| word.chars().count()).max();
     let longest = longest.unwrap_or(1).max(1);
@@ -751,7 +751,7 @@ fn archives_say_what_their_axes_are() {
     let (found, notes) = axes(&[("axes", names)]);
     assert_eq!((found[0].0.as_str(), found[0].1.as_str()), ("time", "time"));
     assert_eq!((&found[0].2, notes.len()), (&None, 0));
-    // What does not fit is said, and the axes have the usual names.
+    // Axes that do not fit are reported, and get the usual names.
     let usual = texts(&[
         ("x", "space", ""),
         ("y", "space", ""),

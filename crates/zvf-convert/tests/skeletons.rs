@@ -5,7 +5,7 @@ use zvf_write::{Kind, NumberType};
 
 use crate::support::{Folder, column, ends, open, rows, small, sorted, texts};
 
-/// Nodes of one tree: id, type, x, y, z, radius, parent. Parents may stand behind their children.
+/// Nodes of one tree: id, type, x, y, z, radius, parent. A parent may follow its children.
 const NODES: [(i64, i32, [f64; 3], f64, i64); 7] = [
     (10, 1, [0.5, 1.0, -2.0], 3.5, -1),
     (12, 3, [4.0, 1.0, -2.0], 1.25, 11),

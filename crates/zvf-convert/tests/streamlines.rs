@@ -113,7 +113,7 @@ fn trk_points_scalars_properties_and_frame_are_kept() {
         assert_eq!(frame["voxel_sizes"], json!([1.0, 2.0, 0.5]));
         assert_eq!(frame["dimensions"], json!([50, 60, 70]));
         assert_eq!(frame["voxel_order"], json!("LPS"));
-        // It is a header of the store, under the name of its format.
+        // The header of the store has the name of the format.
         let mut header = frame.as_object().unwrap().clone();
         header.remove("source");
         assert_eq!(import.spec().headers, [("trk".to_owned(), header)].into());

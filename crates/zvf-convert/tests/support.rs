@@ -1,4 +1,4 @@
-//! Files made in a test, and the store that they become.
+//! Files that a test makes, and the store that is made from them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use zvf_write::{Batch, Groups, ObjectTable, StoreSpec, StoreWriter, WriteError, 
 /// A folder for files and the store.
 pub(crate) struct Folder(TempDir);
 
-/// What was read back.
+/// The tables that were read back.
 pub(crate) struct Got {
     pub(crate) vertices: RecordBatch,
     pub(crate) links: Option<RecordBatch>,
@@ -50,9 +50,9 @@ impl Folder {
         found
     }
 
-    /// Makes the store again, of the record batches that the files hold: every object has the same bytes.
+    /// Makes the store again from the record batches of the files: every object has the same bytes.
     async fn check_records(&self, import: &Import, spec: StoreSpec) {
-        // The name of a store is in its root, and comes from its folder.
+        // The root has the name of the store, which is the name of its folder.
         let again = self.place("again");
         let _ = std::fs::remove_dir_all(&again);
         std::fs::create_dir(&again).unwrap();
@@ -93,7 +93,7 @@ impl Folder {
         path
     }
 
-    /// Makes a store, in small chunks and small batches so that borders of both are met, and reads all of it.
+    /// Makes a store and reads all of it. Chunks and batches are small, so that data crosses their borders.
     pub(crate) fn store(&self, import: &Import, change: impl FnOnce(&mut StoreSpec)) -> Got {
         let address = self.address();
         let _ = std::fs::remove_dir_all(&address);
@@ -125,12 +125,12 @@ impl Folder {
         })
     }
 
-    /// A place in the folder, for a file that is made later.
+    /// A path in the folder, for a file that is made later.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Why no store can be made.
+    /// The error from making a store.
     pub(crate) fn fails(&self, import: &Import) -> ConvertError {
         let address = self
             .place("failed.zarrvectors")
@@ -144,7 +144,7 @@ impl Folder {
         })
     }
 
-    /// All objects, those without vertices too.
+    /// All objects, including those without vertices.
     pub(crate) fn listed(&self) -> RecordBatch {
         let address = self.address();
         Runtime::new().unwrap().wait(async {
@@ -155,7 +155,7 @@ impl Folder {
         })
     }
 
-    /// The store as another file, and what was said.
+    /// Exports the store; returns the path and the report.
     pub(crate) fn export(&self, name: &str, options: &ExportOptions) -> (PathBuf, Exported) {
         let path = self.0.path().join(name);
         let done = self.exported(&path, options).unwrap();
@@ -163,7 +163,7 @@ impl Folder {
         (path, done)
     }
 
-    /// Why the store cannot be another file.
+    /// The error from exporting the store.
     pub(crate) fn export_error(&self, name: &str, options: &ExportOptions) -> ConvertError {
         let path = self.0.path().join(name);
         self.exported(&path, options).unwrap_err()
@@ -177,7 +177,7 @@ impl Folder {
         })
     }
 
-    /// The same, by object: every object whole and in its order.
+    /// The vertices of these objects, object by object, each in its order.
     pub(crate) fn objects(&self, ids: &[i64]) -> RecordBatch {
         let address = self.address();
         Runtime::new().unwrap().wait(async {
@@ -208,14 +208,14 @@ pub(crate) fn push(writer: &mut StoreWriter, part: &Imported) -> Result<(), Writ
     }
 }
 
-/// Small batches.
+/// Options with small batches.
 pub(crate) fn small() -> Options {
     let mut options = Options::default();
     options.batch = 3;
     options
 }
 
-/// The same, with positions of tractograms as they are in the file.
+/// Options with small batches, and with positions of tractograms as they are in the file.
 pub(crate) fn filed() -> Options {
     let mut options = small();
     options.space = Some(zvf_convert::Space::File);

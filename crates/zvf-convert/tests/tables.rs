@@ -191,7 +191,7 @@ fn objects_may_lack_columns_that_later_ones_have() {
         sorted(rows(&got.vertices, &["position", "n", "late"])),
         want
     );
-    // The last row lacks a value, too: none is left.
+    // The last row lacks a value, too, so no row is left.
     let mut options = small();
     options.nulls = Nulls::DropRow;
     let (_, text) = refused(std::slice::from_ref(&file), &options);
@@ -219,7 +219,7 @@ fn objects_may_lack_columns_that_later_ones_have() {
     );
 }
 
-/// The bytes that this thread has read, as Linux counts them.
+/// The bytes that this thread has read, by the counter of Linux.
 #[cfg(target_os = "linux")]
 fn bytes_read() -> Option<u64> {
     let counters = std::fs::read_to_string("/proc/thread-self/io").ok()?;
@@ -250,7 +250,7 @@ fn tables_of_text_are_read_twice() {
     let (mut objects, mut lines) = (String::new(), "x,y,n\n".to_owned());
     for row in 0..50_000 {
         writeln!(lines, "{row},1,2").unwrap();
-        // A column that comes late does not cost a reading.
+        // A column that first occurs in a later line does not require another pass.
         let n = if row > 40_000 { ",\"n\":2" } else { "" };
         writeln!(objects, "{{\"x\":{row},\"y\":1{n}}}").unwrap();
     }
@@ -335,7 +335,7 @@ fn a_quote_that_is_never_closed_is_refused_with_its_line() {
             "{name}"
         );
     }
-    // Closed ones at the end of a file are fine, with and without a line end.
+    // Closed quotes at the end of a file are valid, with and without a line end.
     for text in [
         "x,y,v\n1,2,\"a\"",
         "x,y,v\n1,2,\"a\"\r\n",
@@ -377,7 +377,7 @@ fn whole_numbers_are_kept_or_refused() {
             text.contains("--exclude v") || text.contains("--attribute-type v=text"),
             "{text}"
         );
-        // The same of NDJSON, whose numbers are no texts.
+        // The same with NDJSON, in which numbers are not texts.
         if values.contains(&"1,234") {
             continue;
         }
@@ -430,7 +430,7 @@ fn whole_numbers_are_kept_or_refused() {
     );
     let wrong = table(&["3.5"]);
     refused(&[folder.file("a.csv", wrong)], &options);
-    // A coordinate is a float64.
+    // A coordinate must be exact as a float64.
     let (_, text) = refused(
         &[folder.file("a.csv", "x,y\n1,9007199254740993\n")],
         &small(),
@@ -477,7 +477,7 @@ fn words_blanks_and_zeros() {
     options.na = Some(Vec::new());
     let got = folder.store(&open(std::slice::from_ref(&file), &options), |_| {});
     assert_eq!(sorted(column(&got.vertices, "n")), ["1", "2.5", "NA"]);
-    // Rows with a missing value: a word is one among numbers, and in no column of texts.
+    // Rows with missing values are left out: in a column of numbers a word marks a missing value, in a column of texts it does not.
     let mut options = small();
     options.nulls = Nulls::DropRow;
     let text = "x,y,n,t\n1,1,1,NA\n2,2,NA,b\nnan,3,3,c\n4,,4,d\n5,NA,5,e\n6,6,NaN,f\n7,7,7, \n";
@@ -630,7 +630,7 @@ fn ndjson_may_have_a_mark_and_empty_lines() {
         &small(),
     );
     assert!(text.starts_with("b.ndjson, line 4: "), "{text}");
-    // Numbers as the line has them, beside texts that look like some.
+    // The error has the number as it is in the line, although texts of the line look like numbers.
     let text = "{\"x\":1,\"y\":2,\"t\":\"\\\"9e9\\\\\",\"v\":18446744073709551617}\n";
     let (_, text) = refused(&[folder.file("c.ndjson", text)], &small());
     assert!(
@@ -639,7 +639,7 @@ fn ndjson_may_have_a_mark_and_empty_lines() {
     );
 }
 
-/// A value as a line of JSON has it, in a column of one row.
+/// The value of a row as a line of JSON has it.
 fn json(column: &arrow_array::ArrayRef, row: usize) -> String {
     let mut text = String::new();
     zvf_convert::output::write_value(
@@ -670,7 +670,7 @@ proptest! {
         let rows = whole.len();
         let bits = &bits[..rows];
         let place: ArrayRef = Arc::new(Float32Array::from_iter_values((0_u8..).take(rows).map(f32::from)));
-        // Any bits, and whole numbers of any size.
+        // Floats of any bits, and integers of any size.
         let single = bits.iter().map(|(bits, _, _, shift)| match shift % 2 {
             0 => f32::from_bits(*bits),
             _ => (u64::from(*bits) << (shift / 2)) as f32,
@@ -718,7 +718,7 @@ proptest! {
             format!("{{\"x\":{row},\"y\":{row}{}}}\n", members.collect::<String>())
         });
         files.push(folder.file("e.ndjson", lines.collect::<String>()));
-        // Rows come in the order of the store.
+        // Rows are in the order of the store.
         for file in files {
             let again = Folder::new();
             let back = again.store(&open(std::slice::from_ref(&file), &small()), kept).vertices;
@@ -729,7 +729,7 @@ proptest! {
             for name in ["f16", "f32", "f64"] {
                 let (was, is) = (stored(name), back.column_by_name(name).unwrap());
                 for (was, is_now) in wide(&was).into_iter().zip(wide(is)) {
-                    // The text of float64 may be one that float32 has, too: 0.1.
+                    // A float64 and a float32 can have the same text, such as 0.1.
                     let text = is.as_primitive_opt::<Float32Type>().is_some()
                         && format!("{was:e}") == format!("{:e}", is_now as f32);
                     prop_assert!(was == is_now || was.is_nan() && is_now.is_nan() || text, "{was} {is_now} {name} {file:?}");

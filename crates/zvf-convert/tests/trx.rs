@@ -1,4 +1,4 @@
-//! TRX, in and out.
+//! TRX, imported and exported.
 
 use serde_json::{Value, json};
 use zvf_convert::Options;
@@ -133,7 +133,7 @@ fn groups_follow_their_streamlines() {
     let mut second = arrays(true);
     second.retain(|(name, _)| !name.starts_with("groups/none") && !name.starts_with("dpg/right"));
     second.push(("groups/more.uint8".to_owned(), vec![1]));
-    // A whole number cannot be missing in other groups; a row of numbers needs no count of them.
+    // A group without an integer attribute cannot mark it as missing. An array that is one row need not state its width.
     second.push(("dpg/more/count.uint8".to_owned(), vec![9]));
     second.push((
         "dpg/more/ends.float32".to_owned(),
@@ -165,7 +165,7 @@ fn groups_follow_their_streamlines() {
     assert!(
         !got.contains_key("dpg/none/mean.float32") && !got.contains_key("dpg/more/mean.float32")
     );
-    // Of a selection, by the places in it.
+    // The groups of a selection have places in the selection.
     let mut options = ExportOptions::default();
     options.query.objects = Some(vec![5, 0, 5]);
     let (out, done) = folder.export("some.trx", &options);

@@ -129,7 +129,7 @@ impl Context {
         context
     }
 
-    /// Options that write a store; `clear` removes what an interrupted writer left.
+    /// Options that write a store; `clear` removes the files of an interrupted writer.
     pub(crate) fn writing(&self, clear: bool) -> WriteOptions {
         let stale = match clear {
             true => StaleFiles::Remove,

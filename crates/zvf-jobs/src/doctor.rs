@@ -16,13 +16,13 @@ use zvf_store::{
 
 use crate::{Context, JobError};
 
-/// At most so many bytes of a cell are encoded again.
+/// Most bytes of a cell that are encoded again.
 const PART: usize = 1 << 20;
 
-/// At most so many cells of an array are encoded again.
+/// Most cells of an array that are encoded again.
 const CELLS: usize = 16;
 
-/// At most so many chunks are read to count their vertices.
+/// Most chunks that are read to count their vertices.
 const CHUNKS: usize = 256;
 
 /// Vertices that imports aim at for a chunk.
@@ -516,7 +516,7 @@ impl Doctor<'_> {
         });
     }
 
-    /// Checks for what a vacuum would remove: rows of deleted objects, and `files` stale files.
+    /// Checks for data that a vacuum would remove: rows of deleted objects, and stale files, whose number is `files`.
     async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
         let index = self.level.object_index();
         let deleted = index.map_or(0, |index| index.deleted().len()) as u64;

@@ -173,7 +173,7 @@ pub struct EditDone {
     pub put: u64,
     /// Objects of the storage that the edit removed.
     pub removed: u64,
-    /// How the rows of a table found theirs.
+    /// How the rows of a table were matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<MatchedRows>,
     /// Violations of the format that the selection found.
@@ -181,7 +181,7 @@ pub struct EditDone {
     pub warnings: Vec<String>,
 }
 
-/// How the rows of a table found theirs in a store.
+/// How the rows of a table were matched with the rows of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MatchedRows {
@@ -212,7 +212,7 @@ pub struct EditDryRun {
     pub warnings: Vec<String>,
 }
 
-/// What became of an interrupted edit.
+/// The result of resuming an interrupted edit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EditResumed {
@@ -222,13 +222,13 @@ pub struct EditResumed {
     pub resumed: ResumedEdit,
 }
 
-/// What an interrupted edit is found to be.
+/// The outcome of an interrupted edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResumedEdit {
-    /// An edit that counted already, and is carried out now.
+    /// The edit was already committed, and is now completed.
     Finished,
-    /// An edit that did not count yet, and is taken back.
+    /// The edit was not committed yet, and is reverted.
     #[serde(rename = "taken back")]
     TakenBack,
     /// No edit was interrupted.

@@ -161,7 +161,7 @@ impl JobError {
         }
     }
 
-    /// An error of drawing the store at an address, which is empty if it is of none.
+    /// An error of drawing the store at an address; the address is empty if the error is about no store.
     #[cfg(feature = "plot")]
     pub(crate) fn plot(place: &str) -> impl FnOnce(zvf_plot::PlotError) -> Self + '_ {
         move |source| Self::Plot {

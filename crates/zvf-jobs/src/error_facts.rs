@@ -83,7 +83,7 @@ impl ErrorFacts {
     }
 }
 
-/// The remark between round brackets at the end of a text, apart from the text.
+/// Splits a text into the text and the remark in parentheses at its end.
 fn with_hint(text: &str) -> (&str, Option<&str>) {
     let Some(inner) = text.strip_suffix(')') else {
         return (text, None);

@@ -14,12 +14,12 @@ pub(crate) fn remarks(done: &Exported) -> Vec<String> {
     done.warnings.iter().chain(&done.notes).cloned().collect()
 }
 
-/// Writes a file from a store, and perhaps a second one with a table of links, which may be faces: there as a whole or not at all. Separators, compression
-/// and the second table follow from the names of the files.
+/// Writes a file from a store, and optionally a second file with a table of links, which may be faces. Each file appears under its name only when it
+/// is complete. Separators, compression and the second table follow from the names of the files.
 ///
 /// # Errors
 ///
-/// Misuse: a device or a pipe, one file twice, a place inside of a store. As [`export`]; I/O.
+/// Misuse: a device or a pipe, the same file twice, a place inside of a store. The errors of [`export`]; I/O.
 pub(crate) async fn write_file(
     store: &Store,
     (file, format): (&Path, Format),
@@ -60,7 +60,7 @@ pub(crate) async fn write_file(
     Ok(done)
 }
 
-/// The error, with the names that files were to have.
+/// Converts an error; temporary paths in its text become the names of the output files.
 fn renamed(error: ConvertError, names: &[(PathBuf, &Path)]) -> JobError {
     let (said, class) = (error.to_string(), error.class());
     let what = names.iter().fold(said.clone(), |what, (temporary, name)| {

@@ -1,12 +1,12 @@
-//! What the history of a store says of a job.
+//! Entries about jobs in the history of a store.
 
 use serde_json::{Map, Value, json};
 
-/// Members that say where something is on the machine of the job, and nothing about the store.
+/// Members with places on the machine of the job, which say nothing about the store.
 const PLACES: [&str; 4] = ["journal", "resume", "backup", "clear_leftovers"];
 
-/// The entry of a job with these members: the version of the program, and the job without the address of its `own` store. Of absolute paths and
-/// URLs the last name is left, so that it does not matter where files are.
+/// The entry of a job with these members: the version of the program, and the job without the address of its `own` store. Absolute paths and
+/// URLs are reduced to their last name, so that the entry does not depend on where files are.
 pub(crate) fn entry(members: Map<String, Value>, own: &str) -> Value {
     let kept = members
         .into_iter()
@@ -17,7 +17,7 @@ pub(crate) fn entry(members: Map<String, Value>, own: &str) -> Value {
     json!({"zvf": env!("CARGO_PKG_VERSION"), "job": kept})
 }
 
-/// A value whose texts have no paths of this machine and no credentials.
+/// Removes paths of this machine and credentials from the texts of a value.
 fn without_places(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(shortened(&text)),
@@ -31,7 +31,7 @@ fn without_places(value: Value) -> Value {
     }
 }
 
-/// A text with the last name instead of each absolute path and URL.
+/// Replaces each absolute path and URL in a text by its last name.
 fn shortened(text: &str) -> String {
     let is_apart = |letter: char| letter.is_whitespace() || "(),;\"'".contains(letter);
     let mut short = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The last name of an absolute path or URL; other words unchanged.
+/// The last name of an absolute path or URL; other words are unchanged.
 fn name(word: &str) -> String {
     // `@FILE` is a file with ids.
     let (mark, path) = match word.strip_prefix('@') {
@@ -62,7 +62,7 @@ fn name(word: &str) -> String {
     let letter = |at: usize| path.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
     let drive = letter(0) && (path.get(1..3) == Some(":\\") || path.get(1..3) == Some(":/"));
     let rooted = path.starts_with("~/") || path.starts_with("../");
-    // A division is none: `x /2`.
+    // `/2` in `x /2` is a division, not a path.
     let after = path.strip_prefix('/');
     let absolute = after.is_some_and(|rest| rest.contains('/') || letter(1));
     let (whole, path) = match url {

@@ -337,7 +337,7 @@ impl ImportJob {
         Ok(ImportReport::Store(Box::new(report)))
     }
 
-    /// Reads the files into a writer, which skips the data that its journal holds. Returns both, and the result.
+    /// Reads the files into a writer, which skips the data that its journal holds. Returns the import, the writer, and the result.
     async fn read(
         &self,
         import: Import,

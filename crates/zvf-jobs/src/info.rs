@@ -235,7 +235,7 @@ pub struct AxisFacts {
 /// Chunks of a level up to which there are no hints.
 const MANY_CHUNKS: u64 = 1000;
 
-/// What would make queries of a store cheaper, as far as its documents show it, with the command.
+/// Changes that would make queries of a store cheaper, with the command, as far as documents show them.
 fn hints(url: &str, levels: &[LevelInfo]) -> Vec<String> {
     let Some(level) = levels.first().filter(|one| one.chunks > MANY_CHUNKS) else {
         return Vec::new();
@@ -260,7 +260,7 @@ fn hints(url: &str, levels: &[LevelInfo]) -> Vec<String> {
 }
 
 impl StoreInfo {
-    /// What the documents of an open store state, as `zvf info` prints it.
+    /// Describes an open store from its documents, as `zvf info` prints it.
     ///
     /// # Cost
     ///
@@ -268,7 +268,7 @@ impl StoreInfo {
     ///
     /// # Errors
     ///
-    /// The errors of the store. A damaged header is no error: `frame` has a member `problem` then, and `warnings` name it.
+    /// The errors of the store. A damaged header is not an error: `frame` then has a member `problem`, and `warnings` name it.
     pub async fn of(store: &Store) -> Result<Self> {
         let mut levels = Vec::new();
         for &number in store.levels() {
@@ -278,7 +278,7 @@ impl StoreInfo {
         let frame = match SourceHeader::of_store(store).await {
             Ok(frame) => frame.map(|frame| frame.document()),
             Err(error) if error.class() == Class::Io => return Err(error.into()),
-            // What a damaged header says of the positions is not known; everything else is.
+            // A damaged header leaves only the frame of the positions unknown.
             Err(error) => Some(json!({"space": null, "problem": fold(&error)})),
         };
         let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();

@@ -25,7 +25,7 @@ use crate::{GroupJob, GroupReport, SampleJob, SampleReport};
 #[cfg(feature = "plot")]
 use crate::{PlotJob, PlotReport};
 
-/// Declares the jobs: type of the options, name, the members that have no default, the unit of the progress, the feature that it is behind.
+/// Declares the jobs: type of the options, name, members without a default, unit of the progress, feature that it requires.
 macro_rules! jobs {
     ($($(#[$doc:meta])* $variant:ident($options:ident) -> $report:ident: $name:literal, $required:expr, $unit:literal $(, $feature:literal)?;)*) => {
         /// A job, with its options.
@@ -47,7 +47,7 @@ macro_rules! jobs {
             /// The names of all jobs.
             pub const NAMES: [&str; [$($(#[cfg(feature = $feature)])? $name),*].len()] = [$($(#[cfg(feature = $feature)])? $name),*];
 
-            /// The name of the job, which is that of the command.
+            /// The name of the job, which is also the name of its command.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
@@ -83,7 +83,7 @@ macro_rules! jobs {
                 }
             }
 
-            /// Checks the options that the types allow: ranges, and what is given together. Nothing is read.
+            /// Checks the restrictions that the types do not express: ranges, and options that are given together. Nothing is read.
             ///
             /// # Errors
             ///
@@ -104,12 +104,13 @@ macro_rules! jobs {
         ///
         /// # Cost
         ///
-        /// That of the function of the library that does it, such as [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`],
+        /// The cost of the library function that does the work, such as [`zvf_convert::Import`], [`zvf_edit::vacuum`], [`zvf_validate::validate`],
         /// [`zvf_pyramid::build_pyramid`], [`zvf_migrate::migrate`] and [`zvf_migrate::copy`].
         ///
         /// # Errors
         ///
-        /// Misuse: options that are wrong, before anything is read. Else as the function of the library. A damaged store is a finding of `validate`, not an error.
+        /// Misuse: wrong options, before anything is read. Otherwise the errors of the library function. A damaged store is a finding of `validate`,
+        /// not an error.
         pub fn run<'a>(job: &'a Job, context: &'a Context) -> BoxFuture<'a, Result<JobReport, JobError>> {
             if let Err(error) = job.check() {
                 return Box::pin(std::future::ready(Err(error)));
@@ -241,11 +242,11 @@ impl Job {
         Ok(job)
     }
 
-    /// The job as JSON, from which [`from_json`](Self::from_json) makes the same one: its name, and the options that are not as by default.
+    /// The job as JSON, from which [`from_json`](Self::from_json) makes the same job: its name, and the options that differ from the default.
     ///
     /// # Errors
     ///
-    /// Misuse: a path that is no Unicode text, which JSON cannot hold. Bug.
+    /// Misuse: a path that is not Unicode text, which JSON cannot hold. Bug.
     pub fn to_json(&self) -> Result<Value, JobError> {
         let members = self
             .members()
@@ -265,7 +266,7 @@ impl Job {
         Ok(document.into())
     }
 
-    /// The entry for the history of the store that the job changes. A job with a path that is no Unicode text has its name alone.
+    /// The entry for the history of the store that the job changes. If a path of the job is not Unicode text, the entry has only the name of the job.
     fn recorded(&self) -> Option<Value> {
         let own = self.changes()?;
         let members = match self.to_json() {
@@ -430,7 +431,7 @@ pub enum JobReport {
 }
 
 impl JobReport {
-    /// What users should see of a report: violations of the format in the stores that were read, and what was left out or not judged.
+    /// The warnings of a report for users: violations of the format in the stores that were read, and data that was left out or not judged.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         match self {
@@ -462,7 +463,7 @@ impl JobReport {
         }
     }
 
-    /// The file that has the rows of the report, the number of what it has, and what these are.
+    /// The file with the result, the number of its rows or pairs, and the noun for them.
     #[must_use]
     pub fn written(&self) -> Option<(&str, u64, &'static str)> {
         let (files, (count, what)) = match self {

@@ -1,4 +1,4 @@
-//! Jobs on whole stores: a [`Job`] has the options, a [`Context`] what it runs with, a [`JobReport`] the result.
+//! Jobs on whole stores: a [`Job`] holds the options, a [`Context`] the access to storage and the limits, a [`JobReport`] the result.
 //!
 //! The options of a job are one struct that is read from JSON, printed as JSON, described by JSON Schema and, with the feature `clap`, read from
 //! a command line. The program `zvf` and the Python package run jobs with this crate.

@@ -109,7 +109,7 @@ impl LocalFiles {
     }
 }
 
-/// Refuses URLs of files whose ending is not that of a format, before anything is downloaded.
+/// Refuses URLs of files without the ending of a known format, before anything is downloaded.
 pub(crate) fn check_endings<'f>(files: impl IntoIterator<Item = &'f PathBuf>) -> Result<()> {
     let urls = files.into_iter().filter_map(|file| url(file));
     // A folder of the local disk has no ending.
@@ -134,7 +134,7 @@ pub(crate) fn format_of(file: &Path) -> Option<Format> {
     Format::of(url(file).map_or(file, path)).ok()
 }
 
-/// Whether a URL is taken as a store: its ending is not that of a format.
+/// Whether a URL is taken as a store, because it does not have the ending of a known format.
 pub(crate) fn is_store_url(file: &Path) -> bool {
     url(file).is_some() && format_of(file).is_none()
 }

@@ -91,7 +91,7 @@ impl ObjectsJob {
         }
         let (objects, files, count) = sink.finish()?;
         let summary = listed.summary();
-        // A list that a limit cut short has no warnings of its end.
+        // A list that was cut by the limit lacks the warnings that are added at its end.
         let stale = stale_level(store, self.at.level);
         let warnings: Vec<String> = summary.warnings.iter().cloned().chain(stale).collect();
         Ok(ObjectsReport {

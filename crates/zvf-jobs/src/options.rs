@@ -73,7 +73,7 @@ macro_rules! new_store {
     };
 }
 
-/// Declares values that are kept as they were written: their schema, how each is read, and its default, if it has one.
+/// Declares values that are kept as they were written: their schema, the function that reads them, and the default, if there is one.
 macro_rules! written {
     ($($(#[$doc:meta])* $name:ident($value:ty): $schema:tt, $read:expr $(, default $text:literal: $default:expr)?;)*) => {$(
         $(#[$doc])*
@@ -90,7 +90,7 @@ macro_rules! written {
                 &self.value
             }
 
-            /// As it was written, if that is a text.
+            /// The value as it was written, if that is a text.
             #[must_use]
             pub fn as_str(&self) -> Option<&str> {
                 self.written.as_str()

@@ -45,7 +45,7 @@ pub enum TableFormat {
     Parquet,
 }
 
-/// That of every build.
+/// The schema is the same in every build, also without the feature of a format.
 impl JsonSchema for TableFormat {
     fn inline_schema() -> bool {
         true

@@ -149,7 +149,7 @@ impl PlotPicture {
     ///
     /// # Errors
     ///
-    /// As the encoder of PNG says.
+    /// The errors of the PNG encoder.
     pub fn to_bytes(&self) -> Result<Cow<'_, [u8]>> {
         match self {
             Self::Svg(text) => Ok(text.as_bytes().into()),
@@ -308,16 +308,16 @@ impl PlotJob {
         Ok(output)
     }
 
-    /// Draws the picture and returns it with the report, in which there is no file. Nothing is written: without an output, `format` says whether
+    /// Draws the picture and returns it with the report, which names no file. Nothing is written: without an output, `format` decides whether
     /// it is SVG. The output is checked before anything is read.
     ///
     /// # Cost
     ///
-    /// That of [`zvf_plot::plot`].
+    /// The cost of [`zvf_plot::plot`].
     ///
     /// # Errors
     ///
-    /// Misuse: options that are wrong, before anything is read; colours by data that a store does not have. Else as [`zvf_plot::plot`].
+    /// Misuse: wrong options, before anything is read; colours by data that a store does not have. Otherwise the errors of [`zvf_plot::plot`].
     pub fn draw<'a>(
         &'a self,
         context: &'a Context,
@@ -327,7 +327,7 @@ impl PlotJob {
             self.target(context)?;
             let layers = self.layers(context).await?;
             let options = self.options()?;
-            // With several stores it is unknown which one an error is about.
+            // With several stores, the error does not tell which one failed.
             let place = match self.stores.as_slice() {
                 [store] => store.as_str(),
                 _ => "",
@@ -429,7 +429,7 @@ fn name_of(url: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlotReport {
-    /// The picture; `None` if it is in no file.
+    /// The picture; `None` if no file was written.
     pub file: Option<String>,
     /// Width and height in pixels.
     pub size: [u32; 2],

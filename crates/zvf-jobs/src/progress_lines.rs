@@ -61,7 +61,7 @@ impl ProgressLines {
         }
     }
 
-    /// The same, in this phase, which counts this unit.
+    /// Sets the first phase, and the unit that it counts.
     #[must_use]
     pub fn in_phase(mut self, phase: &'static str, unit: &'static str) -> Self {
         (self.phase, self.unit) = (phase, unit);
@@ -119,7 +119,7 @@ impl ProgressLines {
             "rate": rate,
             "seconds_left": left,
         });
-        // There is no place to report that nobody reads it any more.
+        // If the reader is gone, there is no place to report it.
         let _ = writeln!(self.to, "{line}");
     }
 }

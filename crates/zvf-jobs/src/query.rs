@@ -187,11 +187,11 @@ impl QueryJob {
         Ok(spec)
     }
 
-    /// Opens the store, and resolves the query of what is not written as `export` does.
+    /// Opens the store and resolves the query, for targets other than files that `export` writes.
     ///
     /// # Errors
     ///
-    /// Misuse; as the store says.
+    /// Misuse; the errors of the store.
     pub fn open<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<(Store, Query)>> {
         async move {
             SelectName::check(self.select, self.terms.place.relation())?;
@@ -250,7 +250,7 @@ impl QueryJob {
     ///
     /// # Errors
     ///
-    /// Misuse: no format. As the store, the query and the writer say.
+    /// Misuse: no format. The errors of the store, the query and the writer.
     pub fn write_table<'a>(
         &'a self,
         out: Box<dyn Write + Send>,

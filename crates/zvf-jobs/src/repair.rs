@@ -108,7 +108,7 @@ pub enum RepairReport {
         /// The changes that were made; `None` without `apply`.
         applied: Option<Box<Applied>>,
     },
-    /// Documents were put back.
+    /// Documents were restored.
     Undone {
         /// The store.
         store: String,

@@ -1,4 +1,4 @@
-//! Which vertices and objects of a store a job reads: what becomes a [`QuerySpec`].
+//! The selection of vertices and objects of a store that a job reads, which becomes a [`QuerySpec`].
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -242,8 +242,8 @@ pub fn read_ids(text: &str) -> Result<IdRanges> {
     IdRanges::parse(&text).map_err(|error| of_member(error).at(file))
 }
 
-/// The ids that terms mean: numbers, and texts as of [`read_ids`]; those of files with `files` alone. Errors name the list, in which the first
-/// term has a place.
+/// The ids of terms: numbers, and texts as in [`read_ids`]. Terms that name files are read only with `files`. An error names the list and the
+/// position of the term in it; `first` is the position of the first term.
 pub(crate) fn ids_of(
     terms: &[Term],
     (list, first): (&str, usize),
@@ -291,7 +291,7 @@ impl SelectionOptions {
         }
     }
 
-    /// Asks for the objects of several words, each with ids and ranges, or `@FILE`.
+    /// Selects the objects of several words, each with ids and ranges, or `@FILE`.
     pub fn set_objects(&mut self, words: &[String]) {
         let is_file = |word: &String| word.starts_with('@');
         let words: Value = match words {
@@ -302,7 +302,7 @@ impl SelectionOptions {
         self.objects = Some(Term(words));
     }
 
-    /// The terms that are no parts of space; those that name files with `files` alone.
+    /// The terms other than parts of space. Ids in files are read only with `files`.
     fn spec(&self, files: bool) -> Result<QuerySpec> {
         let mut spec = QuerySpec::new();
         match self.ids() {
@@ -341,7 +341,7 @@ impl SelectionOptions {
         async move { self.place.read(self.spec(true)?, store, context).await }.boxed()
     }
 
-    /// Opens a store and resolves the query: that of a level, changed by `more`.
+    /// Opens a store and resolves the query of a level, after `more` changed it.
     pub(crate) fn open<'a>(
         &'a self,
         (store, level): (&'a str, &'a LevelOptions),
@@ -370,7 +370,7 @@ pub(crate) fn opened<'a>(
     opened_with(spec, store, context, |_| {})
 }
 
-/// As [`opened`]; `change` may leave out documents that the query would read.
+/// Like [`opened`]; `change` may leave out documents that the query would read.
 pub(crate) fn opened_with<'a>(
     spec: &'a QuerySpec,
     store: &'a str,
@@ -419,7 +419,7 @@ impl SelectName {
 }
 
 impl LevelOptions {
-    /// Sets them in the description of a query.
+    /// Sets these options in the description of a query.
     pub fn set(&self, spec: &mut QuerySpec) {
         spec.level = self.level;
         spec.own_level_only = self.own_level_only;
@@ -450,7 +450,7 @@ impl RegionOptions {
     ) -> BoxFuture<'a, Result<QuerySpec>> {
         async move {
             self.check()?;
-            // Parsers ask for files one after the other, and cannot wait for them: after each one that is read, they begin again.
+            // Parsers request files one by one and cannot wait for I/O, so parsing starts again after each file that was read.
             let mut known: Vec<(RegionSource, Region)> = Vec::new();
             loop {
                 let mut missing = None;
@@ -547,7 +547,7 @@ impl RegionOptions {
         }))
     }
 
-    /// Adds the parts to a description; without `read` those alone that name no files.
+    /// Adds the parts to a description; without `read`, only the parts that name no files.
     fn add(&self, spec: &mut QuerySpec, read: Option<ReadRegion<'_>>) -> Result<()> {
         set(spec, "sphere", self.sphere.as_ref())?;
         set_text(spec, "near", self.near.as_deref())?;

@@ -66,7 +66,7 @@ written! {
     ]}, shards, default "auto": ShardShape::Auto;
 }
 
-/// Reads a text, where `read` says what it expected.
+/// Reads a text; the error of `read` states what is expected.
 fn text<T, E: Display>(
     value: &Value,
     read: impl FnOnce(&str) -> Result<T, E>,
@@ -248,7 +248,7 @@ pub(crate) mod pairs {
 ///
 /// # Errors
 ///
-/// What was found and expected, if there is no name, or no such value.
+/// A text with the value found and the value expected, if there is no name, or the value is invalid.
 #[cfg(feature = "clap")]
 pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(String, V), String> {
     match text.split_once('=') {
@@ -304,7 +304,7 @@ impl From<NewVersion> for TargetVersion {
 pub struct ChunkScale(Vec<u32>);
 
 impl ChunkScale {
-    /// The factor of each of `dims` axes; as many as are written, if they are several.
+    /// The factor of each of `dims` axes; several factors are returned as they were written.
     #[must_use]
     pub fn of_axes(&self, dims: usize) -> Vec<u32> {
         match self.0.as_slice() {
@@ -371,7 +371,7 @@ impl JsonSchema for ChunkScale {
 ///
 /// # Errors
 ///
-/// What was found and expected, if it is no number.
+/// A text with the value found and the value expected, if it is not a number.
 #[cfg(feature = "clap")]
 pub fn parse_size(text: &str) -> Result<f64, String> {
     text.trim()

@@ -64,7 +64,7 @@ pub fn fold(error: &dyn Error) -> String {
     one_line(&line)
 }
 
-/// A text in one line: line breaks and the blanks around them become one blank, but before the text of a condition with a mark under it.
+/// A text in one line: line breaks and the blanks around them become one blank, except before the text of a condition with a mark under it.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut lines = text.rsplitn(3, '\n');

@@ -1,4 +1,4 @@
-//! Tests of the jobs: what is read, refused, described and run.
+//! Tests of the jobs: options that are read or refused, schemas, and runs.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn properties(name: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// A job with what it needs.
+/// A minimal valid job.
 fn least(name: &str) -> Value {
     let mut job = json!({"job": name});
     for member in schema(Some(name)).unwrap()["required"].as_array().unwrap() {
@@ -108,7 +108,7 @@ fn every_option_is_documented_and_has_its_default() {
                 Some(_) => {}
             }
         }
-        // A job that states all defaults is the same one.
+        // A job in which all defaults are stated is the same job.
         assert_eq!(Job::from_json(long).unwrap(), job);
     }
     let all = schema(None).unwrap();
@@ -154,7 +154,7 @@ fn values_are_written_as_they_were_read() {
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
     let job = json!({"job": "edit-delete", "store": "a", "bbox": [[0, 0], [1, 1]], "inside": true, "select": "objects", "dry_run": true});
     assert_eq!(Job::from_json(job.clone()).unwrap().to_json().unwrap(), job);
-    // A text is a list of words.
+    // A text is split into a list of words.
     let of = |objects: Value| {
         let job = json!({"job": "edit-group-add", "store": "a", "group": "g", "objects": objects});
         Job::from_json(job).unwrap()
@@ -198,7 +198,7 @@ async fn an_import_reports_what_it_decides() {
     assert_eq!(events.first().map(String::as_str), Some("ChunksChosen"));
     assert_eq!(events.last().map(String::as_str), Some("Writing"));
 
-    // What is there is not replaced, and a request to stop ends the work before anything is written.
+    // An existing store is not replaced, and a request to stop ends the work before anything is written.
     let error = run(&job, &context).await.unwrap_err();
     assert_eq!(error.class(), zvf_store::Class::Misuse, "{error}");
     let stop = zvf_store::Stop::default();
@@ -232,7 +232,7 @@ async fn a_job_gives_a_typed_report() {
         zvf_validate::json(&done.0)
     );
 
-    // A journal inside of a store would replace its files.
+    // A journal inside a store would replace its files.
     let inside = case.path().join("0/journal");
     let job = json!({"job": "validate", "store": store, "resume": inside});
     let error = run(&Job::from_json(job).unwrap(), &context)
@@ -269,7 +269,7 @@ async fn a_picture_is_returned_or_written() {
     let (picture, report) = job.draw(&context).await.unwrap();
     assert!(report.file.is_none() && !file.exists());
     let layer = &report.layers[0];
-    // The skeleton has so many vertices.
+    // The skeleton has this number of vertices.
     assert_eq!((layer.level, layer.vertices), (0, 4465));
     let camera = &report.camera;
     assert_eq!(
@@ -288,7 +288,7 @@ async fn a_picture_is_returned_or_written() {
     assert_eq!((done.layers, done.camera), (report.layers, report.camera));
     assert_eq!(std::fs::read(&file).unwrap(), *picture.to_bytes().unwrap());
 
-    // Without an output nothing is written, and a job that is run needs one.
+    // Without an output `write` writes nothing, but running the job requires an output.
     job.output = None;
     job.format = Some(zvf_jobs::PictureFormat::Svg);
     let (picture, _) = job.draw(&context).await.unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use zvf_jobs::{Job, schema};
 
-/// A type in words, without null, which is the same as leaving an option out.
+/// A type in words, without null, which means the same as an omitted option.
 fn words(of: &Value) -> Vec<String> {
     let several = of["anyOf"].as_array().or(of["oneOf"].as_array());
     if let Some(several) = several {

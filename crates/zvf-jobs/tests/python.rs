@@ -1,4 +1,4 @@
-//! The keyword arguments of the Python package: `python/zvf/_job_options.py` is made from the schema of the jobs.
+//! The keyword arguments of the Python package: `python/zvf/_job_options.py` is generated from the schema of the jobs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ const FILE: &str = "python/zvf/_job_options.py";
 /// Longest line.
 const WIDTH: usize = 150;
 
-/// Options with a type of the package, by job and name, `""` of all jobs: its functions take more than the job does, or name what a text may be.
+/// Options with a type of the package, by job (`""` for all jobs) and name: the package accepts more types than the job, or lists the legal texts.
 const NAMED: [(&str, &str, &str); 11] = [
     ("", "kind", "Kind | None"),
     ("export", "bbox", BBOX),
@@ -46,7 +46,7 @@ fn hint(of: &Value) -> String {
     };
     for of_any in ["anyOf", "oneOf"] {
         if let Some(all) = of[of_any].as_array() {
-            // Words that have documentation of their own.
+            // Constants with their own documentation.
             let (words, all): (Vec<&Value>, Vec<&Value>) =
                 all.iter().partition(|one| one.get("const").is_some());
             let words = words.iter().map(|word| word["const"].clone());
@@ -97,7 +97,7 @@ fn hint(of: &Value) -> String {
     }
 }
 
-/// A text with flags of the program as keyword arguments, where they are among `members`.
+/// Replaces flags of the program in a text by keyword arguments, if these are among `members`.
 fn with_keywords(text: &str, members: &serde_json::Map<String, Value>) -> String {
     let mut pieces = text.split("--");
     let mut found = pieces.next().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ fn with_keywords(text: &str, members: &serde_json::Map<String, Value>) -> String
     found
 }
 
-/// A documentation string, in lines that are not too long.
+/// A documentation string, broken into lines.
 fn documented(text: &str) -> String {
     let mut lines = vec![String::from("    \"\"\"")];
     for word in text.replace('\\', "\\\\").split_whitespace() {
@@ -131,7 +131,7 @@ fn documented(text: &str) -> String {
     lines.join("\n") + "\"\"\"\n"
 }
 
-/// A default as Python has it.
+/// A default as Python code.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -216,7 +216,7 @@ Path: TypeAlias = str | os.PathLike[str]
     text
 }
 
-/// A new option is a keyword argument of Python by the same commit.
+/// A commit with a new option must also add it to the keyword arguments of Python.
 #[test]
 fn python_has_the_options_of_the_schema() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

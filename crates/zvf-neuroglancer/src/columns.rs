@@ -46,22 +46,22 @@ pub(crate) struct ShownAttribute {
     more_labels: usize,
 }
 
-/// All attributes of a table that can be shown, and the names of those that cannot, or not exactly.
+/// All attributes of a table that can be shown, and the names of those that cannot be shown, or not exactly.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownAttributes {
     pub(crate) shown: Vec<ShownAttribute>,
     pub(crate) left_out: Vec<String>,
     /// Numbers of 64 bits, which are shown as float32: whole ones are exact up to 2^24.
     pub(crate) rounded: Vec<String>,
-    /// Dates, times and durations, each with its unit, without which they are shown.
+    /// Dates, times and durations, each with its unit. They are shown as numbers without the unit.
     pub(crate) moments: Vec<[String; 2]>,
-    /// Names that are no identifiers, with those that are shown.
+    /// Names that are not identifiers, each with the identifier that is shown.
     pub(crate) renamed: Vec<[String; 2]>,
 }
 
 impl ShownAttributes {
-    /// Derives them from the schema of a table, and from any batch of it for the names of categories. `skip` names columns that
-    /// are no attributes.
+    /// Derives the attributes from the schema of a table, and the names of categories from any batch of it. `skip` names columns that
+    /// are not attributes.
     pub(crate) fn of(schema: &Schema, batch: Option<&RecordBatch>, skip: &[&str]) -> Self {
         let mut found = Self::default();
         let valid = valid_names(schema);
@@ -113,7 +113,7 @@ impl ShownAttributes {
         properties.map(|one| one.id).chain(own).collect()
     }
 
-    /// What is not shown, or not exactly, for the member `zvf` of a document with names of categories, or without.
+    /// What is not shown, or not exactly, for the member `zvf` of a document. `named`: the document has names of categories.
     pub(crate) fn remarks(&self, named: bool) -> Value {
         let mut remarks = json!({"left_out": self.left_out, "rounded": self.rounded});
         let unnamed = self.shown.iter().map(|one| match named {
@@ -206,7 +206,7 @@ impl ShownAttribute {
         &self.name
     }
 
-    /// The column of the attribute, whatever other columns the batch has.
+    /// The column of the attribute, even if other columns of the batch have its name.
     pub(crate) fn column<'b>(&self, batch: &'b RecordBatch) -> Option<(&'b Field, &'b ArrayRef)> {
         let schema = batch.schema_ref();
         let is_own = |at: &usize| {

@@ -47,7 +47,7 @@ pub struct ExportedFolder {
     pub left_out: Vec<String>,
     /// Attributes of numbers of 64 bits, which are written as float32: whole numbers above 2^24 and others are rounded.
     pub rounded: Vec<String>,
-    /// Sentences about other data that the views do not have, or have changed.
+    /// Sentences about other data that the views lack or change.
     pub notes: Vec<String>,
 }
 
@@ -229,7 +229,7 @@ impl PrecomputedWriter<'_> {
         self.put(&[name, "info"], info.to_string().as_bytes())
     }
 
-    /// Adds the names of attributes that the document of a view does not have, or not exactly, and of what it has under another name.
+    /// Adds the names of attributes that the document of a view lacks, shows inexactly, or has under another name.
     fn remark(&mut self, view: &str, document: &Value) {
         for (member, what, change, why) in [
             (
@@ -318,7 +318,7 @@ impl PrecomputedWriter<'_> {
         })
     }
 
-    /// What no view of this kind of store has.
+    /// Sentences about data that no view of this kind of store has.
     async fn lost(&self) -> Result<Vec<String>, ExportError> {
         let views = View::of(self.opened.kind());
         let has = |view: View| views.contains(&view);

@@ -43,7 +43,7 @@ struct Rendered {
 }
 
 impl ViewedStore {
-    /// No view is made yet.
+    /// Wraps a store; views are made on demand.
     #[must_use]
     pub fn new(store: Store) -> Self {
         let axes = store.root().axes();
@@ -74,7 +74,7 @@ impl ViewedStore {
         &self.dimensions
     }
 
-    /// Whether an axis, by its number, is one of space.
+    /// Whether an axis, given by its number, is an axis of space.
     #[must_use]
     pub fn is_space(&self, axis: usize) -> bool {
         self.space.contains(&axis)

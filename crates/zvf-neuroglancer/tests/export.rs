@@ -1,4 +1,4 @@
-//! Views as files, compared with what the stores were made from.
+//! Views as files, compared with the input of the stores.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<usize> {
     Ok(usize::try_from(u32::from_le_bytes(four.try_into()?))?)
 }
 
-/// Names and contents of the files of a folder, without those of folders in it.
+/// Names and contents of the files of a folder, without files of folders in it.
 fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -128,7 +128,7 @@ fn sizes(folder: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// Vertices, objects and links of a folder, by the importer; and the values of each, in their order, by which nothing else can be meant.
+/// The numbers of vertices and objects of a folder, as an import reads them, and the sorted rows of its vertices.
 fn imported(folder: &Path) -> Result<(u64, u64, Vec<String>)> {
     let home = tempfile::tempdir()?;
     let address = home.path().join("store.zarrvectors");
@@ -192,13 +192,13 @@ fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
         &[home.path().join("multilod")],
         &zvf_convert::Options::default(),
     )?;
-    // One fragment, so that nothing is cut.
+    // The mesh has one fragment, so that nothing is cut.
     assert_eq!(import.vertices(), truth.positions.rows() as u64);
     assert!(faces > 0);
     Ok(())
 }
 
-/// JSON has no infinite numbers; the note says whose are lost.
+/// JSON has no infinite numbers; a note names the attributes whose infinite values are lost.
 #[test]
 fn infinite_properties_are_noted() -> Result<()> {
     let home = tempfile::tempdir()?;

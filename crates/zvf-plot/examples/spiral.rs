@@ -1,4 +1,4 @@
-//! Draws a spiral as an SVG picture, coloured by the height of its vertices. `plot` draws the same as pixels, of stores of any size.
+//! Draws a spiral as an SVG picture, coloured by the height of its vertices. `plot` draws the same picture as pixels, for stores of any size.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_plot::{Layer, PlotOptions, plot_svg};

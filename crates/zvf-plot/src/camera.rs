@@ -4,7 +4,7 @@
 //! use zvf_plot::{Camera, Orientation, Projection};
 //!
 //! # fn main() -> Result<(), zvf_plot::PlotError> {
-//! // One pixel a unit, the origin at the centre of a picture of 100 times 80 pixels.
+//! // One pixel per unit, the origin at the centre of a picture of 100 times 80 pixels.
 //! let view: Orientation = "xy".parse()?;
 //! let camera = Camera::new(view, Projection::Orthographic, [0.0; 3], 1.0, [50.0, 40.0]);
 //! let seen = camera.project([10.0, 20.0, 5.0]).ok_or_else(|| zvf_plot::PlotError::usage("behind the viewer"))?;
@@ -23,9 +23,9 @@ pub type Point3 = [f64; 3];
 /// The kind of projection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Projection {
-    /// Parallel rays: lengths across the view are the same everywhere.
+    /// Parallel rays: lengths across the view do not depend on the depth.
     Orthographic,
-    /// Rays from one point, at the distance from which a sphere around all data has this angle, in degrees.
+    /// Rays from one point. A sphere around all data has this angle, in degrees, as seen from there.
     Perspective(f64),
 }
 
@@ -152,7 +152,7 @@ impl Orientation {
 impl FromStr for Orientation {
     type Err = PlotError;
 
-    /// As [`Orientation::parse`], with z up.
+    /// Like [`Orientation::parse`], with z up.
     fn from_str(text: &str) -> Result<Self, PlotError> {
         Self::parse(text, UpAxis::default())
     }
@@ -233,7 +233,7 @@ pub struct Camera {
     distance: Option<f64>,
 }
 
-/// Nothing is drawn nearer to the viewer than this share of the distance to the target.
+/// The least distance from the viewer at which shapes are drawn, as a share of the distance to the target.
 const NEAR: f64 = 0.01;
 
 impl Camera {

@@ -31,7 +31,7 @@ pub(crate) struct Canvas {
     tiles: DepthTiles,
 }
 
-/// Squares of pixels, and the depth of the farthest pixel of each at its last update: pixels only get nearer, so a line
+/// Squares of pixels, with the depth of the farthest pixel of each at its last update. Pixels only get nearer, so a line
 /// that is farther away than that in all its tiles is hidden, and its pixels need not be tested.
 #[derive(Debug, Clone)]
 struct DepthTiles {
@@ -413,7 +413,7 @@ fn shade(normal: [f32; 3]) -> u8 {
     ((AMBIENT + (1.0 - AMBIENT) * light.max(0.0)) / full * 255.0).min(255.0) as u8
 }
 
-/// Brightness of a two-sided surface, whose side towards the viewer is visible.
+/// Brightness of a two-sided surface: the side towards the viewer is visible.
 pub(crate) fn surface(normal: [f32; 3]) -> u8 {
     let length = normal.iter().map(|one| one * one).sum::<f32>().sqrt();
     let sign = if normal[2] < 0.0 { -1.0 } else { 1.0 };

@@ -34,7 +34,7 @@ pub(crate) enum Anchor {
 pub(crate) struct ColorBar {
     pub(crate) title: String,
     pub(crate) map: Colormap,
-    /// Both ends are less this number.
+    /// The number that was subtracted from both ends.
     pub(crate) origin: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
@@ -61,7 +61,7 @@ pub(crate) struct Legend {
 pub(crate) struct DecorLayout {
     pub(crate) width: f32,
     pub(crate) height: f32,
-    /// Height of text; `None`: the picture is too small for any.
+    /// Height of text; `None`: the picture is too small for text.
     pub(crate) text: Option<u8>,
 }
 

@@ -183,7 +183,7 @@ impl HeldVertices {
                 ]
             }));
         match (rows.values.len(), rows.positions.len()) {
-            // One value for all of them.
+            // One value for all vertices.
             (1, count) if count != 1 || self.values.len() == 1 => {
                 self.values.clone_from(&rows.values)
             }

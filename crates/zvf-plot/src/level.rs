@@ -12,7 +12,7 @@ pub enum LevelChoice {
     /// The finest level with at most as many vertices in the selection as the budget, else the coarsest one.
     #[default]
     Auto,
-    /// This one.
+    /// The level with this number.
     Number(u32),
 }
 

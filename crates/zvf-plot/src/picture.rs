@@ -168,8 +168,8 @@ impl Picture {
         }
     }
 
-    /// Draws a canvas of colours over the picture, with `times` canvas pixels for one in each direction. Distant shapes fade into the
-    /// background by `fading`, and shapes behind an edge are darker.
+    /// Draws a canvas of colours over the picture, with `times` canvas pixels for one picture pixel in each direction. `fading` mixes the background
+    /// into distant shapes, and `relief` darkens shapes behind an edge.
     pub(crate) fn develop(&mut self, canvas: &Canvas, camera: &Camera, times: usize, light: Light) {
         let (wide, tall) = (canvas.width(), canvas.height());
         let away = |seen: Option<(f32, u32, u8)>| {

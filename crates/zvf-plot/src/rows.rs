@@ -65,7 +65,7 @@ pub(crate) struct DrawnColumns {
     pub(crate) texts: Arc<TextColors>,
 }
 
-/// Texts with colours: those of categories in the order of their codes, others in the order in which they occur.
+/// Texts with colours: categories in the order of their codes, other texts in the order in which they occur.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TextColors {
     names: Vec<String>,
@@ -86,7 +86,7 @@ impl TextColors {
         }
     }
 
-    /// The colour of a text; of one that is not known by its letters.
+    /// The colour of a text. The letters of an unknown text determine its colour.
     fn color(&self, text: &str) -> Rgb {
         of_few(self.numbers.get(text).copied().unwrap_or_else(|| {
             let sum = text
@@ -97,7 +97,7 @@ impl TextColors {
     }
 }
 
-/// Most texts that have colours by their number.
+/// Most texts that have colours by their position in the list.
 const MOST_TEXTS: usize = 1000;
 
 /// Rows of a batch, converted for drawing.
@@ -153,7 +153,7 @@ impl DrawnColumns {
     ///
     /// # Errors
     ///
-    /// Misuse: colours by a column that has no numbers, or not so many channels.
+    /// Misuse: colours by a column that has no numbers, or too few channels.
     pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<DrawnRows, PlotError> {
         let mut rows = DrawnRows {
             positions: self.positions(batch)?,

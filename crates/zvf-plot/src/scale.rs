@@ -63,7 +63,7 @@ pub(crate) fn number(value: f64) -> String {
     trimmed(&text).to_owned()
 }
 
-/// The text of a sum with all digits, of whole numbers also beyond 2^53.
+/// The text of a sum with all digits; sums of integers are exact also beyond 2^53.
 pub(crate) fn sum(a: f64, b: f64) -> String {
     let whole = |one: f64| one.fract() == 0.0 && one.abs() < 2e19;
     match whole(a) && whole(b) {

@@ -61,7 +61,7 @@ fn percent(pixel: &[u8]) -> Option<Percent> {
     (alpha >= 128).then(|| [of(red), of(green), of(blue)])
 }
 
-/// Columns as letters, equal ones counted; empty ones at the end are left out.
+/// Columns as characters, with counts for repeated ones; empty columns at the end are left out.
 fn runs(columns: &[u8], out: &mut String) {
     let end = columns.iter().rposition(|rows| *rows != 0);
     let columns = columns.get(..=end.unwrap_or(0)).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Group {
             below > half
         });
         let at = at.unwrap_or(0);
-        // Colours that agree in this channel stay together. They differ in it, so that neither part is empty.
+        // Colours with the same value in this channel are not separated. The values differ, so that neither part is empty.
         let value = colors
             .get(at)
             .and_then(|(color, _)| color.get(channel).copied());
@@ -181,7 +181,7 @@ mod tests {
     fn a_small_picture_is_these_letters() {
         let (red, clear) = ([255, 0, 0, 255], [0, 0, 0, 0]);
         let blue = [0, 0, 255, 255];
-        // Seven rows of five: red, but for a blue lower right corner, and one pixel without a colour.
+        // Seven rows of five pixels: all red, except for a blue lower right corner and one pixel without a colour.
         let mut pixels = [red; 35];
         pixels[34] = blue;
         pixels[1] = clear;

@@ -126,7 +126,7 @@ fn selections_are_drawn_alone() -> Result<()> {
         layer.query.objects = Some(vec![42, 42, 7]);
         Ok(())
     })?;
-    // 36 vertices and 74; the object that is named twice is drawn once.
+    // One object has 36 vertices, the other 74; the object that is named twice is drawn once.
     assert_eq!(few.layers[0].vertices, 110);
     assert!(
         covered(&few) * 5 < all && covered(&few) > 50,

@@ -1,4 +1,4 @@
-//! Pictures that were looked at: a change of one is shown with the place of both. `ZVF_BLESS=1` rewrites them; review that like code.
+//! Compares with pictures that were reviewed; a failure shows the paths of both pictures. `ZVF_BLESS=1` rewrites them; review that like code.
 
 use std::path::{Path, PathBuf};
 

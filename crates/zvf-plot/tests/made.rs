@@ -6,7 +6,7 @@ use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
 
-/// A store in a folder that goes away with it.
+/// A store in a folder that is removed when it is dropped.
 pub(crate) struct Made {
     _folder: tempfile::TempDir,
     address: String,
@@ -47,7 +47,7 @@ impl Made {
         )
     }
 
-    /// Streamlines of so many vertices each, with ids from 1.
+    /// Streamlines with these numbers of vertices, and ids from 1.
     pub(crate) fn lines(positions: &[[f32; 3]], lengths: &[usize]) -> Result<Self> {
         let runs: Vec<(i64, usize)> = (1..).zip(lengths.iter().copied()).collect();
         let spec = StoreSpec::new(Kind::Streamline, [25.0; 3]);
@@ -70,13 +70,13 @@ impl Made {
         self.runtime.wait(plot(layers, options))
     }
 
-    /// Waits for anything else.
+    /// Waits for another future.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.wait(future)
     }
 }
 
-/// A transparent picture of the data alone, a unit a pixel, the origin in its middle.
+/// Options for a transparent picture of the data alone: one unit per pixel, the origin in the middle.
 pub(crate) fn plain(width: u32, height: u32) -> PlotOptions {
     PlotOptions {
         size: [width, height],
@@ -101,7 +101,7 @@ pub(crate) fn coverage(picture: &Picture) -> Vec<f64> {
     pixels.map(|pixel| f64::from(pixel[3]) / 255.0).collect()
 }
 
-/// Numbers that look random, from 0 to 1, the same every time.
+/// Pseudo-random numbers from 0 to 1, the same every time.
 pub(crate) fn noise(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     move || {

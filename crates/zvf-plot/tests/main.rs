@@ -1,4 +1,4 @@
-//! Pictures against formulas, against plain loops over every pixel, and against those that were looked at.
+//! Pictures compared with formulas, with plain loops over every pixel, and with reviewed pictures.
 
 mod bundled;
 mod golden;

@@ -1,4 +1,4 @@
-//! The colours of numbers that float32 does not hold, of missing ones, and of channels.
+//! The colours of numbers that float32 does not hold, of missing numbers, and of channels.
 
 use anyhow::Result;
 use zvf_plot::{ColorBy, Layer, PlotOptions, plot_svg};

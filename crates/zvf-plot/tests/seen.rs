@@ -1,4 +1,4 @@
-//! Where things are in a picture, and what colour they have, by hand.
+//! Positions and colours in a picture, compared with values that were computed by hand.
 
 use anyhow::Result;
 use zvf_plot::{ColorBy, LevelChoice, PlotOptions, Projection, Rgb};
@@ -28,7 +28,7 @@ fn points_are_where_the_formulas_say() -> Result<()> {
         assert_eq!(drawn.layers[0].vertices, 3);
         let covered = coverage(&drawn.picture);
         for (x, y) in wanted {
-            // z is a whole number: its pixel may be the one below.
+            // z is an integer, so that it is on the border of two pixels.
             let found = [y - 1, y].map(|y| covered[y * 100 + x]).iter().sum::<f64>();
             assert!(found > 0.2, "{view}: {x}, {y}");
         }
@@ -40,7 +40,7 @@ fn points_are_where_the_formulas_say() -> Result<()> {
 
 #[test]
 fn perspective_is_what_similar_triangles_give() -> Result<()> {
-    // Half of the height is 40 units, under 45 degrees: the viewer stands at z = 40.
+    // Half of the height is 40 units, under 45 degrees: the viewer is at z = 40.
     let made = Made::points(&[
         [10.0, 0.0, 0.0],
         [10.0, 0.0, 20.0],
@@ -57,7 +57,7 @@ fn perspective_is_what_similar_triangles_give() -> Result<()> {
     for (x, y) in [(60, 40), (70, 40), (55, 40)] {
         assert!(covered[y * 100 + x] > 0.4, "{x}, {y}");
     }
-    // The one behind the viewer is not there: three dots of seven pixels.
+    // The point behind the viewer is not drawn: three dots of seven pixels remain.
     let total: f64 = covered.iter().sum();
     assert!((15.0..28.0).contains(&total), "{total}");
     Ok(())
@@ -109,7 +109,7 @@ fn numbers_have_the_colors_of_the_map() -> Result<()> {
     let drawn = made.plot(&[layer.clone()], &plain(80, 60))?;
     assert_eq!(drawn.layers[0].range, Some((2.0, 4.0)));
     let color = |x, y| pixel(&drawn.picture, x, y).0;
-    // Entries 0, 127 or 128, and 255 of viridis, and grey for what has no value.
+    // Entries 0, 127 or 128, and 255 of viridis, and grey for missing values.
     let near = |a: Rgb, b: Rgb| {
         a.0.abs_diff(b.0)
             .max(a.1.abs_diff(b.1))

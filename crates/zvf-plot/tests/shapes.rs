@@ -1,11 +1,11 @@
-//! Shapes against plain loops over every pixel, and against areas by hand.
+//! Shapes compared with plain loops over every pixel, and with areas that were computed by hand.
 
 use anyhow::Result;
 use zvf_plot::{ColorBy, PlotOptions, Projection, Rgb};
 
 use crate::made::{Made, coverage, noise, pixel, plain};
 
-/// The share of pixels covered in both of those covered in one of two pictures.
+/// The number of pixels that both pictures cover, as a share of the pixels that at least one of them covers.
 fn overlap(found: &[f64], wanted: &[bool]) -> f64 {
     let pairs = || found.iter().zip(wanted);
     let both = pairs()
@@ -17,7 +17,7 @@ fn overlap(found: &[f64], wanted: &[bool]) -> f64 {
     both as f64 / any as f64
 }
 
-/// How far a pixel's middle is from a line between two places.
+/// The distance of the middle of a pixel from a line between two positions.
 fn distance(x: f64, y: f64, a: [f64; 2], b: [f64; 2]) -> f64 {
     let way = [b[0] - a[0], b[1] - a[1]];
     let square = way[0] * way[0] + way[1] * way[1];
@@ -28,7 +28,7 @@ fn distance(x: f64, y: f64, a: [f64; 2], b: [f64; 2]) -> f64 {
 
 #[test]
 fn a_triangle_has_its_area() -> Result<()> {
-    // Legs of 40 and 30 units.
+    // The legs are 40 and 30 units long.
     let made = Made::mesh(
         &[[-15.0, -10.0, 2.0], [25.0, -10.0, 2.0], [-15.0, 20.0, 2.0]],
         &[0, 1, 2],
@@ -36,7 +36,7 @@ fn a_triangle_has_its_area() -> Result<()> {
     let covered = coverage(&made.plot(&[made.layer()?], &plain(100, 80))?.picture);
     let area: f64 = covered.iter().sum();
     assert!((area - 600.0).abs() < 6.0, "{area}");
-    // Along x it is an edge; a unit is half a pixel, so that the area is a quarter.
+    // A unit is half a pixel, so that the area is a quarter.
     let half = PlotOptions {
         look_at: Some(([0.0; 3], 2.0)),
         ..plain(100, 80)
@@ -97,7 +97,7 @@ fn lines_cover_what_is_near_them() -> Result<()> {
         let mut place = [next() * 100.0 - 50.0, next() * 80.0 - 40.0, next() * 40.0];
         for _ in 0..10 {
             positions.push(place.map(|one| one as f32));
-            // Some leave the picture.
+            // Some lines leave the picture.
             place = [
                 place[0] + next() * 40.0 - 20.0,
                 place[1] + next() * 40.0 - 20.0,
@@ -108,7 +108,7 @@ fn lines_cover_what_is_near_them() -> Result<()> {
     let made = Made::lines(&positions, &[10; 12])?;
     for (distance_to, projection) in [
         (None, Projection::Orthographic),
-        // Half of the height, 60 units, under half of 60 degrees.
+        // Half of the height is 60 units, under half of 60 degrees.
         (Some(60.0 * 3.0_f64.sqrt()), Projection::Perspective(60.0)),
     ] {
         let place = |at: usize| {
@@ -151,7 +151,7 @@ fn wide_lines_are_lit_and_thin_ones_have_their_color() -> Result<()> {
     assert_eq!(pixel(&thin, 40, 20).0, Rgb(200, 200, 200));
     layer.line_width = Some(20.0);
     let wide = made.plot(&[layer], &plain(80, 40))?.picture;
-    // Light comes from above: the upper side is brighter than the lower one.
+    // Light is from above: the upper side is brighter than the lower one.
     let (upper, lower) = (pixel(&wide, 40, 13).0, pixel(&wide, 40, 27).0);
     assert!(
         upper.luminance() > 1.3 * lower.luminance(),
@@ -178,7 +178,7 @@ fn a_ball_is_as_bright_as_its_formula() -> Result<()> {
             if off < 0.9 {
                 let light = [-0.39736, 0.4967, 0.7716];
                 let cosine = right * light[0] + up * light[1] + (1.0 - off).sqrt() * light[2];
-                // A surface that looks to the viewer has its full colour.
+                // A surface that faces the viewer has its full colour.
                 let full = 0.35 + 0.65 * light[2];
                 wanted += f64::min(1.0, (0.35 + 0.65 * f64::max(cosine, 0.0)) / full);
                 sum += f64::from(pixel(&picture, x, y).0.luminance());

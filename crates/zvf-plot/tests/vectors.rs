@@ -15,7 +15,7 @@ fn shapes_are_where_the_formulas_say() -> Result<()> {
     let svg = made.wait(plot_svg(&[layer], &plain(100, 80)))?.picture;
     let near = "<circle cx=\"19.50\" cy=\"45.50\" r=\"2.00\" fill=\"#ff0000\"/>";
     let far = "<circle cx=\"60.50\" cy=\"19.50\" r=\"2.00\" fill=\"#ff0000\"/>";
-    // From far to near, so that near ones are drawn over far ones.
+    // Shapes are sorted from far to near, so that near ones are drawn over far ones.
     let places = [far, near].map(|circle| svg.find(circle));
     assert!(places[0].is_some() && places[0] < places[1], "{svg}");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));

@@ -1,5 +1,5 @@
-//! Selects the lines that pass through a sphere, whole, and prints the length of each. The condition is on objects, so that chunks that
-//! only other lines have vertices in are not read.
+//! Selects the whole lines that pass through a sphere, and prints the length of each. The condition is on objects, so that chunks that
+//! contain vertices of other lines only are not read.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use arrow_array::cast::AsArray;

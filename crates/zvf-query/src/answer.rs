@@ -182,7 +182,7 @@ impl Answer {
         &self.summary
     }
 
-    /// Reads to the end.
+    /// Reads the rest of the answer.
     ///
     /// # Cost
     ///

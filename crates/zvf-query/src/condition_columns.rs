@@ -75,7 +75,7 @@ pub(crate) fn satisfying(
     Ok(truths.into_iter().enumerate().filter_map(holds).collect())
 }
 
-/// The part of a condition that the columns decide: rows that do not satisfy it do not satisfy the condition.
+/// The part of a condition that the columns decide. Rows that do not satisfy this part do not satisfy the whole condition.
 pub(crate) fn decided(condition: &Expr, columns: &HashMap<String, Values>) -> Expr {
     let is_known = |test: &Expr| {
         let names = columns_of(test);
@@ -84,7 +84,7 @@ pub(crate) fn decided(condition: &Expr, columns: &HashMap<String, Values>) -> Ex
     condition.at_best(true, &is_known)
 }
 
-/// The values of a column of a table, dates and times as such; `None` of a type without single values.
+/// The values of a column of a table, with dates and times as their own types; `None` for a type without single values.
 pub(crate) fn values_of(array: &dyn Array, unit: Option<&String>) -> Option<Values> {
     let mut found = values(array)?;
     if let Some(kind) = moments(array.data_type(), unit) {
@@ -96,7 +96,7 @@ pub(crate) fn values_of(array: &dyn Array, unit: Option<&String>) -> Option<Valu
     Some(found)
 }
 
-/// The values of an Arrow array; `None` of a type without single values.
+/// The values of an Arrow array; `None` for a type without single values.
 fn values(array: &dyn Array) -> Option<Values> {
     fn numbers<T: ArrowPrimitiveType>(
         array: &dyn Array,

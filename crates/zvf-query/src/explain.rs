@@ -155,7 +155,7 @@ impl LevelPlan {
         int::wide(self.prepared.level.vertices().presence().len())
     }
 
-    /// Whether the answer is grouped by object: the cells of these objects are read after those of the plan.
+    /// Whether the answer is grouped by object. If so, the cells of the objects are read after the cells of the plan.
     #[must_use]
     pub const fn by_object(&self) -> bool {
         self.by_object

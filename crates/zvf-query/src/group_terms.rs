@@ -15,10 +15,10 @@ use crate::filter::{Expr, Filter, Val, Values, group_value};
 use crate::groups::groups_of_objects;
 use crate::{Place, Query, QueryError};
 
-/// Values of groups that are no attributes.
+/// Values of groups that are not attributes.
 const OWN: [&str; 2] = ["name", "number"];
 
-/// The column with the truth of a part for each object. No attribute of objects has such a name, which refers to groups.
+/// The column with the truth of a part for each object. The name refers to groups, so no object attribute has it.
 fn truth_column(part: usize) -> String {
     format!("group.{part}")
 }

@@ -285,16 +285,15 @@ fn count(
     Ok([vertices, int::wide(slots.len()), fragments])
 }
 
-/// Checks that all links of a level are found, for jobs that need all of them; of an additive level those of its chain.
+/// Checks that all links of a level are found, for jobs that need all of them. For an additive level, checks the links of its chain.
 ///
 /// # Cost
 ///
-/// Reads nothing but the documents of the level, unless the backend cannot list, and the names of the arrays of links are guessed: every link
-/// then, once.
+/// Reads the documents of the level. If the backend cannot list, so that the names of the arrays of links are guessed, also reads every link once.
 ///
 /// # Errors
 ///
-/// Links whose arrays cannot be found. As [`list_links`].
+/// Links whose arrays cannot be found; the errors of [`list_links`].
 pub fn check_links_found(store: &Store, level: u32) -> BoxFuture<'_, Result<(), QueryError>> {
     Box::pin(async move {
         let need = Need {

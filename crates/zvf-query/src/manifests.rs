@@ -15,7 +15,7 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use zvf_store::format::int;
 
-/// Stored chunks of manifests in flight: the fewest, also while their size is unknown, and the most.
+/// The fewest and the most stored chunks of manifests in flight. While their size is unknown, the fewest are in flight.
 const AHEAD: RangeInclusive<usize> = 2..=64;
 const AHEAD_FIRST: usize = 4;
 
@@ -346,7 +346,7 @@ fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
 }
 
 fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(Entry)) {
-    // The parser has checked that numbers fit 32 bits; no chunk has a fragment with the number that is used for others.
+    // The parser has checked that numbers fit 32 bits. Other numbers become `u32::MAX`, which is not the number of a fragment of any chunk.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let mut entry = |first: i64, count: i64| {
         let (first, count) = (number(first), number(count));

@@ -29,7 +29,7 @@ use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 const ID: &str = "object_id";
 const ATTRIBUTE: &str = "attribute:";
 
-/// A column by which objects are sorted. As text its name, with a minus sign before it for descending order.
+/// A column by which objects are sorted. Its text form is the name, after a minus sign for descending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortKey {
     /// The name of a column of the list of objects.
@@ -127,7 +127,7 @@ impl ListedObjects {
     ///
     /// # Errors
     ///
-    /// As the type says.
+    /// The errors listed at [`ListedObjects`].
     pub fn start(store: &Store, listing: ObjectListing) -> BoxFuture<'_, Result<Self, QueryError>> {
         Box::pin(async move {
             let (level, own) = (listing.level, listing.own_level_only);
@@ -191,7 +191,7 @@ impl ListedObjects {
     ///
     /// # Errors
     ///
-    /// As the type says.
+    /// The errors listed at [`ListedObjects`].
     pub async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
         self.read().await
     }

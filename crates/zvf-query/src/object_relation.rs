@@ -60,11 +60,11 @@ pub(crate) async fn resolve(
 ///
 /// # Cost
 ///
-/// Nothing without such a condition; else that of the query for rows, without its columns.
+/// Nothing without such a condition. Otherwise the cost of the same query for rows, without its columns.
 ///
 /// # Errors
 ///
-/// Those of the query.
+/// The errors of the query.
 async fn whole_objects(store: &Store, query: Query) -> Result<Query, QueryError> {
     let is_joint = query.filter.iter().any(|filter| filter.joint().is_some());
     if !is_joint || query.select != Select::Objects {

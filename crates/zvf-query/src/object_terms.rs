@@ -31,8 +31,8 @@ const ID: &str = "object_id";
 /// The name of the length of an object.
 const LENGTH: &str = "length()";
 
-/// Replaces the conditions on objects in a query by the ids of the objects that satisfy them. Parts that refer to vertices, too, stay, with the values
-/// of these objects. Adds notes about the conditions to `remarks`.
+/// Replaces the conditions on objects in a query by the ids of the objects that satisfy them. Parts that also refer to vertices remain, with the
+/// values of these objects. Adds notes about the conditions to `remarks`.
 ///
 /// # Cost
 ///
@@ -41,7 +41,7 @@ const LENGTH: &str = "length()";
 ///
 /// # Errors
 ///
-/// Misuse: names that do not exist, no object index, whole chunks by a part that refers to vertices and objects. I/O; malformed data.
+/// Misuse: names that do not exist, no object index, selecting whole chunks by a part that refers to vertices and objects. I/O; malformed data.
 pub(crate) async fn resolve(
     store: &Store,
     query: Query,
@@ -109,9 +109,9 @@ pub(crate) async fn resolve(
 /// The parts of a condition that `and` joins.
 struct Parts<'f> {
     filter: &'f Filter,
-    /// Those that refer to vertices alone.
+    /// The parts that refer to vertices alone.
     of_rows: Option<Expr>,
-    /// Those that refer to objects alone.
+    /// The parts that refer to objects alone.
     of_objects: Option<Expr>,
     of_both: Option<Expr>,
 }
@@ -124,8 +124,8 @@ struct Chosen {
     joint: Option<Joint>,
 }
 
-/// Replaces names that mean attributes of exactly these names by names of object and group attributes, if no vertex attribute has the name. If no
-/// attribute has it, the name has the meaning that it has without quotes.
+/// Resolves names in backquotes. If no vertex attribute has the name, it is replaced by the name of the object or group attribute; if no attribute
+/// has it, it means what it means without quotes.
 async fn resolve_exact_names(
     store: &Store,
     query: &Query,
@@ -262,7 +262,7 @@ async fn choose(
     .await?;
     early.extend(joint.iter().map(|joint| decided(joint, &columns)));
     let mut rows = satisfying(early, &columns, all.len(), remarks)?;
-    // The lengths and ends of the chosen objects, for the parts of both.
+    // The lengths and ends of the chosen objects, for the parts that refer to vertices and objects.
     let of_ends = of_joint.iter().filter(|name| is_geometry(name)).cloned();
     let no_values = || Values::new(Vec::new(), DTypeKind::F64);
     let mut measured: HashMap<String, Values> = of_ends.map(|name| (name, no_values())).collect();
@@ -272,7 +272,7 @@ async fn choose(
     if !wanted.is_empty() {
         let mut kept = Vec::new();
         let ends = ends_of(store, &wanted, filter)?;
-        // Other links than those between consecutive rows are held in memory, some objects at a time.
+        // Links other than those between consecutive rows are held in memory, some objects at a time.
         let by_rows = Rule::of_store(store) == Rule::Sequential;
         let most = if by_rows { usize::MAX } else { BATCH };
         for some in rows.chunks(most) {

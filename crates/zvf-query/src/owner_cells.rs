@@ -50,7 +50,7 @@ impl OwnerCells {
         Self::read_until(reader, Slot::MAX, round, None).await
     }
 
-    /// As [`read`](Self::read), of the chunks before `until`, without those that are `known`.
+    /// Like [`read`](Self::read), for the chunks before `until`, except the `known` ones.
     ///
     /// # Errors
     ///

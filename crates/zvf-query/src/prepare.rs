@@ -675,7 +675,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
         absent: false,
-        // After decoding.
+        // The type after decoding.
         dtype: DType::little(attribute.dtype.kind),
         declared,
         wider: states_one.then(Arc::default),

@@ -260,7 +260,7 @@ impl FromStr for Column {
 }
 
 impl fmt::Display for Column {
-    /// As it is parsed.
+    /// Writes the form that `from_str` reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Position => "position",

@@ -14,7 +14,7 @@ use zvf_store::format::int;
 use crate::error::OrBug;
 use crate::{Outputs, Place, Query, QueryError, Summary, Table, Target};
 
-/// Approximate rows of the pieces in which the last rows are searched.
+/// Approximate number of rows of a piece; the last rows are searched piece by piece.
 const PIECE: u64 = 1 << 18;
 
 /// Rows of the vertex table of a query.
@@ -254,7 +254,7 @@ impl Drawn {
             self.seen += 1;
             let key = self.key(number);
             if int::wide(self.smallest.len()) >= self.rows {
-                // With no rows to draw there is no key.
+                // If no rows are drawn, there is no key.
                 if self.smallest.peek().is_none_or(|largest| *largest < key) {
                     continue;
                 }
@@ -360,7 +360,7 @@ mod tests {
         assert_ne!(drawn(7, 5, 100, 10), drawn(7, 6, 100, 10));
     }
 
-    /// Each row is drawn as often as any other: chi-square over 4000 seeds, far from its limit for 1 in 10^6.
+    /// Each row is drawn with the same frequency: the chi-square value over 4000 seeds is far below its limit for 1 in 10^6.
     #[test]
     fn every_row_is_as_likely() {
         let mut hits = [0_u32; 50];

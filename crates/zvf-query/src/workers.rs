@@ -41,7 +41,7 @@ impl Workers {
         async move { run.await? }.boxed()
     }
 
-    /// As [`produce`](Self::produce), on systems with one thread: all results are computed before the first one is returned.
+    /// Like [`produce`](Self::produce), for systems with one thread: all results are computed before the first one is returned.
     fn produce_here<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,

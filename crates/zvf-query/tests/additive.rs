@@ -1,5 +1,5 @@
-//! Additive levels: the answer of a level is its own data together with what completes it, finest first. Expected
-//! results come from the data that went into each level.
+//! Additive levels: the answer of a level is its own data and the data of the levels that complete it, finest first. Expected
+//! results come from the input of each level.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::support::{Got, ask, column, float, listed_links, listed_objects, memo
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// A store of several levels. All but the last are additive, unless a level's own block says something else.
+/// A store of several levels. All but the last are additive, unless a level's own block states another refinement.
 pub(crate) fn stack(levels: &[Made]) -> Files {
     let mut files = Files::new();
     for (number, made) in levels.iter().enumerate() {
@@ -164,7 +164,7 @@ async fn a_limit_counts_over_the_chain() {
 #[tokio::test]
 async fn whole_chunks_are_those_that_overlap() {
     let fine = vec![[1.0, 1.0, 1.0], [35.0, 1.0, 1.0]];
-    // Chunks of level 1 are 30 wide, those of level 2 again 10.
+    // Chunks are 30 wide on level 1, and 10 on level 2.
     let middle = vec![[29.0, 1.0, 1.0], [31.0, 1.0, 1.0]];
     let last = vec![[8.0, 1.0, 1.0], [15.0, 1.0, 1.0]];
     let levels = [
@@ -178,7 +178,7 @@ async fn whole_chunks_are_those_that_overlap() {
         select: Select::Chunks,
         ..Query::default()
     };
-    // The box meets chunk 0 to 20 of level 0; chunk 0 to 30 of level 1 and chunks 0 and 1 of level 2 overlap that.
+    // The box meets chunk 0 to 20 of level 0. Chunk 0 to 30 of level 1 and chunks 0 and 1 of level 2 overlap this chunk.
     let got = ask(&store, query.clone()).await.unwrap();
     assert_eq!(
         got.column("position"),
@@ -207,14 +207,14 @@ async fn an_additive_level_without_next_level_is_malformed() {
     assert!(list_links(&store, 0, 0, false).await.is_err());
     let got = ask(&store, own(Query::default())).await.unwrap();
     assert_eq!(got.column("position"), texts(&a));
-    // A chain ends at the first level that replaces; what lies beyond is not read.
+    // A chain ends at the first level with the refinement `replace`; further levels are not read.
     let mut levels = three_levels();
     levels[1].level["refinement"] = json!("replace");
     let store = memory(&stack(&levels)).await;
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(got.all.summary.levels, [0, 1]);
     assert_eq!(got.all.summary.vertices, 5);
-    // Another word is neither.
+    // Any other word is malformed.
     levels[1].level["refinement"] = json!("multiply");
     let store = memory(&stack(&levels)).await;
     let error = ask(&store, Query::default()).await.err().unwrap();
@@ -266,7 +266,7 @@ async fn an_attribute_that_one_level_lacks_is_null_there() {
         let schema = got.vertices.unwrap().schema();
         assert_eq!(schema.field(0).name(), "n");
     }
-    // A name that only a coarser level knows is known; one that none knows is not.
+    // A name of an attribute that only a coarser level has is known; a name that no level has is an error.
     let named = |name: &str| Query {
         attributes: Names::List(vec![name.into()]),
         ..Query::default()
@@ -332,7 +332,7 @@ async fn values_of_two_types_come_in_one_that_holds_both() {
         ("Utf8", "Float64")
     );
     assert!(kind("same").starts_with("Dictionary"));
-    // Numbers beside words have no common type; each level alone has.
+    // Numbers and texts have no common type; each level alone can be read.
     levels[1]
         .attributes
         .insert("word".into(), json!({"dtype": "int8"}));
@@ -348,7 +348,7 @@ async fn values_of_two_types_come_in_one_that_holds_both() {
     assert!(ask(&store, own(Query::default())).await.is_ok());
 }
 
-/// Lines with ids 0, 1, … whose vertices are told apart by their second coordinate.
+/// Lines with ids 0, 1, … whose vertices differ in their second coordinate.
 pub(crate) fn lines(levels: &[Vec<Line>], sizes: &[f64]) -> Vec<Made> {
     levels
         .iter()
@@ -357,7 +357,7 @@ pub(crate) fn lines(levels: &[Vec<Line>], sizes: &[f64]) -> Vec<Made> {
             if *size == 10.0 {
                 Made::streamlines(lines)
             } else {
-                // Chunks of the builder are 10 wide: place by stretched positions, then stretch back.
+                // Chunks of the builder are 10 wide: positions are scaled down to be placed, then scaled back.
                 let factor = (*size / 10.0) as f32;
                 let small: Vec<Line> = lines
                     .iter()
@@ -391,7 +391,7 @@ async fn objects_come_from_the_level_they_live_on() {
     );
     let levels = [
         vec![(7, a.clone()), (5, vec![])],
-        // Object 5 lives on two levels.
+        // Object 5 has vertices on two levels.
         vec![(5, b.clone()), (9, c.clone())],
         vec![(5, d.clone())],
     ];
@@ -420,7 +420,7 @@ async fn objects_come_from_the_level_they_live_on() {
         assert_eq!(column(objects, "object_id"), ["9", "5", "7", "9"]);
         assert_eq!(column(objects, "start"), ["0", "5", "12", "18"]);
         assert_eq!(column(objects, "length"), ["5", "7", "6", "5"]);
-        // Nothing joins what lies on two levels.
+        // No link joins rows of two levels.
         let joined = |at: usize| ![4, 8, 11, 17].contains(&at);
         let links: Vec<Vec<usize>> = (0..22)
             .filter(|at| joined(*at))
@@ -458,7 +458,7 @@ async fn objects_come_from_the_level_they_live_on() {
         ask(&store, alone).await.err().unwrap().class(),
         Class::Misuse
     );
-    // A box on one level takes the whole object, of all levels.
+    // A box that meets an object on one level selects the whole object, with its rows of all levels.
     let boxed = Query {
         bbox: Some(BBox::parse("29,7,0:31,9,2").unwrap()),
         select: Select::Objects,
@@ -467,7 +467,7 @@ async fn objects_come_from_the_level_they_live_on() {
     let got = ask(&store, boxed).await.unwrap();
     assert_eq!(got.column("position"), texts(&five));
     assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), ["5"]);
-    // In chunk order the object's rows of all levels are counted together.
+    // In chunk order, the rows of an object on all levels are counted together.
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(got.all.summary.vertices, 18);
     let objects = got.objects.as_ref().unwrap();
@@ -489,7 +489,7 @@ async fn objects_come_from_the_level_they_live_on() {
     assert_eq!(column(&alone, "vertices"), ["6", "0"]);
 }
 
-/// A plain array of one float an object; NaN stands for no value.
+/// A plain array with one float for each object; NaN marks a missing value.
 fn object_attribute(files: &mut Files, level: u32, name: &str, values: &[f32]) {
     let count = values.len();
     let attributes = json!({"zv_array": "object_attribute", "name": name, "dtype": "float32", "shape": [count],
@@ -515,7 +515,7 @@ async fn object_attributes_come_from_where_they_are() {
         vec![(5, line(1.0, 9.0, 3)), (9, line(2.0, 5.0, 2))],
     ];
     let mut files = stack(&lines(&levels, &[10.0, 10.0]));
-    // Level 0 knows 7 and, wrongly, 5; level 1 knows 5 and nothing of 9.
+    // Level 0 has 7 and, wrongly, 5; level 1 has 5, and no value for 9.
     object_attribute(&mut files, 0, "w", &[0.5, 99.0]);
     object_attribute(&mut files, 1, "w", &[2.5, f32::NAN]);
     object_attribute(&mut files, 0, "v", &[f32::NAN, 4.0]);
@@ -550,7 +550,7 @@ pub(crate) fn edges(got: &Got) -> Vec<String> {
     sorted(got.links().iter().map(ends).collect())
 }
 
-/// A graph: vertices of one object lie in one fragment of each chunk.
+/// A graph: in each chunk, the vertices of one object are in one fragment.
 fn graph(positions: &[[f32; 3]], ids: &[i64], links: &[[usize; 2]]) -> Made {
     let mut made = Made::points_with_ids(positions, ids);
     (made.kind, made.convention) = ("graph", "explicit");
@@ -596,7 +596,7 @@ async fn links_of_graphs_are_renumbered() {
         limit: Some(5),
         ..Query::default()
     };
-    // The last row is left out, and with it two links.
+    // The last row is not in the answer, nor are its two links.
     assert_eq!(
         edges(&ask(&store, few).await.unwrap()),
         sorted(all[..3].to_vec())

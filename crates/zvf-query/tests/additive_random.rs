@@ -9,7 +9,7 @@ use crate::additive::{edges, lines, stack, text};
 use crate::make::Line;
 use crate::support::{ask, block_on, column, memory, sorted};
 
-/// A vertex, and whether it follows the one before in its line.
+/// A vertex, and whether it follows the previous vertex of its line.
 type Row = ([f32; 3], bool);
 
 /// Levels of lines: ids, and lines whose vertices differ in their second coordinate.
@@ -61,7 +61,7 @@ proptest! {
             let sizes = [10.0, 20.0, 10.0];
             let store = memory(&stack(&lines(&levels, &sizes))).await;
             let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
-            // Every object of the answer: its rows, and which of them follow the row before.
+            // Every object of the answer: its rows, and which of them follow the previous row.
             let mut expected: Vec<(i64, Vec<Row>)> = Vec::new();
             let mut truncated = false;
             let mut left = limit.unwrap_or(u64::MAX) as usize;
@@ -107,7 +107,7 @@ proptest! {
                 select: if whole { Select::Objects } else { Select::Vertices },
                 ..Query::default()
             };
-            // Ids need an index on some level.
+            // Ids require an object index on some level.
             if levels.iter().all(Vec::is_empty) {
                 return;
             }
@@ -134,7 +134,7 @@ proptest! {
             let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
             let whole = Query { bbox: bbox.clone(), batch_rows, ..Query::default() };
             let all = ask(&store, whole.clone()).await.unwrap();
-            // Level after level, each row once.
+            // One level after the other, each row once.
             let positions = all.column("position");
             let mut from = 0;
             for level in &levels {

@@ -1,4 +1,4 @@
-//! Stores whose objects the caller fetches, without a runtime: the same answers by the same requests as from a backend that cannot list.
+//! Stores whose objects the caller fetches, without a runtime: the same answers from the same requests as with a backend that cannot list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::support::{Got, ask, column};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What a request asks for: round, object, offset, length, received bytes.
+/// A request: round, object, offset, length, received bytes.
 type Asked = (u32, String, Option<u64>, Option<u64>, Option<u64>);
 
 /// Exactly the requested part of a file.
@@ -44,7 +44,7 @@ fn gets(trace: &IoTrace) -> Vec<Asked> {
     gets
 }
 
-/// Answers all requests of a step together. Returns the result and how many steps asked for something.
+/// Answers all requests of a step together. Returns the result and the number of steps with requests.
 fn stepwise<T>(caller: &CallerStore, files: &Files, work: impl Future<Output = T>) -> (T, u32) {
     let mut run = caller.run(work).unwrap();
     let mut steps = 0;
@@ -54,7 +54,7 @@ fn stepwise<T>(caller: &CallerStore, files: &Files, work: impl Future<Output = T
             CallerStep::Fetch(wanted) => {
                 assert!(!wanted.is_empty(), "nothing is asked for, and nothing done");
                 steps += 1;
-                // In another order than they were asked for.
+                // Requests are answered in reverse order.
                 for one in wanted.iter().rev() {
                     run.answer(one.id, Ok(part(files, one))).unwrap();
                 }
@@ -89,7 +89,7 @@ async fn native(files: &Files, query: Query) -> (Columns, Vec<Asked>) {
     (texts(&got), gets(&trace))
 }
 
-/// Asks a store whose files the caller has.
+/// Queries a store whose files the caller has.
 fn called(files: &Files, query: Query) -> (Columns, Vec<Asked>, u32) {
     let (trace, caller) = (IoTrace::on(), CallerStore::new());
     let options = options(&trace).with_caller_store(caller.clone());
@@ -101,7 +101,7 @@ fn called(files: &Files, query: Query) -> (Columns, Vec<Asked>, u32) {
     (texts(&got), gets, steps)
 }
 
-/// Runs a query both ways; returns how many steps asked for something, and the rounds of requests.
+/// Runs a query both ways; returns the number of steps with requests, and the number of rounds.
 async fn check(name: &str, files: &Files, query: Query) -> (u32, u32) {
     let (rows, requests) = native(files, query.clone()).await;
     let (found, sent, steps) = called(files, query);
@@ -124,7 +124,7 @@ async fn a_caller_is_asked_for_what_a_backend_is() {
                 level: asked.level,
                 ..Query::default()
             };
-            // All requests of a round are handed out together.
+            // All requests of a round are made in one step.
             let (steps, rounds) = check(&name, &files, query).await;
             assert_eq!(steps, rounds, "{name}");
         }
@@ -143,7 +143,7 @@ async fn a_caller_is_asked_for_what_a_backend_is() {
 async fn steps_that_need_threads_elsewhere_are_made_on_one() {
     for name in ["streamlines", "graph"] {
         let files = zvf_testkit::files(name).unwrap();
-        // So little memory that objects are gathered in two passes, by a temporary file.
+        // With little memory, objects are gathered in two passes, with a temporary file.
         for memory_budget in [1, 4096, 1 << 30] {
             let query = Query {
                 select: Select::Objects,
@@ -194,7 +194,7 @@ fn a_local_folder_is_read_without_a_runtime() {
         nothing,
     );
     let (rows, ..) = called(&files, Query::default());
-    // A folder is listed, so that it has attributes that only listings show.
+    // A folder is listed, so that attributes that only listings show are found, too.
     let place = |columns: Columns| -> Columns {
         let mut columns = columns.into_iter();
         columns

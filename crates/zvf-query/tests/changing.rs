@@ -1,4 +1,4 @@
-//! A store that changes under its reader says so, also where the change looks like damage.
+//! A change of a store while it is read is reported as a change, also if it looks like damage.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use object_store::{ObjectStore, ObjectStoreExt, path::Path};
 use zvf_query::{Class, Query, query};
 use zvf_store::{OpenOptions, Store};
 
-/// Removes every cell of vertices after the documents were read; `tells`: and writes their document again, as a
-/// writer does who removes cells.
+/// Removes every cell of vertices after the documents were read. With `tells`, also writes their document again, as a
+/// writer does that removes cells.
 async fn emptied(case: &str, tells: bool) -> zvf_query::QueryError {
     let files = zvf_testkit::files(case).unwrap();
     let backend: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -44,7 +44,7 @@ async fn cells_that_an_edit_removed_are_a_change_and_no_damage() {
             error.to_string().contains("0/vertices/zarr.json"),
             "{case}: {error}"
         );
-        // The same without a change of documents is what it looks like.
+        // Without a change of the document, it is damage.
         let error = emptied(case, false).await;
         assert_eq!(error.class(), Class::Malformed, "{case}: {error}");
     }

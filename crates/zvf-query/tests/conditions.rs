@@ -1,4 +1,4 @@
-//! Conditions on axes and on objects, against what they mean.
+//! Conditions on axes and on objects, compared with brute force.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ async fn axes_are_conditions_that_leave_chunks_out() {
         by_box.all.summary.chunks_read
     );
     assert!(by_axis.all.summary.chunks_read < all.all.summary.chunks_read);
-    // Whole chunks and whole objects, and what no box says.
+    // Whole chunks and whole objects, and conditions that no box can express.
     for select in [Select::Chunks, Select::Objects] {
         let found = ask(
             &store,
@@ -87,7 +87,7 @@ async fn axes_are_conditions_that_leave_chunks_out() {
         if select == Select::Objects {
             assert_eq!(found.rows(), expected.rows());
         } else {
-            // The box takes chunks that it meets, a condition those with a row that satisfies it.
+            // A box selects the chunks that it meets, a condition only chunks with a row that satisfies it.
             assert!(found.rows().len() <= expected.rows().len());
         }
     }
@@ -175,7 +175,7 @@ async fn positions_are_points_of_well_known_binary() {
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
-    // The name is free for attributes and conditions.
+    // In a condition, `geometry` can only be the name of an attribute.
     let error = Query {
         filter: Some(Filter::parse("geometry > 1").unwrap()),
         ..Query::default()
@@ -381,7 +381,7 @@ async fn grouped() -> Store {
         .with_attribute("range", ranges);
     writer.set_groups(&groups).unwrap();
     writer.finish().await.unwrap();
-    // Empty texts are values, unless the document states that they are none.
+    // Empty texts are values, unless the document states that they mark missing values.
     let path = Path::from("0/group_attributes/side/zarr.json");
     let bytes = backend.get(&path).await.unwrap().bytes().await.unwrap();
     let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
@@ -467,7 +467,7 @@ async fn conditions_on_groups_choose_their_members() {
         ("group.name == 'CST' and length() > 3", |any, _, count| {
             any(&|_, of| of.name == "CST") && count > 4
         }),
-        // `not` of groups alone is about another group; with an object in it, about the object.
+        // `not` of groups alone requires another group; if an object is referred to, it applies to the object.
         ("not group.name == 'CST'", |any, _, _| {
             any(&|_, of| of.name != "CST")
         }),
@@ -515,7 +515,7 @@ async fn conditions_on_groups_choose_their_members() {
         };
         let got = ask(&store, asked(text)).await.unwrap();
         assert_eq!(sorted(ids(&got)), expected, "{text}");
-        // Lists of objects take the same conditions, and so do their vertices.
+        // Lists of objects take the same conditions, and queries of their vertices, too.
         let mut listing = ObjectListing::default();
         listing.condition = Some(Filter::parse(text).unwrap());
         let mut listed = ListedObjects::start(&store, listing).await.unwrap();

@@ -70,7 +70,7 @@ async fn names_in_quotes_are_attributes_of_exactly_these_names() {
             "`object.v` + 0 == 3 or `object.v` in (1, 9)",
             &["1.0", "3.0"],
         ),
-        // Of objects, and of groups.
+        // Attributes of objects and of groups.
         ("`end.x` == 6", &["3.0", "4.0"]),
         ("end.x == 8", &["3.0", "4.0"]),
         ("end.x == 6", &[]),
@@ -94,7 +94,7 @@ async fn names_in_quotes_are_attributes_of_exactly_these_names() {
     assert_eq!(names.names(), ["start.x", "a"]);
 }
 
-/// A condition on vertices alone is one in all pieces, too, and the answer is not grouped by object.
+/// A condition on vertices alone remains one in all pieces, and the answer is not grouped by object.
 #[tokio::test]
 async fn pieces_have_names_in_quotes() {
     let store = stored().await;

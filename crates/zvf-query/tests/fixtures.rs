@@ -1,4 +1,4 @@
-//! Every question of every bundled store, compared by content with what went in.
+//! All queries of every bundled store, compared by content with the input.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -37,7 +37,7 @@ fn vertex(truth: &Truth, row: usize) -> String {
         .join("; ")
 }
 
-/// The rows of an answer, without attributes that the truth does not tell.
+/// The rows of an answer, without attributes that the truth does not have.
 fn rows_of(truth: &Truth, got: &Got) -> Vec<String> {
     got.rows_of(
         truth
@@ -63,7 +63,7 @@ fn pairs(column: &Column) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The chunk of every row, by the rule of the format's pages.
+/// The chunk of every row, by the rule on the format's pages.
 fn chunks_of(store: &Store, truth: &Truth) -> Vec<Vec<i64>> {
     let shape = &store.root().zarr_vectors.chunk_shape;
     let positions = truth.positions.f64s().unwrap();
@@ -94,7 +94,7 @@ fn expected_links(
                 if inside(ends) {
                     let mut text = tuple(ends);
                     if case.kind == "graph" {
-                        // Releases before 0.9 lost the attributes of links across chunks: those, and no others, are null.
+                        // Releases before 0.9 lost the attributes of links across chunks: exactly these are null.
                         let lost = case.link_weight_incomplete && crosses(ends);
                         for (name, values) in &truth.link_attributes {
                             let value = if lost {
@@ -205,7 +205,7 @@ async fn check_boxes(name: &str, store: &Store, copied: bool) {
         }
         warned.extend(check_warnings(name, &case, store, &got));
     }
-    // A copy has less to warn of.
+    // A copy has fewer warnings.
     for wanted in case.warnings.iter().filter(|_| !copied) {
         assert!(
             warned.iter().any(|text| text.contains(wanted)),
@@ -214,7 +214,7 @@ async fn check_boxes(name: &str, store: &Store, copied: bool) {
     }
 }
 
-/// A query warns of nothing but what the case says; returns its warnings.
+/// Checks that a query has no warnings except those of the case; returns its warnings.
 fn check_warnings(name: &str, case: &Case, store: &Store, got: &Got) -> Vec<String> {
     let mut found = store.warnings();
     found.extend(got.all.summary.warnings.iter().cloned());
@@ -251,7 +251,7 @@ fn check_object_attributes(name: &str, truth: &Truth, got: &Got) {
     let batch = got.objects.as_ref().unwrap();
     let place: HashMap<String, usize> = (0..ids.rows()).map(|row| (cell(ids, row), row)).collect();
     for (attribute, values) in &truth.object_attributes {
-        // A column of the table's own keeps its name.
+        // An attribute with the name of a column of the table has a prefix.
         let own = attribute == "length" && batch.column_by_name("start").is_some();
         let attribute = if own {
             format!("attribute:{attribute}")
@@ -365,7 +365,7 @@ async fn check_objects(name: &str, store: &Store) {
     let expected = if every.len() == rows || ordered {
         expected_links(store, &case, &truth, &every)
     } else {
-        // What objects share comes once for each.
+        // Shared rows are returned once for each object.
         let of = |rows: &Vec<usize>| rows.iter().copied().collect();
         let each = case
             .objects
@@ -412,12 +412,12 @@ async fn check_groups(name: &str, store: &Store) {
     }
 }
 
-/// Every question of one case.
+/// Runs all queries of one case.
 pub(crate) async fn check(name: &str, store: &Store) {
     check_store(name, store, false).await;
 }
 
-/// Every question of one case, to the store or to a copy that `zvf-write` made of it.
+/// Runs all queries of one case on the store or on a copy that `zvf-write` made of it.
 pub(crate) async fn check_store(name: &str, store: &Store, copied: bool) {
     check_boxes(name, store, copied).await;
     check_objects(name, store).await;

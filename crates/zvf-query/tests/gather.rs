@@ -1,4 +1,4 @@
-//! Objects under every memory budget: the order in which chunks are read is never seen in an answer.
+//! Objects under every memory budget: the order in which chunks are read does not change the answer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::make::Made;
 use crate::support::{Got, ask, bundled, memory, open};
 use zvf_testkit::sample::Sample;
 
-/// One byte: objects are gathered chunk by chunk, or in one pass where that would read chunks again.
+/// One byte: objects are gathered chunk by chunk, or in one pass if chunks would be read again.
 const TINY: u64 = 1;
 
 fn tables(got: &Got) -> [Option<&RecordBatch>; 3] {
@@ -81,7 +81,7 @@ async fn objects_of_every_bundled_level_are_the_same_under_every_budget() {
     }
 }
 
-/// Lines that cross all chunks, so that no order of objects is one of chunks.
+/// Lines that cross all chunks, so that no order of objects is an order of chunks.
 fn crossing(lines: i64, chunks: i16) -> Vec<(i64, Vec<[f32; 3]>)> {
     let line = |id: i64| {
         let x = |step: i16| f32::from((step * 7) % chunks) * 10.0 + 1.0;
@@ -121,7 +121,7 @@ async fn a_cell_is_read_twice_at_most() {
     }
 }
 
-/// Objects that all have the same rows: a sorted copy would be many times as large as what is read.
+/// Objects that all have the same rows: a sorted copy would be many times as large as the data that is read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_that_many_objects_share_are_not_copied_for_each() {
     let mut made = Made::streamlines(&crossing(40, 20));

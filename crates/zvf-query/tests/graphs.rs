@@ -9,7 +9,7 @@ use crate::make::{Chunk, Coord, Made, place};
 use crate::support::{Got, ask, block_on, listed_links, memory, sorted};
 
 fn positions() -> impl Strategy<Value = Vec<[f32; 3]>> {
-    // Whole numbers on one axis tell the vertices apart.
+    // Whole numbers on one axis identify the vertices.
     proptest::collection::vec([-25.0_f32..25.0, -25.0_f32..25.0], 2..40).prop_map(|all| {
         (0..)
             .zip(all)
@@ -45,7 +45,7 @@ fn found(got: &Got) -> Vec<Vec<usize>> {
     )
 }
 
-/// A graph or mesh: vertices of one object lie in one fragment of each chunk, objects ascending.
+/// A graph or mesh: in each chunk, the vertices of one object are in one fragment, objects ascending.
 fn graph(
     kind: &'static str,
     positions: &[[f32; 3]],
@@ -91,7 +91,7 @@ fn forest(positions: &[[f32; 3]], parents: &[Option<usize>], streamed: bool) -> 
             if !implied {
                 let pair = vec![at[number], at[parent]];
                 let crossing = at[number].0 != at[parent].0;
-                // Streamed skeletons store the parent first where chunks are crossed.
+                // Streamed skeletons store the parent first if the ends are in different chunks.
                 records.push(if streamed && crossing {
                     vec![pair[1], pair[0]]
                 } else {
@@ -149,7 +149,7 @@ proptest! {
         streamed in any::<bool>(), limit in 1_u64..40
     ) {
         block_on(async {
-            // Mostly the vertex before, sometimes any earlier one, sometimes none.
+            // Mostly the previous vertex, sometimes any earlier one, sometimes none.
             let parent = |at: usize| match (at, seed[at]) {
                 (0, _) | (_, 0..=3) => None,
                 (_, 4..=35) => Some(at - 1),

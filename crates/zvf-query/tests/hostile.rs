@@ -1,4 +1,4 @@
-//! Stores whose parts contradict each other: an error of the right class that says where, never a panic.
+//! Stores whose parts contradict each other: an error of the right class with its place, never a panic.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn lines() -> Made {
     Made::streamlines(&[(4, line(1.0)), (9, line(2.0))])
 }
 
-/// Asks everything in every way; the first error counts.
+/// Runs several kinds of queries; returns the first error.
 async fn first_error(made: &Made) -> QueryError {
     first_error_of(&made.files()).await
 }
@@ -84,7 +84,7 @@ async fn a_manifest_that_names_a_missing_chunk() {
     };
     let error = ask(&store, query).await.err().unwrap();
     says(&error, Class::Malformed, &["chunk 1.0.7", "object 9"]);
-    // The other object is whole.
+    // The other object is intact.
     assert!(
         ask(
             &store,
@@ -223,7 +223,7 @@ async fn listed_vertices_that_are_not_there_are_an_error_or_a_warning() {
         Class::Malformed,
         &["vertices", "chunk 1.0.0"],
     );
-    // Who reads what is left of a store takes them for empty, and is told.
+    // Without verification, the missing chunks count as empty, with a warning.
     let loosely = OpenOptions::new().with_verify(false);
     let store = try_open(&files, loosely).await.unwrap();
     for query in [
@@ -244,7 +244,7 @@ async fn listed_vertices_that_are_not_there_are_an_error_or_a_warning() {
             "{:?}",
             got.all.summary
         );
-        // No link bridges the hole.
+        // No link crosses the gap.
         assert_eq!(got.links().len(), 4);
     }
 }
@@ -390,7 +390,7 @@ async fn widths_that_are_only_claimed() {
 
 #[tokio::test]
 async fn ranges_of_fragments_that_multiply() {
-    // A few hundred bytes that name thousands of fragments each, again and again.
+    // A few hundred bytes that repeatedly name thousands of fragments each.
     let mut made = lines();
     let chunk = made.chunks.get_mut(&[0, 0, 0]).unwrap();
     chunk.fragments.extend(vec![Vec::new(); 200_000]);
@@ -489,8 +489,8 @@ async fn every_damaged_file_gives_an_answer_or_an_error() {
     damage(&made.files(), "/c/", 24).await;
 }
 
-/// Cuts and changes every file whose key has `part` in it, at about `places` places: an answer, or an error that says
-/// that the data is bad.
+/// Cuts and changes every file whose key contains `part`, at about `places` places. Each query must return an answer, or an error that reports
+/// bad data.
 async fn damage(files: &BTreeMap<String, Vec<u8>>, part: &str, places: usize) {
     for key in files.keys().filter(|key| key.contains(part)) {
         let length = files[key].len();
@@ -601,7 +601,7 @@ async fn an_older_store_without_one_of_its_files_gives_an_answer_or_an_error() {
                 },
             ] {
                 if let Err(error) = ask(&store, query).await {
-                    // What must be there and is not is named.
+                    // The error names an object that is required and missing.
                     let named = error.to_string().contains("no object");
                     assert!(
                         error.class() != Class::Io || named,
@@ -613,7 +613,7 @@ async fn an_older_store_without_one_of_its_files_gives_an_answer_or_an_error() {
     }
 }
 
-/// A child whose name is nearly a key is no chunk. What is said names the children, since a group has no other list.
+/// A child whose name is almost a key is not a chunk. The message lists such children, since no other list of a group shows them.
 #[tokio::test]
 async fn children_that_are_no_chunks_are_an_error_or_a_warning() {
     let legacy = Legacy::v7(Made::points(&[[1.0, 1.0, 1.0], [12.0, 1.0, 1.0]]));

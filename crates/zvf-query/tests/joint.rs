@@ -1,4 +1,4 @@
-//! Conditions with parts that refer to vertices and to objects, against loops over the lines that went in.
+//! Conditions with parts that refer to vertices and to objects, compared with loops over the input lines.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Line {
     pub(crate) id: i64,
     pub(crate) rows: Vec<[f32; 3]>,
     pub(crate) s: Vec<f32>,
-    /// Object attributes; `None`: the line is in no table of objects.
+    /// Object attributes; `None`: the object table does not have the line.
     pub(crate) own: Option<(i32, &'static str)>,
 }
 
@@ -227,7 +227,7 @@ fn found(got: &Got) -> Vec<(String, String)> {
     ids.zip(got.column("position")).collect()
 }
 
-/// The rows of lines that satisfy a condition and a test of the position, as [`found`] has them.
+/// The rows of lines that satisfy a condition and a test of the position, in the form of [`found`].
 fn expected<'l>(
     lines: impl IntoIterator<Item = &'l Line>,
     truth: Truth,
@@ -284,7 +284,7 @@ async fn rows_are_tested_with_the_values_of_their_objects() {
         };
         let got = ask(&store, picked).await.unwrap();
         assert_eq!(found(&got), expected(picks, truth, &inside), "{text}");
-        // Whole objects with such a row.
+        // Whole objects with at least one such row.
         let hits = |place: &dyn Fn(&[f32; 3]) -> bool| {
             let hit = |line: &&Line| !expected([*line], truth, place).is_empty();
             lines.iter().filter(hit).collect::<Vec<_>>()
@@ -301,7 +301,7 @@ async fn rows_are_tested_with_the_values_of_their_objects() {
             let rows = expected(whole, |_, _| Some(true), &|_| true);
             assert_eq!(found(&got), rows, "{text}");
         }
-        // A relation to the box is of all vertices, and one of them satisfies the condition.
+        // A relation to the box refers to all vertices of an object, and one of them must satisfy the condition.
         let starting = Query {
             relation: Some(ObjectRelation::Starting),
             ..boxed

@@ -1,5 +1,5 @@
-//! Things a store may have that the bundled ones lack: attribute-chunked levels, offsets, odd types, families that store
-//! every copy, and narrow roads to the backend.
+//! Features that the bundled stores lack: attribute-chunked levels, offsets, odd types, families that store
+//! every copy, and slow or limited backends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -195,7 +195,7 @@ async fn attributes_of_odd_types() {
     );
 }
 
-/// Triangles over three chunks, each face stored once and turned, or once in every chunk it touches.
+/// Triangles over three chunks. Each face is stored once with rotated corners, or once in every chunk that it touches.
 fn triangles(store: &'static str) -> Made {
     let mut made = Made::new("mesh");
     let (a, b, c) = ([0, 0, 0], [1, 0, 0], [0, 1, 0]);
@@ -484,7 +484,7 @@ async fn one_request_at_a_time_is_enough() {
                     ..Query::default()
                 },
             ] {
-                // Two answers of one store, taken in turns.
+                // Two answers of one store, read alternately.
                 let both = async {
                     let mut first = query(&store, asked.clone()).await.unwrap();
                     let mut second = query(&store, asked).await.unwrap();

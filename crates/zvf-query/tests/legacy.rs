@@ -1,5 +1,5 @@
-//! One test for each trap of the pages on 0.7 (section 17) and 0.8 (section 17) that gives wrong data in silence, as far as
-//! it shows in the answers of queries. Names begin with the page and the section of the trap.
+//! One test for each trap of the pages on 0.7 (section 17) and 0.8 (section 17) that silently gives wrong data, if
+//! answers of queries show it. Names begin with the page and the section of the trap.
 
 use serde_json::json;
 use zvf_query::{BBox, Class, Column, Filter, Query, Select, Table};
@@ -99,7 +99,7 @@ async fn v7_12_3_zero_row_numbers_of_lines_are_not_believed() {
             assert_eq!(got.column("s"), ["0", "1", "2", "3", "4", "5"]);
         }
     }
-    // Without manifests nothing says which rows meet: no link between chunks is made up.
+    // Without manifests it is unknown which rows are linked: no links between chunks are invented.
     let mut made = Made::streamlines(&lines);
     made.objects = None;
     let store = memory(&Legacy::v7(made).with_links(&records).files()).await;
@@ -176,7 +176,7 @@ async fn v7_12_5_no_edge_joins_two_skeletons() {
         assert_eq!(edges(&ask(&store, Query::default()).await.unwrap()), all);
         assert_eq!(edges(&ask(&store, objects(&[0, 1])).await.unwrap()), all);
         assert_eq!(edges(&ask(&store, objects(&[1])).await.unwrap()), own);
-        // The parents of b0, b1, b2 lie outside the box: none of them hangs on the row before.
+        // The parents of b0, b1, b2 are outside the box: none of the three is linked to the previous row.
         let got = ask(&store, boxed("10,0,0:20,2,2")).await.unwrap();
         assert_eq!(got.column("position"), text(&b));
         assert!(edges(&got).is_empty());
@@ -316,7 +316,7 @@ async fn v7_17_4_appended_points_have_no_attributes_and_that_is_said() {
     let store = memory(&Legacy::v7(made.clone()).files()).await;
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(got.column("n"), ["0 0", "null", "null", "null"]);
-    // What cannot be assigned to rows is malformed: half a row, and more rows than there are vertices.
+    // Bytes that cannot be assigned to rows are malformed: half a row, or more rows than there are vertices.
     for bytes in [vec![0; 6], vec![0; 16]] {
         made.chunks
             .get_mut(&[0, 0, 0])
@@ -333,7 +333,7 @@ async fn v7_17_4_appended_points_have_no_attributes_and_that_is_said() {
             "{error}"
         );
     }
-    // An attribute without a type: what its bytes are taken for is said.
+    // An attribute without a type: a warning states the assumed type.
     let mut made = appended();
     made.attributes.insert("n".into(), json!({}));
     let store = memory(&Legacy::v7(made).files()).await;
@@ -412,7 +412,7 @@ async fn v7_7_ranges_are_taken_as_written_not_up_to_the_next_one() {
     let listed = listed_objects(&store, 0, false).await;
     let listed = listed.table(Table::Objects).unwrap().unwrap();
     assert_eq!(column(&listed, "vertices"), ["1", "1"]);
-    // All rows are rows of the level, also the one without fragment.
+    // All rows are rows of the level, also the row without a fragment.
     assert_eq!(
         ask(&store, Query::default())
             .await
@@ -428,7 +428,7 @@ async fn v7_7_ranges_are_taken_as_written_not_up_to_the_next_one() {
 async fn v7_17_1_rechunked_stores_have_counts_of_zero_and_prefix_minus_one() {
     let mut made = Made::new("point_cloud");
     made.dims = 2;
-    // No attribute pair, and one more component than axes; vertex_count 0.
+    // No attribute pair, and one more component than axes; `vertex_count` is 0.
     made.level = json!({"chunk_dims": ["group", "x", "y"], "vertex_count": 0});
     for (bin, x) in [(-1, 1.0), (-1, 2.0), (0, 3.0), (1, 11.0)] {
         let chunk = made

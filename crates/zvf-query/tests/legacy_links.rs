@@ -1,4 +1,4 @@
-//! The traps of 0.7 and 0.8 that show in links: graphs, meshes, cells and records. Names as in [`legacy`](crate::legacy).
+//! The traps of 0.7 and 0.8 that affect links: graphs, meshes, cells and records. Names as in [`legacy`](crate::legacy).
 
 use std::collections::BTreeSet;
 
@@ -128,7 +128,7 @@ async fn v7_12_6_a_mesh_object_covers_whole_chunks() {
     let (made, points, records) = mesh();
     for legacy in both(made, &records) {
         let store = memory(&legacy.files()).await;
-        // Object 1 touches one chunk: its whole content is listed, whoever's vertices they are.
+        // Object 1 touches one chunk: the whole chunk is returned, including vertices of other objects.
         let got = ask(&store, objects(&[1])).await.unwrap();
         assert_eq!(got.column("position"), text(&points[..3]));
         assert_eq!(edges(&got), joined(&[&points[..3]]));
@@ -142,7 +142,7 @@ async fn v7_12_6_a_mesh_object_covers_whole_chunks() {
             &[points[2], points[5], points[4]],
             &[points[3], points[4], points[1]],
         ];
-        // Corners in the order of the writer: a rotated face would show (0.8, trap 5).
+        // Corners are in the order of the writer, so that a rotated face would be detected (0.8, trap 5).
         assert_eq!(edges(&got), joined(&faces), "{}", legacy.version);
     }
 }
@@ -159,7 +159,7 @@ async fn v7_9_4_a_placeholder_of_width_two_does_not_make_faces_edges() {
 
 #[tokio::test]
 async fn v8_9_2_perm_idx_maps_stored_to_input_ends() {
-    // Quads over two and more chunks, every corner order that a writer may have been given.
+    // Quads over two and more chunks, with every order of corners that a writer may receive.
     let points: Vec<[f32; 3]> = [5.0, 15.0, 25.0, 35.0].map(|x| [x, 1.0, 1.0]).to_vec();
     let mut made = Made::points(&points);
     made.attributes.clear();
@@ -197,7 +197,7 @@ async fn v8_9_2_perm_idx_maps_stored_to_input_ends() {
 #[tokio::test]
 async fn v8_9_5_duplicate_families_give_each_record_once() {
     let (made, nodes, mut records) = graph();
-    // A record that was written twice on purpose stays twice.
+    // A record that was written twice on purpose is returned twice.
     records.push(records[2].clone());
     let all = joined(&[
         &nodes[..2],
@@ -221,7 +221,7 @@ async fn v8_9_5_duplicate_families_give_each_record_once() {
             let found = sorted(column(got.links.as_ref().unwrap(), "w"));
             assert_eq!(found, ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"]);
         }
-        // From the side of the second chunk alone nothing is left, nor is anything invented.
+        // A box with only the second chunk has only its own link; no link is invented.
         let got = ask(&store, boxed("10,0,0:20,2,2")).await.unwrap();
         assert_eq!(edges(&got), joined(&[&nodes[3..5]]));
         let listed = listed_links(&store, 0, 0, false).await;
@@ -240,7 +240,7 @@ async fn v7_8_2_unrecorded_column_counts_follow_from_the_bytes() {
             .attributes
             .insert("normal".into(), values.flat_map(f32::to_le_bytes).collect());
     }
-    // A chunk without rows tells nothing.
+    // A chunk without rows does not determine the number of columns.
     made.chunks.insert(
         [-1, 0, 0],
         Chunk {
@@ -258,7 +258,7 @@ async fn v7_8_2_unrecorded_column_counts_follow_from_the_bytes() {
 
 #[tokio::test]
 async fn v8_9_6_cells_in_text_order_are_all_there() {
-    // Chunks 2 and 10: as text 10 comes first.
+    // Chunks 2 and 10: sorted as text, 10 is first.
     let points: Vec<[f32; 3]> = (0..12)
         .map(|at| [at as f32 * 10.0 + 5.0, 1.0, 1.0])
         .collect();

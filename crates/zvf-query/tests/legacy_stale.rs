@@ -1,4 +1,4 @@
-//! The traps of 0.7 and 0.8 that a second program leaves behind: stores that were re-binned, rechunked, pruned or written
+//! The traps of 0.7 and 0.8 that other programs cause: stores that were re-binned, rechunked, pruned or written
 //! twice. Names as in [`legacy`](crate::legacy).
 
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::make::{Chunk, Made, flat, group};
 use crate::make_legacy::{Legacy, Record};
 use crate::support::{ask, memory};
 
-/// Whether some warning of a store says this.
+/// Whether a warning of a store contains this text.
 fn said(store: &zvf_store::Store, part: &str) -> bool {
     store
         .warnings()
@@ -17,8 +17,8 @@ fn said(store: &zvf_store::Store, part: &str) -> bool {
         .any(|warning| warning.contains(part))
 }
 
-/// One fragment for each occupied bin, the bins of the root changed, and bins in the block of level 0. Bin 0 of the chunk
-/// is empty, so fragment k is bin k + 1: who takes fragments for bins finds nothing in bin 3 and the wrong point in bin 1.
+/// One fragment for each occupied bin, with changed bins in the root, and bins in the block of level 0. Bin 0 of the chunk
+/// is empty, so fragment k is bin k + 1: a reader that takes fragments for bins finds nothing in bin 3 and the wrong point in bin 1.
 #[tokio::test]
 async fn v7_17_2_fragments_of_rebinned_stores_are_not_bins_and_attributes_may_be_stale() {
     let positions = [[1.0, 7.0, 1.0], [7.0, 1.0, 1.0], [7.0, 7.0, 1.0]];
@@ -37,12 +37,12 @@ async fn v7_17_2_fragments_of_rebinned_stores_are_not_bins_and_attributes_may_be
     }
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(got.column("position"), text(&positions));
-    // The order of the attribute cannot be told from the bytes; that it may be the old one is said.
+    // The bytes do not show the order of the attribute; a warning states that it may be the old one.
     assert_eq!(got.column("n"), ["0", "1", "2"]);
     assert!(said(&store, "re-binned"), "{:?}", store.warnings());
     ask(&plain, Query::default()).await.unwrap();
     assert!(!said(&plain, "re-binned"), "{:?}", plain.warnings());
-    // Without attributes there is nothing to say.
+    // Without attributes there is no warning.
     made.attributes.clear();
     made.chunks
         .values_mut()
@@ -52,7 +52,7 @@ async fn v7_17_2_fragments_of_rebinned_stores_are_not_bins_and_attributes_may_be
     assert!(!said(&bare, "re-binned"), "{:?}", bare.warnings());
 }
 
-/// Groups keep the ids of objects that rechunking took away: those members have no vertices.
+/// Groups keep the ids of objects that rechunking removed: those members have no vertices.
 #[tokio::test]
 async fn v7_17_1_groups_name_objects_that_no_longer_exist() {
     let made = Made::points_with_ids(
@@ -83,7 +83,7 @@ async fn v7_17_1_groups_name_objects_that_no_longer_exist() {
     }
 }
 
-/// A graph whose bounds were contracted: the second node of the chunk is gone, its link and its value are still there.
+/// A graph whose bounds were contracted: the second node of the chunk is gone, but its link and its value remain.
 #[tokio::test]
 async fn v7_17_3_what_pruning_leaves_behind_is_an_error_and_no_value_of_another_row() {
     let nodes = [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0], [3.0, 1.0, 1.0]];
@@ -102,7 +102,7 @@ async fn v7_17_3_what_pruning_leaves_behind_is_an_error_and_no_value_of_another_
     let store = memory(&Legacy::v7(made.clone()).with_links(&records).files()).await;
     let error = ask(&store, Query::default()).await.err().unwrap();
     assert_eq!(error.class(), Class::Malformed);
-    // Both are stale; whichever is met first is named.
+    // Both are stale; the error names the one that is read first.
     assert!(error.to_string().contains("chunk 0.0.0"), "{error}");
     made.attributes.clear();
     made.chunks
@@ -129,7 +129,7 @@ async fn v7_17_5_chunks_of_an_earlier_write_belong_to_no_object() {
     let store = memory(&Legacy::v7(made).files()).await;
     let got = ask(&store, objects(&[0, 1])).await.unwrap();
     assert_eq!(got.column("position"), ["1.0 1.0 1.0", "2.0 1.0 1.0"]);
-    // Nothing on disk tells that the chunk is old: who asks for all vertices gets it.
+    // Nothing in the store shows that the chunk is old, so a query of all vertices returns it.
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(
         got.column("position"),
@@ -137,7 +137,7 @@ async fn v7_17_5_chunks_of_an_earlier_write_belong_to_no_object() {
     );
 }
 
-/// `link_fragments` divides links; the vertices have other fragments, and more of them.
+/// `link_fragments` divides links. The vertices have other fragments, and more of them.
 #[tokio::test]
 async fn v8_17_15_link_fragments_are_not_vertex_fragments() {
     let nodes = [

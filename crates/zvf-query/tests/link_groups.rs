@@ -1,4 +1,4 @@
-//! Groups of links that are not as the level claims: an error where their rows are read, never other rows.
+//! Groups of links that contradict the declaration of the level: an error if their rows are read, never other rows.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::support::{ask, memory};
 const HERE: Coord = [0, 0, 0];
 const OTHER: Coord = [1, 0, 0];
 
-/// Two objects with three vertices each in one chunk, a link between each two neighbours of an object, and the rows of the
+/// Two objects with three vertices each in one chunk, a link between each pair of consecutive vertices, and the rows of the
 /// links' groups.
 fn files(groups: Option<&[Vec<i64>]>) -> BTreeMap<String, Vec<u8>> {
     let positions: Vec<[f32; 3]> = (0..7)
@@ -90,7 +90,7 @@ async fn groups_that_are_not_as_claimed_are_malformed() {
         // Too few groups, and too many.
         (&[vec![0, 1, 2, 3]], "no group 1"),
         (&[vec![], vec![1, 3], vec![0, 2]], "3 groups"),
-        // No row of the cell.
+        // A row that the cell does not have.
         (&[vec![0, 2], vec![1, 4]], "groups of 4 links"),
     ];
     for (groups, part) in wrong {
@@ -98,7 +98,7 @@ async fn groups_that_are_not_as_claimed_are_malformed() {
         let mut errors = Vec::new();
         for id in [4, 9] {
             match ask(&store, object(id)).await {
-                // What is wrong is not among the rows that were read.
+                // The wrong row was not read.
                 Ok(got) => assert_eq!(
                     got.links().len(),
                     [2, 3][usize::from(id == 9)],
@@ -114,7 +114,7 @@ async fn groups_that_are_not_as_claimed_are_malformed() {
             errors.iter().any(|error| error.contains(part)),
             "{part}: {errors:?}"
         );
-        // All links are there for those who ask for all.
+        // A query of all links returns all of them.
         let got = ask(&store, Query::default()).await.unwrap();
         assert_eq!(got.links().len(), 5);
     }

@@ -1,6 +1,6 @@
-//! Stores of every generation before and after 0.9.2, compared with what went in; most of them are made by an
-//! independent writer, `xtask/python/made.py`. What only one case has is asked here; boxes, objects and groups are
-//! asked as of any other bundled store.
+//! Stores of every generation before and after 0.9.2, compared with their input; most of them are made by an
+//! independent writer, `xtask/python/made.py`. These tests query what is specific to one case; boxes, objects and groups are
+//! queried as for any other bundled store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,7 +113,7 @@ async fn every_store_is_the_same_on_disk() {
     }
 }
 
-/// A JSON value as a table of this test shows it.
+/// A JSON value in the form in which tables are shown here.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -123,7 +123,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The object table when all objects are asked for by id, as columns of the attributes that `told` names.
+/// Checks the object table of a query of all objects by id; `told` has the expected columns of attributes.
 pub(crate) async fn check_object_columns(name: &str, store: &Store, told: &Value) {
     let rows = told.as_object().unwrap().values().next().unwrap();
     let ids = (0..rows.as_array().unwrap().len() as i64).collect();
@@ -184,7 +184,7 @@ async fn an_attribute_that_only_the_finest_level_has_is_null_elsewhere() {
     assert_eq!(found, wanted);
 }
 
-/// Row of the input by (chunk, row) of one level, told by the position, which no two input rows of a level share.
+/// Row of the input by (chunk, row) of one level, found by the position, which no two input rows of a level share.
 async fn places(name: &str, store: &Store, level: u32) -> BTreeMap<(Vec<i64>, u64), usize> {
     let (case, truth) = (
         zvf_testkit::case(name).unwrap(),
@@ -221,7 +221,7 @@ async fn places(name: &str, store: &Store, level: u32) -> BTreeMap<(Vec<i64>, u6
         .collect()
 }
 
-/// Links between levels are those of the input, whichever family holds them.
+/// Checks that links between levels are those of the input, in any family.
 pub(crate) async fn check_levels(name: &str, store: &Store) {
     let case = zvf_testkit::case(name).unwrap();
     for told in case.document["cross_level"].as_array().unwrap() {
@@ -274,7 +274,7 @@ async fn v08_records_between_levels_are_not_sorted_by_meaning() {
     check_levels("0.8/pyramid_cells", &bundled("0.8/pyramid_cells").await).await;
 }
 
-/// What a refusal says, from opening to the first query.
+/// The error from opening the store or from the first query.
 async fn refusal(name: &str) -> String {
     let files = zvf_testkit::files(name).unwrap();
     let store = match crate::support::try_open(&files, OpenOptions::new()).await {

@@ -1,4 +1,4 @@
-//! Small stores written from the format's pages (`zvf-0.9`), byte by byte: nothing here goes through the code under
+//! Small stores written byte by byte from the format's pages (`zvf-0.9`), without the code under
 //! test. Three axes, float32 positions, no compression.
 
 use std::collections::BTreeMap;
@@ -40,16 +40,16 @@ pub(crate) struct Made {
     /// Ids with manifests, in row order.
     pub(crate) objects: Option<Vec<(i64, Manifest)>>,
     pub(crate) links: Option<Links>,
-    /// Attribute documents by name: what stands beside `zv_array`.
+    /// Attribute documents by name: the members in addition to `zv_array`.
     pub(crate) attributes: BTreeMap<String, Value>,
     /// Further members of the root's `zarr_vectors`.
     pub(crate) root: Value,
     pub(crate) bounds: Option<(Vec<f64>, Vec<f64>)>,
-    /// Axes; the first so many numbers of a row are stored. With two, chunk keys begin with an attribute's bin.
+    /// Number of axes, and of the stored numbers of a row. With two, chunk keys begin with an attribute's bin.
     pub(crate) dims: usize,
     /// Further members of the level's block.
     pub(crate) level: Value,
-    /// Cells by which attribute grids begin earlier than the grid of `vertices` (trap T6).
+    /// Number of cells by which attribute grids begin earlier than the grid of `vertices` (trap T6).
     pub(crate) shift: i64,
 }
 
@@ -81,12 +81,12 @@ impl Made {
         position.map(|p| (f64::from(p) / size).floor() as i64)
     }
 
-    /// Points without ids: one fragment a chunk. Attribute `n` is the number of the point.
+    /// Points without ids: one fragment for each chunk. Attribute `n` is the number of the point.
     pub(crate) fn points(positions: &[[f32; 3]]) -> Self {
         Self::placed(positions, 10.0)
     }
 
-    /// As [`Self::points`], with cells placed by another chunk size.
+    /// Like [`Self::points`], with cells placed by another chunk size.
     pub(crate) fn placed(positions: &[[f32; 3]], size: f64) -> Self {
         let mut made = Self::new("point_cloud");
         made.attributes
@@ -109,7 +109,7 @@ impl Made {
         made
     }
 
-    /// Points with ids: one fragment an id, ids ascending.
+    /// Points with ids: one fragment for each id, ids ascending.
     pub(crate) fn points_with_ids(positions: &[[f32; 3]], ids: &[i64]) -> Self {
         let mut made = Self::new("point_cloud");
         let mut sorted: Vec<i64> = ids.to_vec();

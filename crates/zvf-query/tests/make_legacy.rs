@@ -1,5 +1,5 @@
-//! Small stores in the layouts of 0.7 and 0.8, written byte by byte from the format's pages (`zvf-0.7`, `zvf-0.8`). What
-//! goes in is a [`Made`] and links; nothing here goes through the code under test.
+//! Small stores in the layouts of 0.7 and 0.8, written byte by byte from the format's pages (`zvf-0.7`, `zvf-0.8`). The
+//! input is a [`Made`] and links. The code under test is not used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(crate) struct Legacy {
     pub(crate) version: &'static str,
     pub(crate) crossing: Crossing,
     pub(crate) records: Vec<Record>,
-    /// Link attribute `w` of every record; 0.7 keeps none of those between chunks.
+    /// Link attribute `w` of every record; 0.7 stores no values for links between chunks.
     pub(crate) weights: Option<Vec<f32>>,
     /// Manifests as `data` and `offsets` (0.7, section 10.2).
     pub(crate) split: bool,
@@ -209,7 +209,7 @@ impl Legacy {
         let mut document =
             json!({"zv_array": "cross_chunk_links", "level_delta": 0, "link_width": 2});
         if crossing.is_empty() {
-            // Made and not written to: two ends, also for meshes (0.7, section 9.4).
+            // The array was created but not written to: it declares two ends, also for meshes (0.7, section 9.4).
             return group(files, "0/cross_chunk_links/0", document);
         }
         document["link_width"] = json!(width);
@@ -227,7 +227,7 @@ impl Legacy {
                 .collect();
             return self.blob(files, "0/cross_chunk_links/0", "data", flat(&[&values]));
         };
-        // For each cell its rows, one group a record, and the numbers of the records.
+        // For each cell its rows, one group for each record, and the numbers of the records.
         let mut cells: BTreeMap<String, (Vec<Vec<i64>>, Vec<usize>)> = BTreeMap::new();
         for (at, record) in &crossing {
             for order in placements(record, directed, duplicate) {
@@ -294,7 +294,7 @@ pub(crate) fn key(coord: &Coord) -> String {
     coord.map(|part| part.to_string()).join(".")
 }
 
-/// The files of level 0 as those of another level, beside a root; `edit` changes the level's block.
+/// The files of level 0 as files of another level, without a root; `edit` changes the level's block.
 pub(crate) fn as_level(files: &Files, number: u32, edit: impl Fn(&mut Value)) -> Files {
     let mut moved = Files::new();
     for (key, bytes) in files {

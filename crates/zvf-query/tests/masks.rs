@@ -1,4 +1,4 @@
-//! Masks and conditions on several regions against brute force over the voxels and objects that went in.
+//! Masks and conditions on several regions against brute force over the input voxels and objects.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::support::{ask, block_on, column, memory, sorted};
 
 const XYZ: [&str; 3] = ["x", "y", "z"];
 
-/// A volume as this test sees it. The numbers of the map are twice those that are meant, so that they are whole.
+/// The test's own model of a volume. The numbers of the map are doubled, so that they are whole.
 #[derive(Debug, Clone)]
 struct Volume {
     shape: [i64; 3],
-    /// Which elements belong, in C order.
+    /// Whether each element belongs to the mask, in C order.
     belongs: Vec<bool>,
-    /// Twice the matrix by rows, and twice the offset.
+    /// The doubled matrix, by rows; then the doubled offset.
     matrix: [[i64; 3]; 3],
     offset: [i64; 3],
 }
@@ -38,7 +38,7 @@ impl Volume {
         inside && self.belongs[usize::try_from((i * rows + j) * columns + k).unwrap()]
     }
 
-    /// Whether a position of halves is in a voxel that belongs, by Cramer's rule with whole numbers; `None` on a border of voxels.
+    /// Whether a position at half steps is in a voxel of the mask, by Cramer's rule with whole numbers; `None` on a border of voxels.
     fn holds(&self, p: [f32; 3]) -> Option<bool> {
         let right = [0, 1, 2].map(|axis| (f64::from(p[axis]) * 2.0) as i64 - self.offset[axis]);
         let det = self.determinant();
@@ -49,7 +49,7 @@ impl Volume {
             for (row, one) in replaced.matrix.iter_mut().zip(right) {
                 row[axis] = one;
             }
-            // The element is numerator / det; its voxel the floor of that and a half.
+            // The element is numerator / det; its voxel is the floor of this quotient plus a half.
             let (above, below) = (2 * replaced.determinant() + det, 2 * det);
             let (above, below) = if below < 0 {
                 (-above, -below)
@@ -59,7 +59,7 @@ impl Volume {
             *slot = above.div_euclid(below);
             border |= above.rem_euclid(below) == 0;
         }
-        // A diagonal of powers of two is inverted exactly: borders belong to the upper voxel.
+        // A diagonal matrix of powers of two is inverted exactly: borders belong to the upper voxel.
         (!border || self.is_exact()).then(|| self.has(element))
     }
 
@@ -85,7 +85,7 @@ impl Volume {
         Region::mask(&XYZ, &self.shape.map(|one| one as u64), &map, &runs).unwrap()
     }
 
-    /// Twice the position of a place of halves among the elements; the place is given twice.
+    /// The doubled position of a place at half steps among the elements; `place` is doubled, too.
     fn twice(&self, place: [i64; 3]) -> [f64; 3] {
         [0, 1, 2].map(|row| {
             let sum: i64 = self.matrix[row].iter().zip(place).map(|(a, b)| a * b).sum();
@@ -93,7 +93,7 @@ impl Volume {
         })
     }
 
-    /// Elements that belong.
+    /// Elements that belong to the mask.
     fn elements(&self) -> Vec<[i64; 3]> {
         let [planes, rows, columns] = self.shape;
         let all = (0..planes)
@@ -101,7 +101,7 @@ impl Volume {
         all.filter(|element| self.has(*element)).collect()
     }
 
-    /// Whether a box around a voxel meets a chunk: exact where the axes of the volume are those of the store.
+    /// Whether a box around a voxel meets a chunk; exact if the axes of the volume are axes of the store.
     fn may_meet(&self, low: [f64; 3]) -> bool {
         self.elements().into_iter().any(|element| {
             let corners =
@@ -155,7 +155,7 @@ fn volume() -> impl Strategy<Value = Volume> {
     )
         .prop_map(|(shape, matrix, offset, mut belongs)| {
             belongs.truncate(usize::try_from(shape.iter().product::<i64>()).unwrap());
-            // At least one, in any place.
+            // The mask has at least one element.
             if !belongs.contains(&true) {
                 belongs[0] = true;
             }
@@ -185,7 +185,7 @@ proptest! {
         volume in volume(), others in proptest::collection::vec(position(), 1..40)
     ) {
         block_on(async {
-            // Places in and around the voxels, whose borders are at halves of elements.
+            // Positions in and around the voxels, whose borders are at half elements.
             let near = volume.elements().into_iter().take(20).flat_map(|element| {
                 [[0, 0, 0], [1, 0, 0], [0, -1, 1], [-1, 1, 0]].map(|step: [i64; 3]| {
                     volume.twice([0, 1, 2].map(|axis| 2 * element[axis] + step[axis])).map(|one| (one / 2.0) as f32)
@@ -210,7 +210,7 @@ proptest! {
             let query = Query { region: Some(region.clone()), ..Query::default() };
             let got = ask(&store, query.clone()).await.unwrap();
             assert_eq!(sorted(got.column("n")), numbers(true), "{text}");
-            // The chunks that are read have rows, or meet a voxel.
+            // The chunks that are read have rows in the mask, or meet a voxel.
             let chunks: BTreeSet<[i64; 3]> = positions.iter().map(|p| Made::chunk_of(*p, 10.0)).collect();
             let perhaps = chunks.iter().filter(|chunk| volume.may_meet(chunk.map(|at| at as f64 * 10.0))).count();
             let read = got.all.summary.chunks_read;
@@ -271,7 +271,7 @@ proptest! {
                 assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), wanted, "{text}");
                 let rows: usize = expected.iter().map(|(_, line)| line.len()).sum();
                 assert_eq!(got.all.summary.vertices, rows as u64, "{text}");
-                // Beside a region, a relation, ids, and in pieces.
+                // Combined with a region, a relation and ids, and in pieces.
                 let region = Some(Region::parse(&c).unwrap());
                 let got = ask(&store, Query { region: region.clone(), ..query.clone() }).await.unwrap();
                 let rows = expected.iter().flat_map(|(_, line)| line).filter(|p| far(p)).count();
@@ -289,7 +289,7 @@ proptest! {
                     count += ask(&store, split.query().unwrap()).await.unwrap().objects.map_or(0, |objects| objects.num_rows());
                 }
                 assert_eq!(count, expected.len(), "{text}");
-                // An id that no object has is refused, as without the condition.
+                // An unknown id is an error, as without the condition.
                 let unknown = Query { objects: Some(vec![1_000_000]), ..query.clone() };
                 assert!(ask(&store, unknown.clone()).await.is_err(), "{text}");
                 let ignored = Query { ignore_missing: true, ..unknown };
@@ -299,7 +299,7 @@ proptest! {
     }
 }
 
-/// A mask that is elsewhere reads nothing; one that holds a chunk as a whole does not test its rows, and returns all of them.
+/// A mask far from all rows reads nothing. A mask that contains a whole chunk returns all of its rows without testing them.
 #[test]
 fn masks_far_away_and_around_everything() {
     block_on(async {
@@ -312,7 +312,7 @@ fn masks_far_away_and_around_everything() {
                 100,
                 10,
             ),
-            // Elements 3, 4 and 55 along x, whose voxels begin a half before them.
+            // Elements 3, 4 and 55 along x, whose voxels begin half an element before them.
             ("mask(x; 100; 1 0; 3 2,50 1)", 3, 2),
             ("mask(y x; 1 100; 0 4 0, 4 0 0; 4 3)", 0, 0),
             ("mask(x y; 100 1; 1 0 0, 0 9 0; 3 2)", 2, 1),
@@ -405,7 +405,7 @@ fn masks_that_cannot_be_are_refused() {
         };
         let error = ask(&store, query).await.err().unwrap().to_string();
         assert!(error.starts_with("mask: no axis \"t\""), "{error}");
-        // Points pass nothing.
+        // Points without objects cannot pass a region.
         let query = QuerySpec::new().with_passing(ObjectPlaces::parse("box(x=0:)").unwrap());
         let error = ask(&store, query.plain().unwrap())
             .await

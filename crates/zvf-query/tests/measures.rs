@@ -1,4 +1,4 @@
-//! Measures of lines, against sums over the rows that went in.
+//! Measures of lines, compared with sums over the input rows.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ async fn lines_are_measured_across_chunks_in_any_number_of_passes() {
     }
 }
 
-/// An object whose manifest has a fragment without rows, or the rows of another object, or no fragment at all.
+/// Objects whose manifest has a fragment without rows, or the rows of another object, or no fragment at all.
 #[tokio::test]
 async fn fragments_without_rows_do_not_divide_lines() {
     let line = |id: i64, count: usize| Line {
@@ -128,7 +128,7 @@ async fn fragments_without_rows_do_not_divide_lines() {
     compare(found, all.iter().map(expected).collect());
 }
 
-/// Links of lines may be stored, as those of graphs are: here each vertex is linked to the one after the next.
+/// Links of lines may be stored, like the links of graphs: here each vertex is linked to the one after the next.
 #[tokio::test]
 async fn lengths_are_along_stored_links() {
     let lines = lines();
@@ -184,7 +184,7 @@ async fn lengths_are_along_stored_links() {
     assert!(!long.is_empty() && long.len() < lines.len());
 }
 
-/// `length()` in conditions equals the length that measures return, bit by bit.
+/// `length()` in conditions equals the length that measures return, bit for bit.
 async fn lengths_of_conditions(store: &Store, measured: &[Row]) {
     for (id, _, length, _) in measured {
         let Some(length) = length else { continue };

@@ -1,5 +1,5 @@
-//! Copies of every bundled store in the newest version: they answer every question as the input says, and all documents
-//! keep the rules of the format.
+//! Copies of every bundled store in the newest version: they answer every query with the input, and all documents
+//! follow the rules of the format.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use zvf_testkit::sample::Sample;
 
 const ADDRESS: &str = "memory:///new/copy.zarrvectors";
 
-/// Copies a store into a memory, and gives the copy with its files.
+/// Copies a store to memory; returns the copy with its report and its files.
 pub(crate) async fn copy(
     store: &Store,
     options: MigrateOptions,
@@ -50,7 +50,7 @@ pub(crate) async fn copy(
     ))
 }
 
-/// All documents keep the rules, but for those that the old store broke, too.
+/// Checks that all documents follow the rules.
 fn check_documents(name: &str, files: &BTreeMap<String, Vec<u8>>) {
     let root = String::from_utf8_lossy(&files["zarr.json"]);
     let older = root.contains("\"zv_version\": \"0.8.1\"");
@@ -64,7 +64,7 @@ fn check_documents(name: &str, files: &BTreeMap<String, Vec<u8>>) {
         .problems
         .iter()
         .filter(|one| one.severity != Severity::Note)
-        // Roots are judged by the rules of 0.9 whatever their version: before it there is no such node.
+        // Roots are checked with the rules of 0.9, whatever their version; older roots lack this node.
         .filter(|one| !older || !one.to_string().contains("ome-present"));
     let problems: Vec<String> = problems.map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{name}: {problems:#?}");
@@ -92,7 +92,7 @@ async fn every_bundled_store_answers_right_after_migration() {
     }
 }
 
-/// In 0.8.1 ids are row numbers: a store with other ids is refused by the first of them, and leaves nothing.
+/// In 0.8.1 ids are row numbers: a store with other ids is refused with the first such id, and nothing is written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_as_0_8_1() {
     let mut refused = Vec::new();
@@ -120,7 +120,7 @@ async fn every_bundled_store_answers_right_as_0_8_1() {
     );
 }
 
-/// There and back: what a copy of a copy answers, and which documents say the same.
+/// Copies to an older version and back: levels and the links between them remain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_of_copies_keep_levels_and_links_between_them() {
     for name in ["0.7/pyramid", "0.8/pyramid_cells"] {
@@ -148,12 +148,12 @@ async fn absence_stays_absence() {
     }
 }
 
-/// Chunks smaller and larger than before, on every axis another factor, on plain chunks and in shards.
+/// Chunks smaller and larger than before, with another factor on every axis, as plain chunks and in shards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_in_chunks_of_another_shape() {
     let sample = Sample::new("chunks of another shape");
     for name in sample.some(zvf_testkit::all_cases().unwrap(), 8) {
-        // Which links lost their values in such a store follows from its old chunks.
+        // In such a store, the old chunks determine which links lost their values.
         if zvf_testkit::case(&name).unwrap().link_weight_incomplete {
             continue;
         }
@@ -163,7 +163,7 @@ async fn every_bundled_store_answers_right_in_chunks_of_another_shape() {
             [0.4, 0.5, 0.7, 0.3],
             [64.0, 64.0, 64.0, 64.0],
         ] {
-            // Thousands of chunks show nothing that dozens do not.
+            // Thousands of chunks test nothing more than dozens.
             if name.contains("real_") && factors[0] < 1.0 {
                 continue;
             }
@@ -174,7 +174,7 @@ async fn every_bundled_store_answers_right_in_chunks_of_another_shape() {
             let options = options.with_shard_shape(vec![2; dims]);
             let (new, report, files) = match copy(&old, options).await {
                 Ok(copied) => copied,
-                // Not every chunk holds whole bins of every coarser level.
+                // With some shapes, a chunk does not contain whole bins of every coarser level.
                 Err(error)
                     if old.levels().len() > 1
                         && error.to_string().contains("multiples of their bins") =>
@@ -302,7 +302,7 @@ async fn known_defects_are_repaired_and_counted() {
     }
 }
 
-/// T10: whole numbers have no word for absence. A missing cell stays missing, and that is told.
+/// T10: integers cannot mark a missing value. A missing cell remains missing, and the report states this.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_repaired_stays_and_is_told() {
     let mut made = Made::points(&[[1.0, 1.0, 1.0], [11.0, 1.0, 1.0], [21.0, 1.0, 1.0]]);
@@ -327,8 +327,8 @@ async fn joined(store: &Store) -> Vec<Vec<String>> {
     links
 }
 
-/// Links follow from the order of rows, or are stored, as the convention says: where lines are explicit, and where that of skeletons
-/// is not the one of its kind.
+/// The convention determines whether links follow from the order of rows or are stored: here lines with explicit links, and a skeleton with a
+/// convention that differs from the default of its kind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_of_another_convention_stay_in_chunks_of_another_shape() {
     let (a, b) = ([0, 0, 0], [1, 0, 0]);
@@ -351,14 +351,14 @@ async fn links_of_another_convention_stay_in_chunks_of_another_shape() {
     }
 }
 
-/// Why the verification does not ask queries: they refuse, round or leave out what a copy keeps and reports.
+/// The verification does not use queries, because queries refuse, round or leave out data that a copy keeps and reports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_are_verified_of_sources_that_queries_refuse_or_round() {
     let options = || {
         let options = MigrateOptions::new();
         [options.clone(), options.with_chunk_shape([4.0, 30.0, 30.0])]
     };
-    // A manifest names a fragment that is not there.
+    // A manifest names a fragment that does not exist.
     let line = vec![[1.0, 1.0, 1.0], [1.0, 2.0, 1.0], [5.0, 1.0, 1.0]];
     let mut made = Made::streamlines(&[(4, line)]);
     made.objects = Some(vec![(4, vec![([0, 0, 0], 0), ([0, 0, 0], 7)])]);
@@ -387,7 +387,7 @@ async fn copies_are_verified_of_sources_that_queries_refuse_or_round() {
         assert_eq!(report.verified.unwrap().vertices, 1);
     }
 
-    // Two stored positions that are one number of the type with the offset.
+    // Two different stored positions that are equal after the offset is added in their type.
     let mut opened = Vec::new();
     for x in [1.0, f32::from_bits(1_f32.to_bits() + 1)] {
         let mut made = Made::points(&[[x, 1.0, 1.0]]);

@@ -1,4 +1,4 @@
-//! Stores whose cells are frames of small blocks answer as those whose cells are decoded whole.
+//! Stores whose cells are frames of small blocks give the same answers as stores whose cells are decoded whole.
 
 use std::collections::BTreeMap;
 
@@ -201,7 +201,7 @@ async fn fragments_of_a_chunk_are_read_once_by_an_open_store() {
     let mut keys = requests.iter().map(|one| one.key.as_str());
     let cell = keys.find(|key| key.starts_with("0/vertices/c/")).unwrap();
 
-    // Positions of another length than before, while the documents are the same.
+    // The cell now has positions of another length, but the documents are unchanged.
     let mut frame = Vec::new();
     let settings = Settings::new(4, 96).with_format(Generation::Blosc1);
     let mut chunk = vec![1, 0, 0, 0, 12, 0, 0, 0];

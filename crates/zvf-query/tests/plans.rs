@@ -1,4 +1,4 @@
-//! What a plan says is what the query then reads.
+//! A query reads what its plan states.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use zvf_store::{IoTrace, OpenOptions, Store};
 
 use crate::support::{ask, bundled, open};
 
-/// Boxes, selections and tables, without limits: where a limit ends a query is known when rows are there.
+/// Boxes, selections and tables, without limits, because where a limit ends a query is known only when rows are read.
 fn questions(store: &Store, level: u32) -> Vec<Query> {
     let (lo, hi) = &store.root().zarr_vectors.bounds;
     let middle = lo.iter().zip(hi).map(|(lo, hi)| f64::midpoint(*lo, *hi));
@@ -95,7 +95,7 @@ async fn a_plan_reads_documents_only() {
     }
     let keys: BTreeSet<String> = trace.take().into_iter().map(|r| r.key).collect();
     assert!(!keys.is_empty());
-    // The table of ids belongs to the documents of an object index.
+    // The table of ids counts as a document of the object index.
     let payload = |key: &&String| key.contains("/c/") && !key.contains("object_ids");
     let payload = keys.iter().find(payload);
     assert_eq!(payload, None, "{keys:?}");

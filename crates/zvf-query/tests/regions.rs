@@ -14,12 +14,12 @@ use zvf_testkit::sample::Sample;
 use crate::make::Made;
 use crate::support::{Got, ask, block_on, bundled, column, memory, sorted};
 
-/// A region as this test sees it: whether a point is inside is decided here once more.
+/// The test's own model of a region, which decides independently whether a point is inside.
 #[derive(Debug, Clone)]
 enum Own {
     Sphere([f64; 3], f64),
     Near(usize, f64, f64),
-    /// A triangle of whole numbers, which turns left, in the plane of two axes.
+    /// A triangle with whole coordinates, counter-clockwise, in the plane of two axes.
     Triangle([[f64; 2]; 3], [usize; 2]),
     Both(Box<Own>, Box<Own>),
     Either(Box<Own>, Box<Own>),
@@ -68,7 +68,7 @@ impl Own {
         Region::parse(&self.text()).unwrap()
     }
 
-    /// How far a box is from being met: below 0 if it surely meets a single shape, above if it surely does not.
+    /// The distance of a box from a single shape: below 0 if they surely meet, above 0 if they surely do not.
     fn gap(&self, low: [f64; 3], high: [f64; 3]) -> f64 {
         let outside = |at: usize, value: f64| (low[at] - value).max(value - high[at]).max(0.0);
         match self {
@@ -79,7 +79,7 @@ impl Own {
             Self::Near(axis, value, distance) => outside(*axis, *value) - distance,
             Self::Triangle(corners, axes) => {
                 let (low, high) = (axes.map(|axis| low[axis]), axes.map(|axis| high[axis]));
-                // Separating axes: those of the box, and the normals of the edges.
+                // Separating axes: the axes of the box, and the normals of the edges.
                 let side = |normal: [f64; 2]| {
                     let along = |p: [f64; 2]| p[0] * normal[0] + p[1] * normal[1];
                     let ours = corners.map(along);
@@ -116,13 +116,13 @@ fn ends(all: &[f64]) -> (f64, f64) {
     )
 }
 
-/// Positive where a point is on the left of an edge: exact for halves below 2^20.
+/// Positive if a point is on the left of an edge; exact for half steps below 2^20.
 fn turns(corners: &[[f64; 2]; 3], at: usize, p: [f64; 2]) -> f64 {
     let (a, b) = (corners[at], corners[(at + 1) % 3]);
     (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 }
 
-/// Halves, which often lie on chunk borders, on edges, and on each other.
+/// Half steps, which often are on chunk borders, on edges, and equal to each other.
 fn half() -> impl Strategy<Value = f64> {
     prop_oneof![
         (-80_i32..80).prop_map(|at| f64::from(at) / 2.0),
@@ -214,18 +214,18 @@ proptest! {
             let below = |at: &String| positions[at.parse::<usize>().unwrap()][0] < 30.0;
             let expected: Vec<String> = numbers(least).into_iter().filter(below).collect();
             assert_eq!(sorted(got.column("n")), expected, "{}", own.text());
-            // The pieces together are the answer.
+            // All pieces together have the rows of the answer.
             let pieces = Query { outputs: Outputs { vertices: true, links: false, objects: false }, ..query.clone() };
             let mut found = Vec::new();
             for split in pieces.splits(&store, Target::Count(3)).await.unwrap() {
                 found.extend(ask(&store, split.query().unwrap()).await.unwrap().column("n"));
             }
             assert_eq!(sorted(found), numbers(0), "{}", own.text());
-            // A limit takes the first ones.
+            // A limit returns the first rows.
             let all = ask(&store, query.clone()).await.unwrap().column("n");
             let some = ask(&store, Query { limit: Some(2), ..query.clone() }).await.unwrap().column("n");
             assert_eq!(some, all[..all.len().min(2)]);
-            // Whole chunks are those of the plan.
+            // Whole chunks are the chunks of the plan.
             let plan = query.plan(&store).await.unwrap();
             let planned: BTreeSet<String> = plan[0].chunks().map(|chunk| format!("{} {} {}", chunk[0], chunk[1], chunk[2])).collect();
             let got = ask(&store, Query { select: Select::Chunks, columns: vec![Column::Chunk], ..query }).await.unwrap();
@@ -261,7 +261,7 @@ proptest! {
             let store = memory(&Made::streamlines(&lines).files()).await;
             let query = Query { region: Some(own.region()), bbox: bbox.clone(), ..Query::default() };
             let hit = |p: &[f32; 3]| inside(&own, bbox.as_ref(), p);
-            // Rows and the links between them.
+            // Rows and the links between these rows.
             let got = ask(&store, query.clone()).await.unwrap();
             let rows = lines.iter().flat_map(|(_, line)| line).filter(|p| hit(p)).count();
             assert_eq!(got.all.summary.vertices, rows as u64, "{}", own.text());
@@ -281,11 +281,11 @@ proptest! {
                 assert_eq!(ids(&got), expected.iter().map(|(id, _)| *id).collect::<Vec<_>>(), "{what}");
                 let all: usize = expected.iter().map(|(_, line)| line.len()).sum();
                 assert_eq!(got.all.summary.vertices, all as u64, "{what}");
-                // Of ids that are asked for, in their order.
+                // Requested ids are returned in their order.
                 let asked: Vec<i64> = lines.iter().rev().map(|(id, _)| *id).collect();
                 let got = ask(&store, Query { objects: Some(asked), ..query.clone() }).await.unwrap();
                 assert_eq!(ids(&got), expected.iter().rev().map(|(id, _)| *id).collect::<Vec<_>>(), "{what}");
-                // Together with conditions on objects, and in pieces.
+                // Combined with conditions on objects, and in pieces.
                 let filter = Some(Filter::parse("count() > 3 and object_id < 12").unwrap());
                 let long = |(id, line): &&&(i64, Vec<[f32; 3]>)| line.len() > 3 && *id < 12;
                 let query = Query { filter, ..query };
@@ -299,7 +299,7 @@ proptest! {
     }
 }
 
-/// Positions of all rows, or of those of a query.
+/// Positions of the rows of a query.
 async fn positions(store: &Store, query: Query) -> Vec<Vec<f64>> {
     let dims = store.root().dims();
     let query = Query {
@@ -315,7 +315,7 @@ fn written(rows: impl IntoIterator<Item = Vec<f64>>) -> Vec<String> {
     sorted(rows.into_iter().map(|row| format!("{row:?}")).collect())
 }
 
-/// Other types of numbers, offsets, additive levels, keys that say nothing: the bundled stores have them.
+/// The bundled stores have other number types, offsets, additive levels, and keys that do not determine positions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_bundled_levels_are_those_of_brute_force() {
     for case in Sample::new("regions").some(zvf_testkit::cases().unwrap(), 6) {
@@ -395,7 +395,7 @@ async fn rows_of_bundled_levels_are_those_of_brute_force() {
                 },
             )
             .await;
-            // The hypotenuse is left out of the comparison: its ends are rounded.
+            // Rows near the hypotenuse are not compared, because its ends are rounded.
             let side = |row: &[f64]| (row[0] - a) + (row[1] - b) - radius;
             let clear = |row: &[f64]| side(row).abs() > size * 1e-9;
             let expected = all
@@ -437,7 +437,7 @@ fn positions_that_are_no_numbers_are_in_no_region() {
     });
 }
 
-/// A region that holds nothing reads nothing; one that holds everything returns everything.
+/// An empty region reads nothing; a region that contains everything returns everything.
 #[test]
 fn empty_and_huge_regions() {
     block_on(async {
@@ -473,7 +473,7 @@ fn empty_and_huge_regions() {
     });
 }
 
-/// Rows that lie elsewhere than their keys say are found, with a warning.
+/// Rows outside the chunks of their keys are found, with a warning.
 #[test]
 fn keys_that_say_nothing_leave_no_row_out() {
     block_on(async {
@@ -535,7 +535,7 @@ fn regions_of_other_stores_are_refused() {
     });
 }
 
-/// A description is the same query after it was written and read.
+/// A description that was written and read again is the same query.
 #[test]
 fn a_description_keeps_its_region() {
     let given = json!({

@@ -1,4 +1,4 @@
-//! How many dependent rounds of requests a query takes: by the trace, and by the clock of a slow backend.
+//! Counts the dependent rounds of requests of a query: by the trace, and by the clock of a slow backend.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::support::ask;
 
 const DELAY: Duration = Duration::from_millis(100);
 
-/// A backend that takes its time and remembers what was asked for.
+/// A slow backend that records the requested keys.
 #[derive(Debug)]
 pub(crate) struct Slow {
     inner: InMemory,
@@ -31,7 +31,7 @@ pub(crate) struct Slow {
 }
 
 impl Slow {
-    /// A backend that has these files.
+    /// A backend with these files.
     pub(crate) async fn of(files: BTreeMap<String, Vec<u8>>, lists: bool) -> Self {
         let inner = InMemory::new();
         for (key, bytes) in files {
@@ -108,8 +108,8 @@ impl ObjectStore for Slow {
     }
 }
 
-/// Runs one query on a store that was never opened before; returns rounds by the clock and by the trace. The round that
-/// asks at the end whether the store changed is not counted.
+/// Runs one query on a store that was never opened before; returns rounds by the clock and by the trace. The round at the end
+/// that checks whether the store changed is not counted.
 async fn cold(case: &str, query: Query) -> (u32, u32) {
     cold_and(case, query, false).await
 }
@@ -223,7 +223,7 @@ async fn whole_objects_of_a_box_read_no_cell_twice() {
     ] {
         let asked = zvf_testkit::case(name).unwrap().queries.swap_remove(4);
         let bbox = BBox::new(asked.lo, asked.hi).unwrap();
-        // The objects are known when the cells of the box are there: their other cells are one round more.
+        // The objects are known once the cells of the box are read; reading their other cells takes one more round.
         let query = Query {
             bbox: Some(bbox),
             select: Select::Objects,

@@ -1,4 +1,4 @@
-//! Boxes of named axes and ranges of ids, against the corners and lists that they stand for.
+//! Boxes of named axes and ranges of ids, compared with the equivalent corners and lists.
 
 use serde_json::json;
 use zvf_query::numbers::floats;
@@ -17,7 +17,7 @@ async fn asked(store: &Store, spec: serde_json::Value) -> Result<Query, String> 
     })
 }
 
-/// The rows of the whole store are tested here, axis by axis.
+/// The test filters the rows of the whole store, axis by axis.
 #[tokio::test]
 async fn boxes_of_named_axes_are_boxes_with_infinite_ends() {
     for case in ["points_ids", "streamlines", "points_4d_sharded"] {
@@ -81,7 +81,7 @@ async fn boxes_of_named_axes_are_boxes_with_infinite_ends() {
     }
 }
 
-/// A long range means the ids that a list has that was made here.
+/// A long range selects the ids that a filter of the list of objects selects.
 #[tokio::test]
 async fn ranges_mean_the_objects_of_the_store() {
     let store = bundled("points_ids").await;
@@ -128,7 +128,7 @@ async fn ranges_mean_the_objects_of_the_store() {
     assert!(error.contains("no object index"), "{error}");
 }
 
-/// The first rows of whole objects, of one level and of two.
+/// A limit that cuts objects returns the first rows of whole objects, on one level and on two.
 #[tokio::test]
 async fn a_limit_that_cuts_objects_is_their_first_rows() {
     let line = |y: f32, count: usize| -> Vec<[f32; 3]> {

@@ -1,4 +1,4 @@
-//! Object layers that are sharded along their rows (0.9.3): no member says so beside the codec.
+//! Object layers that are sharded along their rows (0.9.3): only the codec states it.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::support::{ask, memory};
 const INNER: usize = 2;
 const SHARD: usize = 6;
 
-/// Eight points of an object each.
+/// Eight points, each an object.
 fn made() -> Made {
     let positions: Vec<[f32; 3]> = (0..8).map(|at| [at as f32 * 3.0, 1.0, 1.0]).collect();
     Made::points_with_ids(&positions, &[3, 4, 5, 6, 7, 8, 9, 10])
 }
 
-/// A shard of some chunks, whose index stands behind them; chunks without manifests are not stored.
+/// A shard of some chunks, with its index at the end; chunks without manifests are not stored.
 fn shard(manifests: &[Manifest]) -> Vec<u8> {
     let (mut bytes, mut index) = (Vec::new(), Vec::new());
     for at in 0..SHARD / INNER {

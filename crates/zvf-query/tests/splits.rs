@@ -1,4 +1,4 @@
-//! The pieces of a query together are its answer, and no row is in two of them.
+//! The pieces of a query together are its answer, and no row is in two pieces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const TABLE: Outputs = Outputs {
     objects: false,
 };
 
-/// Runs a piece as another program would: from its text.
+/// Runs a piece from its text, as another program would.
 async fn run(store: &Store, split: &Split) -> Got {
     let text = serde_json::to_string(split).unwrap();
     assert!(text.len() < 4096, "{} bytes", text.len());
@@ -82,7 +82,7 @@ async fn the_union_of_the_splits_is_the_answer_of_every_bundled_level() {
                     );
                     continue;
                 };
-                // Where a box reads all chunks because their keys are wrong, pieces are refused.
+                // If a box reads all chunks because their keys are wrong, pieces are refused.
                 let refused = whole
                     .all
                     .summary
@@ -115,7 +115,7 @@ async fn the_union_of_the_splits_is_the_answer_of_every_bundled_level() {
                         );
                     }
                     if by_object {
-                        // In order: pieces are one behind the other.
+                        // The rows of the pieces, in order, are the rows of the answer.
                         assert_eq!(rows, whole.rows(), "{what}, {target:?}");
                         let expected = whole
                             .objects

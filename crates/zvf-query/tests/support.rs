@@ -1,4 +1,4 @@
-//! Answers as plain values that can be compared with what went into a store.
+//! Answers as plain values that can be compared with the input of a store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) async fn open(files: &BTreeMap<String, Vec<u8>>, options: OpenOptions
     try_open(files, options).await.unwrap()
 }
 
-/// As [`open`], where a store may be refused.
+/// Like [`open`], for stores that may be refused.
 pub(crate) async fn try_open(
     files: &BTreeMap<String, Vec<u8>>,
     options: OpenOptions,
@@ -42,13 +42,13 @@ pub(crate) async fn bundled(case: &str) -> Store {
     memory(&zvf_testkit::files(case).unwrap()).await
 }
 
-/// The objects of a level as `list_objects` gives them, all batches.
+/// The objects of a level, as `list_objects` returns them, all batches.
 pub(crate) async fn listed_objects(store: &Store, level: u32, own_level_only: bool) -> Collected {
     let answer = list_objects(store, level, own_level_only).await.unwrap();
     answer.collect().await.unwrap()
 }
 
-/// The links of a family as `list_links` gives them, all batches.
+/// The links of a family, as `list_links` returns them, all batches.
 pub(crate) async fn listed_links(
     store: &Store,
     level: u32,
@@ -106,7 +106,7 @@ impl Got {
         )
     }
 
-    /// As [`Self::rows`], of some columns.
+    /// Like [`Self::rows`], for some columns.
     pub(crate) fn rows_of(&self, mut names: Vec<String>) -> Vec<String> {
         let batch = self.vertices.as_ref().unwrap();
         names.sort();
@@ -156,7 +156,7 @@ pub(crate) fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items
 }
 
-/// Waits for work where a test is no future: in properties.
+/// Waits for work in tests that are not async, such as properties.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

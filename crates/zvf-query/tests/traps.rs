@@ -1,4 +1,4 @@
-//! One test for each trap of the format's pages (`zvf-0.9`, section 22) that a reader can fall into.
+//! One test for each trap of the format's pages (`zvf-0.9`, section 22) that can affect a reader.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ async fn t1_fragments_are_not_bins() {
         sorted(got.column("position")),
         ["1.0 1.0 1.0", "1.5 1.0 1.0"]
     );
-    // The bundled stores with ids and with bins, on every level, against their own whole levels.
+    // The bundled stores with ids and with bins: every level is compared with the rows of the whole level.
     for case in ["points_ids", "points_bins", "real_synapses"] {
         let store = bundled(case).await;
         for level in store.levels().to_vec() {
@@ -83,7 +83,7 @@ async fn t1_fragments_are_not_bins() {
     }
 }
 
-/// A skeleton over two chunks: in the second one row 1 hangs on a row of the first.
+/// A skeleton over two chunks: row 1 of the second chunk is a child of a row of the first.
 fn two_chunk_skeleton() -> Made {
     let mut made = Made::new("skeleton");
     let (a, b) = ([0, 0, 0], [1, 0, 0]);
@@ -105,8 +105,8 @@ fn two_chunk_skeleton() -> Made {
         },
     );
     made.objects = Some(vec![(0, vec![(a, 0), (b, 0)])]);
-    // (child, parent), undirected canonical: the first chunk is the source. Row 0 of b hangs on row 2 of a, row 1 of
-    // b on row 0 of a; both records were given child first, so the permutation is 1.
+    // (child, parent), undirected canonical: the first chunk is the source. Row 0 of b is a child of row 2 of a, row 1 of
+    // b of row 0 of a. Both records were given child first, so the permutation is 1.
     let cell = ragged(&[&[1, 2, 0], &[1, 0, 1]]);
     made.links = Some(Links {
         directed: false,
@@ -205,10 +205,10 @@ async fn t3_sparse_ids_of_lines_are_all_there() {
     assert_eq!(ask(&store, ignored).await.unwrap().all.summary.vertices, 2);
 }
 
-/// A skeleton as it is streamed.
+/// A skeleton as a streaming writer stores it.
 pub(crate) fn streamed() -> Made {
     // Section 15.7: paths [0,1,2], [3,4], [5] in chunk a, where 3 branches from 1 and 5 from 4; a path of two rows in
-    // chunk b whose first row hangs on row 2 of a. Intra records are (child, parent), cross-chunk ones (parent,
+    // chunk b whose first row is a child of row 2 of a. Records inside a chunk are (child, parent), cross-chunk records (parent,
     // child); the family is directed and has no permutation.
     let mut made = Made::new("skeleton");
     let (a, b) = ([0, 0, 0], [-1, 0, 0]);
@@ -246,7 +246,7 @@ pub(crate) fn streamed() -> Made {
     made
 }
 
-/// Its edges, each the right way round, and in a copy of it as well.
+/// Checks the edges of the skeleton and their direction.
 pub(crate) async fn check_streamed(store: &Store) {
     let expected = sorted(
         [
@@ -385,7 +385,7 @@ async fn t10_a_missing_cell_is_null_and_moves_nothing() {
             .column("n"),
         ["null", "3"]
     );
-    // The first chunk lacks it, and so the width is told by a later one.
+    // The first chunk has no cell, so a later one determines the width.
     made.chunks.get_mut(&[0, 0, 0]).unwrap().attributes.clear();
     let got = ask(&memory(&made.files()).await, Query::default())
         .await
@@ -525,7 +525,7 @@ async fn t21_groups_reach_coarse_levels() {
     }
 }
 
-/// A coarse level of a skeleton has one vertex a bin and no edges of its own; none may be made from the order of its rows.
+/// A coarse level of a skeleton has one vertex for each bin and no edges of its own; none are inferred from the order of its rows.
 #[tokio::test]
 async fn t22_coarse_levels_of_skeletons_have_no_links() {
     for case in ["real_skeleton", "0.7/real_skeleton", "0.8/real_skeleton"] {
@@ -560,7 +560,7 @@ async fn t31_a_manifest_of_no_bytes_is_an_empty_object() {
     let store = memory(&files).await;
     let got = ask(&store, Query::default()).await.unwrap();
     assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), ["4"]);
-    // The rows of the second line belong to nobody now.
+    // No object owns the rows of the second line now.
     assert_eq!((got.all.summary.vertices, got.all.summary.links), (4, 1));
     let got = ask(
         &store,

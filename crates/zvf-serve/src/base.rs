@@ -18,7 +18,7 @@ impl Base {
         format!("http://{}{}", self.address, self.prefix)
     }
 
-    /// The server's URL as the client of a request wrote it, since the bound address is useless behind a proxy or on all interfaces.
+    /// The server's URL as the client of a request wrote it, since clients cannot use the bound address behind a proxy or on all interfaces.
     pub(crate) fn of(&self, headers: &HeaderMap) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
         let host = headers

@@ -1,6 +1,6 @@
 //! Serves Zarr Vectors stores over HTTP.
 //!
-//! A [`Server`] is bound to an address with [`ServeOptions`]; [`zvf_neuroglancer::export_precomputed`] writes what it would send as files for a bucket.
+//! A [`Server`] is bound to an address with [`ServeOptions`]. [`zvf_neuroglancer::export_precomputed`] writes the same views as files for a bucket.
 //!
 //! | path | answer |
 //! |---|---|

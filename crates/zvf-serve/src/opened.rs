@@ -15,7 +15,7 @@ pub(crate) struct OpenedStore {
 
 impl OpenedStore {
     pub(crate) fn new(store: Store) -> Self {
-        // A tag of this opening: views follow from the documents that were read now.
+        // A random tag for this snapshot, because views are derived from the documents that were read when it was opened.
         let mut nonce = [0u8; 8];
         let tag = getrandom::fill(&mut nonce).ok().and_then(|()| {
             HeaderValue::from_str(&format!("\"{:016x}\"", u64::from_le_bytes(nonce))).ok()

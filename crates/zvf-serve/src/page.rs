@@ -131,7 +131,7 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Handle
 /// Shader that draws lines without the viewer's default marker at each vertex.
 const LINES_ALONE: &str = "void main() {\n  setColor(defaultColor());\n  setEndpointMarkerSize(0.0);\n  setEndpointMarkerBorderWidth(0.0);\n}\n";
 
-/// The axes that a view in space leaves out, for people.
+/// The axes that a view in space leaves out, as text.
 fn without(view: View, store: &ViewedStore) -> String {
     let axes = store.other_axes();
     match view {
@@ -172,10 +172,10 @@ async fn store_layers(root: &str, source: &ServedStore, store: &ViewedStore) -> 
                 }
                 layer
             }
-            // The same meshes, in the other form.
+            // The multi-resolution meshes already show the same objects.
             View::Meshes => continue,
             View::Skeletons | View::Multilod => {
-                // Beside an overview, segments are shown when they are selected.
+                // If another layer shows an overview, segments are shown when they are selected.
                 let segments = match (number, store.segments(MOST_SEGMENTS).await) {
                     (0, Ok(segments)) => segments,
                     _ => Vec::new(),
@@ -205,7 +205,7 @@ fn annotation_source(url: &str, store: &ViewedStore) -> Value {
         let shown = shown(store, number, one);
         dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
     }
-    // Both, for the same numbers in another unit: output alone would be a conversion, and there is none.
+    // Input and output dimensions together keep the numbers and change only their unit; output dimensions alone would convert the numbers.
     json!({"url": url, "transform": {"inputDimensions": dimensions, "outputDimensions": dimensions}})
 }
 
@@ -226,7 +226,7 @@ fn shown(store: &ViewedStore, number: usize, dimension: &Dimension) -> Dimension
 struct PageSpace {
     /// Axes of space first.
     axes: Vec<(Dimension, f64, f64)>,
-    /// How many are of space.
+    /// Number of axes of space.
     of_space: usize,
 }
 
@@ -253,7 +253,7 @@ impl PageSpace {
                     *least = least.min(lo);
                     *greatest = greatest.max(hi);
                 }
-                // The viewer displays the first three: space comes before time.
+                // The viewer displays the first three axes, so axes of space are before axes of time.
                 None if store.is_space(number) => {
                     self.axes.insert(self.of_space, (one, lo, hi));
                     self.of_space += 1;

@@ -24,16 +24,16 @@ use crate::sources::{ServedStore, Sources};
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a query is begun, of a store that changes meanwhile.
+/// How often a query is started if the store changes meanwhile.
 const TRIES: u32 = 5;
 
-/// Bytes of an answer that are made before any are sent: a shorter one is known to be of one state of the store by then.
+/// Bytes of an answer that are made before any are sent. A shorter answer is therefore known to be from one state of the store.
 const HELD: usize = 1 << 20;
 
 /// Members of a description that a client does not set.
 const OURS: [&str; 4] = ["tables", "owners", "batch_rows", "memory_budget"];
 
-/// Members that may be given several times, as on the command line: all of them hold.
+/// Members that may be given several times, as on the command line; all of the conditions apply.
 const REPEATABLE: [&str; 1] = ["passing"];
 
 /// The format of an answer.
@@ -110,7 +110,7 @@ pub(crate) async fn answer_body(
     reply(&sources, &headers, own.asked(QuerySpec::from_json(&given)?)).await
 }
 
-/// The parts of a request that are of the server alone.
+/// The parts of a request that are not members of [`QuerySpec`].
 #[derive(Debug, Default)]
 struct OwnWords {
     store: Option<String>,
@@ -119,7 +119,7 @@ struct OwnWords {
 }
 
 impl OwnWords {
-    /// Takes a member, if it is one of these.
+    /// Takes a member if it is one of these parts.
     ///
     /// # Errors
     /// 400.
@@ -190,7 +190,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
             let (mut answer, mut text) = *rest;
             let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
             tokio::spawn(async move {
-                // The store stays open and the permit taken until the client has everything.
+                // The store stays open and the permit is held until the client has received everything.
                 let _held = (permit, opened);
                 let outcome = send(&mut answer, table, &mut text, &sender).await;
                 if let Err(error) = outcome {

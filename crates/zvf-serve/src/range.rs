@@ -23,7 +23,7 @@ pub(crate) fn wanted(header: Option<&str>, size: u64) -> RequestedRange {
         return RequestedRange::Whole;
     };
     match (position(first), position(last)) {
-        // The last so many bytes.
+        // The last `length` bytes.
         (Position::None, Position::At(length)) => match length.min(size) {
             0 => RequestedRange::Nothing,
             length => RequestedRange::Part(size.saturating_sub(length)..size),

@@ -53,7 +53,7 @@ pub(crate) fn part(
     tag: Option<&HeaderValue>,
     size: u64,
 ) -> HandlerResult<Option<(Range<u64>, HeaderValue)>> {
-    // A range of another version than the client holds is of no use to it: it gets the whole answer.
+    // If the client has another version, a range is useless, and the whole answer is sent.
     let condition = headers.get(header::IF_RANGE);
     let same = condition.is_none_or(|condition| Some(condition) == tag);
     let range = headers.get(header::RANGE).filter(|_| same);

@@ -189,7 +189,7 @@ impl Server {
                 };
                 let (permit, stream) = match accepted {
                     Some((permit, Ok((stream, _)))) => (permit, stream),
-                    // A connection that was gone before it was accepted, or no more file handles: others end meanwhile.
+                    // The connection was closed before it was accepted, or file handles are exhausted: other connections may end meanwhile.
                     Some((_, Err(_))) => {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         continue;
@@ -205,7 +205,7 @@ impl Server {
                     .serve_connection(TokioIo::new(stream), service);
                 let connection = graceful.watch(connection);
                 tokio::spawn(async move {
-                    // A client that goes away is no error of the server.
+                    // A client that disconnects is not an error of the server.
                     let _ = connection.await;
                     drop(permit);
                 });
@@ -288,11 +288,11 @@ async fn behind(token: &AccessToken, routes: Router, mut request: Request) -> Re
     }
 }
 
-/// Redirects clients from `/TOKEN` to `/TOKEN/`, to which the links of the pages are relative.
+/// Redirects clients from `/TOKEN` to `/TOKEN/`, because links of the pages are relative to it.
 fn below(token: &AccessToken) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    // Relative, as a proxy may have put folders before it.
+    // The link is relative, because a proxy may have put folders before it.
     if let Ok(link) = HeaderValue::from_str(&format!("{}/", token.digits())) {
         response.headers_mut().insert(header::LOCATION, link);
     }

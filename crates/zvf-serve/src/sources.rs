@@ -184,8 +184,8 @@ impl ServedStore {
         &self.raw
     }
 
-    /// The store as it is now: opened once, and again after a change. Its root is compared each time, because what a request needs may
-    /// all be in memory.
+    /// The current store: opened once, and again after a change. Its root is compared each time, because all other data of a request may
+    /// be in memory.
     ///
     /// # Errors
     /// The errors of the store.
@@ -199,7 +199,7 @@ impl ServedStore {
             }
         }
         let mut held = self.opened.lock().await;
-        // Another request opened it meanwhile, after this one began.
+        // Another request opened the store after this one began.
         if let Some(opened) = held.as_ref() {
             return Ok(Arc::clone(opened));
         }
@@ -254,7 +254,7 @@ mod tests {
             let mut second = Box::pin(sources.permit_for(AnswerKind::Scan));
             assert!(futures::poll!(second.as_mut()).is_pending());
             let one = sources.permit().await.unwrap();
-            // A scan and a query are all that fits.
+            // A scan and a query need all units.
             let mut other = Box::pin(sources.permit());
             assert!(futures::poll!(other.as_mut()).is_pending());
             drop(one);
@@ -262,7 +262,7 @@ mod tests {
             drop(first);
             drop(second.await.unwrap());
             drop(other);
-            // However large, one answer can be made.
+            // An answer can be computed even if it needs more units than there are.
             let small = Sources::new(&[], &OpenOptions::new(), 1, 1).unwrap();
             drop(small.permit_for(AnswerKind::Scan).await.unwrap());
         });

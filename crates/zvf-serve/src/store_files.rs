@@ -14,7 +14,7 @@ use crate::path::{self, DecodedPath};
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::Sources;
 
-/// Bytes that are read and sent at once; one answer holds no more in memory.
+/// Bytes that are read and sent at once, which is all that one answer holds in memory.
 const PIECE: u64 = 1 << 20;
 
 /// Answers GET and HEAD.
@@ -60,7 +60,7 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
                 state: state.clone(),
                 range: range.clone(),
             };
-            // The first piece is read before the status is sent, so that most failures have a status of their own.
+            // The first piece is read before the status is sent, so that most failures can be reported by the status.
             let first = match length {
                 0 => Bytes::new(),
                 _ => rest.piece().await?,
@@ -117,7 +117,7 @@ impl Rest {
     }
 }
 
-/// The pieces of an object; each is read after the one before it was sent.
+/// The pieces of an object; each is read after the previous one was sent.
 fn pieces(first: Bytes, rest: Rest) -> impl futures::Stream<Item = Result<Bytes, StoreError>> {
     stream::try_unfold((Some(first), rest), async |(first, mut rest)| {
         let piece = match first {

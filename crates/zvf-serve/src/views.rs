@@ -23,7 +23,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     };
     let source = sources.find(name)?;
     let mut again = true;
-    // Fragments of a mesh that was made cost nothing.
+    // Cached fragments of a mesh need no permit.
     let made = match rest {
         ["multilod", _] => is_made(&source.opened().await?.views, rest),
         _ => false,

@@ -1,4 +1,4 @@
-//! A running server, and requests as bytes on a socket: no client library corrects them on the way.
+//! A running server, and requests as bytes on a socket, so that no client library corrects them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use zvf_serve::{ServeOptions, Server};
 use zvf_store::Stop;
 use zvf_store::blocking::Runtime;
 
-/// A server that ends with this value.
+/// A server that is stopped when this value is dropped.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) url: String,
@@ -43,7 +43,7 @@ impl Served {
         })
     }
 
-    /// Asks the server to end, and waits for it.
+    /// Stops the server and waits for it.
     pub(crate) fn end(mut self) -> Result<()> {
         self.stop.ask();
         let ended = self.thread.take().map(JoinHandle::join);
@@ -69,7 +69,7 @@ impl Served {
         Reply::parse(&reply, false).with_context(|| format!("POST {path}"))
     }
 
-    /// The bytes of a path that has to be there.
+    /// The bytes of a path that must exist.
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>> {
         let reply = self.get(path)?;
         if reply.status != 200 {
@@ -78,12 +78,12 @@ impl Served {
         Ok(reply.body)
     }
 
-    /// The document of a path that has to be there.
+    /// The document of a path that must exist.
     pub(crate) fn json(&self, path: &str) -> Result<Value> {
         serde_json::from_slice(&self.bytes(path)?).with_context(|| path.to_owned())
     }
 
-    /// One request on a connection of its own.
+    /// One request on its own connection.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Reply> {
         let mut text = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
@@ -97,7 +97,7 @@ impl Served {
         Reply::parse(&reply, method == "HEAD").with_context(|| format!("{method} {path}"))
     }
 
-    /// Bytes out, and whatever comes back until the server closes.
+    /// Sends bytes and returns all that the server sends until it closes the connection.
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(120)))?;
@@ -120,7 +120,7 @@ impl Drop for Served {
     }
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,

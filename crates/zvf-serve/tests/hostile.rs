@@ -1,4 +1,4 @@
-//! 10,000 requests that nobody sends in good faith: the answer is data or a refusal, nothing outside of the store comes back, and
+//! 10,000 hostile requests: the answer is data or a refusal, nothing outside of the store is returned, and
 //! memory stays bounded.
 
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ const REQUESTS: usize = 10_000;
 /// Clients at one time.
 const CLIENTS: usize = 32;
 
-/// Stands in every file outside of the stores.
+/// The contents of every file outside of the stores.
 const SECRET: &[u8] = b"SECRET-OUTSIDE-OF-EVERY-STORE";
 
 /// Most bytes of memory that the process may take, clients included.
@@ -221,7 +221,7 @@ fn request(numbers: &mut Numbers) -> (Vec<u8>, bool) {
     (text.into_bytes(), method == "HEAD")
 }
 
-/// Sends one request, whole or cut, and looks at what comes back. Returns the status.
+/// Sends one request, complete or cut, and checks the response. Returns the status.
 fn one(served: &Served, numbers: &mut Numbers) -> Result<Option<u16>> {
     let (bytes, head) = request(numbers);
     if numbers.next().is_multiple_of(10) {
@@ -247,7 +247,7 @@ fn one(served: &Served, numbers: &mut Numbers) -> Result<Option<u16>> {
         "{asked}"
     );
     if reply.is_empty() {
-        // A request that is no HTTP at all.
+        // The request is not HTTP.
         return Ok(None);
     }
     let reply = Reply::parse(&reply, head).with_context(|| asked.clone())?;
@@ -301,7 +301,7 @@ fn ten_thousand_hostile_requests() -> Result<()> {
             Ok::<(), anyhow::Error>(())
         })?;
         assert!(answered.load(Ordering::Relaxed) > REQUESTS / 5);
-        // What is asked in good faith is answered as before.
+        // Valid requests are answered as before.
         assert_eq!(served.get("/store/store/zarr.json")?.status, 200);
         served.end()?;
     }
@@ -339,7 +339,7 @@ fn five_hundred_at_once() -> Result<()> {
     Ok(())
 }
 
-/// The most memory that this process had.
+/// The peak memory of this process.
 #[cfg(target_os = "linux")]
 fn peak() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;

@@ -1,4 +1,4 @@
-//! A server on a free port, asked over plain sockets.
+//! A server on a free port, with requests over plain sockets.
 
 mod client;
 mod hostile;

@@ -1,4 +1,4 @@
-//! `/` and `/stores`; the viewer has tests of its own.
+//! `/` and `/stores`; the viewer has separate tests.
 
 use anyhow::Result;
 use zvf_serve::{AccessToken, ServeOptions};
@@ -36,7 +36,7 @@ fn the_stores_are_listed() -> Result<()> {
     Ok(())
 }
 
-/// Links of pages are relative to the folder `/TOKEN/`.
+/// A path without a slash after the token is redirected to the folder `/TOKEN/`, to which links of pages are relative.
 #[test]
 fn a_token_without_a_slash_leads_to_its_folder() -> Result<()> {
     let mut options = ServeOptions::new();

@@ -94,7 +94,7 @@ fn ranges_conditions_and_origins() -> Result<()> {
     let fresh = [("Range", "bytes=0-1"), ("If-Range", etag.as_str())];
     assert_eq!(served.ask("GET", &path, &fresh)?.status, 206);
 
-    // A condition on the state that the client holds.
+    // `If-Match` with the ETag that the client has, and with others.
     for (value, status) in [
         (etag.as_str(), 200),
         ("*", 200),
@@ -160,7 +160,7 @@ fn folders_are_pages_of_links() -> Result<()> {
         &[("Accept", "text/html")],
     )?;
     assert!(below.text().contains("<a href=\"c/\">"), "{}", below.text());
-    // Without a slash a folder is no object, for Neuroglancer does not follow redirects.
+    // Without a slash a folder is not an object, and there is no redirect, because Neuroglancer does not follow redirects.
     assert_eq!(served.get(&format!("{NAME}/0"))?.status, 404);
     assert_eq!(served.get(&format!("{NAME}/nothing/"))?.status, 404);
     let other = served.ask(
@@ -295,7 +295,7 @@ fn conditions_on_groups_select_their_members() -> Result<()> {
     Ok(())
 }
 
-/// As the command line has it: every condition on objects holds.
+/// All repeated conditions on objects apply, as on the command line.
 #[test]
 fn conditions_on_objects_may_be_repeated() -> Result<()> {
     let (_store, served) = served("streamlines")?;
@@ -357,7 +357,7 @@ fn a_query_as_json_is_the_same_query() -> Result<()> {
         beside.status == 400 && text.starts_with("query: found parameters beside a body"),
         "{text}"
     );
-    // The same text from the query string.
+    // The query string gives the same error.
     let reply = served.get("/query?objects=1,x")?;
     let text = String::from_utf8_lossy(&reply.body);
     assert!(text.starts_with("objects: found \"x\", expected"), "{text}");
@@ -389,7 +389,7 @@ fn queries_after_a_change_are_answered_whole() -> Result<()> {
     let count = zvf_testkit::truth("graph")?.positions.shape[0];
     for round in 0..3 {
         assert_eq!(lines(&served, "")?.len(), count, "{round}");
-        // An edit of cells that the query does not read changes the root alone.
+        // An edit of cells that the query does not read changes only the root.
         let root = store.path().join("zarr.json");
         let text = std::fs::read_to_string(&root)?;
         std::fs::remove_file(&root)?;
@@ -403,7 +403,7 @@ type Bucket = std::sync::Arc<object_store::memory::InMemory>;
 
 const ADDRESS: &str = "memory:///store.zarrvectors";
 
-/// A store of one point in a small shard, which is read whole and kept.
+/// A store of one point in a small shard, which is read as a whole and cached.
 async fn one_point(n: i32) -> Result<Bucket> {
     use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
     let bucket = Bucket::default();
@@ -434,7 +434,7 @@ fn an_answer_from_memory_is_not_older_than_its_request() -> Result<()> {
         assert_eq!(rows[0]["n"], 1);
         assert!(lines(&served, "&bbox=50,50,50:60,60,60")?.is_empty());
     }
-    // As an edit does it: cells and documents, and the root at last.
+    // Replaces the data like an edit: cells and documents, then the root.
     runtime.wait(async {
         let other = one_point(2).await?;
         let all: Vec<_> = other.list(None).try_collect().await?;

@@ -54,7 +54,7 @@ fn the_page_is_the_viewer_below_a_token_too() -> Result<()> {
                 assert_eq!(served.get(&format!("/{link}"))?.status, 404, "{link}");
             }
         }
-        // What the page loads, and its licences.
+        // The data that the page loads, and its licences.
         assert_eq!(served.get(&format!("{folder}/state.json"))?.status, 200);
         let licences = served.get(&format!("{folder}/LICENSES.txt"))?;
         assert_eq!(

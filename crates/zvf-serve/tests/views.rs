@@ -1,4 +1,4 @@
-//! The views of the bundled stores, compared with what the stores were made from.
+//! The views of the bundled stores, compared with the input of the stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ fn usize_of(value: &Value) -> Result<usize> {
     Ok(usize::try_from(value.as_u64().context("a number")?)?)
 }
 
-/// Bits of the coordinates of points, and how often each point is there.
+/// Bits of the coordinates of points, and the number of points with these coordinates.
 type Points = BTreeMap<Vec<u32>, usize>;
 
 fn truth_points(case: &str) -> Result<Points> {
@@ -188,7 +188,7 @@ fn every_line_is_drawn_once_with_all_its_points() -> Result<()> {
             }
         }
         assert_eq!(points, truth_points(case)?, "{case}");
-        // The same line alone, and as a skeleton.
+        // The same line by its id, and as a skeleton.
         let (id, line) = found.iter().next().context("a line")?;
         let alone = served.bytes(&format!("/precomputed/store/lines/by_id/{id}"))?;
         let from = if kind == "LINE" { 0 } else { 4 };
@@ -303,7 +303,7 @@ fn a_store_that_changes_is_read_again() -> Result<()> {
     assert_eq!(again.status, 200);
     let second = again.header("etag").context("an etag")?;
     assert_ne!(second, etag);
-    // Also for a client that has no answer yet.
+    // A client without a cached answer gets the new state, too.
     std::fs::remove_file(&root)?;
     std::fs::write(&root, format!("{text}\n\n"))?;
     let fresh = served.get(path)?;

@@ -263,7 +263,7 @@ impl Command {
     }
 }
 
-/// The command of a job below another one: `edit-move` is that of `zvf edit move`.
+/// The command of a job, which may be a subcommand: the job `edit-move` is the command `zvf edit move`.
 pub(crate) fn command_of<'c>(of: &'c clap::Command, job: &str) -> Option<&'c clap::Command> {
     of.get_subcommands().find_map(|command| {
         let rest = job.strip_prefix(command.get_name())?;

@@ -7,8 +7,8 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// The arguments `T` of a command, kept on the heap.
 ///
-/// clap takes some milliseconds to build the arguments of all commands, as long as a small query takes. With this type it builds those
-/// of the command on the command line alone. [`Command::build`] builds them for all commands.
+/// clap takes some milliseconds to build the arguments of all commands, as long as a small query takes. With this type it builds only those
+/// of the command on the command line. [`Command::build`] builds them for all commands.
 #[derive(Debug)]
 pub(crate) struct OnDemand<T>(Box<T>);
 
@@ -46,7 +46,7 @@ impl<T: Args> Args for OnDemand<T> {
     }
 }
 
-/// Adds the arguments of `T` to a command. The command keeps its description; it takes from `T` the text after the options if it has none.
+/// Adds the arguments of `T` to a command. The command keeps its description; if it has no text after the options, it gets the text of `T`.
 fn described<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long = command.get_long_about().cloned();

@@ -13,7 +13,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// As the store and the documents say.
+/// The errors of the store and the documents.
 pub(crate) fn run(
     url: &str,
     store: &Store,

@@ -1,4 +1,4 @@
-//! `zvf export`: what its report says to people.
+//! The report of `zvf export` for people.
 
 use zvf_jobs::{ExportReport, FileExported};
 

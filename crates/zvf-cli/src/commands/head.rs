@@ -1,4 +1,4 @@
-//! `zvf head`, `zvf tail` and `zvf sample-rows`: what their reports say to people.
+//! The reports of `zvf head`, `zvf tail` and `zvf sample-rows` for people.
 
 use zvf_jobs::{FoundRows, RowsReport};
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::output::print_text;
 use crate::output::table::counted;
 
-/// Shows rows, or which file has them.
+/// Prints the rows, or the name of the file that has them.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What `zvf info` says to people.
+//! The report of `zvf info` for people.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
@@ -84,7 +84,7 @@ fn of_store(info: &StoreInfo) -> String {
         let _ = writeln!(out, "\nhistory: {}", counted(entries.len() as u64, "job"));
         for entry in entries {
             let by = entry["zvf"].as_str().unwrap_or("?");
-            // A call of Python is no job.
+            // A call from Python is not a job.
             let did = entry.get("job").unwrap_or(&entry["call"]);
             let _ = writeln!(out, "  zvf {by}  {did}");
         }
@@ -92,7 +92,7 @@ fn of_store(info: &StoreInfo) -> String {
     out
 }
 
-/// The frame of a tractogram and its map, and affines that were applied; a line a row.
+/// The frame of a tractogram and its map, and affines that were applied; one line for each row.
 fn frames(info: &StoreInfo) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let list = |value: &Value| {
@@ -282,13 +282,13 @@ fn first(names: &[String], most: usize, mark: &str, between: &str) -> String {
     }
 }
 
-/// The first three rows of a matrix, a line each.
+/// The first three rows of a matrix, one line for each.
 fn matrix(name: &'static str, rows: &Value, lines: &mut Vec<(&'static str, String)>) {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut table = TextTable::new([""; 4]);
     for row in rows.split_last().map_or(rows, |(_, rows)| rows) {
         let numbers = row.as_array().into_iter().flatten();
-        // A zero has no sign for people.
+        // Zero is printed without a sign.
         let plain = |number: &Value| match number.as_f64() {
             Some(0.0) => "0.0".to_owned(),
             _ => number.to_string(),
@@ -306,7 +306,7 @@ fn is_link(path: &str) -> bool {
     matches!(path.split('/').nth(1), Some("links" | "cross_chunk_links"))
 }
 
-/// A line for each thing beside the levels.
+/// A line for each part of the store beside the levels.
 fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), count);
@@ -356,7 +356,7 @@ fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// How cells are stored: the codecs of an array, or the kind of container where each cell has its own.
+/// How cells are stored: the codecs of an array, or the kind of container if each cell has its own codecs.
 fn form(array: &ArrayInfo) -> String {
     match &*array.container {
         "grid" | "sharded grid" | "table" => array.codecs.as_deref().unwrap_or_default().join("+"),

@@ -44,7 +44,7 @@ pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     let command = command_of(&program, command);
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
-            // Words of a command line have no numbers.
+            // Arguments without a flag are named without an index.
             if argument.get_id() == &*member {
                 path.clone_from(&member);
             }
@@ -170,7 +170,7 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
         "" => Progress::new("", Shown::Nowhere),
         unit => Progress::new(unit, shown),
     };
-    // A display of each download replaces that of the counts.
+    // The display of a download replaces the display of counts.
     let read = Arc::new(Mutex::new(counts()));
     let show = |read: &Mutex<Progress>, change: &dyn Fn(&mut Progress)| {
         if let Ok(mut read) = read.lock() {
@@ -224,7 +224,7 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
         }))
 }
 
-/// Whether a job is one change of a store; it is none of these that finishes another one.
+/// Whether a job is a single edit of a store. `edit-resume` is not, because it finishes another edit.
 fn is_edit(job: &Job) -> bool {
     let name = job.name();
     name == "group" || (name.starts_with("edit-") && name != "edit-resume")

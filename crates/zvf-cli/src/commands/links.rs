@@ -1,4 +1,4 @@
-//! `zvf links`: what its report says to people.
+//! The report of `zvf links` for people.
 
 use zvf_convert::output::{Style, write_value};
 use zvf_format::keys::format_delta;

@@ -1,4 +1,4 @@
-//! What several commands say of rows and levels.
+//! Texts about rows and levels that several commands print.
 
 use crate::output::table::{count, joined};
 

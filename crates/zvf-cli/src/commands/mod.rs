@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file for each command.
 
 mod completions;
 mod diff;
@@ -49,7 +49,7 @@ use crate::output::interrupt::{self, Changing};
 ///
 /// # Errors
 ///
-/// As the command says; usage, for a file to write inside of a store; interrupted.
+/// The errors of the command; usage, for an output file inside a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
     check_outputs(command)?;
     guarded(changed(command), || dispatch(command, context))
@@ -71,7 +71,7 @@ fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>)
     }
 }
 
-/// Refuses files inside of stores, beside those that are refused when they are begun.
+/// Refuses output files inside stores, in addition to those that are refused when they are created.
 fn check_outputs(command: &Command) -> Result<()> {
     match command {
         Command::Man(args) => Ok(zvf_jobs::check_outside(&args.dir)?),
@@ -99,13 +99,13 @@ fn edited(store: &str) -> Option<(&str, String)> {
     Some((store, remedy))
 }
 
-/// A store in parts that a command changes, and what does so after an interruption.
+/// A store in parts that a command changes, and how to continue after an interruption.
 fn stepped(store: &str) -> (&str, String) {
     let remedy = "the same command does it again, or finishes it".to_owned();
     (store, remedy)
 }
 
-/// The store that a command changes that is no job, and the command that cleans up after an interruption.
+/// For commands that are not jobs: the store that the command changes, and the command that cleans up after an interruption.
 fn changed(command: &Command) -> Option<(&str, String)> {
     match command {
         Command::Import(args) if args.discard_parts => Some(stepped(args.store())),

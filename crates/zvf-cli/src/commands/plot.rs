@@ -1,4 +1,4 @@
-//! `zvf plot`: pictures in the terminal and on stdout, and what a report says to people.
+//! `zvf plot`: pictures in the terminal and on stdout, and the report for people.
 
 use zvf_jobs::{PlotPicture, PlotReport};
 
@@ -13,7 +13,7 @@ use crate::output::{print_bytes, print_json, print_text, terminal};
 ///
 /// # Errors
 ///
-/// Usage, if two things want stdout; the errors of the job.
+/// Usage, if two outputs go to stdout; the errors of the job.
 pub(super) fn run(args: &PlotArgs, context: &mut Context<'_>) -> Result<()> {
     let failed = |error| by_flag("plot", error);
     let to_stdout = args.is_to_stdout();

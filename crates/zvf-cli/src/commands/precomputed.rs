@@ -21,7 +21,7 @@ const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 ///
 /// # Errors
 ///
-/// Usage, for a folder with files of another program; as the store, its queries and the disk say.
+/// Usage, for a folder with files of another program; the errors of the store, its queries and the disk.
 pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.options().at.level != 0 {
         return Err(CliError::usage(

@@ -1,4 +1,4 @@
-//! `zvf query` and `zvf get`: a table on stdout, plans, and what a report says to people.
+//! `zvf query` and `zvf get`: a table on stdout, plans, and the report for people.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, stdout};
@@ -19,7 +19,7 @@ use crate::output::{BUFFER, print_text};
 ///
 /// # Errors
 ///
-/// As the store and the documents say.
+/// The errors of the store and the documents.
 pub(super) fn explained(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
     let (job, _) = args.job();
     let with = context.of_jobs();
@@ -37,7 +37,7 @@ pub(super) fn is_printed((job, print_job): &(QueryJob, bool)) -> bool {
 ///
 /// # Errors
 ///
-/// As the store and the query say; usage, with --json.
+/// The errors of the store and the query; usage, with --json.
 pub(super) fn print(name: &str, job: QueryJob, context: &mut Context<'_>) -> Result<()> {
     if context.common.json {
         return Err(CliError::usage(

@@ -26,7 +26,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// As the job says.
+/// The errors of the job.
 pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()> {
     let Some((job, print)) = command.job() else {
         return Err(defect("a command without a job"));

@@ -12,11 +12,11 @@ use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::{interrupt, print_json, print_text};
 
-/// Runs `zvf serve`: ends without an error when it is interrupted.
+/// Runs `zvf serve`; an interrupt ends it without an error.
 ///
 /// # Errors
 ///
-/// Usage, for an address of a store that no backend knows; I/O, for an address that cannot be bound.
+/// Usage, for an address of a store without a backend; I/O, for an address that cannot be bound.
 pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     let mut options = ServeOptions::new();
     options.host = args.host;

@@ -1,4 +1,4 @@
-//! `zvf split`: what its report says to people.
+//! The report of `zvf split` for people.
 
 use zvf_jobs::SplitReport;
 

@@ -1,4 +1,4 @@
-//! `zvf splits`: what its report says to people.
+//! The report of `zvf splits` for people.
 
 use zvf_jobs::SplitsReport;
 

@@ -23,7 +23,7 @@ const PIECE: u64 = 64 << 20;
 ///
 /// # Errors
 ///
-/// As the subcommand.
+/// The errors of the subcommand.
 pub(crate) fn run(args: &VolumeArgs, context: &mut Context<'_>) -> Result<()> {
     match &args.command {
         VolumeCommand::Info(args) => info(args, context),

@@ -106,7 +106,7 @@ pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// Takes a packed chunk apart, whose index is in its document (specification 0.7, section 2.6).
+/// Takes a packed chunk apart. Its index is in its document (specification 0.7, section 2.6).
 pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     walk.dump.section(
         "packed chunks: the blobs of several keys back to back; `shard_index` says where each lies",

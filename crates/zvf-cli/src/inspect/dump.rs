@@ -275,8 +275,8 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.push(Field::new(at, bytes, name, value, meaning));
     }
 
-    /// Takes a table of `count` items, of all that are left if there is no count. The items from `first` on that are to be shown, and the one that
-    /// is `wanted`, are recorded by `item`, of the others how many they are; `what` describes them.
+    /// Takes a table of `count` items, or of all remaining items if there is no count. `item` records the item that is `wanted`, and the shown items
+    /// from `first` on; the others are counted, with the description `what`.
     pub(crate) fn table(
         &mut self,
         count: impl Into<Option<u64>>,
@@ -310,7 +310,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    /// Takes `count` rows of `row_bytes`; records some of them, from `first` on, with `row`. The others are not looked at.
+    /// Takes `count` rows of `row_bytes`; records some of them, from `first` on, with `row`, and skips the others.
     pub(crate) fn rows(
         &mut self,
         (count, row_bytes): (u64, u64),

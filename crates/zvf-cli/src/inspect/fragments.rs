@@ -1,4 +1,4 @@
-//! A fragment index: which rows of a chunk each fragment holds.
+//! A fragment index: the rows of a chunk that each fragment holds.
 
 use zvf_format::fragments::{FragmentHead, FragmentIndex, RangeEntry, is_range};
 use zvf_format::{I64, U32};

@@ -25,7 +25,7 @@ pub(crate) fn walk(
         ragged,
         dtype,
     };
-    // Negative rows are no damage here: the padding of padded arrays.
+    // Negative rows are not damage here: they pad padded arrays.
     let verdict = LinkCell::parse(walk.rest(), form).and_then(|cell| {
         let mut order = vec![0; form.link_width];
         cell.iter().enumerate().try_for_each(|(i, record)| {

@@ -31,7 +31,8 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Sto
     ))
 }
 
-/// Takes concatenated manifests apart (specification 0.7, section 10); the offsets say where each begins, else each is followed by the next.
+/// Takes concatenated manifests apart (specification 0.7, section 10). If there are offsets, they state where each begins; otherwise each follows the
+/// previous one.
 pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3);
     walk.dump.section(format_args!(

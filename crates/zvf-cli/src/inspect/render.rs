@@ -35,7 +35,7 @@ pub(crate) fn text(dump: &Dump) -> String {
     out
 }
 
-/// Writes one field: offset, bytes, name, value, meaning; long byte strings go on below.
+/// Writes one field: offset, bytes, name, value, meaning; long byte strings continue on the next lines.
 fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, value_width: usize) {
     let mut parts = field.bytes.chunks(LINE);
     let offset = field.at.map(|at| format!("{at:#06x}")).unwrap_or_default();

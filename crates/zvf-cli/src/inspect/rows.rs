@@ -184,7 +184,7 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// An element as text; `None` if the bytes are not as many as its type has.
+/// An element as text; `None` if the number of bytes is not the size of its type.
 fn text(bytes: &[u8], dtype: DType) -> Option<String> {
     Some(match dtype.kind {
         DTypeKind::Bool => match bytes.first()? {

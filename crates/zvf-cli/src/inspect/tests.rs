@@ -1,4 +1,4 @@
-//! The walkers against the decoders: whole blobs, every truncation, bit flips, noise.
+//! Compares the walkers with the decoders: whole blobs, every truncation, bit flips, noise.
 
 use zvf_format::dtype::DType;
 use zvf_format::fragments::FragmentIndex;
@@ -83,7 +83,7 @@ fn dump_of(bytes: &[u8], blob: BlobArg, known: &CellFacts) -> Dump {
     dump
 }
 
-/// Every truncation and every flipped bit of a blob: the walker finds fault exactly where the decoder refuses.
+/// Checks, for every truncation and every flipped bit of a blob, that the walker reports damage exactly when the decoder refuses the blob.
 fn agrees(bytes: &[u8], blob: BlobArg, known: &CellFacts, accepts: impl Fn(&[u8]) -> bool) {
     let check = |bytes: &[u8], what: &str| {
         let fault = dump_of(bytes, blob, known).fault;
@@ -270,7 +270,7 @@ fn noise_never_panics() {
     ];
     for length in 0..200 {
         let mut bytes: Vec<u8> = (0..length).map(|_| noise.byte()).collect();
-        // Small counts get further than random ones.
+        // Walkers read further with small counts than with random ones.
         if length % 2 == 0 {
             for byte in bytes.iter_mut().skip(1) {
                 *byte &= if length % 4 == 0 { 0x01 } else { 0x07 };
@@ -282,14 +282,14 @@ fn noise_never_panics() {
                 dump_of(&bytes, blob, known);
             }
         }
-        // The same noise behind a legal head.
+        // The same noise after a valid header.
         let mut behind = worked_example()[..16].to_vec();
         behind.extend(&bytes);
         dump_of(&behind, BlobArg::FragmentIndex, &CellFacts::default());
     }
 }
 
-/// Every array cell and document of a bundled store, as its bytes are on disk, cut short anywhere.
+/// Every array cell and document of a bundled store, as it is stored, truncated at many positions.
 #[test]
 fn bundled_files_never_panic() -> anyhow::Result<()> {
     for case in ["points_ids", "points_4d_sharded", "graph", "skeleton"] {

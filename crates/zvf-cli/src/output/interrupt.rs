@@ -52,7 +52,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// The message for a change that did not end in time; `None` if a local store shows that nothing is left.
+    /// The message for a change that did not end in time; `None` if a local store shows that nothing remains.
     fn said(&self) -> Option<String> {
         let Self { store, remedy } = self;
         let local = !store.contains("://");
@@ -137,6 +137,6 @@ fn interrupted() {
         }
         std::process::exit(Class::Interrupted.code().into());
     }
-    // The list remains locked, so that no file is begun or renamed any more.
+    // The list remains locked, so that no file is created or renamed any more.
     std::process::exit(Class::Interrupted.code().into());
 }

@@ -1,4 +1,4 @@
-//! What is printed on stdout, and on terminals.
+//! Output to stdout and to terminals.
 
 pub(crate) mod interrupt;
 pub(crate) mod table;

@@ -12,7 +12,7 @@ use crate::error::Result;
 /// Bytes of base64 in one piece of Kitty's protocol.
 const PIECE: usize = 4096;
 
-/// Names of terminals that draw sixels. Others do so, too, and have the same name as some that do not.
+/// Names of terminals that draw sixels. Other terminals draw sixels, too, but share their name with terminals that do not.
 const SIXEL: &[&str] = &[
     "contour",
     "foot",
@@ -33,7 +33,7 @@ const INK: &[u8] = b" .:-=+*#%@";
 ///
 /// # Errors
 ///
-/// As the encoder of PNG says.
+/// The errors of the PNG encoder.
 pub(crate) fn shown(picture: &Picture, how: ShowArg) -> Result<String> {
     Ok(match chosen(how) {
         ShowArg::Kitty => kitty(&picture.to_png()?),
@@ -166,7 +166,7 @@ fn letters(picture: &Picture) -> String {
     let mut out = String::new();
     for row in picture.rgba().chunks_exact(picture.width() as usize * 4) {
         let letters = row.chunks_exact(4).map(|pixel| {
-            // The root: thin lines are faint in a small picture.
+            // The root makes thin lines visible, which are faint in a small picture.
             let share = (f64::from(differs(pixel)) / f64::from(most)).sqrt();
             let step = (share * (INK.len() - 1) as f64).round() as usize;
             char::from(INK.get(step).copied().unwrap_or(b' '))

@@ -41,7 +41,7 @@ pub(crate) struct ExportState<'a> {
     pub(crate) referenced: bool,
     /// Whether the limit left something out.
     pub(crate) truncated: bool,
-    /// The attributes that were read and have a unit, each with it.
+    /// The attributes that were read and have a unit, with their units.
     units: BTreeSet<String>,
     pub(crate) done: Exported,
     pub(crate) warnings: BTreeSet<String>,
@@ -314,7 +314,7 @@ impl<'a> ExportState<'a> {
         ConvertError::io(self.path, error)
     }
 
-    /// Whether the selection is less than everything.
+    /// Whether the selection leaves anything out.
     pub(crate) fn selects(&self) -> bool {
         let query = &self.options.query;
         query.is_spatial()

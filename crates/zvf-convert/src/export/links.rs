@@ -25,7 +25,7 @@ pub(crate) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertE
     ))
 }
 
-/// A table of links beside one of vertices: a row a link, a column `vertices` of the rows of the other table, from 0, and the
+/// A table of links beside a table of vertices: one row for each link, with a column `vertices` of rows of the vertex table, from 0, and the
 /// attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

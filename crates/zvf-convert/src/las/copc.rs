@@ -30,7 +30,8 @@ struct Octree<'p> {
     part: &'p FilePart,
 }
 
-/// The chunks that may have points of a part, in the order of the file. Of servers all pages that the pages before refer to are requested together.
+/// The chunks that may have points of a part, in the order of the file. From a server, all pages that the previous pages refer to are requested
+/// together.
 ///
 /// # Errors
 ///
@@ -161,7 +162,7 @@ pub(super) fn read_ranges(file: &dyn ReadAt, ranges: &[Range<u64>]) -> io::Resul
 }
 
 impl<'p> Octree<'p> {
-    /// The octree, unless its numbers make none.
+    /// The octree; `None` if its numbers are invalid.
     fn of(info: &CopcInfo, header: &LasHeader, part: &'p FilePart) -> Option<Self> {
         let (half, spacing) = (info.half.get(), info.spacing.get());
         let centre = info.centre.map(|one| one.get());
@@ -190,7 +191,7 @@ impl<'p> Octree<'p> {
     ///
     /// # Errors
     ///
-    /// What is wrong with its key.
+    /// A description of the invalid key of the node.
     fn wants(&self, entry: &CopcEntry) -> Result<bool, String> {
         let level = entry.level.get();
         let node = entry.node.map(|one| one.get());

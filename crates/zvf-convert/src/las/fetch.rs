@@ -1,4 +1,4 @@
-//! Copies what a part of a COPC file needs from a server to a local file.
+//! Copies the bytes that a part of a COPC file needs from a server to a local file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

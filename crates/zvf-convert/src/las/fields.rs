@@ -88,7 +88,7 @@ pub(super) fn of_format(format: u8) -> Vec<(&'static str, FieldLocation)> {
     all
 }
 
-/// The classes of the early point formats, then those of the late ones from 8 on.
+/// The standard classes of early point formats; late formats have those below 8, and [`LATE_CLASSES`].
 const EARLY_CLASSES: [(u8, &str); 11] = [
     (0, "never classified"),
     (1, "unclassified"),
@@ -157,7 +157,7 @@ impl FieldLocation {
         }
     }
 
-    /// Writes a number that the field [`holds`](Self::holds) into a point; `None` if the point is too short or the field no single number.
+    /// Writes a number that the field [`holds`](Self::holds) into a point; `None` if the point is too short or the field is not a single number.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

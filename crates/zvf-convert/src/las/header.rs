@@ -21,11 +21,11 @@ const LONGEST: u64 = 16 << 20;
 /// User id and record id of the records about compression and extra bytes.
 pub(super) const LASZIP: (&str, u16) = ("laszip encoded", 22204);
 pub(super) const EXTRA: (&str, u16) = ("LASF_Spec", 4);
-/// That of the names of classes.
+/// User id and record id of the record with the names of classes.
 pub(super) const CLASSES: (&str, u16) = ("LASF_Spec", 0);
 /// User id of the records of the CRS.
 pub(super) const PROJECTION: &str = "LASF_Projection";
-/// Who defined the records of the index.
+/// User id of the records of the COPC index.
 const COPC: &str = "copc";
 /// Bit of the point format: points are compressed.
 pub(super) const COMPRESSED: u8 = 0x80;
@@ -309,7 +309,7 @@ impl ExtraBytes {
     }
 }
 
-/// A structure.
+/// Reads a structure.
 fn take<T: FromBytes + zerocopy::IntoBytes>(
     file: &mut (impl Read + Seek),
     path: &Path,

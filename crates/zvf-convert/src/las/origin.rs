@@ -1,4 +1,4 @@
-//! Members of a stored header that are no fields of points, such as GUID and date: read from files at import, written to files at export.
+//! Members of a stored header that are not fields of points, such as GUID and date: read from files at import, written to files at export.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -46,7 +46,7 @@ impl Origin {
         }
     }
 
-    /// Adds what is stated to a stored header.
+    /// Adds the stated members to a stored header.
     pub(super) fn add_to(&self, members: &mut Map<String, Value>) {
         let mut add = |name: &str, is_stated: bool, value: Value| {
             if is_stated {
@@ -185,7 +185,7 @@ impl ExtraBytes {
 }
 
 impl ExtraDoc {
-    /// What extra bytes state besides name and type; `None` if it is nothing.
+    /// The description that extra bytes state besides name and type; `None` if they state none.
     pub(super) fn of(extra: &ExtraBytes) -> Option<Self> {
         let is_number = extra.data_type != 0;
         let has = |bit: u8| is_number && extra.options & bit != 0;
@@ -215,7 +215,7 @@ impl ExtraDoc {
         is_stated.then_some(found)
     }
 
-    /// Puts it into the description of extra bytes of the same type; a range is marked, and stated after the points.
+    /// Writes the description into the entry of extra bytes of the same type. A range is only marked; its numbers are stated after the points.
     pub(super) fn put(&self, extra: &mut ExtraBytes) {
         let kind = extra.kind();
         let to = extra.description.iter_mut();
@@ -268,7 +268,7 @@ impl ExtraDoc {
         [(a, x), (b, y), (c, z)].map(|(scale, offset)| ScaleOffset { scale, offset })
     }
 
-    /// The lowest and highest number of the type, of whole ones, as far as float64 has all between.
+    /// For types of integers, the lowest and the highest number, at most ±2^53, up to which float64 is exact.
     pub(super) fn range(&self) -> Option<RangeInclusive<f64>> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         Some(match self.data_type.checked_sub(1)? % 10 + 1 {
@@ -284,7 +284,7 @@ impl ExtraDoc {
         })
     }
 
-    /// The whole numbers of values, each once for each row; `None` for a value that is none of them.
+    /// The stored integers of values, `count` for each row; `None` if a value does not result exactly from an integer.
     #[expect(clippy::cast_precision_loss, reason = "the range has exact numbers")]
     pub(super) fn numbers(&self, values: &[f64]) -> Option<Vec<i64>> {
         let (range, steps) = (self.range()?, self.steps());
@@ -297,7 +297,7 @@ impl ExtraDoc {
         numbers.collect()
     }
 
-    /// Without what describes numbers of another type or scale.
+    /// The description without members that apply only to numbers of another type or scale.
     pub(super) fn without_scale(&self, data_type: u8) -> Self {
         let is_same = self.data_type == data_type && !self.is_scaled();
         Self {
@@ -310,7 +310,7 @@ impl ExtraDoc {
         }
     }
 
-    /// The description of the attribute: that of the extra bytes, and their value for missing data.
+    /// The description of the attribute: the text of the extra bytes, and their value for missing data.
     pub(super) fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         if !self.description.is_empty() {
@@ -329,7 +329,7 @@ impl ExtraDoc {
     }
 }
 
-/// A number in eight bytes: whole numbers of each sign and floats have their widest type there.
+/// A number from eight bytes, which have the widest type of its kind: unsigned, signed or float.
 fn any(kind: u8, bytes: [u8; 8]) -> Option<Number> {
     match kind {
         1 | 3 | 5 | 7 => Some(u64::from_le_bytes(bytes).into()),

@@ -18,7 +18,7 @@ pub(super) struct FilePart {
 impl FilePart {
     /// # Errors
     ///
-    /// Misuse: a box of other axes, a resolution that is no number above 0, or for a file without an index of COPC.
+    /// Misuse: a box that does not have three axes; a resolution that is not a number above 0, or a resolution for a file without a COPC index.
     pub(super) fn of(options: &Options, header: &LasHeader) -> Result<Self, ConvertError> {
         let (bbox, resolution) = (options.bbox.clone(), options.resolution);
         if let Some(bbox) = bbox.as_ref().filter(|bbox| bbox.dims() != 3) {

@@ -53,7 +53,7 @@ pub(super) struct OldHeader {
 
 impl OldHeader {
     /// # Errors
-    /// As the store.
+    /// The errors of reading the store's headers.
     pub(super) async fn of(store: &Store) -> Result<Self, ConvertError> {
         let headers = store.headers(&["las"]).await?;
         Ok(headers.get("las").map_or_else(Self::default, Self::parse))
@@ -149,11 +149,11 @@ pub(super) struct PointSurvey<'a> {
     is_late: bool,
     /// Vertices that belong to no object.
     pub(super) ownerless: u64,
-    /// Columns whose values are whole numbers of the scale that the header states, as far as they were seen.
+    /// Columns whose values so far all result from integers with the scale that the header states.
     pub(super) scaled: Vec<(String, &'a ExtraDoc)>,
 }
 
-/// The spacing of numbers with so many decimals.
+/// The spacing of numbers with this many decimals.
 fn spacing(decimals: i32) -> f64 {
     match decimals >= 0 {
         true => 1.0 / 10_f64.powi(decimals),
@@ -545,7 +545,7 @@ impl PointSurvey<'_> {
         })
     }
 
-    /// The version of the header if it has the point format and counts so many points, else 1.2 or the first that does.
+    /// The version of the header if it supports the point format and the number of points, else 1.2 or the first version that does.
     fn version(&self, format: u8) -> [u8; 2] {
         let least = match format {
             _ if self.rows > u64::from(u32::MAX) => LATEST,

@@ -3,7 +3,7 @@
 use super::layout::ExtraBytes;
 use super::origin::{MAX, MIN};
 
-/// The numbers of an entry of extra bytes whose range is stated. Those that mark missing values, and NaN, do not count.
+/// The numbers of an entry of extra bytes whose range is stated. NaN and numbers that mark missing values are ignored.
 #[derive(Debug)]
 pub(super) struct ExtraBytesRange {
     /// Index of the entry.
@@ -76,7 +76,7 @@ impl ExtraBytesRange {
     }
 }
 
-/// A number as a whole one, in the same order; `None` for NaN.
+/// A number as an integer with the same order; `None` for NaN.
 fn key(kind: u8, bytes: &[u8]) -> Option<i128> {
     let float = |value: f64| {
         let bits = i64::from_le_bytes(value.to_le_bytes());
@@ -96,7 +96,7 @@ fn key(kind: u8, bytes: &[u8]) -> Option<i128> {
     })
 }
 
-/// The eight bytes that state a number: whole ones of its sign, or a float64.
+/// The eight bytes that state a number: an integer of the same signedness, or a float64.
 fn wide(kind: u8, key: i128) -> Option<u64> {
     match kind {
         1 | 3 | 5 | 7 => u64::try_from(key).ok(),

@@ -174,7 +174,7 @@ impl AxisTexts {
         }
     }
 
-    /// Puts it into the metadata of the table.
+    /// Puts the texts into the metadata of the table.
     fn describe(self, metadata: &mut HashMap<String, String>, notes: &mut Vec<String>) {
         let [names, types, units] = self.0;
         let mut alone = |name: &str, beside: &str| {

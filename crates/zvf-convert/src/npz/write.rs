@@ -1,4 +1,4 @@
-//! NPZ: arrays by name, stored. The names are those that an import reads: see there.
+//! NPZ: arrays by name, stored. The names are the ones that an import reads; see `read.rs`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};

@@ -1,4 +1,4 @@
-//! OBJ: Wavefront meshes, a vertex or a face a line.
+//! OBJ: Wavefront meshes, one vertex or face per line.
 
 use std::path::{Path, PathBuf};
 

@@ -26,7 +26,7 @@ impl<W: Write> ArrowWriter<W> {
     ///
     /// When the head cannot be written.
     pub fn new(out: W, schema: &Schema) -> io::Result<Self> {
-        // The file format allows one dictionary a column, or growing ones as deltas; every batch of a column brings the same.
+        // The file format allows one dictionary for each column, or growing ones as deltas; every batch of a column has the same dictionary.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         let inner = FileWriter::try_new_with_options(out, &with_times(schema), options)

@@ -1,6 +1,6 @@
-//! Comma-separated values: a header line, then one line a row.
+//! Comma-separated values: a header line, then one line per row.
 //!
-//! Positions become one column an axis, several channels `name_0`, `name_1`, …; lists are joined with blanks, dictionary
+//! Positions become one column per axis, several channels `name_0`, `name_1`, …; lists are joined with blanks, dictionary
 //! codes become their values, absent values are empty.
 
 use std::io::{self, Write};

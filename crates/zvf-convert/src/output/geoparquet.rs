@@ -1,4 +1,4 @@
-//! The metadata of GeoParquet 1.1: which columns are geometries, of what kind, where, and in which coordinate reference system.
+//! The metadata of GeoParquet 1.1: the columns of geometries, their kinds, bounds and coordinate reference systems.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ struct GeoColumn {
     crs: Value,
     /// Codes of kinds.
     kinds: BTreeSet<u32>,
-    /// The lowest and the highest coordinate of each axis; nothing while there is no row.
+    /// The lowest and the highest coordinate of each axis; empty before the first row.
     bounds: Vec<(f64, f64)>,
     /// Whether a row is not a point; only points are decoded.
     other: bool,

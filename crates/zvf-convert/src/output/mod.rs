@@ -37,14 +37,14 @@ pub trait TableWriter {
     ///
     /// # Errors
     ///
-    /// When they cannot be written.
+    /// When the rows cannot be written.
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
 
-    /// Writes what is buffered and flushes.
+    /// Writes the buffered data and flushes.
     ///
     /// # Errors
     ///
-    /// When that cannot be written.
+    /// When the buffered data cannot be written.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! One JSON object a line, members in column order.
+//! One JSON object per line, members in column order.
 
 use std::io::{self, Write};
 

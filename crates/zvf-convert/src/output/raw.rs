@@ -59,7 +59,7 @@ fn put<T: ArrowPrimitiveType, const N: usize>(
     let Some(values) = values.as_primitive_opt::<T>() else {
         return Err(io::Error::other("a column changed its type"));
     };
-    // One write a block, not one a value.
+    // One write for each block, not for each value.
     let mut block = Vec::with_capacity(N * 4096);
     for part in values.values().chunks(4096) {
         block.clear();

@@ -123,7 +123,7 @@ pub(crate) struct Ply {
     header: PlyHeader,
     schema: SchemaRef,
     limits: FileLimits,
-    /// Whether edges are read where there are faces, too.
+    /// Whether edges are preferred if the file has faces, too.
     edges: bool,
 }
 

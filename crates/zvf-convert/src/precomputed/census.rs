@@ -40,7 +40,7 @@ struct Related {
     most: usize,
     /// Whether every annotation has exactly one segment, below 2^63.
     one_each: bool,
-    /// Whether that is always its own id.
+    /// Whether this segment always has the id of the annotation.
     own: bool,
 }
 

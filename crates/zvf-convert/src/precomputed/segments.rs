@@ -9,7 +9,7 @@ use super::info::{JsonFile, number_type};
 use super::source::number;
 use crate::error::{ConvertError, shown};
 
-/// The values of one property, a row a segment.
+/// The values of one property, one row for each segment.
 #[derive(Debug)]
 enum SegmentColumn {
     Text(Vec<String>),

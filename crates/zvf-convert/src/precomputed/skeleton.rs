@@ -1,4 +1,4 @@
-//! Skeletons: `u32` vertices, `u32` edges, three `f32` a vertex, two `u32` an edge, then each attribute.
+//! Skeletons: `u32` vertices, `u32` edges, three `f32` for each vertex, two `u32` for each edge, then each attribute.
 
 use serde_json::Value;
 use zvf_write::AttributeSpec;

@@ -372,8 +372,8 @@ impl<'c> Absent<'c> {
     }
 }
 
-/// Whether a census counts values of this type. Of 64-bit integers it looks for those that float64 does not hold, and with [`Nulls::Value`] of all
-/// integers for the number that is to stand for missing values.
+/// Whether a census looks at values of this type: at 64-bit integers for numbers that float64 does not hold, and with [`Nulls::Value`] at all
+/// integers for the number that replaces missing values.
 fn is_counted(number: NumberType, nulls: Nulls) -> bool {
     match number {
         NumberType::I64 | NumberType::U64 => true,

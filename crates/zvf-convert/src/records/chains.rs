@@ -19,7 +19,7 @@ enum ChainRow {
 }
 
 impl ChainRows {
-    /// Adds rows: one for each id of an object, or, without ids, so many of the only object of the file.
+    /// Adds rows: one for each id of an object, or, without ids, `rows` rows of the only object of the file.
     pub(crate) fn push(&mut self, rows: usize, ids: &[i64]) {
         let only = std::iter::repeat_n(&0, if ids.is_empty() { rows } else { 0 });
         for id in ids.iter().chain(only) {

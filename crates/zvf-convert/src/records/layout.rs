@@ -33,24 +33,24 @@ pub(crate) type RowError = (usize, (String, String));
 /// The roles of the columns of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColumnRoles {
-    /// One column of lists, or one a coordinate.
+    /// One column of lists, or one for each coordinate.
     position: Vec<usize>,
     pub(crate) axes: Vec<Axis>,
     /// The statements of the file about its axes.
     pub(crate) stated: Stated,
     pub(crate) number: NumberType,
     pub(crate) object: Option<usize>,
-    /// The columns that say how links name vertices.
+    /// The columns that determine how links name vertices.
     pub(crate) nodes: Vec<usize>,
     pub(crate) attributes: Vec<AttributeColumn>,
 }
 
-/// The columns of a table that are read, by what they are.
+/// The columns of a table that are read, by their roles.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Roles {
     pub(crate) position: Vec<usize>,
     pub(crate) object: Option<usize>,
-    /// The columns that say how links name vertices.
+    /// The columns that determine how links name vertices.
     pub(crate) nodes: Vec<usize>,
     pub(crate) attributes: Vec<usize>,
 }
@@ -563,7 +563,7 @@ impl ColumnRoles {
     }
 }
 
-/// The column of that name, in any case.
+/// The column of this name, ignoring case.
 fn one(names: &[&str], name: &str) -> Option<usize> {
     let mut columns = names.iter();
     columns.position(|column| column.eq_ignore_ascii_case(name))
@@ -601,8 +601,8 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
     (!columns.is_empty()).then_some(columns)
 }
 
-/// The axes of those names, with the types and units that the table states: matched by name, or by order if the names differ. Also
-/// returns what the table states.
+/// The axes with these names, with the types and units that the table states. They are matched by name, or by order if the names differ. Also
+/// returns which facts about axes the table states.
 fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, Stated), ConvertError> {
     let stated = stated_axes(schema)?.filter(|stated| stated.len() == names.len());
     let Some(stated) = stated else {

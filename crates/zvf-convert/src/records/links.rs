@@ -1,4 +1,4 @@
-//! A table of links beside a table of vertices: edges or faces, a row a link, by rows of the vertex table from 0 or by ids of its column.
+//! A table of links beside a table of vertices: edges or faces, one row for each link, by rows of the vertex table from 0 or by ids of its column.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub(crate) struct SurveyedLinks {
     options: Options,
     source: Box<dyn TableSource>,
     schema: SchemaRef,
-    /// One column of lists, or one an end.
+    /// One column of lists, or one for each end.
     ends: Vec<usize>,
     attributes: Vec<AttributeColumn>,
     /// How attributes are stored; empty during the first pass.

@@ -203,7 +203,7 @@ pub(crate) fn doubtful(name: &str, row: u64, value: &str, ends: &str) -> Convert
 pub struct NodeIds {
     name: String,
     ids: SortedNodeIds,
-    /// Bytes that are held, and that may be.
+    /// Bytes of the ids so far, and the limit on them.
     held: u64,
     most: u64,
 }

@@ -36,7 +36,7 @@ pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
     /// Passes on all vertices, in batches of about `rows` rows.
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
 
-    /// As [`vertices`](Self::vertices). Batches may have only the first `columns` columns, where that is cheaper.
+    /// Like [`vertices`](Self::vertices), but batches may have only the first `columns` columns if that is cheaper.
     fn first_columns(
         &self,
         rows: usize,

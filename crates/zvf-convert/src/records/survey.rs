@@ -155,7 +155,7 @@ fn look_at_columns(
             ));
         }
         tally.begin(number);
-        // The two ends of a line have only one edge.
+        // The two ends of a line are connected by a single edge.
         let implied = kind.is_chain() && kind != Kind::Line && source.linked() == Some(Kind::Graph);
         let mut chains = implied.then(ChainRows::default);
         let of_rows = (tally, chains.as_mut());
@@ -226,7 +226,7 @@ impl Looked {
                 expected,
             ));
         }
-        // What all files state.
+        // Only members that all files state are kept.
         if let Some(Value::Object(own)) = &mut self.header {
             own.retain(|name, value| other.get(name) == Some(value));
         }

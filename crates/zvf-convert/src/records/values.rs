@@ -13,8 +13,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use zvf_write::Values;
 pub(crate) use zvf_write::arrow::column_type as kind;
 
-/// The values of a column; identifiers of 16 bytes as texts. `None` for a type that a store does not hold, and
-/// where whole numbers are missing, which the caller has made sure of.
+/// The values of a column; identifiers of 16 bytes as texts. `None` for a type that a store does not hold, or
+/// if whole numbers are missing, which callers exclude.
 pub(crate) fn values(column: &ArrayRef) -> Option<Values> {
     if matches!(column.data_type(), DataType::FixedSizeBinary(16)) {
         return Some(Values::optional_texts(texts(column)));
@@ -99,7 +99,7 @@ pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     )
 }
 
-/// The texts of a column of texts, of a dictionary of them, or of identifiers of 16 bytes; none of another one.
+/// The texts of a column of texts, of a dictionary of texts, or of identifiers of 16 bytes; empty for other columns.
 pub(crate) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     match column.as_fixed_size_binary_opt() {
         Some(list) if list.value_length() == 16 => list

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(found(&ways, NewPoints::Step(5.0)), [0.0, 5.0, 10.0]);
         assert_eq!(found(&ways, NewPoints::Step(10.0)), [0.0, 10.0]);
         assert_eq!(found(&ways, NewPoints::Step(1e300)), [0.0, 10.0]);
-        // No piece of almost no length.
+        // No new segment is almost without length.
         assert_eq!(found(&ways, NewPoints::Step(10.0 / 3.0)).len(), 4);
         assert_eq!(found(&[0.0, 0.0], NewPoints::Count(3)), [0.0, 0.0, 0.0]);
         assert_eq!(found(&[0.0, 0.0, 0.0], NewPoints::Step(1.0)), [0.0, 0.0]);

@@ -296,7 +296,7 @@ fn unite(
     Ok(spec)
 }
 
-/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, but for dates, times and durations.
+/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, except dates, times and durations.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -382,7 +382,7 @@ fn join(
         (a, b) if a == b => a,
         (a, b) => return differs(b.name(), a.name()),
     };
-    // Numbers without a unit are no dates.
+    // Numbers without a unit are not dates.
     let is_moment = |unit: &Option<String>| unit.as_deref().and_then(Moments::of_unit).is_some();
     if is_moment(&own.unit) != is_moment(&one.unit) {
         let name = |unit: &Option<String>| match unit {

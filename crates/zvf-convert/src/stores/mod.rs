@@ -41,11 +41,11 @@ pub(crate) struct StoreDescription {
     pub(crate) spec: StoreSpec,
     /// Notes about data that is not copied.
     pub(crate) notes: Vec<String>,
-    /// Its objects, with their vertices, in the order of the index; empty without objects.
+    /// The objects with their numbers of vertices, in the order of the index; empty without objects.
     pub(crate) objects: Vec<(i64, u64)>,
     /// The rows of the objects without vertices.
     bare: Vec<RecordBatch>,
-    /// The columns of its vertices.
+    /// The columns of the vertices.
     pub(crate) vertices: SchemaRef,
     /// The number of vertices in the document of the level.
     stated: u64,
@@ -196,7 +196,7 @@ pub(crate) async fn complete_level(
     Ok((vertices, levels))
 }
 
-/// Copies headers and other groups beside level 0 into the specification, and notes what is left out.
+/// Copies headers and user metadata into the specification, and adds notes about data that is left out.
 async fn beside(
     store: &Store,
     (level, levels): (&Level, usize),

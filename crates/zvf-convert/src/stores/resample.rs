@@ -31,7 +31,7 @@ pub struct ResampleOptions {
     /// The positions of the new points.
     pub points: NewPoints,
     /// How the store is written. With a [journal](WriteOptions::journal) the same call continues an interrupted one: the source is read again, and
-    /// what the journal has is skipped.
+    /// data that is in the journal is skipped.
     pub write: WriteOptions,
     /// Memory of the query of the source.
     pub query_budget: Option<u64>,

@@ -208,7 +208,7 @@ type Words = (Vec<Option<String>>, bool);
 /// The values of an attribute of dates, times or durations. `None` for another attribute.
 ///
 /// # Errors
-/// Malformed: a number that is no date or time of its unit.
+/// Malformed: a number that is not a date or time of its unit.
 fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Words>, ConvertError> {
     let timed = batch_with_times(batch).map_err(|error| {
         let expected = "dates and times of the units that their attributes state";

@@ -1,4 +1,4 @@
-//! SWC: neuron trees, a node a line: `id type x y z radius parent`.
+//! SWC: neuron trees, one node per line: `id type x y z radius parent`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

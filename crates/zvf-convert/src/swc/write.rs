@@ -1,4 +1,4 @@
-//! SWC: a node a line, `id type x y z radius parent`.
+//! SWC: one node per line, `id type x y z radius parent`.
 //!
 //! The query runs twice: first for links and node ids, which determine the row of each node in the file; then for the nodes themselves,
 //! which are sorted by that row with temporary files.
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn trees_keep_their_direction_and_get_one_where_they_have_none() {
         assert_eq!(parents(3, &[[0, 1], [1, 2]]), Some(vec![1, 2, NONE]));
-        // 1 has two parents as the pairs say, but as edges they are a tree.
+        // As pairs, node 1 has two parents; as undirected edges, they form a tree.
         let got = parents(3, &[[1, 0], [1, 2]]).unwrap();
         assert_eq!(got, [NONE, 0, 1]);
         assert_eq!(parents(3, &[[0, 1], [1, 2], [2, 0]]), None);

@@ -15,11 +15,11 @@ use crate::JobError;
 use crate::error::Result;
 use crate::tables::EditTables;
 
-/// Whether faces of four corners are cut into triangles, since the store has these.
+/// Whether faces of four corners are cut into triangles, because the store has triangles.
 ///
 /// # Errors
 ///
-/// Usage: faces of three corners for a store of faces of four.
+/// Usage: faces of three corners for a store with faces of four.
 fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
     let (theirs, own) = (import.spec().links.width, spec.links.width);
     if spec.kind != Kind::Mesh || theirs == own || import.links() == 0 {
@@ -33,7 +33,7 @@ fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
     }
 }
 
-/// Notes on attributes of dates, times and durations for which files that are no tables have numbers without a unit.
+/// Notes on attributes of dates, times and durations for which files that are not tables have numbers without a unit.
 fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
     let note = |own: &AttributeSpec| {
         let unit = own.unit.as_deref().filter(|_| own.has_moments())?;
@@ -47,7 +47,7 @@ fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
     own.iter().filter_map(note).collect()
 }
 
-/// Refuses an attribute whose unit differs from that of the store.
+/// Refuses an attribute whose unit differs from its unit in the store.
 fn same_units(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Result<()> {
     for theirs in theirs {
         if let Some(own) = own.iter().find(|one| one.name == theirs.name) {
@@ -83,7 +83,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Notes attributes of objects that a file lacks.
+    /// Records object attributes that a file lacks.
     fn lacks(&mut self, attributes: Vec<&AttributeSpec>, edit: &Edit) {
         for one in attributes {
             let name = one.name.clone();

@@ -123,7 +123,7 @@ impl AppendJob {
         Ok(AppendSource::Import(Box::new(import)))
     }
 
-    /// Refuses options that are for other files: `tables` or `answers` if all files are.
+    /// Refuses options that do not apply to the files. `tables`, `answers`: whether all files are tables or answers of queries.
     fn check_options(&self, tables: bool, answers: bool) -> Result<()> {
         if self.points != PartOptions::default() && (tables || answers) {
             return Err(JobError::usage(

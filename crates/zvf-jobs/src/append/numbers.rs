@@ -9,7 +9,7 @@ use zvf_edit::Edit;
 use crate::JobError;
 use crate::error::Result;
 
-/// Ids that are listed one by one for people.
+/// Most ids that a message lists one by one.
 const LISTED: usize = 8;
 
 /// The ids in the store of the objects of all files.

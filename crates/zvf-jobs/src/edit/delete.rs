@@ -68,7 +68,7 @@ edit_options! {
 /// The result of the query for the rows to delete.
 #[derive(Debug, Default)]
 struct Hits {
-    /// Chunk and row there.
+    /// The chunk of each row, and the row in the chunk.
     rows: Vec<(Vec<i64>, u64)>,
     ids: BTreeSet<i64>,
     warnings: Vec<String>,
@@ -174,7 +174,7 @@ impl EditDeleteJob {
         report(edit, &self.store, made.map_err(JobError::from), context).await
     }
 
-    /// Asks for the rows to delete, or with `whole` for the objects.
+    /// Queries the rows to delete, or with `whole` the objects.
     async fn find(&self, mut query: Query, whole: bool, context: &Context) -> Result<Hits> {
         let store = &self.store;
         if whole {

@@ -139,7 +139,7 @@ pub(crate) fn check_group(group: (&str, &str), objects: MemberTerms<'_>) -> Resu
     Ok(())
 }
 
-/// The name of an object that a term is; `None` if it is ids, ranges of them, or a file with those.
+/// The name of an object, if the term is one; `None` for ids, ranges of ids, or a file with these.
 fn name(Term(term): &Term) -> Option<&str> {
     let word = term.as_str()?;
     let of_ids = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');

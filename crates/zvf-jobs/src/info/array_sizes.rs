@@ -65,7 +65,7 @@ fn bytes_of_numbers(array: &ArrayInfo, vertices: u64) -> Option<u64> {
 
 /// The codecs of the cells of an array, in words.
 fn codec(doc: &ArrayDoc) -> String {
-    // The first one makes bytes of an array.
+    // The first codec converts an array to bytes.
     let names: Vec<String> = cell_codecs(doc).iter().skip(1).map(words).collect();
     match names.is_empty() {
         true => "none".to_owned(),

@@ -111,7 +111,7 @@ pub struct ArrayInfo {
     pub chunks: Option<u64>,
     /// Cells of a shard.
     pub shard_shape: Option<Vec<u64>>,
-    /// Codecs of its cells; `None`: blobs of one array may have codecs of their own each.
+    /// Codecs of its cells; `None` for arrays of blobs, each of which may have its own codecs.
     pub codecs: Option<Vec<String>>,
     /// The unit of its values.
     pub unit: Option<String>,
@@ -170,7 +170,7 @@ fn codecs(doc: &ArrayDoc) -> Option<Vec<String>> {
 }
 
 impl ArrayInfo {
-    /// What the document and the attributes of an array state.
+    /// Describes an array from its document and its attributes.
     fn new(path: &str, doc: Option<&ArrayDoc>, attributes: &ArrayAttributes) -> Self {
         Self {
             path: path.to_owned(),
@@ -239,7 +239,7 @@ impl LinkInfo {
     }
 }
 
-/// The arrays of a level, but for those that readers of objects and groups use.
+/// The arrays of a level, except those that readers of objects and groups use.
 fn arrays(level: &Level) -> Vec<ArrayInfo> {
     let vertices = ArrayInfo::grid(level.vertices(), Some(level.dims() as u64));
     let fragments = level.vertex_fragments();
@@ -263,7 +263,7 @@ fn arrays(level: &Level) -> Vec<ArrayInfo> {
 }
 
 impl LevelInfo {
-    /// What the documents of a level state.
+    /// Describes a level from its documents.
     pub(super) fn of(level: &Level) -> Self {
         let doc = level.doc().clone();
         let index = level.object_index().map(|index| ObjectIndexInfo {

@@ -1,4 +1,4 @@
-//! A result as a directory: one Arrow IPC file a table.
+//! A result as a directory: one Arrow IPC file for each table.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const FILES: [(Table, &str); 3] = [
     (Table::Objects, "objects.arrow"),
 ];
 
-/// The file of the groups, a row a group: `object_ids`, `name` and the attributes of groups.
+/// The file of the groups, with a row for each group: `object_ids`, `name` and the attributes of groups.
 pub(crate) const GROUPS: &str = "groups.arrow";
 
 /// Tables on their way into a directory.

@@ -1,4 +1,4 @@
-//! Writers on a table that has one of everything.
+//! Tests the writers with a table that has columns of all kinds.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Bytes that a test can look at after the writer is gone.
+/// Bytes that a test can read after the writer was dropped.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -76,7 +76,7 @@ fn table() -> RecordBatch {
 fn written(format: TableFormat) -> Vec<u8> {
     let (out, batch) = (Shared::default(), table());
     let mut writer = table_writer(format, out.clone(), &batch.schema()).unwrap();
-    // In two parts, so that slices are tried.
+    // Written in two parts to test slices.
     writer.write(&batch.slice(0, 1)).unwrap();
     writer.write(&batch.slice(1, 2)).unwrap();
     writer.finish().unwrap();

@@ -21,11 +21,11 @@ pub(crate) struct EditTables {
 }
 
 impl EditTables {
-    /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
+    /// Reads the tables. The format of the table of vertices is the given one, or follows from its ending.
     ///
     /// # Errors
     ///
-    /// I/O; files that are no such tables; misuse: options that do not fit them.
+    /// I/O; files that are not such tables; misuse: options that do not fit them.
     pub(crate) fn read(
         vertices: &Path,
         format: Option<&str>,

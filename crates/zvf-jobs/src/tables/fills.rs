@@ -1,4 +1,4 @@
-//! What replaces missing values of an edit.
+//! Values that replace missing values in an edit.
 
 use zvf_convert::time_number;
 use zvf_edit::Edit;
@@ -7,7 +7,7 @@ use zvf_write::{AttributeSpec, NumberType};
 use crate::FillValue;
 use crate::error::Result;
 
-/// Sets the values of attributes that new vertices and links have no value for.
+/// Sets the values of attributes that new vertices and links lack.
 ///
 /// # Errors
 ///

@@ -65,8 +65,8 @@ impl EditPlace {
         self.frame.unstated_by(&schema).filter(|_| !mapped)
     }
 
-    /// Converts a table of vertices to the units of the store. If the table states no units, its positions are taken as those of the store; if the
-    /// import that made the store mapped positions, a note says that these are not mapped.
+    /// Converts a table of vertices to the units of the store. If the table states no units, its positions are assumed to be in the units of the
+    /// store; if the import that made the store mapped positions, a note states that the positions of the table are not mapped.
     ///
     /// # Errors
     ///

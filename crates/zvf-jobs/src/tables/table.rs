@@ -63,11 +63,11 @@ const OBJECT: &str = "the id of an object, in each row (`zvf query --select obje
 pub(crate) type EditColumn = (String, ArrayRef);
 
 impl EditTable {
-    /// Reads a table in the format that is given, or by the ending of its name, with columns read as options say.
+    /// Reads a table in the given format, or by the ending of its name, with columns read as the options state.
     ///
     /// # Errors
     ///
-    /// I/O; a file that is no such table.
+    /// I/O; a file that is not such a table.
     pub(crate) fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
         let mut options = options.clone();
         options.format = format.and_then(Format::from_name);
@@ -87,12 +87,12 @@ impl EditTable {
         Ok(table)
     }
 
-    /// A table from a record batch. Whole numbers with a unit of dates or times become these, as in files that queries write; durations become
+    /// A table from a record batch. Integers with a unit of dates or times become dates or times, as in files that queries write; durations become
     /// texts with their unit.
     ///
     /// # Errors
     ///
-    /// A number that is no date or time of its unit; a list with a negative size, which Arrow does not make.
+    /// A number that is not a date or time of its unit; a list with a negative size, which Arrow does not make.
     pub(crate) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
         let batch = batch_with_times(&batch)
             .map_err(|error| JobError::malformed(format!("{name}: {error}")))?;
@@ -203,12 +203,12 @@ impl EditTable {
         Ok(())
     }
 
-    /// Whether a column says to which object a row belongs.
+    /// Whether a column has the object of each row.
     pub(crate) fn has_objects(&self) -> bool {
         self.id_column().is_some()
     }
 
-    /// Columns of a table of objects that are no attributes of the store.
+    /// Columns of a table of objects that are not attributes of the store.
     pub(crate) fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
         let own = [
             "object_id",
@@ -306,7 +306,7 @@ impl EditTable {
         self.columns.iter().position(|(one, ..)| one == name)
     }
 
-    /// The columns of positions: a column an axis, by its name, or one list; none where some are missing.
+    /// The columns of positions: one column per axis, by its name, or one list; empty if some are missing.
     fn position_columns(&self, spec: &StoreSpec, loose: bool) -> Vec<usize> {
         if !self.position.is_empty() {
             return match self.position.len() == spec.dims() {
@@ -376,7 +376,7 @@ impl EditTable {
         text.map(|text| text.map(Cow::Owned)).collect()
     }
 
-    /// A column in the type of an attribute. `fill` replaces missing values; without it, a missing float is NaN and a missing time the number
+    /// A column in the type of an attribute. `fill` replaces missing values; without it, a missing float is NaN, and a missing time is the number
     /// that an import uses. A column that is not an attribute must be complete: `own` describes its values.
     ///
     /// # Errors
@@ -396,7 +396,7 @@ impl EditTable {
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
         let time = number == Some(NumberType::I64) && time_number("0", unit).is_some();
-        // Moments by their types are converted below; whole numbers are in the unit that the column states.
+        // Columns of date and time types are converted below; integers are in the unit that the column states.
         let stated = self.unit(columns);
         let stated = stated.filter(|_| !time || self.is_of(columns, &DataType::Int64));
         check_unit(stated.as_deref(), one)
@@ -629,7 +629,7 @@ impl EditTable {
         names.iter().map(one).collect()
     }
 
-    /// Numbers of a column of moments that are missing where the column has none.
+    /// The numbers of a column of dates, times or durations; missing where the column has no value.
     fn without_gaps(&self, numbers: &ArrayRef, column: usize) -> Result<ArrayRef> {
         let numbers = numbers.as_primitive_opt::<Int64Type>();
         let numbers = numbers.or_bug("moments that are no int64")?.values();
@@ -701,7 +701,7 @@ impl EditTable {
         Ok(RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?)
     }
 
-    /// New vertices, with their objects and attributes as far as the store has some.
+    /// New vertices, with their objects and those attributes that the store has.
     pub(crate) fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
         let spec = edit.spec();
         let mut columns = vec![self.positions(spec)?];
@@ -709,7 +709,7 @@ impl EditTable {
         self.records(columns, &edit.vertex_attributes(), fills(edit))
     }
 
-    /// New links: their ends are rows of the table of vertices, or ids of them.
+    /// New links: their ends are rows or ids of the table of vertices.
     pub(crate) fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
         let spec = edit.spec();
         let width = spec.links.width;
@@ -761,8 +761,8 @@ impl EditTable {
         Ok(None)
     }
 
-    /// The columns that say which links are meant: `vertices_0`, …, or `chunks_0`, … and `rows_0`, …, or `object_id` and `vertex_0`, …;
-    /// none for all.
+    /// The columns that identify links: `vertices_0`, …, or `chunks_0`, … and `rows_0`, …, or `object_id` and `vertex_0`, …;
+    /// none for all links.
     pub(crate) fn ends(&self, width: usize) -> Result<Vec<EditColumn>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
         // As `zvf links` writes them.

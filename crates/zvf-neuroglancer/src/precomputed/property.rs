@@ -106,7 +106,7 @@ pub struct PropertyValues {
 }
 
 impl PropertyValues {
-    /// Values whose rows have `row` bytes each.
+    /// Makes values with `row` bytes for each row.
     ///
     /// # Errors
     /// If the bytes are not a whole number of rows.

@@ -13,7 +13,7 @@ pub struct NumericProperty {
     pub kind: PropertyType,
     /// Description of the values.
     pub description: Option<String>,
-    /// A value for each segment; values that are not finite are written as 0, since JSON has no others.
+    /// A value for each segment; values that are not finite are written as 0, since JSON cannot represent them.
     pub values: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The layouts against their specification: hashes and codes that other programs computed, and shards as a reader finds objects in them.
+//! Compares the layouts with their specification: hashes and codes that other programs computed, and objects that a reader finds in shards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +76,7 @@ fn descriptions_are_read_as_they_are_written() {
     }
 }
 
-/// The object of a key, as the page of the format says that it is found; and the bytes of the shard before it.
+/// Finds the object of a key as the documentation of the format describes; also returns the bytes of the shard before it.
 fn found(folder: &Path, sharding: &ShardingSpec, key: u64) -> Option<(Vec<u8>, Vec<u8>)> {
     let (shard, minishard) = sharding.layout.place(key);
     let bytes = fs::read(folder.join(sharding.layout.file_name(shard))).ok()?;
@@ -183,7 +183,7 @@ fn places(positions: &[[u32; 3]], triangles: &[[u32; 3]]) -> Vec<Corners> {
     triangles.iter().map(|corners| corners.map(place)).collect()
 }
 
-/// Triangles from their least corner on, in order. The side that they face stays.
+/// Triangles, each rotated so that its least corner is first, in order. The rotation keeps the orientation.
 fn sorted(triangles: &[Corners]) -> Vec<Corners> {
     let mut all: Vec<Corners> = triangles
         .iter()

@@ -23,7 +23,7 @@ const MOST: usize = 100_000;
 /// Largest number of groups that become tags.
 const MOST_GROUPS: u64 = 256;
 
-/// Columns of the list of objects that are no attributes.
+/// Columns of the list of objects that are not attributes.
 const PLACES: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
 
 /// The document `info` of the first 100 000 segments.
@@ -46,11 +46,11 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let mut infinite = Vec::new();
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
-        // Those of the document, where texts are attributes, too.
+        // The new names in the document, in which texts are attributes, too.
         attributes.renamed = texts(&objects.batches, first, &mut found);
         infinite = numbers(&objects.batches, first, &mut attributes, &mut found)?;
     }
-    // Texts are shown as properties of their own.
+    // Texts are shown as separate properties.
     let is_number = |name: &String| {
         let first = objects.batches.first();
         let column = first.and_then(|first| first.column_by_name(name));
@@ -74,8 +74,8 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     Ok(ViewContent::Document(document))
 }
 
-/// Columns of texts: the first one called `name` or `label` has the names of segments. Returns the other names that are no
-/// identifiers, with those of the document.
+/// Columns of texts: the first one called `name` or `label` has the names of segments. Returns the other names that are not
+/// identifiers, each with its identifier in the document.
 fn texts(
     batches: &[RecordBatch],
     first: &RecordBatch,
@@ -138,8 +138,8 @@ fn text(column: &dyn Array, row: usize) -> String {
     text.unwrap_or_default()
 }
 
-/// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with infinite values, which the document has
-/// as 0.
+/// Adds attributes of numbers, and their new names to `renamed`; returns the names of attributes with infinite values, which the document
+/// has as 0.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
@@ -188,17 +188,17 @@ fn numbers(
     Ok(infinite)
 }
 
-/// Groups that are not tags by their name.
+/// Groups whose tag is not their name.
 #[derive(Debug, Default)]
 struct ChangedGroups {
-    /// Names that are no tags, with the tags.
+    /// Names that cannot be tags, each with its tag.
     renamed: Vec<[String; 2]>,
-    /// How many groups are no tags.
+    /// The number of groups without a tag.
     left_out: u64,
 }
 
-/// The tags of groups: their names, except where a name has a space or `#`, is empty or was that of another group. Those get a tag that
-/// is no other group's name.
+/// The tags of groups: their names, unless a name has a space or `#`, is empty, or is the name of an earlier group. Such a group gets a tag
+/// that is not the name of another group.
 fn tag_names(names: &[String]) -> Vec<String> {
     let illegal = |c: char| c.is_whitespace() || c == '#';
     let is_valid = |name: &str| !name.is_empty() && !name.contains(illegal);
@@ -278,7 +278,7 @@ mod tests {
                 "a_b_3", "a_b", "a_b_2", "group_3", "B,_\"q\"", "_x", "a_b_4", "é"
             ]
         );
-        // The name of a group without one may be that of another group.
+        // The tag of a group without a name may be the name of another group.
         let names = ["", "group_0"].map(str::to_owned);
         assert_eq!(tag_names(&names), ["group_0_2", "group_0"]);
     }

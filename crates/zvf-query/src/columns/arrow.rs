@@ -50,8 +50,8 @@ pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
     })
 }
 
-/// Marks a column with the place of a row in the store or the answer. It is not an attribute, and is left out of files that are written from an
-/// answer.
+/// Marks a column that states the place of a row in the store or the answer. Such a column is not an attribute, and is left out of files that are
+/// written from an answer.
 pub(crate) fn placed(field: Field) -> Field {
     let mark = ("zvf.column".to_owned(), "place".to_owned());
     field.with_metadata([mark].into())

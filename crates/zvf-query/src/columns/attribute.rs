@@ -20,7 +20,7 @@ use crate::error::QueryError;
 use crate::filter::{Operand, OperandType};
 use zvf_store::format::int;
 
-/// Most bytes for missing values in one batch: a declared width may be wrong.
+/// Limit on the bytes of missing values in one batch, because a declared width may be wrong.
 const MOST: usize = 1 << 30;
 
 /// One attribute of a level, as its documents describe it.
@@ -139,7 +139,7 @@ impl ColumnSpec {
     ///
     /// # Errors
     ///
-    /// What does not fit, for the caller to place.
+    /// A description of the mismatch; the caller adds the place.
     pub(crate) fn cell(&self, bytes: Bytes, rows: u32) -> Result<Cell, String> {
         let row = self.dtype.size().saturating_mul(int::index(rows));
         let width = match bytes.len().checked_div(row) {
@@ -162,7 +162,7 @@ impl ColumnSpec {
     ///
     /// # Errors
     ///
-    /// What does not fit, for the caller to place.
+    /// A description of the mismatch; the caller adds the place.
     pub(crate) fn cell_of(&self, values: RowValues, rows: u32) -> Result<Cell, String> {
         let width = values.row_bytes().checked_div(self.dtype.size());
         let width = width.unwrap_or(1);
@@ -307,7 +307,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// When another cell had another width, for the caller to place, in the inner result. Bug: a row past the end of the cell.
+    /// The inner error: a previous cell had another width; the caller adds the place. Bug: a row past the end of the cell.
     pub(crate) fn push(
         &mut self,
         cell: &Cell,

@@ -87,7 +87,8 @@ pub(crate) fn family(dtype: DType) -> Family {
     }
 }
 
-/// The type of dates, times or durations, if a column of whole numbers of 64 bits has a unit of them; its smallest number is missing.
+/// The type of dates, times or durations, if the elements of a column are 64-bit integers with such a unit; the smallest integer marks a missing
+/// value.
 pub(crate) fn moments(column: &DataType, unit: Option<&String>) -> Option<DTypeKind> {
     let element = match column {
         DataType::FixedSizeList(item, _) => item.data_type(),

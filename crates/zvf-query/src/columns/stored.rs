@@ -79,7 +79,7 @@ impl<'a> StoredColumn<'a> {
         })
     }
 
-    /// Appends some of the rows to a column. The inner error is another width than of previous rows; the caller adds the place.
+    /// Appends some of the rows to a column. The inner error: previous rows have another width; the caller adds the place.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ mod tests {
     use bytes::Bytes;
     use zvf_store::RowValues;
 
-    /// Every range of a column with values and gaps is the same range of the values that went in.
+    /// Reading any range of a stored column returns the values that were written.
     #[test]
     fn any_range_comes_back() {
         let cell = Cell::Rows {

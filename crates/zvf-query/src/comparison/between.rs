@@ -36,7 +36,7 @@ impl Pair<'_> {
             let both = self.stores.map(|(_, store)| store.levels());
             let to = u32::try_from(to).ok();
             let to = to.filter(|to| both.iter().all(|levels| levels.contains(to)));
-            // A level that only one store has is a difference of its own.
+            // A level that only one store has is reported separately.
             if let Some(to) = to {
                 self.family(found, (delta, to), &noun).await?;
             }
@@ -105,15 +105,15 @@ impl Pair<'_> {
         }
     }
 
-    /// The identity of the rows of a level of both stores: the objects that have the row, with its number in each; where there are no objects, its
-    /// values.
+    /// Identifies the rows of a level of both stores: by the objects that have the row and its number in each object, or by its values if it belongs
+    /// to no object.
     async fn identities(&mut self, level: u32) -> Result<[Identities; 2], QueryError> {
         let mut answers = Vec::new();
         for (of, store) in self.stores {
             let whole = whole_level(store, level).await?;
             let own = [Column::Chunk, Column::Row];
             let query = Query {
-                // In front: an attribute may have this name, too.
+                // These columns are first, because an attribute may have the same name.
                 columns: own.into_iter().chain(whole.columns).collect(),
                 outputs: Outputs {
                     links: false,
@@ -144,7 +144,7 @@ impl Pair<'_> {
                         false => (id, 0),
                     };
                     let one = id.map_or(values, |_| hash(&object));
-                    // Several objects may have a row: a sum, which has no order.
+                    // Several objects may have a row; a sum does not depend on their order.
                     let identity = found.entry(place).or_insert(0);
                     *identity = identity.wrapping_add(one);
                 }

@@ -1,4 +1,4 @@
-//! Compares documents of which no row depends: headers of source files and metadata of users.
+//! Compares documents that do not affect rows: headers of source files and metadata of users.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use zvf_store::{Need, Store};
 use super::Comparison;
 use crate::QueryError;
 
-/// The formats whose headers are found without a listing: those that place the positions of tractograms.
+/// The formats whose headers are found without a listing. Their headers determine the positions of tractograms.
 const FORMATS: [&str; 3] = ["trk", "tck", "trx"];
 
 /// Most characters of a value in a difference.
@@ -62,7 +62,7 @@ fn of_users(found: &mut Comparison, place: &str, metadata: [Option<&Value>; 2]) 
     members(found, &format!("{place}user_metadata"), all);
 }
 
-/// Compares two objects of members; one without members is as good as none.
+/// Compares the members of two objects; a missing object counts as one without members.
 fn members(found: &mut Comparison, place: &str, both: [Option<&Members>; 2]) {
     let [old, new] = both.map(|members| members.filter(|members| !members.is_empty()));
     match (old, new) {

@@ -18,7 +18,7 @@ use zvf_store::format::int;
 use crate::error::{OrBug, internal};
 use crate::{QueryError, numbers};
 
-/// Number of parts of a set of rows, by hash.
+/// Number of parts into which a set of rows is divided by hash.
 const PARTS: usize = 1 << 16;
 
 /// Most rows of only one store that are kept in order to count and show them.

@@ -7,9 +7,9 @@ use super::is_of_object;
 /// A condition, or a value in one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
-    /// True if all are; two or more.
+    /// True if all parts are true; two or more parts.
     All(Vec<Expr>),
-    /// True if one is; two or more.
+    /// True if at least one part is true; two or more parts.
     Any(Vec<Expr>),
     Not(Box<Expr>),
     Compare(Op, Box<Expr>, Box<Expr>),
@@ -166,7 +166,7 @@ impl Expr {
         }
     }
 
-    /// The operands of `and` at the top, with nested `and` flattened; the condition itself if it is no `and`.
+    /// The operands of `and` at the top, with nested `and` flattened; the condition itself if it is not an `and`.
     pub(crate) fn conjuncts(&self) -> Vec<&Self> {
         let mut found = Vec::new();
         let mut left = vec![self];
@@ -189,8 +189,8 @@ impl Expr {
         Self::Compare(Op::Equal, Box::new(column), Box::new(truth))
     }
 
-    /// The condition with each test that is not `known` replaced by the truth that is best for the whole: true, or false in a negation (then `positive`
-    /// is false). If this is not true, then the condition is not true, whatever these tests give.
+    /// Replaces each test that is not `known` by the truth that favours the whole condition: true, or false inside a negation, where `positive` is
+    /// false. If the result is not true, the condition is not true, whatever these tests return.
     pub(crate) fn at_best(&self, positive: bool, known: &dyn Fn(&Self) -> bool) -> Self {
         let each = |parts: &[Self]| {
             parts
@@ -203,7 +203,7 @@ impl Expr {
             Self::Any(parts) => Self::Any(each(parts)),
             Self::Not(part) => Self::Not(Box::new(part.at_best(!positive, known))),
             test if known(test) => test.clone(),
-            // No parts are all true, and none of them is.
+            // `All` of no parts is true, `Any` of no parts is false.
             _ if positive => Self::All(Vec::new()),
             _ => Self::Any(Vec::new()),
         }
@@ -247,7 +247,7 @@ impl Expr {
         found
     }
 
-    /// The names without the form of exact ones, each once.
+    /// The names, each once; exact names without their backquotes.
     pub(crate) fn plain_names(&self) -> Vec<String> {
         plain_names(self.names())
     }
@@ -309,8 +309,8 @@ impl Expr {
     }
 }
 
-/// The form of a name that means the attribute of exactly this name, although the name without quotes refers to a value of objects or groups: in
-/// backquotes. Names that mean attributes anyway have no such form.
+/// A name in backquotes, which means the attribute of exactly this name, although the name without quotes refers to a value of objects or groups.
+/// Names that mean attributes anyway have no such form.
 pub(crate) fn exact_name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
@@ -322,7 +322,7 @@ pub(crate) fn exactly(name: &str) -> Option<String> {
     is_of_object(&inner).then_some(inner)
 }
 
-/// Names without the form of [`exact_name`], each once.
+/// Removes the backquotes of exact names; returns each name once.
 pub(super) fn plain_names(names: Vec<String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {

@@ -62,12 +62,12 @@ impl Values {
     }
 }
 
-/// The parts of both, and the values of the objects that a query selects.
+/// The parts of a condition that refer to vertices and to objects, and the values of the objects that a query selects.
 #[derive(Debug)]
 pub(crate) struct Joint {
-    /// The parts of vertices alone.
+    /// The parts that refer to vertices alone.
     of_rows: Option<Expr>,
-    /// The parts of both; the names are those of `columns`, of attributes of vertices and of axes.
+    /// The parts that refer to both. Their names are names of `columns`, of vertex attributes and of axes.
     condition: Expr,
     columns: Vec<(String, Values)>,
     /// The row of each object in the columns, by id.
@@ -75,7 +75,7 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// The parts of vertices alone and those of both, for some objects, with a row of each in all columns.
+    /// Makes the parts for some objects. All columns have one row for each object.
     pub(crate) fn new(
         (of_rows, condition): (Option<Expr>, Expr),
         ids: &[i64],
@@ -90,12 +90,12 @@ impl Joint {
         }
     }
 
-    /// The parts of vertices alone.
+    /// The parts that refer to vertices alone.
     pub(crate) fn of_rows(&self) -> Option<&Expr> {
         self.of_rows.as_ref()
     }
 
-    /// Whether a name is of objects.
+    /// Whether a name refers to a value of objects.
     pub(crate) fn is_of_object(&self, name: &str) -> bool {
         self.columns.iter().any(|(column, _)| column == name)
     }
@@ -111,7 +111,7 @@ pub(crate) struct BoundJoint {
 }
 
 impl BoundJoint {
-    /// Resolves the condition. `find` returns the number and type of an attribute, or of an axis of the positions, whose number is `columns`.
+    /// Resolves the condition. `find` returns the number and type of an attribute; an axis has the number `columns`, which means the positions.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl BoundJoint {
         &self.filter
     }
 
-    /// Whether a column of the reader is tested; the number after them is that of the positions.
+    /// Whether a column of the reader is tested. The number after the last column means the positions.
     pub(crate) fn tests(&self, column: usize) -> bool {
         self.tested.get(column) == Some(&true)
     }

@@ -24,7 +24,7 @@ pub(crate) use joint::{BoundJoint, Joint, Values};
 pub(crate) use lex::Wrong;
 pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 
-/// A condition: what rows or objects have to satisfy.
+/// A condition that rows or objects have to satisfy.
 ///
 /// # Grammar
 ///
@@ -49,17 +49,18 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
 /// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
 ///
-/// A condition that refers to objects selects objects, as [`Query::objects`](crate::Query::objects) does: the answer is then grouped by object, and has no
-/// vertices that belong to no object. Of the parts that `and` joins, those of objects alone are evaluated first, and those of vertices alone when a chunk is
-/// read. A part that refers to both, such as `fa > 0.5 or object.length > 40` or `x < start.x`, is tested for each object and each of its vertices: a vertex
-/// of several objects may satisfy it with one of them. It excludes no chunks, only objects for which it cannot be true.
+/// A condition that refers to objects selects objects, as [`Query::objects`](crate::Query::objects) does: the answer is then grouped by object, and
+/// has no vertices that belong to no object. If `and` joins the parts, parts that refer to objects alone are evaluated first, and parts that refer to
+/// vertices alone when a chunk is read. A part that refers to both, such as `fa > 0.5 or object.length > 40` or `x < start.x`, is tested for each
+/// object and each of its vertices: a vertex of several objects may satisfy it with one of them. Such a part excludes no chunks, only objects for
+/// which it cannot be true.
 ///
-/// A part that refers to groups alone is true for an object that is a member of at least one group for which it is true, else false, also for objects in no
-/// group. The part is as large as possible: everything below a `not`, an `or` or an `and` that refers to groups alone, and the operands of one `and`
-/// that do so, in any order. So `group.weight > 2 and count() > 9 and group.name like 'AF%'` requires one group with both properties, and
-/// `not group.name == 'AF'` another group than AF. Parts that refer to groups and to objects are joined by `and`, `or` and `not`, which apply to the object:
-/// `not (group.name == 'AF' or object_id is null)` excludes the members of AF, since no id is null. A comparison of a value of groups with one of objects or
-/// vertices is an error.
+/// A part that refers to groups alone is true for an object that is a member of at least one group for which it is true, else false, also for objects
+/// in no group. The part is as large as possible: everything below a `not`, an `or` or an `and` that refers to groups alone, and all operands of one
+/// `and` that refer to groups alone, in any order. So `group.weight > 2 and count() > 9 and group.name like 'AF%'` requires one group with both
+/// properties, and `not group.name == 'AF'` requires a group other than AF. Parts that refer to groups and to objects are joined by `and`, `or` and
+/// `not`, which apply to the object: `not (group.name == 'AF' or object_id is null)` excludes the members of AF, since no id is null. Comparing a
+/// value of groups with a value of objects or vertices is an error.
 ///
 /// Parsing the output of `Display` gives the same condition.
 ///
@@ -90,8 +91,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. Whether the names exist shows when a query
-    /// runs.
+    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. The names are checked when a query runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let wrong = |wrong: Wrong| {
             let Wrong { at, what } = wrong;

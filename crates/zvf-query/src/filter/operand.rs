@@ -72,7 +72,7 @@ pub(crate) enum Operand<'a> {
     Code(i64),
     /// Row-major decoded values, `width` in a row.
     Values { values: &'a [Val<'a>], width: usize },
-    /// Decoded values of one row, which all rows have.
+    /// The decoded values of one row, which are the values of all rows.
     Constant(&'a [Val<'a>]),
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The error; `malformed` makes that of values that contradict the document of the attribute of this name.
+    /// Converts the fault to an error. `malformed` makes the error for values that contradict the document of the named attribute.
     pub(crate) fn error(self, malformed: impl FnOnce(&str, String) -> QueryError) -> QueryError {
         match self {
             Self::Misuse(what) => QueryError::misuse(what),

@@ -460,7 +460,7 @@ impl Column {
             }
             Operand::Constant(values) => {
                 let channel = channel_of(&self.name, self.channel, values.len(), rows)?;
-                // Only without rows there may be no such channel.
+                // The channel can be missing only if there are no rows.
                 let value = values.get(channel).cloned().unwrap_or(Val::Null);
                 return Ok(Some(vec![value; rows]));
             }
@@ -574,7 +574,7 @@ mod tests {
             let pattern: Vec<char> = pattern.chars().collect();
             assert_eq!(like(text, &pattern), holds, "{text} like {pattern:?}");
         }
-        // Many `%` take no exponential time.
+        // A pattern with many `%` does not take exponential time.
         let pattern: Vec<char> = "%a".repeat(50).chars().collect();
         assert!(!like(&"b".repeat(5000), &pattern));
     }

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(batches.repeats(4, 100), 0);
         assert_eq!(batches.repeats(0, 100), 4);
         assert_eq!(batches.repeats(0, 1), 2);
-        // The chunk that is used again first stays.
+        // The chunk that is used again first is kept.
         assert_eq!(batches.repeats(1, 100), 3);
     }
 }

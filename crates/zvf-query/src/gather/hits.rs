@@ -29,8 +29,8 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
     }
 }
 
-/// The objects with at least one row that satisfies the conditions, among the requested objects, else among all, by row. The chunks that were read
-/// are kept in `held`.
+/// The objects with at least one row that satisfies the conditions: of the requested objects, in their order, or of all objects, in the order of
+/// their rows in the object index. The chunks that were read are kept in `held`.
 pub(super) async fn hits(
     p: &Prepared,
     asked: Option<(Arc<IdTable>, Vec<Pick>)>,

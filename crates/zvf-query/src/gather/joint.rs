@@ -1,7 +1,7 @@
 //! Tests the rows of a fragment with the values of its object.
 //!
-//! A vertex may belong to several objects. Parts of a condition that refer to vertices and to objects are therefore tested for each fragment of an object, after the rows of
-//! its chunk were decoded.
+//! A vertex may belong to several objects. Parts of a condition that refer to vertices and to objects are therefore tested for each fragment of an
+//! object, after the rows of its chunk were decoded.
 
 use arrow_buffer::MutableBuffer;
 use zvf_store::RowValues;
@@ -40,7 +40,7 @@ fn holds(
     constants: &[Operand<'_>],
     rows: &[u32],
 ) -> Result<Vec<bool>, QueryError> {
-    // The numbers of stored values of short cells: a cell has all or none of the rows between two of them.
+    // The rows at which short cells end. Between two of these ends, each cell has values for all rows or for none.
     let ends = chunk.cells.iter().filter_map(|cell| match cell {
         Cell::Short { rows, .. } => Some(*rows),
         _ => None,

@@ -135,7 +135,7 @@ fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
     }
 }
 
-/// Stored links, in the order of their records: one for each object with all ends, else one across objects.
+/// Stored links, in the order of their records: one link for each object that has all ends; if no object has all ends, one link across objects.
 ///
 /// # Errors
 ///

@@ -83,7 +83,7 @@ pub(crate) struct Sent {
     pub(crate) lengths: Vec<u64>,
     pub(crate) rows: u64,
     pub(crate) truncated: bool,
-    /// The number of objects in the answer: the first ones.
+    /// The number of objects in the answer, which are the first ones.
     pub(crate) picks: usize,
     pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
 }
@@ -182,7 +182,7 @@ impl Waiting {
         end: usize,
         chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
     ) -> Self {
-        // Of chunks that are read in parts, the rows that were read.
+        // For chunks that are read in parts, only the rows that were read count.
         let rows = chunks
             .values()
             .map(|chunk| int::wide(chunk.positions.rows()));

@@ -31,16 +31,16 @@ use zvf_store::format::int;
 /// Manifests that are requested together.
 const MANIFESTS: usize = 1 << 14;
 
-/// Bytes of the memory budget for each manifest of the chunks that are decoded together, until some were read.
+/// Bytes of the memory budget for each manifest of the chunks that are decoded together, before the size of manifests is known.
 const MANIFEST: u64 = 1 << 10;
 
-/// The same at least: the places of short manifests are larger than they are.
+/// The least number of these bytes, because recording where a short manifest is takes more memory than the manifest itself.
 const LEAST_MANIFEST: u64 = 1 << 6;
 
-/// Up to so many chunks are decoded on the calling thread; each takes about 20 µs.
+/// Most chunks that are decoded on the calling thread; each takes about 20 µs.
 const FEW_CHUNKS: usize = 16;
 
-/// From so many manifests on, a table of the listed chunks is worth its cost.
+/// Above this number of manifests, a table of the listed chunks is worth its cost.
 const MANY: usize = 1 << 10;
 
 /// Chunks that a batch may always name: a few, so that their requests are sent together. Budgets below 1 MiB allow only one.
@@ -70,7 +70,7 @@ pub(super) struct Run {
     pub(super) keep: Keep,
     /// Whether fragment indexes are needed after their chunks.
     pub(super) fragments: bool,
-    /// Chunks that are counted.
+    /// Whether `chunks_read` already counts each chunk.
     pub(super) noted: Vec<bool>,
     pub(super) chunks_read: u64,
     pub(super) cells_read: u64,
@@ -280,8 +280,8 @@ impl Run {
     }
 }
 
-/// Splits off the rows whose manifests are requested together. If rows rise, these are at most as many as the chunks of `chunk` manifests
-/// that have `most` manifests together.
+/// Splits off the rows whose manifests are requested together. If rows are ascending, the chunks of these manifests, with `chunk` manifests each,
+/// have at most `most` manifests together, or are a single chunk.
 fn together(rows: &[u64], rising: bool, chunk: u64, most: u64) -> (&[u64], &[u64]) {
     let (mut last, mut decoded) = (None, 0_u64);
     let requested = rows.iter().take(MANIFESTS).take_while(|row| {

@@ -58,8 +58,8 @@ pub(crate) async fn run(p: Prepared, emit: &mut Emit) -> Result<Summary, QueryEr
     deliver(p, choice, emit).await
 }
 
-/// Chooses objects: the requested ones (`asked`), else all; with conditions and [`Select::Objects`] only those with a row that satisfies the
-/// conditions.
+/// Chooses objects: the requested ones (`asked`), else all. With conditions and [`Select::Objects`], chooses only objects with a row that satisfies
+/// the conditions.
 ///
 /// # Errors
 ///

@@ -64,14 +64,14 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Units
 ///
-/// Stored world coordinates. Lengths, surfaces and distances are those in space: axes of time do not count, and all others have one unit.
+/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time do not count, and all others have one unit.
 ///
 /// # Cost
 ///
-/// The ids or the list of objects, then the vertices of the selected ones, once, if their links are implied by the order of rows: without means chunk by
-/// chunk, with means object by object, which takes several times as long. A pass chunk by chunk takes as many lines as fit twice the memory budget, at 72 bytes
-/// each in three dimensions and 120 with bounds; more lines take several passes, and the first batch comes after the first pass. For other kinds, batches of objects with about a million vertices are read with their links,
-/// each by its own query.
+/// Reads the ids or the list of objects, then the vertices of the selected objects. If links are implied by the order of rows, the vertices are read
+/// once: without means chunk by chunk, with means object by object, which takes several times as long. A pass chunk by chunk takes as many lines as
+/// fit in twice the memory budget, at 72 bytes each in three dimensions and 120 with bounds. More lines take several passes, and the first batch is
+/// returned after the first pass. For other kinds, batches of objects with about a million vertices are read with their links, each by its own query.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ impl Measures {
     ///
     /// # Errors
     ///
-    /// As the type says.
+    /// The errors listed at [`Measures`].
     pub fn start<'a>(
         store: &'a Store,
         query: Query,
@@ -151,7 +151,7 @@ impl Measures {
         })
     }
 
-    /// The measures of objects that are known: ids, and numbers of vertices, which bound the batches of objects with stored links.
+    /// Measures known objects, given by their ids and numbers of vertices. The numbers limit the batches of objects with stored links.
     pub(crate) fn of_objects<'a>(
         store: &'a Store,
         query: Query,
@@ -164,7 +164,7 @@ impl Measures {
         })
     }
 
-    /// The measures of objects whose links are known to be by the order of rows, or not.
+    /// Measures known objects. `by_rows`: whether their links are implied by the order of rows.
     fn read_objects<'a>(
         store: &'a Store,
         query: Query,
@@ -184,7 +184,7 @@ impl Measures {
                 .map(|axis| axis.name.clone())
                 .collect();
             let (table, source) = if by_rows && means.is_empty() {
-                // In passes over their chunks.
+                // The chunks are read in passes.
                 let table = MeasureTable::new(kind, &axes, &Schema::empty(), means)?;
                 (table, Source::Chains(None))
             } else {
@@ -299,7 +299,7 @@ impl Measures {
     ///
     /// # Errors
     ///
-    /// As the type says.
+    /// The errors listed at [`Measures`].
     pub async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
         self.read().await
     }
@@ -492,7 +492,8 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
     Ok(rows)
 }
 
-/// Ids of the selected objects, each once, and numbers of vertices, which are 0 where links follow from the order of rows: such objects are not read in batches.
+/// Ids of the selected objects, each once, and numbers of vertices. The numbers are 0 if the order of rows implies the links, because such objects
+/// are not read in batches.
 async fn select(
     store: &Store,
     query: &Query,

@@ -98,7 +98,7 @@ impl BBox {
 }
 
 impl fmt::Display for BBox {
-    /// As it is parsed.
+    /// Writes the form that [`parse`](BBox::parse) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (side, corner) in [("", &self.lo), (":", &self.hi)] {
             f.write_str(side)?;

@@ -297,14 +297,14 @@ mod tests {
     #[test]
     fn rows_are_elsewhere_where_none_is_in_the_chunk() {
         let grid = Grid::new(&[10.0, 10.0], None);
-        // One row over the border is a matter of rounding.
+        // Rounding can explain one row beyond the border.
         assert!(!grid.is_elsewhere(&[0, 1], &[5.0, 9.0], &[10.0, 19.0]));
         assert!(grid.is_elsewhere(&[0, 1], &[5.0, 1.0], &[9.0, 9.0]));
         assert!(grid.is_elsewhere(&[3, 0, 1], &[1e9, 11.0], &[2e9, 12.0]));
         let nothing = [f64::INFINITY; 2].map(|one| [one, -one]);
         let [min, max] = [0, 1].map(|end| nothing.map(|one| one[end]));
         assert!(!grid.is_elsewhere(&[4, 4], &min, &max));
-        // Through bins of 3 the chunk 10 begins at 90.
+        // With bins of 3, chunk 10 begins at 90.
         let drift = Grid::new(&[10.0], Some(&[3.0]));
         assert!(!drift.is_elsewhere(&[10], &[91.0], &[92.0]));
         assert!(drift.is_elsewhere(&[8], &[91.0], &[92.0]));

@@ -114,7 +114,7 @@ impl Hull<'_> {
         point.copied().ok_or_else(broken)
     }
 
-    /// The height of a point above a face, times its area: the sign is exact.
+    /// The height of a point above a face, multiplied by the area of the face; the sign is exact.
     fn height(&self, [a, b, c]: [u32; 3], point: u32) -> Result<f64, String> {
         let corners = [self.point(a)?, self.point(b)?, self.point(c)?];
         Ok(-side_of(corners, self.point(point)?))
@@ -146,7 +146,7 @@ impl Hull<'_> {
         self.assign(all, &every)
     }
 
-    /// Adds each point to the list of one face below it; points above no face are inside.
+    /// Adds each point to the list of one face that it is above; points above no face are inside.
     fn assign(&mut self, points: Vec<u32>, faces: &[usize]) -> Result<(), String> {
         for point in points {
             for number in faces {

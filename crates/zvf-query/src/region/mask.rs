@@ -60,7 +60,7 @@ fn counted(count: u64) -> Result<usize, String> {
 }
 
 impl Mask {
-    /// A mask with an axis for each number of `shape`. `to_world` maps elements to positions on `axes` of the store; `runs` are the first element
+    /// A mask with an axis for each number of `shape`. `to_world` maps elements to positions on `axes` of the store. Each run is its first element
     /// and the number of consecutive elements, with the last axis of the volume fastest.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Closed meshes of triangles, with tests of points and boxes.
 //!
-//! A point is inside if a ray from it towards larger z crosses an odd number of triangles. The ray is moved by an infinitely small step along x, and a
-//! smaller one along y, so that it meets no edge and no vertex: on which side of an edge it passes is the exact sign of a determinant (crate `robust`),
-//! or where that is zero the direction of the step. A point on a triangle is inside.
+//! A point is inside if a ray from it towards larger z crosses an odd number of triangles. The ray is moved by an infinitely small step along x, and
+//! a smaller one along y, so that it meets no edge and no vertex. The exact sign of a determinant (crate `robust`) decides on which side of an edge
+//! the ray passes; if the sign is zero, the direction of the step decides. A point on a triangle is inside.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -275,7 +275,7 @@ fn block_around(points: impl Iterator<Item = Point>) -> Block {
     block
 }
 
-/// The side of the plane of a triangle on which a point is: positive below, if the corners are counter-clockwise as seen from above.
+/// On which side of the plane of a triangle a point is: positive if below, with the corners counter-clockwise as seen from above.
 pub(super) fn side_of([a, b, c]: [Point; 3], point: Point) -> f64 {
     let coord = |[x, y, z]: Point| Coord3D { x, y, z };
     orient3d(coord(a), coord(b), coord(c), coord(point))
@@ -290,7 +290,7 @@ pub(super) fn turn(a: Point, b: Point, c: Point, [first, second]: [usize; 2]) ->
     orient2d(coord(a), coord(b), coord(c))
 }
 
-/// On which side of an edge the ray of a point passes, as seen from above: positive on the left; 0 only of edges along the ray.
+/// On which side of an edge the ray of a point passes, as seen from above: positive on the left; 0 only for edges along the ray.
 fn passes(a: Point, b: Point, point: Point) -> f64 {
     let side = turn(a, b, point, [0, 1]);
     if side != 0.0 {

@@ -39,7 +39,7 @@ pub use relation::ObjectRelation;
 /// | `near(x=0,1)` | at most 1 from the plane x = 0 |
 /// | `box(x=0:10,z=5:)` | between the ends of these axes; an end that is left out is infinite |
 /// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or of the first two axes if the store has no such names |
-/// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; `, z=0:10` behind them is `and box(z=0:10)` |
+/// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; a final `, z=0:10` means `and box(z=0:10)` |
 /// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes |
 /// | `hull(0 0 0, 1 0 0, 0 1 0, 0 0 1)` | the convex hull of points, which is a mesh |
 /// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then of each run of neighbouring elements the distance from the end of the one before, and its length; the last axis of the volume is the fastest |
@@ -49,11 +49,11 @@ pub use relation::ObjectRelation;
 ///
 /// # Meaning
 ///
-/// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also those of holes;
-/// `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are
-/// their union. An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper
-/// one. Positions are compared as `f64`, in which those of every type but 64-bit integers above 2^53 are exact: distances are rounded as `f64`,
-/// polygons and meshes decided exactly. A position with a coordinate that is not a number is in no region, nor in `not` of one.
+/// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also the
+/// boundaries of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
+/// An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper one. Positions
+/// are compared as `f64`, which is exact for every stored type except 64-bit integers above 2^53. Distances are rounded as `f64`; tests of polygons
+/// and meshes are exact. A position with a coordinate that is not a number is in no region, nor in `not` of one.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -73,9 +73,9 @@ pub struct Region {
 /// The tree of a region.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    /// In all; two or more.
+    /// In all parts; two or more parts.
     All(Vec<Shape>),
-    /// In one; two or more.
+    /// In at least one part; two or more parts.
     Any(Vec<Shape>),
     Not(Box<Shape>),
     Sphere {
@@ -211,8 +211,8 @@ impl Region {
     }
 
     /// The prism over polygons of well-known text (`POLYGON`, `MULTIPOLYGON`) or GeoJSON (these, and features and collections of them), at most
-    /// 262,144 vertices. The plane is that of the axes `x` and `y`, or of the first two if the store lacks these names, unless
-    /// [`with_plane`](Self::with_plane) names another one.
+    /// 262,144 vertices. The polygons are in the plane of the axes `x` and `y`, or of the first two if the store lacks these names, unless
+    /// [`with_plane`](Self::with_plane) names another plane.
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ impl Region {
         Ok(Self::of_polygons(polygons))
     }
 
-    /// The prism over polygons of GeoJSON, as [`polygon`](Self::polygon).
+    /// The prism over polygons of GeoJSON, like [`polygon`](Self::polygon).
     ///
     /// # Errors
     ///
@@ -245,13 +245,13 @@ impl Region {
         Ok(Self::of_polygons(polygons))
     }
 
-    /// The inside of a closed mesh: of its triangles, given by the numbers of their vertices. Vertices of the same coordinates are one. A point is inside if an odd
-    /// number of triangles lie above it, whatever their orientation.
+    /// The inside of a closed mesh, given by its vertices and its triangles, which are numbers of vertices. Vertices with the same coordinates are
+    /// merged. A point is inside if an odd number of triangles are above it, whatever their orientation.
     ///
     /// # Errors
     ///
-    /// Misuse: edges of an odd number of triangles (with their count: the mesh is open), numbers of vertices that do not exist, coordinates that are not
-    /// finite, no triangle, more than 2^20 vertices or 2^21 triangles.
+    /// Misuse: an edge with an odd number of triangles (the mesh is open; the error counts these edges), numbers of vertices that do not exist,
+    /// coordinates that are not finite, no triangle, more than 2^20 vertices or 2^21 triangles.
     pub fn mesh(vertices: &[[f64; 3]], triangles: &[[u32; 3]]) -> Result<Self, QueryError> {
         let mesh = Mesh::new(vertices, triangles);
         let mesh = mesh.map_err(|what| QueryError::misuse(format!("mesh: {what}")))?;
@@ -271,8 +271,8 @@ impl Region {
         Ok(Self { shape })
     }
 
-    /// The voxels of some elements of a volume. `shape` has its extents, the last axis varies fastest; `to_world` maps indices of elements to positions on `axes`
-    /// of the store; `runs` are first elements and counts of neighbouring elements, in ascending order.
+    /// The voxels of some elements of a volume. `shape` has the extents of the volume, the last axis varies fastest; `to_world` maps indices of
+    /// elements to positions on `axes` of the store; `runs` are first elements and counts of neighbouring elements, in ascending order.
     ///
     /// # Cost
     ///
@@ -323,8 +323,8 @@ impl Region {
         Self::parse_with(text, &mut no_file)
     }
 
-    /// Parses the text form, in which `@FILE` may stand for the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`, there followed by labels: `file`
-    /// returns the region of a file, or what is wrong with it.
+    /// Parses the text form, in which `@FILE` may replace the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; in a mask, labels may
+    /// follow the file. `file` returns the region of a file, or a description of its defect.
     ///
     /// # Errors
     ///
@@ -352,7 +352,7 @@ impl Region {
         Self::of(shape.map_err(|wrong| misuse(member, text, wrong))?, member)
     }
 
-    /// The part of space that is in both.
+    /// The part of space that is in both regions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let shape = match self.shape {
@@ -365,7 +365,7 @@ impl Region {
         Self { shape }
     }
 
-    /// The part of space that is in one or both.
+    /// The part of space that is in one or both regions.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let shape = match self.shape {
@@ -378,7 +378,7 @@ impl Region {
         Self { shape }
     }
 
-    /// The region with a plane for the polygons that state none: two names of axes, and ranges of others, such as `xz`, `lon,lat` or `xy,z=0:10`.
+    /// Sets the plane of the polygons that state none: two names of axes, and ranges of others, such as `xz`, `lon,lat` or `xy,z=0:10`.
     ///
     /// # Errors
     ///
@@ -387,7 +387,7 @@ impl Region {
         Ok(self.in_plane(&Plane::parse(plane)?))
     }
 
-    /// The region with a plane for the polygons that state none.
+    /// Sets the plane of the polygons that state none.
     pub(crate) fn in_plane(mut self, plane: &Plane) -> Self {
         self.shape.put_in(plane);
         self
@@ -408,7 +408,7 @@ impl Region {
 impl std::ops::Not for Region {
     type Output = Self;
 
-    /// All other points.
+    /// All points outside the region.
     fn not(self) -> Self {
         let shape = Shape::Not(Box::new(self.shape));
         Self { shape }
@@ -520,11 +520,11 @@ impl Shape {
         found
     }
 
-    /// Numbers that describe a shape.
+    /// Checks the numbers that describe a shape.
     ///
     /// # Errors
     ///
-    /// What is wrong with them.
+    /// A description of the wrong number.
     fn checked(&self) -> Result<(), String> {
         let fine = |number: f64| number.abs() <= LARGEST;
         let finite = "expected finite numbers of at most 1e100";

@@ -134,7 +134,7 @@ impl ObjectPlaces {
 impl std::ops::Not for ObjectPlaces {
     type Output = Self;
 
-    /// All other objects.
+    /// All objects that do not satisfy the condition.
     fn not(self) -> Self {
         let shape = Shape::Not(Box::new(self.shape));
         Self { shape }
@@ -150,7 +150,7 @@ impl std::str::FromStr for ObjectPlaces {
 }
 
 impl fmt::Display for ObjectPlaces {
-    /// As it is parsed.
+    /// Writes the form that [`parse`](ObjectPlaces::parse) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.shape)
     }

@@ -250,7 +250,7 @@ impl Part {
     }
 }
 
-/// The side of the line from `a` to `b` on which a point is: positive on the left.
+/// On which side of the line from `a` to `b` a point is: positive on the left.
 fn side(a: [f64; 2], b: [f64; 2], point: [f64; 2]) -> f64 {
     let coord = |[x, y]: [f64; 2]| Coord { x, y };
     orient2d(coord(a), coord(b), coord(point))

@@ -124,8 +124,8 @@ proptest! {
         }
     }
 
-    /// The winding number of a simple star around the origin decides whether a point is inside; the edges are drawn on a grid, so that many
-    /// points lie on edges and vertices.
+    /// Counts the edges that a ray crosses to decide whether a point is inside. Vertices are on a grid, so that many points are on edges and
+    /// vertices.
     #[test]
     fn polygons_cover_what_their_crossings_say(
         ring in proptest::collection::vec((-6_i32..6, -6_i32..6), 3..12),
@@ -135,14 +135,14 @@ proptest! {
         ring.push(ring[0]);
         let polygons = Polygons::new(vec![vec![ring.clone()]]).unwrap();
         let point = [f64::from(point.0), f64::from(point.1)];
-        // Whole numbers this small are exact: the determinant needs no care.
+        // The determinant is exact for such small integers.
         let on_edge = ring.windows(2).any(|pair| {
             let [a, b] = [pair[0], pair[1]];
             let cross = (b[0] - a[0]) * (point[1] - a[1]) - (b[1] - a[1]) * (point[0] - a[0]);
             let between = |axis: usize| a[axis].min(b[axis]) <= point[axis] && point[axis] <= a[axis].max(b[axis]);
             cross == 0.0 && between(0) && between(1)
         });
-        // A ray of a slope that meets no vertex of the grid in reach.
+        // The slope is chosen so that the ray meets no vertex of the grid within reach.
         let (far, slope) = (1000.0, 0.001_123_7);
         let crossings = ring.windows(2).filter(|pair| {
             let side = |p: [f64; 2]| (p[1] - point[1]) - slope * (p[0] - point[0]);
@@ -166,13 +166,13 @@ fn boundaries_are_inside_and_outside_of_not() {
             [2.0, 2.0, 7.0],
             [2.0, 2.000_000_1, 7.0],
         ),
-        // On the edge of a hole, in a hole.
+        // A point on the edge of a hole, and a point in a hole.
         (
             "polygon(POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0), (2 2, 4 2, 4 4, 2 2)))",
             [3.0, 3.0, 0.0],
             [3.5, 3.0, 0.0],
         ),
-        // Parts that lie over each other are a union.
+        // Overlapping parts form a union.
         (
             "polygon(MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((0 0, 4 0, 4 4, 0 0))))",
             [3.0, 1.0, 0.0],
@@ -359,7 +359,7 @@ fn hostile_texts_are_bounded() {
         "{}",
         &error.to_string()[..100]
     );
-    // Every edge spans the whole height: the index stays small.
+    // Every edge spans the whole height; the index stays small nevertheless.
     let zigzag: Vec<[f64; 2]> = (0..50_000)
         .map(|at| [f64::from(at), f64::from(at % 2)])
         .collect();
@@ -388,7 +388,7 @@ fn the_plane_is_that_of_x_and_y_or_the_first_two() {
     }
 }
 
-/// The surface of a set of unit cubes, as triangles; each point is moved by a map of whole numbers, so that all is exact.
+/// The surface of a set of unit cubes, as triangles. A map with integer coefficients moves each point, so that coordinates are exact.
 fn surface(
     cubes: &[[i32; 3]],
     map: impl Fn([i32; 3]) -> [f64; 3],
@@ -421,7 +421,7 @@ fn surface(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Points of half steps lie in cubes, on faces, on edges and at corners, and rays through them meet edges and corners of others.
+    /// Points at half steps are in cubes, on faces, on edges and at corners, and rays from them meet edges and corners of other cubes.
     #[test]
     fn meshes_cover_what_their_cubes_do(
         cubes in proptest::collection::btree_set([0_i32..4, 0..4, 0..4], 1..20), shear in [-2_i32..3, -2..3, -2..3], flip in any::<bool>()
@@ -440,7 +440,7 @@ proptest! {
         for x in -1..10 {
             for y in -1..10 {
                 for z in -1..10 {
-                    // Along an axis a point lies in one cube, or between two.
+                    // Along each axis, a point is inside one cube or between two.
                     let within = |cube: &[i32; 3]| cube.iter().zip([x, y, z]).all(|(low, at)| low * 2 <= at && at <= low * 2 + 2);
                     let point = map([x, y, z]);
                     prop_assert_eq!(region.contains(&point), cubes.iter().any(within), "{:?}", [x, y, z]);
@@ -488,7 +488,7 @@ fn meshes_that_are_no_surface_are_refused() {
     );
 }
 
-/// Blocks inside and outside are told, those at the surface cross it.
+/// Blocks inside and outside are recognized; blocks at the surface cross it.
 #[test]
 fn blocks_lie_in_a_mesh_as_their_points_do() {
     let cubes: Vec<[i32; 3]> = (0..64).map(|at| [at % 4, at / 4 % 4, at / 16]).collect();
@@ -510,7 +510,7 @@ fn blocks_lie_in_a_mesh_as_their_points_do() {
     }
 }
 
-/// The side of the plane of three points on which another one is, exactly.
+/// On which side of the plane through three points another point is, exactly.
 fn side([a, b, c]: [[i64; 3]; 3], point: [i64; 3]) -> i64 {
     let minus = |one: [i64; 3]| [0, 1, 2].map(|axis| one[axis] - a[axis]);
     let ([u, v], w) = ([minus(b), minus(c)], minus(point));
@@ -522,21 +522,21 @@ fn side([a, b, c]: [[i64; 3]; 3], point: [i64; 3]) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A point is in the hull if no plane through three of the points has it on one side and all of them on the other.
+    /// A point is in the hull unless a plane through three of the points has the point on one side and all of the points on the other.
     #[test]
     fn hulls_hold_what_no_plane_separates(
         points in proptest::collection::vec([-3_i64..4, -3..4, -3..4], 4..14), scale in 0_i32..40
     ) {
         let count = points.len();
         let triples = (0..count).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| [a, b, c])));
-        // Planes with all points on one side; 0: three points on a line.
+        // Planes with all points on one side. A triple whose points are on a line defines no plane.
         let planes: Vec<([[i64; 3]; 3], i64)> = triples.filter_map(|triple| {
             let plane = triple.map(|at| points[at]);
             let sides: Vec<i64> = points.iter().map(|point| side(plane, *point).signum()).collect();
             let (some, none) = (sides.iter().copied().find(|side| *side != 0)?, -sides.iter().copied().find(|side| *side != 0)?);
             (!sides.contains(&none)).then_some((plane, some))
         }).collect();
-        // Small distances, which differences of rounded numbers would not keep apart.
+        // The distances are so small that differences of rounded numbers would not distinguish them.
         let place = |point: [i64; 3]| point.map(|one| 1.0 + one as f64 * 2.0_f64.powi(-scale));
         let placed: Vec<[f64; 3]> = points.iter().map(|point| place(*point)).collect();
         let hull = Region::hull(&placed);

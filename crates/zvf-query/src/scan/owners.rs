@@ -35,7 +35,7 @@ impl Owners {
         Self::Manifests(BySlot::new(chunks, all), ids)
     }
 
-    /// Appends the owners of a chunk's kept rows: the first owner of each in the order of the object index; all of them with `all`.
+    /// Appends the owners of a chunk's kept rows: the first owner of each row in the order of the object index, or with `all` every owner.
     pub(crate) fn push(&self, slot: Slot, chunk: &ChunkRows, all: bool, out: &mut OwnerColumns) {
         match self {
             Self::Manifests(entries, ids) => {
@@ -68,7 +68,7 @@ fn push<O: Copy + Ord>(
     }
 }
 
-/// The first owner of each kept row, where the fragments are rising ranges, so that all rows of a fragment have the same owners.
+/// The first owner of each kept row, if the fragments are rising ranges, so that all rows of a fragment have the same owners.
 fn push_by_fragment<O: Copy + Ord>(
     entries: impl Iterator<Item = (u32, u32, O)>,
     id: impl Fn(O) -> Option<i64>,
@@ -103,7 +103,7 @@ fn push_by_fragment<O: Copy + Ord>(
     let mut next = 0;
     for ((_, rows), owner) in fragments.iter().zip(owners) {
         let Rows::Range { start, count } = rows else {
-            // A list among rising ranges is empty.
+            // Among rising ranges, only an empty fragment is stored as a list.
             continue;
         };
         let end = start.saturating_add(count);
@@ -117,7 +117,7 @@ fn push_by_fragment<O: Copy + Ord>(
     out.first.append_nulls(kept_in(next..u32::MAX));
 }
 
-/// The owners of each kept row, where fragments share rows or are lists; all of them with `all`.
+/// The owners of each kept row, if fragments share rows or are lists; with `all` every owner.
 fn push_by_row<O: Copy + Ord>(
     entries: impl Iterator<Item = (u32, u32, O)>,
     id: impl Fn(O) -> Option<i64>,
@@ -125,7 +125,7 @@ fn push_by_row<O: Copy + Ord>(
     all: bool,
     out: &mut OwnerColumns,
 ) {
-    // From so many pairs on, repeated ones are dropped before more memory is reserved.
+    // Above this number of pairs, repeated pairs are dropped before more memory is reserved.
     const MOST: usize = 1 << 22;
     let rows = int::index(chunk.rows.unwrap_or(0));
     let mut first: Vec<Option<O>> = vec![None; rows];

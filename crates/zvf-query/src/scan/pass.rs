@@ -64,7 +64,7 @@ impl Scan {
             return Ok(scan);
         }
         if p.query.chunks.is_some() {
-            // Other pieces may not detect it, and would exclude the chunks.
+            // Other pieces may not detect this, and would exclude the chunks.
             let place = Place::array(p.query.level, "vertices");
             let what = "rows lie in other chunks than chunk_shape says: a box cannot be split";
             return Err(QueryError::malformed(place, what));
@@ -158,8 +158,8 @@ impl Scan {
         Ok(Some(Arc::new(walk)))
     }
 
-    /// Reads the owners of the chunks of a group that [`start`](Self::start) did not read, because a limit needed fewer chunks by the
-    /// mean number of rows. Returns whether it read some; [`owners`](Self::owners) has to be called again then.
+    /// Reads the owners of the chunks of a group if [`start`](Self::start) did not read them, because it expected the limit to need fewer chunks.
+    /// Returns whether it read some; [`owners`](Self::owners) has to be called again then.
     ///
     /// # Errors
     ///

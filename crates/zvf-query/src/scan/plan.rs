@@ -16,8 +16,8 @@ use crate::vertex_table::TablePlan;
 use crate::{BBox, QueryError, Select};
 use zvf_store::format::int;
 
-/// The chunks for a box: chunks that may have rows inside it. If whole chunks are selected in a chain of levels, the chunks that overlap the
-/// selection on its first level.
+/// The chunks that may have rows inside a box. If whole chunks are selected in a chain of levels, the chunks that overlap the selection on its first
+/// level.
 fn region(p: &Prepared, bbox: &BBox) -> Candidates {
     let world = &p.reader.position.world;
     let first = p.part.as_ref().and_then(|part| part.first.as_ref());
@@ -99,7 +99,7 @@ pub(crate) struct Ask {
     pub(crate) objects: Option<ObjectTable>,
     /// Largest memory for decoded chunks that are kept, in bytes.
     pub(crate) hold: u64,
-    /// Rows that are wanted at most.
+    /// Largest number of rows that are needed.
     pub(crate) limit: Option<u64>,
     /// Columns that are gathered.
     pub(crate) table: TablePlan,
@@ -138,8 +138,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The end of the chunks whose owners are read with the first cells. With a limit and no conditions these are the chunks of the groups
-    /// in flight, which have enough rows if they are as full as the mean of the level; else all chunks.
+    /// The end of the chunks whose owners are read with the first cells. With a limit and no conditions, only the chunks of the groups in flight:
+    /// they have enough rows if their number of rows is the mean of the level. Otherwise all chunks.
     pub(crate) fn expected(&self, p: &Prepared, limit: Option<u64>) -> Slot {
         let first = self.pace.groups.iter().take(self.pace.window).next_back();
         match first {
@@ -257,8 +257,8 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     }
 }
 
-/// The chunk that shows most clearly whether keys agree with positions, if this is in doubt: the listed chunks are not the chunks of the store's
-/// bounds. Rows of a coarse level may have smaller bounds, so it is in doubt only if chunks are beyond the bounds or the box intersects none.
+/// The chunk that shows most clearly whether keys agree with positions, if this is in doubt because the listed chunks are not the chunks of the
+/// store's bounds. Rows of a coarse level may have smaller bounds, so it is in doubt only if chunks are beyond the bounds or the box intersects none.
 pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
     let presence = p.level.vertices().presence();
     let reader = &pass.vertices.reader;
@@ -292,7 +292,7 @@ pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
 /// Most chunks of one group.
 const GROUP: u32 = 64;
 
-/// Up to so many chunks are split into two groups, more into at least four.
+/// Up to this number of chunks is split into two groups, a larger one into at least four.
 const FEW: u32 = 32;
 
 /// Most groups in flight.
@@ -316,7 +316,7 @@ pub(crate) struct Load {
     pub(crate) batch_rows: u64,
     /// Bytes that may be in flight.
     pub(crate) budget: u64,
-    /// Rows that are wanted at most.
+    /// Largest number of rows that are needed.
     pub(crate) limit: Option<u64>,
 }
 

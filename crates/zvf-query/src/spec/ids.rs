@@ -200,7 +200,7 @@ impl From<Vec<i64>> for IdRanges {
 }
 
 impl fmt::Display for IdRanges {
-    /// As it is parsed.
+    /// Writes the form that [`parse`](IdRanges::parse) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (first, last)) in self.ranges.iter().enumerate() {
             f.write_str(if at == 0 { "" } else { "," })?;
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(IdRanges::from(vec![7, 7, 8]).to_string(), "7,7-8");
     }
 
-    /// Against a list in which every id is looked for.
+    /// Compares the result with a list in which every id is searched.
     #[test]
     fn ranges_mean_the_ids_that_exist() {
         let existing: Vec<i64> = vec![9, -3, 4, 5, 6, i64::MAX, i64::MIN, 100];

@@ -98,7 +98,7 @@ fn tables<'t>(names: impl IntoIterator<Item = &'t str>) -> Result<Outputs, Query
 }
 
 impl QuerySpec {
-    /// Sets a member from its text form, which flags and query strings have.
+    /// Sets a member from its text form, as flags and query strings have it.
     ///
     /// # Errors
     ///

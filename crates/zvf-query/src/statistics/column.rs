@@ -141,7 +141,7 @@ impl ColumnCounter {
             ValueCounter::Texts(texts) => counted += texts.extend(&items, kept)?,
             ValueCounter::Numbers(counter) => match values(&items, kept)? {
                 Values::Integers(mut all) => {
-                    // Missing dates and durations are a number.
+                    // Missing dates and durations are stored as a number.
                     let unit = self.field.metadata().get("zvf.unit");
                     if moments(self.field.data_type(), unit).is_some() {
                         all.retain(|number| *number != i128::from(MISSING));

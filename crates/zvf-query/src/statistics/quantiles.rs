@@ -1,9 +1,9 @@
 //! Quantiles of a stream of numbers in bounded memory.
 //!
 //! Numbers are collected up to the capacity. Then they are sorted, every second one is dropped, and the others move to the next level with twice the
-//! weight, where the same is repeated (Manku, Rajagopalan and Lindsay, 1998). The result is deterministic: the same numbers in the same order have
-//! the same quantiles. Dropping half of a sorted buffer changes the rank of any number by at most the weight of its elements; the sum of these
-//! weights is the stated error.
+//! weight; full levels are halved in the same way (Manku, Rajagopalan and Lindsay, 1998). The result is deterministic: the same numbers in the same
+//! order have the same quantiles. Dropping half of a sorted buffer changes the rank of any number by at most the weight of its elements; the sum of
+//! these weights is the stated error.
 
 use crate::QueryError;
 use crate::error::{OrBug, internal};
@@ -245,7 +245,7 @@ mod tests {
             for percent in 0..=100_u32 {
                 let found = sketch.at(&[f64::from(percent) / 100.0]).unwrap()[0].low;
                 let wanted = (COUNT - 1) * u64::from(percent) / 100;
-                // The number is its own rank.
+                // The numbers are 0, 1, 2, .., so each number is its own rank.
                 assert!(
                     found.abs_diff(wanted) <= sketch.error(),
                     "{percent}: {found}, {wanted}"

@@ -33,8 +33,8 @@ const COUNT: &str = "count()";
 ///
 /// # Cost
 ///
-/// One query of the requested columns. Memory for each column: at most 65,536 numbers (4,096 for each group) for each of the few levels of its sketch of
-/// quantiles, and the different texts. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] it is a query by object.
+/// One query of the requested columns. Memory for each column: at most 65,536 numbers (4,096 for each group) for each level of its quantile sketch,
+/// which has few levels, and the different texts. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] it is a query by object.
 ///
 /// # Examples
 ///
@@ -90,7 +90,8 @@ pub struct StatisticsScan {
 pub struct StatisticsStep {
     /// Rows that were read.
     pub rows: u64,
-    /// Complete sections: an object's when the next object begins, all others at the end. Objects without vertices in the answer have none.
+    /// Complete sections: the section of an object when the next object begins, all others at the end. Objects without vertices in the answer have
+    /// none.
     pub sections: Vec<StatisticsSection>,
 }
 

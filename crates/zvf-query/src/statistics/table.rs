@@ -19,7 +19,7 @@ use crate::error::OrBug;
 /// The key of the unit in the metadata of a field.
 const UNIT: &str = "zvf.unit";
 
-/// Sections of statistics as a table with a row for each column of each.
+/// Sections of statistics as a table, with one row for each column of each section.
 ///
 /// # Shape
 ///
@@ -373,7 +373,7 @@ mod tests {
         let unsigned = || of("u", Arc::new(UInt64Array::from(vec![0, u64::MAX])));
         let (_, max, _) = ends(&[unsigned()]);
         assert_eq!(max.as_primitive::<UInt64Type>().value(0), u64::MAX);
-        // No type of 64 bits holds both.
+        // No 64-bit type holds both.
         let (_, max, exact) = ends(&[wide(), unsigned()]);
         assert_eq!(*max.data_type(), DataType::Float64);
         let wanted = StringArray::from(vec!["9007199254740993", "18446744073709551615"]);

@@ -281,7 +281,7 @@ struct Merge<'q> {
     tables: &'q Tables,
     rows: u64,
     truncated: bool,
-    /// The number of objects in the answer: those at the first places.
+    /// The number of objects in the answer, which are the first ones.
     included: usize,
     /// Rows of each object.
     lengths: Vec<u64>,

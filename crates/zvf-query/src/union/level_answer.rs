@@ -60,7 +60,7 @@ impl LevelAnswer {
         }
     }
 
-    /// Reads to the end, and adds the summary of the level to the summary of the chain.
+    /// Reads the rest of the answer, and adds the summary of the level to the summary of the chain.
     ///
     /// # Errors
     ///

@@ -76,7 +76,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     }
 }
 
-/// Walks a footer; whether its schema is a tree.
+/// Parses a footer; returns whether its schema is a tree.
 fn walk(bytes: &[u8]) -> Option<bool> {
     let mut walk = ThriftReader::new(bytes);
     let (mut last, mut tree) = (0, false);

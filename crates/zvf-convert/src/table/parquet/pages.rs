@@ -161,11 +161,11 @@ fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
 
 /// The header of a page.
 struct PageHeader {
-    /// Its own bytes.
+    /// Bytes of the header itself.
     size: u64,
     /// Bytes of the page in the file.
     packed: u64,
-    /// How many of them are uncompressed levels, at the beginning.
+    /// Bytes of uncompressed levels at the beginning of the page in the file.
     plain: u64,
     unpacked: u64,
 }

@@ -587,10 +587,10 @@ mod tests {
             assert!(error.starts_with(said), "{error}");
             assert!(error.contains("--attribute-type n=text"), "{error}");
         }
-        // Among texts they stay texts.
+        // In a column with other texts, such numbers are texts.
         assert_eq!(decide(&["1e400", "a"]), DataType::Utf8);
         assert_eq!(decide(&["1,5", "a"]), DataType::Utf8);
-        // Float64 holds them.
+        // Float64 holds these numbers.
         assert_eq!(decide(&["18446744073709551616", "-1"]), DataType::Float64);
         assert_eq!(decide(&["9007199254740994", "0.5"]), DataType::Float64);
     }

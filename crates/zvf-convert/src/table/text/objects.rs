@@ -1,4 +1,4 @@
-//! NDJSON: an object a line. Each member is a column, as in a CSV file; a list has a column for each of its values.
+//! NDJSON: one object per line. Each member is a column, as in a CSV file; a list has a column for each of its values.
 
 use std::collections::HashMap;
 use std::path::Path;

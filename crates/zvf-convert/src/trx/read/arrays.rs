@@ -22,7 +22,7 @@ pub(super) fn array(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     })
 }
 
-/// As [`array`], of an array that is one row.
+/// Like [`array`], for an array that is one row.
 pub(super) fn row(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     let mut column = array(file, member)?;
     if column.array.rows != 1 {

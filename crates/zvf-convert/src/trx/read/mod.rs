@@ -208,7 +208,7 @@ fn voxels(header: &Value) -> JsonObject {
     members
 }
 
-/// The same, with the frame in which positions are stored.
+/// The voxel grid of the header, with the frame in which positions are stored.
 fn stated(header: &Value, space: Space) -> Value {
     let mut members = voxels(header);
     let map = frame::grid("trx", &members).and_then(|grid| grid.to_rasmm());

@@ -8,7 +8,7 @@ use super::detail::{Detail, MultiLodError, precise};
 /// Largest number of cells of level 0 on an axis.
 const MOST_CELLS: f64 = 1024.0;
 
-/// Average number of triangles of a fragment of level 0: fewer are not worth a request, more make a slow one.
+/// Average number of triangles of a fragment of level 0. Fragments with fewer are not worth a request; fragments with more are slow to load.
 const FEW: f64 = 2048.0;
 const MANY: f64 = 65_536.0;
 
@@ -155,7 +155,7 @@ impl FinestGrid {
         cells
     }
 
-    /// Average number of triangles of a fragment of level 0, over the cells that hold the first corner of one.
+    /// Average number of triangles of a fragment of level 0, over the cells that contain the first corner of a triangle.
     fn density(&self, finest: &Detail) -> f64 {
         let view = self.level(0);
         let firsts = finest.triangles.iter().filter_map(|[first, ..]| {

@@ -56,7 +56,7 @@ pub fn multilod_info(transform: &[f64; 12], segment_properties: Option<&str>) ->
 /// Holds the fragments of one level.
 ///
 /// # Errors
-/// Corners that are no vertices, positions that are not finite; a failure of the encoder.
+/// Corners that are not vertices, positions that are not finite; a failure of the encoder.
 pub fn multilod_mesh(
     details: &[Detail],
     cell: [f64; 3],

@@ -1,10 +1,10 @@
-//! Files as a reader takes them apart by the page of the format; the crate `zvf-convert` has another reader, see `tests/export.rs`.
+//! Reads the files with a parser that follows the documentation of the format; the crate `zvf-convert` has another reader, see `tests/export.rs`.
 
 use draco_check::triangles;
 
 use super::*;
 
-/// Reads a fragment with Draco's decoder, by way of the importer's crate.
+/// Reads a fragment with the Draco decoder of the importer's crate.
 mod draco_check {
     use draco_core::{DecoderBuffer, GeometryAttributeType, Mesh, MeshDecoder};
 
@@ -203,7 +203,7 @@ fn levels_keep_their_surface_and_are_cut_by_the_grid() {
         assert!(found.len() >= wanted.len());
         let share = total(&found) / total(&wanted);
         assert!((share - 1.0).abs() < 1e-3, "level {number}: {share}");
-        // Four sides of the sheet, cut where the grid cuts them; nothing is open inside.
+        // The sheet has four sides, which the grid cuts; inside, no edge is open.
         let open = open_edges(&found);
         let most = 4 * detail.positions.len().isqrt() + 4 * 20;
         assert!(open <= most, "level {number}: {open} open edges");
